@@ -6,7 +6,7 @@ import { createReadPage } from "../../src/agents/tools/builtin/read-page.ts";
 import { createSchemaCheck } from "../../src/agents/tools/json-schema/check.ts";
 import { ComputePool } from "../../src/compute/index.ts";
 import { createTextCount } from "../../src/models/index.ts";
-import { createSystemClock, nextTurn } from "../../src/platform/clock.ts";
+import { createSystemClock, yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import {
   hostileArguments,
@@ -40,14 +40,14 @@ const meterTurns = async (run: () => Promise<unknown>): Promise<number> => {
   let longest = 0;
   const meter = async () => {
     for (let last = readCpuMs(); !isOver; ) {
-      await nextTurn();
+      await yieldToEventLoop();
       const now = readCpuMs();
       longest = Math.max(longest, now - last);
       last = now;
     }
   };
   const metering = meter();
-  await nextTurn();
+  await yieldToEventLoop();
   await run();
   isOver = true;
   await metering;

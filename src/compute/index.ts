@@ -2,9 +2,9 @@
 export {
   type Compute,
   type Computed,
+  type ComputeOptions,
   ComputePool,
   type ComputeService,
-  type ComputeTurn,
   type Uncomputed,
 } from "./pool.ts";
 export { type ComputeTask, implementTask, serveComputations } from "./worker.ts";

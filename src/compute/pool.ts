@@ -21,7 +21,7 @@ const START_AFTER_MS = 500;
 export type Uncomputed = "timeout" | "busy" | "aborted" | "failed";
 export type Computed<Output> = { ok: true; value: Output } | { ok: false; reason: Uncomputed };
 
-export interface ComputeTurn {
+export interface ComputeOptions {
   /** Accounts take turns, and each has at most one Worker at a time. */
   account: string;
   signal?: AbortSignal;
@@ -31,7 +31,7 @@ export interface Compute {
   run<Input, Output>(
     task: ComputeTask<Input, Output>,
     input: Input,
-    turn: ComputeTurn,
+    options: ComputeOptions,
   ): Promise<Computed<Output>>;
 }
 
@@ -73,7 +73,7 @@ export class ComputePool implements ComputeService {
   async run<Input, Output>(
     { name, timeoutMs }: ComputeTask<Input, Output>,
     input: Input,
-    { account, signal = NEVER }: ComputeTurn,
+    { account, signal = NEVER }: ComputeOptions,
   ): Promise<Computed<Output>> {
     if (signal.aborted) return { ok: false, reason: "aborted" };
     this.#grow();

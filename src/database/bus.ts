@@ -1,17 +1,17 @@
 // Wake-ups: a commit says "look again", and listeners read for themselves.
 import type { Notification } from "./store.ts";
 
-type Listener = (id: string | null) => void;
+type WakeListener = (id: string | null) => void;
 
 export class Bus {
   readonly #report: (failure: unknown) => void;
-  readonly #channels = new Map<string, Set<Listener>>();
+  readonly #channels = new Map<string, Set<WakeListener>>();
 
   constructor(report: (failure: unknown) => void) {
     this.#report = report;
   }
 
-  listen(channel: string, run: Listener): () => void {
+  listen(channel: string, run: WakeListener): () => void {
     const listeners = this.#channels.get(channel) ?? new Set();
     this.#channels.set(channel, listeners.add(run));
     return () => {

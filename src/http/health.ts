@@ -1,5 +1,5 @@
 // The health pages for load balancers and supervisors: alive and ready.
-import { type Clock, endsWithin } from "../platform/clock.ts";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { StaticPage } from "./server.ts";
 
 /** Time for which an answer is kept: a burst of requests must not reach the database. */
@@ -42,7 +42,7 @@ export function createHealthPages({
     const heard = asking.then((is) => {
       isGood = is;
     });
-    return (await endsWithin(clock, PATIENCE_MS, heard)) && isGood;
+    return (await settlesWithin(clock, PATIENCE_MS, heard)) && isGood;
   };
   return [
     { path: "/healthz", answer: () => writeLines(["ok"], 200) },

@@ -1,6 +1,6 @@
 // The HTTP server: checks a request's origin, lets Elysia find its route, and stops gracefully.
 import { Elysia } from "elysia";
-import { type Clock, endsWithin } from "../platform/clock.ts";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
@@ -167,9 +167,9 @@ export class HttpServer implements Service {
     const { clock, endRunning } = this.#options;
     // The server accepts no connection; open ones close when idle, or after their reply.
     const closed = this.#server.stop();
-    if (!(await endsWithin(clock, deadlineMs, closed))) {
+    if (!(await settlesWithin(clock, deadlineMs, closed))) {
       endRunning?.();
-      await endsWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
+      await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
     await this.#server.stop(true);
   }

@@ -1,5 +1,5 @@
 // Keeps descriptors free: closes connections of clients that are not served, longest idle first.
-import { type Cancel, type Clock, nextTurn } from "../platform/clock.ts";
+import { type Cancel, type Clock, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { type Address, isWithin, type Network, readNetwork } from "./ip-address.ts";
 import type { ProcessSocket, ProcessSockets } from "./process-sockets.ts";
@@ -104,7 +104,7 @@ class ConnectionGuard {
     // The system gives out the lowest descriptors, so few lie far above their number.
     const end = Math.min(sockets.limit, RANGE * count);
     for (let from = 0; from < end; from += TURN_DESCRIPTORS) {
-      if (from > 0) await nextTurn();
+      if (from > 0) await yieldToEventLoop();
       found.push(...sockets.list(port, from, Math.min(end, from + TURN_DESCRIPTORS)));
     }
     return found;

@@ -48,7 +48,7 @@ export function wait(clock: Clock, delayMs: number, signal?: AbortSignal): Promi
 }
 
 /** Waits for `work`, but at most `withinMs`; returns true if it ended in time. */
-export async function endsWithin(clock: Clock, withinMs: number, work: Promise<void>) {
+export async function settlesWithin(clock: Clock, withinMs: number, work: Promise<void>) {
   const over = new AbortController();
   const late = wait(clock, withinMs, over.signal);
   try {
@@ -59,7 +59,7 @@ export async function endsWithin(clock: Clock, withinMs: number, work: Promise<v
 }
 
 /** Resolves in the next turn of the event loop; long computations let others work in between. */
-export function nextTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

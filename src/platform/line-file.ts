@@ -1,7 +1,7 @@
 // Files of lines: writes a new one in the background, and reads any.
 import { closeSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { type Clock, nextTurn, wait } from "./clock.ts";
+import { type Clock, wait, yieldToEventLoop } from "./clock.ts";
 
 /** Why writing ended: a limit of ours, or the system's code, such as ENOSPC. */
 export type LineFileEnd = "too large" | "too slow" | (string & {});
@@ -78,7 +78,7 @@ export class LineFile {
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       // The code that appended the line goes on first.
-      await nextTurn();
+      await yieldToEventLoop();
       const write = this.#waiting.shift();
       if (write) await this.#put(`${write()}\n`);
     }

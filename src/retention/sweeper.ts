@@ -1,6 +1,6 @@
 // Deletes rows that are older than the settings keep them: hourly, and never by a doubtful clock.
 import type { Bound, Database } from "../database/index.ts";
-import { type Cancel, type Clock, endsWithin } from "../platform/clock.ts";
+import { type Cancel, type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type SweepRow, sweepStore } from "./store.ts";
@@ -74,7 +74,7 @@ export class Sweeper implements Service {
   async stop(deadlineMs: number): Promise<void> {
     this.#isStopping = true;
     this.#cancel?.();
-    await endsWithin(this.#options.clock, deadlineMs, this.#checking);
+    await settlesWithin(this.#options.clock, deadlineMs, this.#checking);
   }
 
   async #check(): Promise<void> {

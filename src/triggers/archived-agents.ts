@@ -1,6 +1,6 @@
 // Pauses the triggers of archived agents: at the start, and whenever an agent is archived.
 import type { Bound, Database } from "../database/index.ts";
-import { type Clock, endsWithin } from "../platform/clock.ts";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { WorkerLoop } from "../platform/worker-loop.ts";
@@ -48,6 +48,6 @@ export class ArchivedAgentsWatch implements Service {
 
   async stop(deadlineMs: number): Promise<void> {
     this.#unlisten?.();
-    await endsWithin(this.#options.clock, deadlineMs, this.#loop.stop());
+    await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 }

@@ -1,7 +1,7 @@
 // Recomputes schedules after the wall clock went back, so that triggers do not wait for it to catch
 // up.
 import type { Bound } from "../database/index.ts";
-import { type Clock, nextTurn } from "../platform/clock.ts";
+import { type Clock, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { recomputeDue } from "./due.ts";
 import type { DuePosition, Realignment } from "./store/due.ts";
@@ -74,7 +74,7 @@ export class ClockAdjustment {
       realigned += changes.length;
       const last = page[TRIGGERS_A_WRITE - 1];
       position = last && { next_fire_at: last.next_fire_at!, id: last.id };
-      await nextTurn();
+      await yieldToEventLoop();
     }
     return realigned;
   }

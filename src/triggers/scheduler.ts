@@ -1,6 +1,6 @@
 // Fires triggers by the clock: sleeps until the next one is due, and checks twice a minute anyway.
 import type { Bound, Database } from "../database/index.ts";
-import { type Clock, endsWithin, nextTurn } from "../platform/clock.ts";
+import { type Clock, settlesWithin, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
@@ -68,7 +68,7 @@ export class Scheduler implements Service {
   async stop(deadlineMs: number): Promise<void> {
     this.#isStopping = true;
     this.#unlisten?.();
-    await endsWithin(this.#options.clock, deadlineMs, this.#loop.stop());
+    await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 
   async #fireDue(): Promise<NextPass> {
@@ -123,7 +123,7 @@ export class Scheduler implements Service {
     );
     await Promise.all(due.map((trigger) => this.#tryFire(trigger)));
     // Requests are served between batches.
-    await nextTurn();
+    await yieldToEventLoop();
     return due.length;
   }
 

@@ -1,7 +1,7 @@
 // Claims deliveries that are due, sends them and has their results written; a service.
 
 import type { Bound } from "../database/index.ts";
-import { endsWithin } from "../platform/clock.ts";
+import { settlesWithin } from "../platform/clock.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { Sender } from "./attempt.ts";
@@ -122,9 +122,9 @@ export class DeliveryWorker implements Service {
     for (const unlisten of this.#unlisten.splice(0)) unlisten();
     const over = Promise.all([this.#fanOut.stop(), this.#recovery.stop(), this.#drain()]);
     const isOver = over.then(() => {});
-    if (!(await endsWithin(clock, deadline_ms, isOver))) {
+    if (!(await settlesWithin(clock, deadline_ms, isOver))) {
       this.#abort();
-      await endsWithin(clock, GRACE_MS, isOver);
+      await settlesWithin(clock, GRACE_MS, isOver);
     }
     void this.#results.stop();
   }

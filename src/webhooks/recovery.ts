@@ -3,7 +3,7 @@
 
 import { Reclaimer } from "../cluster/index.ts";
 import type { Bound } from "../database/index.ts";
-import { nextTurn } from "../platform/clock.ts";
+import { yieldToEventLoop } from "../platform/clock.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { WebhookDeps } from "./deps.ts";
 import type { DueQueue } from "./due-queue.ts";
@@ -80,7 +80,7 @@ export class Recovery {
       await this.#load(page);
       if (page.length < ENDPOINTS_A_PAGE) break;
       after = page.at(-1)!.id;
-      await nextTurn();
+      await yieldToEventLoop();
     }
     return { inMs: SCAN_EVERY_MS };
   }

@@ -1,7 +1,7 @@
 // What is read of a body behind a refusal, over bare sockets.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { nextTurn } from "../../src/platform/clock.ts";
+import { yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw, type RawClient } from "./raw-client.ts";
 
@@ -86,7 +86,7 @@ describe("a refused body is not read to its end", () => {
     }
     for (let second = 1; second <= 5; second++) {
       client.write("x");
-      await nextTurn();
+      await yieldToEventLoop();
       await hall.clock.advance(1_000);
     }
     expect(await client.read()).toMatchObject({ status: 401 });
@@ -100,7 +100,7 @@ describe("a refused body is not read to its end", () => {
       `POST /v1/things HTTP/1.1\r\nHost: localhost\r\n${KEY}Transfer-Encoding: chunked\r\n\r\n` +
         "1\r\n{\r\n",
     );
-    while (hall.clock.pending() === reading) await nextTurn();
+    while (hall.clock.pending() === reading) await yieldToEventLoop();
     await hall.clock.advance(30_000);
     const [reply, sent] = await Promise.all([client.read(), pour(client, CHUNK)]);
     expect(reply).toMatchObject({ status: 400, headers: { connection: "close" } });

@@ -1,6 +1,6 @@
 // Expires approvals on time: a service that wakes when the next one is due.
 import type { Bound } from "../../database/index.ts";
-import { endsWithin } from "../../platform/clock.ts";
+import { settlesWithin } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
 import type { AgentsDeps } from "../deps.ts";
@@ -40,7 +40,7 @@ export class ApprovalExpiry implements Service {
   }
 
   async stop(deadlineMs: number): Promise<void> {
-    await endsWithin(this.#deps.clock, deadlineMs, this.#loop.stop());
+    await settlesWithin(this.#deps.clock, deadlineMs, this.#loop.stop());
   }
 
   async #expireOverdue(): Promise<NextPass> {

@@ -1,7 +1,7 @@
 // The engine: claims waiting runs, executes a bounded number at once, and drains at a stop.
 import { KeyRevocations } from "../../access/index.ts";
 import { DatabaseUnusable } from "../../database/index.ts";
-import { type Cancel, endsWithin, wait } from "../../platform/clock.ts";
+import { type Cancel, settlesWithin, wait } from "../../platform/clock.ts";
 import type { Service } from "../../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
 import { remainingMs } from "./budget.ts";
@@ -106,9 +106,9 @@ export class RunEngine implements Service {
     this.drain();
     for (const unlisten of this.#unlisten.splice(0)) unlisten();
     const idle = this.#becomeIdle();
-    if (!(await endsWithin(clock, deadlineMs, idle))) {
+    if (!(await settlesWithin(clock, deadlineMs, idle))) {
       this.#interruptAll("stop");
-      await endsWithin(clock, GRACE_MS, idle);
+      await settlesWithin(clock, GRACE_MS, idle);
     }
     this.#keys.stop();
   }

@@ -1,5 +1,5 @@
 // Addresses that texts have brought: only those are opened once content from outside was read.
-import { nextTurn } from "../../platform/clock.ts";
+import { yieldToEventLoop } from "../../platform/clock.ts";
 import { listAddresses, listBareAddresses, normalizeAddress } from "./addresses.ts";
 
 /** Maximum addresses of one generation; a user's own are kept apart. */
@@ -104,7 +104,7 @@ async function* readInTurns(places: Iterable<readonly string[]>): AsyncGenerator
   let count = 0;
   for (const addresses of places) {
     if (count++ % PLACES_A_TURN === 0) {
-      lastTurn = lastTurn.then(nextTurn);
+      lastTurn = lastTurn.then(yieldToEventLoop);
       await lastTurn;
     }
     yield* addresses;

@@ -1,7 +1,7 @@
 // Reads a call's arguments as a model wrote them, and checks them by the tool's parameters.
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { Compute, ComputeTurn } from "../../compute/index.ts";
+import type { Compute, ComputeOptions } from "../../compute/index.ts";
 import { ARGUMENTS, UNCOMPUTED } from "./compute-tasks.ts";
 import { findJsonProblem } from "./json-schema/check.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
@@ -25,18 +25,18 @@ export type CheckedArguments =
 export type CheckArguments = (
   parameters: TSchema | Parameters,
   text: string,
-  turn: ComputeTurn,
+  options: ComputeOptions,
 ) => Promise<CheckedArguments>;
 
 /** Checks by callers' schemas in a Worker, since they may take long for a value. */
 export function createArgumentsCheck(compute: Compute): CheckArguments {
-  return async (parameters, text, turn) => {
+  return async (parameters, text, options) => {
     // `Kind` is a symbol, which no JSON of a caller has.
     if (Kind in parameters) return checkArguments(parameters as TSchema, text);
     const value = readObject(text);
     if (typeof value === "string") return { ok: false, faults: [value] };
     const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
-    const computed = await compute.run(ARGUMENTS, input, turn);
+    const computed = await compute.run(ARGUMENTS, input, options);
     if (computed.ok) return toChecked(value, computed.value);
     const fault = `The arguments: Checking them ${UNCOMPUTED[computed.reason]}.`;
     return { ok: false, faults: [fault] };

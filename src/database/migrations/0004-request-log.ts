@@ -1,7 +1,7 @@
 // The ledger: a row for each request of the gateway, and the sums of each day, which outlive them.
 import type { Migration } from "../migrate.ts";
 
-export const ledger: Migration = {
+export const requestLog: Migration = {
   number: 4,
   name: "ledger",
   statements: ({ integer, text, strict }) => [

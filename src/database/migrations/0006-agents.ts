@@ -8,7 +8,10 @@ export const agents: Migration = {
     ...writeDefinitions(dialect),
     ...writeThreads(dialect),
     ...writeRuns(dialect),
-    ...writeBeside(dialect),
+    ...writeSteps(dialect),
+    ...writeCounts(dialect),
+    ...writeApprovals(dialect),
+    ...writeProcesses(dialect),
   ],
 };
 
@@ -90,7 +93,7 @@ const RARE = [
   ["runs_triggered_by_status", "trigger_kind, status", `${TRIGGERED} AND ${ENDED_EARLY}`],
 ] as const;
 
-function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
+function writeRuns({ integer, text, strict }: Dialect): string[] {
   return [
     `CREATE TABLE runs (
       id ${text} PRIMARY KEY,
@@ -145,6 +148,11 @@ function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
       ([name, columns, condition]) => `CREATE INDEX ${name}
         ON runs (account_id, ${columns}, number) WHERE ${condition}`,
     ),
+  ];
+}
+
+function writeSteps({ integer, text, strict, clustered }: Dialect): string[] {
+  return [
     `CREATE TABLE steps (
       run_id ${text} NOT NULL,
       seq ${integer} NOT NULL,
@@ -166,7 +174,7 @@ function writeRuns({ integer, text, strict, clustered }: Dialect): string[] {
   ];
 }
 
-function writeBeside({ integer, text, strict, clustered }: Dialect): string[] {
+function writeCounts({ integer, text, strict, clustered }: Dialect): string[] {
   return [
     // A row for each account: what it has started, and what of it is queued or running.
     `CREATE TABLE run_counts (
@@ -202,6 +210,11 @@ function writeBeside({ integer, text, strict, clustered }: Dialect): string[] {
       PRIMARY KEY (account_id, agent_id, idempotency_key)
     )${strict}`,
     "CREATE INDEX run_starts_by_age ON run_starts (created_at)",
+  ];
+}
+
+function writeApprovals({ integer, text, strict }: Dialect): string[] {
+  return [
     `CREATE TABLE approvals (
       id ${text} PRIMARY KEY,
       run_id ${text} NOT NULL,
@@ -224,6 +237,11 @@ function writeBeside({ integer, text, strict, clustered }: Dialect): string[] {
       account_id ${text} NOT NULL
     )${strict}`,
     "CREATE INDEX approvals_by_run ON approvals (run_id)",
+  ];
+}
+
+function writeProcesses({ integer, text, strict }: Dialect): string[] {
+  return [
     // A process of the program: what it executes is its own for as long as it lives.
     `CREATE TABLE processes (
       epoch ${integer} PRIMARY KEY,

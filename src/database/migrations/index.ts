@@ -4,7 +4,7 @@ import type { Migration } from "../migrate.ts";
 import { accountsAndKeys } from "./0001-accounts-and-keys.ts";
 import { statesOfModels } from "./0002-states-of-models.ts";
 import { units } from "./0003-units.ts";
-import { ledger } from "./0004-ledger.ts";
+import { requestLog } from "./0004-request-log.ts";
 import { holds } from "./0005-holds.ts";
 import { agents } from "./0006-agents.ts";
 import { tools } from "./0007-tools.ts";
@@ -15,7 +15,7 @@ import { crashes } from "./0011-crashes.ts";
 import { storedBytes } from "./0012-stored-bytes.ts";
 
 export const migrations: readonly Migration[] = [
-  ...[accountsAndKeys, statesOfModels, units, ledger],
+  ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
 ];

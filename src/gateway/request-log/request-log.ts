@@ -1,7 +1,7 @@
 // The request log: one entry for each metered request, its daily sums and its retention.
 import type { Bound, Database } from "../../database/index.ts";
 import type { MeteredRequest, RecorderFactory } from "../../http/index.ts";
-import { type Clock, endsWithin } from "../../platform/clock.ts";
+import { type Clock, settlesWithin } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Service } from "../../platform/service.ts";
@@ -82,7 +82,7 @@ export class RequestLog {
     // The server accepts no more requests, and those that it cut off are about to end.
     const idle = Promise.withResolvers<void>();
     this.#onIdle = idle.resolve;
-    if (this.#underWay > 0) await endsWithin(clock, deadlineMs, idle.promise);
+    if (this.#underWay > 0) await settlesWithin(clock, deadlineMs, idle.promise);
     const rows = await this.#writer.finish(Math.max(deadlineMs, LAST_WRITES_MS));
     if (rows > 0) log.error("request log: entries were not written before the stop", { rows });
   }

@@ -1,5 +1,5 @@
 // Counts with the bundled tokenizer in a Worker, since its time depends on the texts.
-import type { Compute, ComputeTask, ComputeTurn } from "../../compute/index.ts";
+import type { Compute, ComputeOptions, ComputeTask } from "../../compute/index.ts";
 
 export interface TokensInput {
   texts: string[];
@@ -15,12 +15,12 @@ export const TOKENS: ComputeTask<TokensInput, number> = { name: "tokens", timeou
 export type CountTexts = (
   texts: string[],
   tokensMax: number,
-  turn: ComputeTurn,
+  options: ComputeOptions,
 ) => Promise<number | null>;
 
 export function createTextCount(compute: Compute): CountTexts {
-  return async (texts, tokensMax, turn) => {
-    const computed = await compute.run(TOKENS, { texts, tokensMax }, turn);
+  return async (texts, tokensMax, options) => {
+    const computed = await compute.run(TOKENS, { texts, tokensMax }, options);
     return computed.ok ? computed.value : null;
   };
 }

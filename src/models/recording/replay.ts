@@ -1,7 +1,7 @@
 // Reads a recording whole, and replays it in place of the servers of models.
 import { statSync } from "node:fs";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { type Clock, nextTurn, wait } from "../../platform/clock.ts";
+import { type Clock, wait, yieldToEventLoop } from "../../platform/clock.ts";
 import { readLines } from "../../platform/line-file.ts";
 import type { OpenBackend } from "../backend.ts";
 import type {
@@ -179,7 +179,7 @@ async function play(
     const pauseMs = startedAt + atMs - clock.monotonic();
     if (pauseMs <= 0 && ++unbroken < CHUNKS_PER_TURN) return undefined;
     unbroken = 0;
-    return pauseMs > 0 ? wait(clock, pauseMs, signal) : nextTurn();
+    return pauseMs > 0 ? wait(clock, pauseMs, signal) : yieldToEventLoop();
   };
   for (const { at_ms, piece } of reply.told) {
     const pause = waitUntil(at_ms);

@@ -4,7 +4,7 @@ import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import type { AssistantData } from "../../../src/agents/runs/step.ts";
 import type { BuiltinTool, ToolUse } from "../../../src/agents/tools/contract.ts";
-import { nextTurn } from "../../../src/platform/clock.ts";
+import { yieldToEventLoop } from "../../../src/platform/clock.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { judgeLog, kindsOf, resultsOf } from "./log.ts";
 import {
@@ -91,7 +91,7 @@ describe("a call that cannot be run is answered", () => {
     let most = 0;
     const slow = makeTool("slow", async () => {
       most = Math.max(most, ++running);
-      await nextTurn();
+      await yieldToEventLoop();
       running--;
       return { content: "ok" };
     });
@@ -137,7 +137,7 @@ describe("what a call brought", () => {
         ...store,
         async settle(record) {
           writing.resolve();
-          await nextTurn();
+          await yieldToEventLoop();
           return store.settle(record);
         },
       }),

@@ -1,6 +1,6 @@
 // Plans the calls of a model's reply: each is run, needs a person, or is answered without running.
 import type { InternalCompletion } from "../../../gateway/index.ts";
-import { nextTurn } from "../../../platform/clock.ts";
+import { yieldToEventLoop } from "../../../platform/clock.ts";
 import type { Ids } from "../../../platform/ids.ts";
 import { hashArguments } from "../../approvals/approval.ts";
 import type { ToolCallText } from "../../threads/thread.ts";
@@ -90,7 +90,7 @@ export class CallPlanner {
   async planCalls(calls: readonly ToolCallText[]): Promise<ToolCallData[]> {
     const planned: ToolCallData[] = [];
     for (const [index, call] of calls.entries()) {
-      if (call.arguments.length > LONG_ARGUMENTS_CHARACTERS) await nextTurn();
+      if (call.arguments.length > LONG_ARGUMENTS_CHARACTERS) await yieldToEventLoop();
       const data = await this.#planCall(call, index);
       if (data) planned.push(data);
     }

@@ -1,5 +1,5 @@
 // Removes a connection's secret from what came back, in whatever form an endpoint repeats it.
-import { nextTurn } from "../../../platform/clock.ts";
+import { yieldToEventLoop } from "../../../platform/clock.ts";
 
 const REPLACEMENT = "[secret]";
 /** Maximum levels of escapes inside escapes that are read. */
@@ -36,7 +36,7 @@ export async function scrub(text: string, secret: string, isCut: boolean): Promi
     for (const needle of needles) {
       const end = findAll(needle.isEncoded ? unbroken : view, needle, found);
       if (isCut) kept = kept.slice(0, end);
-      if (text.length > TURN_CHARACTERS) await nextTurn();
+      if (text.length > TURN_CHARACTERS) await yieldToEventLoop();
     }
     view = await unescapeView(view);
   }
@@ -88,7 +88,7 @@ async function unescapeView({ text, starts, ends }: View): Promise<View | undefi
   const read = { starts: new Uint32Array(text.length), ends: new Uint32Array(text.length) };
   let count = 0;
   for (let at = 0; at < text.length; count++) {
-    if (count % TURN_CHARACTERS === TURN_CHARACTERS - 1) await nextTurn();
+    if (count % TURN_CHARACTERS === TURN_CHARACTERS - 1) await yieldToEventLoop();
     ESCAPE.lastIndex = at;
     const match = ESCAPE_STARTS.test(text[at]!) ? ESCAPE.exec(text) : null;
     units[count] = match ? decodeEscape(match.groups!) : text.charCodeAt(at);

@@ -1,7 +1,12 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
 import { FullTextIndex } from "../../../database/index.ts";
 import { timeoutError, type UpstreamError } from "../../../models/index.ts";
-import { type Cancel, type Clock, endsWithin, nextTurn } from "../../../platform/clock.ts";
+import {
+  type Cancel,
+  type Clock,
+  settlesWithin,
+  yieldToEventLoop,
+} from "../../../platform/clock.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { EngineQuery, Search, SearchEngine } from "../contract.ts";
 import { type FolderFile, listFiles, readText } from "./folder.ts";
@@ -137,7 +142,7 @@ class FolderSearch implements SearchEngine {
     if (this.#isComplete && !this.#isDown && !isOld) return;
     // A disk that is gone may never answer.
     const wait_ms = this.#isComplete || this.#isDown ? REFRESH_WAIT_MS : timeout_ms;
-    await endsWithin(clock, wait_ms, this.#refresh());
+    await settlesWithin(clock, wait_ms, this.#refresh());
   }
 
   /** Reads the folder; those who come while it is read wait for the same reading. */
@@ -200,7 +205,7 @@ class FolderSearch implements SearchEngine {
       const some = rows.slice(at, at + ROWS_A_TURN);
       index.write(() => file.rows.push(...some.map((row) => index.add(row))));
       for (const row of some) file.characters += row.text.length;
-      await nextTurn();
+      await yieldToEventLoop();
     }
     this.#characters += file.characters;
     return true;
@@ -214,7 +219,7 @@ class FolderSearch implements SearchEngine {
     index.write(() => {
       for (const row of file.rows) index.remove(row);
     });
-    await nextTurn();
+    await yieldToEventLoop();
   }
 
   #leave(): void {
