@@ -28,6 +28,8 @@ type RawPart = { type?: unknown; text?: unknown; thinking?: unknown } | null;
 const REASON = /^\w{1,32}$/;
 /** Maximum tokens that are believed, so that sums fit a database. */
 const TOKENS_MAX = 1_000_000_000;
+/** Maximum nesting of arguments that are sent as an object. */
+const ARGUMENTS_DEPTH_MAX = 1_000;
 /** TGI's words for a normal end. */
 const NORMAL_ENDS = new Set(["eos_token", "stop_sequence"]);
 
@@ -248,12 +250,23 @@ export class CallNormalizer {
 /** The format says text; Ollama sends an object. */
 function readArguments(value: unknown): string {
   if (typeof value === "string") return value;
-  try {
-    return typeof value === "object" && value !== null ? JSON.stringify(value) : "";
-  } catch {
-    // Too deep to be written; no model means that.
-    return "";
+  if (!isObject(value)) return "";
+  // Invalid on purpose: an empty text would be a call without arguments, which could run.
+  return isTooDeep(value) ? "{" : JSON.stringify(value);
+}
+
+/** Walks level by level: JSON.stringify recurses, and takes seconds for 40,000 levels. */
+function isTooDeep(value: object): boolean {
+  let level = [value];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > ARGUMENTS_DEPTH_MAX) return true;
+    level = level.flatMap((parent) => Object.values(parent).filter(isObject));
   }
+  return false;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function isJson(text: string): boolean {
