@@ -16,7 +16,7 @@ const BANNED_WORDS = new Set(
 );
 /** Nouns of the field that end like a gerund. */
 const NOUNS =
-  /^(?:|.*-)(?:listing|string|encoding|heading|mapping|padding|paging|recording|ring|setting|settings|signing|sibling|thing|timing|timings|tracking|polling|streaming)$/;
+  /^(?:|.*-)(?:listing|string|encoding|heading|mapping|padding|paging|recording|ring|setting|settings|signing|sibling|thing|timing|timings|tracking|polling|streaming|reasoning|key-ring)$/;
 
 /** Openings of comments that say what null means, or begin without a subject. */
 const BANNED_OPENINGS =

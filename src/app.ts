@@ -16,6 +16,7 @@ import {
 import { createDocsPages } from "./docs/index.ts";
 import {
   createGateway,
+  type Gateway,
   InFlight,
   showRequests,
   showShared,
@@ -29,15 +30,22 @@ import {
   HttpServer,
   observeRequests,
   type Router,
-  type ServiceHealth,
+  type Routers,
+  type StaticPage,
 } from "./http/index.ts";
-import { buildModels, type OpenBackend, openModelRoutes, showModels } from "./models/index.ts";
+import {
+  buildModels,
+  type ModelRegistry,
+  type OpenBackend,
+  openModelRoutes,
+  showModels,
+} from "./models/index.ts";
 import { createGuardedEgress, createTrustedEgress } from "./net/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
-import { joinServices, type Service, type Services } from "./platform/service.ts";
+import { joinServices, type Services } from "./platform/service.ts";
 import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
 import { DiskSpace } from "./storage/index.ts";
@@ -62,7 +70,7 @@ export interface AppOptions {
   /** Computes what could block the event loop; Workers by default. */
   compute?: ComputeService;
   /** Opens the backends of models; by the settings by default. */
-  openSupply?: OpenBackend;
+  openBackend?: OpenBackend;
   /** Serves a database even if committed data is missing. */
   accepts_loss?: boolean;
   /** /metrics needs no token. */
@@ -80,7 +88,7 @@ export interface App extends Services {
   access: Access;
   /** Follows the settings in force: read it anew each time. */
   readonly admin: Admin;
-  entrance: HttpServer;
+  server: HttpServer;
   /**
    * Applies other settings from the next request on; when it rejects, nothing has changed. Call it
    * once at a time, and only with changes that need no restart.
@@ -124,89 +132,72 @@ export async function buildApp(given: AppOptions): Promise<App> {
 }
 
 async function joinModules(options: AppOptions, database: Database): Promise<App> {
-  const { clock, ids, log, onFatal, activity = UNWATCHED } = options;
+  const { clock, ids, log, onFatal, place, activity = UNWATCHED } = options;
   let { settings } = options;
+  const current = () => settings;
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
-  const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   // Addresses that strangers name need the guarded client.
   const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
+  const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const access = buildAccess({ database, clock, ids, alias });
-  const running = new InFlight();
-  const origins = chooseOrigins(options, () => settings.server);
-  const listening = { ...settings.server, origins, endRunning: () => running.end() };
-  const entrance = new HttpServer({ ...listening, clock, ids, log });
-  const figures = await openFigures(options);
-  const observe = figures && observeRequests(figures.metrics);
   const { identify } = access;
-  const doors = createRouters({ settings, identify, entrance, clock, ids, log, observe });
-  const { gateway, agents } = doors;
+  const running = new InFlight();
+  const server = createServer(options, current, running);
+  const monitoring = await openMonitoring(options);
+  const observe = monitoring && observeRequests(monitoring.metrics);
+  const routers = createRouters({ settings, identify, server, clock, ids, log, observe });
 
-  const ways = { egress, compute, open: options.openSupply };
-  const around = { settings, database, ...ways, clock, ids, log, onFatal };
-  const models = await buildModels(around);
+  const open = options.openBackend;
+  const deps = { settings, database, egress, compute, open, clock, ids, log, onFatal };
+  const models = await buildModels(deps);
   const { registry } = models;
-  openModelRoutes(gateway, registry);
+  openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const { requestLog, ...serving } = createGateway(gateway, {
-    ...{ ...around, registry, running, hashUser, findCaller: access.findCaller },
-  });
-  const { inside } = serving;
-  const { place } = options;
-  const now = { settings: () => settings, egress: guarded, activity, inside, place };
-  const service = openAgentHalf(agents, { ...around, ...now, access, alias, secrets });
+  const gatewayDeps = { ...deps, registry, running, hashUser, findCaller: access.findCaller };
+  const gateway = createGateway(routers.gateway, gatewayDeps);
+  const { inside } = gateway;
+  const shared = { ...deps, settings: current, egress: guarded, activity, inside, place };
+  const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
-  const isReady = () => database.probe().then(() => registry.isDefaultServable());
-  const health = openHealth(options, { isReady, entrance, look: serving.look });
-  figures?.show({ registry, requestLog, look: serving.look, service });
-  const halves = [gateway, agents];
-  entrance.open(halves, [
-    ...(figures?.pages ?? []),
-    ...health.pages,
-    ...openDocs(options, () => settings),
-    createDocumentPage(entrance.app, { doors: halves, version: options.version, events: EVENTS }),
-  ]);
+  const checks = new PageChecks(options);
+  const site = { database, server, routers, registry, gateway, checks, current };
+  if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents });
+  openSite(options, site, monitoring?.pages ?? []);
 
   let admin = buildAdmin({ settings, access, database, clock, ids, secrets });
-  const services = joinServices([
-    ...[await openSweeper({ ...around, ...now }), compute, models.service, ...serving.services],
-    ...[...service.services, health.checks, entrance, ...service.listening],
-  ]);
+  const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
+  const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
+  const services = joinServices([...background, checks, server, ...agents.listening]);
   return {
     database,
     access,
     get admin() {
       return admin;
     },
-    entrance,
+    server,
     async change(other) {
       // Only this can fail, and it does so before it changes anything.
       await models.change(other);
       settings = other;
-      doors.change(other);
-      serving.change(other);
-      service.change();
+      routers.change(other);
+      gateway.change(other);
+      agents.change();
       admin = buildAdmin({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
     /** Sockets end first. What was opened by the build is closed even without a start. */
     async stop(deadline_ms) {
-      service.drain();
+      agents.drain();
       try {
         await services.stop(deadline_ms);
       } finally {
-        for (const way of [egress, guarded]) way.close();
+        for (const client of [egress, guarded]) client.close();
         await database.close();
       }
     },
   };
-}
-
-async function openSweeper(
-  around: Parameters<typeof listSweeps>[0] & Pick<AppOptions, "clock" | "log">,
-): Promise<Service> {
-  return new Sweeper({ ...around, sweeps: await listSweeps(around) });
 }
 
 /** Describes failures of a disk or a server by a sentence, and bugs by their stack. */
@@ -214,45 +205,70 @@ function describeFailure(failure: unknown): unknown {
   return failure instanceof DatabaseUnusable ? failure.message : failure;
 }
 
-function openHealth(
-  options: AppOptions,
-  around: { isReady(): Promise<boolean>; entrance: HttpServer; look(): ServiceHealth[] },
-) {
-  const { isReady, entrance, look } = around;
-  const isStopping = () => entrance.isStopping;
-  const checks = new PageChecks(options);
-  const listBeside = () => [...look(), ...checks.look()];
-  const { clock } = options;
-  return { checks, pages: createHealthPages({ clock, isReady, isStopping, listBeside }) };
-}
-
-function openDocs({ version, writeCommands = async () => "" }: AppOptions, now: () => Settings) {
-  const publicUrl = () => now().server.public_url;
-  const changes = writeChanges(now().service.alias);
-  return createDocsPages({ version, writeCommands, changes, publicUrl });
-}
-
-function chooseOrigins({ is_local_only }: AppOptions, server: () => Settings["server"]) {
-  return {
-    isLocalOnly: is_local_only === true,
-    publicUrl: () => server().public_url,
-    corsOrigins: () => server().cors_origins,
+function createServer(options: AppOptions, current: () => Settings, running: InFlight): HttpServer {
+  const { clock, ids, log } = options;
+  const origins = {
+    isLocalOnly: options.is_local_only === true,
+    publicUrl: () => current().server.public_url,
+    corsOrigins: () => current().server.cors_origins,
   };
+  const endRequests = () => running.end();
+  return new HttpServer({ ...current().server, origins, endRequests, clock, ids, log });
 }
 
-function openAgentHalf(
-  door: Router,
-  given: Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
-    Pick<AppOptions, "onFatal" | "place">,
-) {
+interface Site {
+  database: Database;
+  server: HttpServer;
+  routers: Routers;
+  registry: ModelRegistry;
+  gateway: Gateway;
+  checks: PageChecks;
+  current(): Settings;
+}
+
+function showMetrics(
+  metrics: Metrics,
+  { registry, gateway, agents }: Pick<Site, "registry" | "gateway"> & { agents: AgentService },
+): void {
+  showModels(metrics, registry);
+  showRequests(metrics, gateway.requestLog);
+  showShared(metrics, gateway.look);
+  agents.show(metrics);
+}
+
+/** Adds all routes and pages to the server. */
+function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[]): void {
+  const { database, server, registry, gateway, checks, current } = site;
+  const { clock, version, writeCommands = async () => "" } = options;
+  const health = createHealthPages({
+    clock,
+    isReady: () => database.probe().then(() => registry.isDefaultServable()),
+    isStopping: () => server.isStopping,
+    listServices: () => [...gateway.look(), ...checks.look()],
+  });
+  const publicUrl = () => current().server.public_url;
+  const changes = writeChanges(current().service.alias);
+  const docs = createDocsPages({ version, writeCommands, changes, publicUrl });
+  const routers = [site.routers.gateway, site.routers.agents];
+  const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
+  server.open(routers, [...metrics, ...health, ...docs, document]);
+}
+
+type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
+  Pick<AppOptions, "onFatal" | "place">;
+
+type AgentService = ReturnType<typeof createAgentService>;
+
+/** Joins agents, triggers and webhooks, which know each other only by what they are given. */
+function createAgentService(router: Router, given: AgentServiceDeps) {
   const process = new Process(given);
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = new DiskSpace(given.place, given.clock, freeMin);
-  const around = { ...given, disk };
-  const agents = createAgents(door, { ...around, process });
+  const deps = { ...given, disk };
+  const agents = createAgents(router, { ...deps, process });
   const { prepareRun, listening, drain } = agents;
-  const triggers = createTriggersModule(door, { ...around, prepareRun });
-  const webhooks = openWebhooks(door, { ...around, process });
+  const triggers = createTriggersModule(router, { ...deps, prepareRun });
+  const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
     disk.show(metrics);
     registerRunMetrics(metrics, agents.stats);
@@ -263,25 +279,11 @@ function openAgentHalf(
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-/** Opens no metrics unless somebody may read them. */
-async function openFigures({ settings, has_open_metrics, clock }: AppOptions) {
+/** Opens metrics only if somebody may read them. */
+async function openMonitoring({ settings, has_open_metrics, clock }: AppOptions) {
   const { metrics_token } = settings.server;
   if (!has_open_metrics && metrics_token === null) return null;
   const metrics = await openMetrics();
   registerProcessMetrics(metrics, clock.now());
-  return {
-    metrics,
-    pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)],
-    show({ registry, requestLog, look, service }: Shown) {
-      showModels(metrics, registry);
-      showRequests(metrics, requestLog);
-      showShared(metrics, look);
-      service.show(metrics);
-    },
-  };
-}
-
-interface Shown extends Pick<ReturnType<typeof createGateway>, "requestLog" | "look"> {
-  registry: Parameters<typeof showModels>[1];
-  service: { show(metrics: Metrics): void };
+  return { metrics, pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)] };
 }

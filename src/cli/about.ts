@@ -44,7 +44,7 @@ export const commands: readonly Command[] = [
         secrets_key_file: null,
         onFatal: () => {},
       });
-      const response = await app.entrance.answer(new Request("http://localhost/openapi.json"));
+      const response = await app.server.answer(new Request("http://localhost/openapi.json"));
       const document = await response.json();
       output.print(document, `${JSON.stringify(document, null, 2)}\n`);
       await app.stop(0);

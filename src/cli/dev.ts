@@ -68,7 +68,7 @@ export async function runDev(
         version: VERSION,
         writeCommands: references.writeCommands,
         secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
-        openSupply: recording.open(deps.log),
+        openBackend: recording.open(deps.log),
         has_open_metrics: true,
         is_local_only: true,
         ...deps,

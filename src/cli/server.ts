@@ -20,7 +20,7 @@ import type { SettingsFile } from "./settings.ts";
 
 export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
-  entrance: {
+  server: {
     readonly url: string;
     callers: { list: ConnectionGuardOptions["listCallers"] };
   };
@@ -89,7 +89,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     const { keys, notes, key_file = null, rescue = "" } = await options.welcome(app.admin);
     const start: Start = {
       version: VERSION,
-      url: app.entrance.url,
+      url: app.server.url,
       data: options.storage,
       models: models.map(({ id, state }) => ({ id, state })),
       default_model: settings.service.default_model,
@@ -124,7 +124,7 @@ export async function runServer(options: ServerRun): Promise<number> {
 const HTTP_PORT = 80;
 
 /** Without a list of connections, only the idle timeout closes them. */
-function guardApp({ entrance }: Serving, { reload, clock, log }: RunningServer): void {
+function guardApp({ server: entrance }: Serving, { reload, clock, log }: RunningServer): void {
   const sockets = openProcessSockets();
   if (!sockets) return;
   guardConnections({

@@ -64,7 +64,7 @@ export async function readBytes(
   clock: Clock,
   counted?: Counted,
 ): Promise<Uint8Array> {
-  const announced = refuseLength(request, bytes_max, counted);
+  const announced = checkLength(request, bytes_max, counted);
   // A body of announced length cannot exceed it, and is read at half the cost.
   const reader = announced === null ? request.body?.getReader() : undefined;
   const whole = announced === null ? readPieces(reader, bytes_max, counted) : request.bytes();
@@ -85,11 +85,7 @@ export async function readBytes(
 }
 
 /** Refuses a body announced beyond the limit; returns the announced length. */
-export function refuseLength(
-  request: Request,
-  bytes_max: number,
-  counted?: Counted,
-): number | null {
+export function checkLength(request: Request, bytes_max: number, counted?: Counted): number | null {
   const header = request.headers.get("content-length");
   const announced = header === null ? Number.NaN : Number(header);
   // A header sent twice arrives as `5, 5`: such a body is counted as it comes.

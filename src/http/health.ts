@@ -18,7 +18,7 @@ export interface HealthPageOptions {
   clock: Clock;
   isReady(): Promise<boolean>;
   isStopping(): boolean;
-  listBeside(): readonly ServiceHealth[];
+  listServices(): readonly ServiceHealth[];
 }
 
 /** Strangers get single words and no detail. */
@@ -26,7 +26,7 @@ export function createHealthPages({
   clock,
   isReady,
   isStopping,
-  listBeside,
+  listServices: listBeside,
 }: HealthPageOptions): StaticPage[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);

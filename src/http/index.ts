@@ -2,7 +2,7 @@
 export { parseBody } from "./body.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { IdParams, Instant, readUuid, requireInstant, Uuid } from "./fields.ts";
-export { createHealthPages, type ServiceHealth } from "./health.ts";
+export { createHealthPages } from "./health.ts";
 export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
@@ -23,7 +23,7 @@ export type {
   RequestRecorder,
 } from "./route.ts";
 export type { Router } from "./router.ts";
-export { createRouters } from "./routers.ts";
+export { createRouters, type Routers } from "./routers.ts";
 export { HttpServer, type StaticPage } from "./server.ts";
 export { type EventStream, openEventStream, watchIdle, writeFrame } from "./sse.ts";
 export {

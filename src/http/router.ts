@@ -3,7 +3,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
-import { readJson, refuseLength } from "./body.ts";
+import { checkLength, readJson } from "./body.ts";
 import type { ActiveCallers } from "./clients.ts";
 import { listUuids, lowerUuids } from "./fields.ts";
 import { compileParameters } from "./parameters.ts";
@@ -115,7 +115,7 @@ function createPipeline(
     const { params, query } = readParameters(request.url);
     if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
     // gateway.limits.body_size, agents.limits.body_size: the limit also holds for unread bodies.
-    if (!check) refuseLength(request, bytes_max);
+    if (!check) checkLength(request, bytes_max);
     const checked = check?.(await readBody(context));
     const body = takesNone ? undefined : checked;
     const release = spec.is_slow ? holdOpenLater(options, context) : undefined;

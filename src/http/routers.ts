@@ -11,7 +11,7 @@ import type { HttpServer } from "./server.ts";
 export interface RoutersOptions {
   settings: Settings;
   identify: Identify;
-  entrance: Pick<HttpServer, "addressOf" | "holdOpen" | "callers">;
+  server: Pick<HttpServer, "addressOf" | "holdOpen" | "callers">;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -32,7 +32,7 @@ const CLOSING_MS = 60_000;
 const ADDRESSES_MAX = 100_000;
 
 export function createRouters(options: RoutersOptions): Routers {
-  const { entrance, clock } = options;
+  const { server: entrance, clock } = options;
   let { settings } = options;
   const limit = (requests_max: number, rule: { closingMs: number; names_max?: number }) =>
     new RateLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });

@@ -41,7 +41,7 @@ export interface HttpServerOptions {
   ids: Ids;
   log: Log;
   /** Ends what still runs at the deadline of a stop, with a message to its callers. */
-  endRunning?(): void;
+  endRequests?(): void;
 }
 
 const EVERY_ORIGIN: OriginRules = {
@@ -164,7 +164,7 @@ export class HttpServer implements Service {
   async stop(deadlineMs: number): Promise<void> {
     if (!this.#server) return;
     this.#isStopping = true;
-    const { clock, endRunning } = this.#options;
+    const { clock, endRequests: endRunning } = this.#options;
     // The server accepts no connection; open ones close when idle, or after their reply.
     const closed = this.#server.stop();
     if (!(await settlesWithin(clock, deadlineMs, closed))) {

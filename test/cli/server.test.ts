@@ -15,7 +15,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
   const events: string[] = [];
   let fail = () => {};
   const serving: Serving = {
-    entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+    server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
     admin: { models: { list: async () => [] as unknown } } as Serving["admin"],
     start: async () => void events.push("start"),
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),

@@ -8,7 +8,7 @@ const request = new Request("http://localhost/");
 function createTrial(isReady: () => Promise<boolean>, beside: readonly ServiceHealth[] = []) {
   const clock = createManualClock();
   const isStopping = () => false;
-  const pages = createHealthPages({ clock, isReady, isStopping, listBeside: () => beside });
+  const pages = createHealthPages({ clock, isReady, isStopping, listServices: () => beside });
   const ask = async (path: string) => {
     const response = await pages.find((page) => page.path === path)!.answer(request);
     return [response.status, await response.text()];

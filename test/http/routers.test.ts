@@ -32,7 +32,15 @@ function createTrial(text: string) {
     ...caller,
     key_id: authorization?.replace("Bearer ", "") ?? "none",
   });
-  const doors = createRouters({ settings, identify, entrance, clock, ids, log, observe: null });
+  const doors = createRouters({
+    settings,
+    identify,
+    server: entrance,
+    clock,
+    ids,
+    log,
+    observe: null,
+  });
   const agents = { ...describeRoute<never>(), scope: "agents" as const };
   doors.gateway.get("/v1/models", describeRoute<never>(), () => [200, {}]);
   doors.gateway.get("/v1/others", describeRoute<never>(), () => [200, {}]);

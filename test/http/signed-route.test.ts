@@ -327,7 +327,7 @@ describe("over a socket", () => {
 
 test("agents.authentication.7 the document says that it needs no key, which headers it reads, and with what it refuses", async () => {
   const hall = openHall(async () => [202, {}]);
-  const page = createDocumentPage(hall.entrance.app, { doors: [hall.door], version: "1" });
+  const page = createDocumentPage(hall.entrance.app, { routers: [hall.door], version: "1" });
   // biome-ignore lint/suspicious/noExplicitAny: the document has any shape.
   const document = (await (await page.answer()).json()) as any;
   const { post } = document.paths["/v1/hooks/{trigger_id}"];

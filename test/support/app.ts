@@ -23,7 +23,7 @@ export interface TestAppOptions {
   seed?: number;
   secrets_key_file?: string;
   /** Backends of models; those of the settings by default. */
-  openSupply?(log: Log): OpenBackend;
+  openBackend?(log: Log): OpenBackend;
   has_open_metrics?: boolean;
 }
 
@@ -82,14 +82,14 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     secrets_key_file: options.secrets_key_file ?? null,
     has_open_metrics: options.has_open_metrics,
     compute: inlineCompute,
-    openSupply: options.openSupply?.(log),
+    openBackend: options.openBackend?.(log),
     onFatal: (failure) => {
       throw failure;
     },
   });
   await app.admin.createDevKeys(KEY);
   if (options.listens) await app.start();
-  const url = options.listens ? app.entrance.url : "";
+  const url = options.listens ? app.server.url : "";
 
   const ask = async (method: string, path: string, given: AskOptions = {}) => {
     const { key = KEY, body, headers = {}, signal } = given;
@@ -103,7 +103,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       signal,
     };
     if (url) return fetch(`${url}${path}`, init);
-    return app.entrance.answer(new Request(`http://localhost${path}`, init));
+    return app.server.answer(new Request(`http://localhost${path}`, init));
   };
   const post = (path: string, body: unknown, given: AskOptions = {}) =>
     ask("POST", path, { ...given, body });

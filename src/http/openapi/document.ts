@@ -115,13 +115,16 @@ function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]>
 }
 
 export interface DocumentOptions {
-  doors: readonly Router[];
+  routers: readonly Router[];
   version: string;
   events?: readonly DocumentedEvent[];
 }
 
 /** agents.p4, agents.versioning.4: the whole document. Loads the generator at first need. */
-async function writeDocument(app: Elysia, { doors, version, events = [] }: DocumentOptions) {
+async function writeDocument(
+  app: Elysia,
+  { routers: doors, version, events = [] }: DocumentOptions,
+) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: SpecObject = {};

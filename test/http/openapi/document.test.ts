@@ -54,7 +54,7 @@ async function writeDocument(): Promise<Document> {
   const feature = "http_tools" as const;
   door.put("/v1/agents", { ...spec, replies, feature }, () => [200, {}]);
   entrance.open([door], []);
-  const page = createDocumentPage(entrance.app, { doors: [door], version: "1" });
+  const page = createDocumentPage(entrance.app, { routers: [door], version: "1" });
   return (await (await page.answer()).json()) as Document;
 }
 

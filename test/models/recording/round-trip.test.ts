@@ -43,7 +43,7 @@ type Work = (app: TestApp) => Promise<unknown[]>;
 
 async function record(work: Work, text = settings()): Promise<unknown[]> {
   const recorder = await openRecorder(file, createManualClock());
-  const app = await startApp({ settings: text, openSupply: (log) => recorder.open(log) });
+  const app = await startApp({ settings: text, openBackend: (log) => recorder.open(log) });
   try {
     return await work(app);
   } finally {
@@ -54,7 +54,7 @@ async function record(work: Work, text = settings()): Promise<unknown[]> {
 
 async function replay(work: Work, text = GONE) {
   const { open } = openReplay(file);
-  const app = await startApp({ settings: text, openSupply: () => open });
+  const app = await startApp({ settings: text, openBackend: () => open });
   try {
     return { told: await work(app), lines: app.lines };
   } finally {

@@ -16,13 +16,13 @@ const makeLong = (count: number) =>
 /** With a door to the street, and nobody who executes runs. */
 async function startListening(): Promise<RunsFront> {
   const front = await startRuns();
-  await front.app.entrance.start();
+  await front.app.server.start();
   return front;
 }
 
 /** A caller that reads or does not, and knows what has come. */
 async function follow(front: RunsFront, run: Json) {
-  const { socket, leave, write } = await openRaw(front.app.entrance.url);
+  const { socket, leave, write } = await openRaw(front.app.server.url);
   const heard = { begun: false, steps: 0, done: false, ended: false };
   let wake = () => {};
   let last = "";

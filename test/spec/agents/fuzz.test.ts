@@ -80,7 +80,7 @@ async function judgeReply({ operation }: Route, reply: Response): Promise<unknow
 const askInside = (method: string, path: string, body?: string) => {
   const headers = { authorization: `Bearer ${key}` };
   const request = new Request(`http://localhost${path}`, { method, headers, body });
-  return app.app.entrance.answer(request);
+  return app.app.server.answer(request);
 };
 const askOutside = (method: string, path: string) => app.ask(method, path, { key });
 

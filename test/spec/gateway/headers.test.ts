@@ -139,7 +139,7 @@ test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on
     start() {},
     stop() {},
   };
-  const broken = await startApp({ openSupply: () => () => supply });
+  const broken = await startApp({ openBackend: () => () => supply });
   try {
     for (const stream of [false, true]) {
       const reply = await broken.chat("Hello", { model: "unknown", stream });
