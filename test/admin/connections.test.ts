@@ -79,7 +79,10 @@ test("what is wrong is said in a sentence, and never with the secret", async () 
     expect(failure.message).toContain(says);
     expect(failure.message).not.toContain("canary");
   }
-  await create();
+  const { id } = await create();
+  await expect(
+    house.admin.connections.setSecret(id, SECRET, ["https://api.example.com"]),
+  ).rejects.toThrow("`allowed_hosts` must name whole hosts");
   await expect(create()).rejects.toThrow('A connection of the name "Letters" exists.');
   await create({ name: "Two" });
   await expect(create({ name: "Three" })).rejects.toThrow(

@@ -250,6 +250,38 @@ test("gateway.authentication.3 an internal key may not call", async () => {
   ]);
 });
 
+test("a request counts as a caller's behind its key and its limit, until it is answered", async () => {
+  const under = new Set<Request>();
+  const counts: number[] = [];
+  let isLimited = false;
+  const { ask } = createHall(
+    (door) => {
+      door.get("/v1/things", describeRoute<never>(), () => {
+        counts.push(under.size);
+        return [200, {}];
+      });
+    },
+    {
+      callers: {
+        add: (request) => void under.add(request),
+        delete: (one) => void under.delete(one),
+      },
+      limiter: {
+        take() {
+          if (isLimited) throw apiError("rate_limit_exceeded");
+        },
+      },
+    },
+  );
+  expect((await ask("GET", "/v1/things")).status).toBe(200);
+  expect([counts, under.size]).toEqual([[1], 0]);
+  isLimited = true;
+  expect((await ask("GET", "/v1/things")).status).toBe(429);
+  const headers = { authorization: "Bearer other" };
+  expect((await ask("GET", "/v1/things", { headers })).status).toBe(401);
+  expect(under.size).toBe(0);
+});
+
 test("a slow route is held open once it is late, until it is answered or fails", async () => {
   const happened: string[] = [];
   const spec = { ...describeRoute(Body), is_slow: true };

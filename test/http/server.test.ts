@@ -17,13 +17,18 @@ const failOnBug = (bug: unknown) => {
 /** Signals of the requests that wait in `/v1/slow`. */
 let slow: PromiseWithResolvers<AbortSignal>;
 let release: PromiseWithResolvers<void>;
+/** The names of the clients that asked. */
+const clients: string[] = [];
 
 function createTrialHall(): Hall {
   slow = Promise.withResolvers();
   release = Promise.withResolvers();
   return createHall(
     (door) => {
-      door.get("/v1/things", describeRoute<never>(), () => [200, { all: "things" }]);
+      door.get("/v1/things", describeRoute<never>(), ({ request }) => {
+        clients.push(hall.entrance.addressOf(request));
+        return [200, { all: "things" }];
+      });
       door.post(
         "/v1/things",
         describeRoute(Type.Object({ size: Type.Integer() })),
@@ -105,6 +110,14 @@ describe("the route is found whatever the Host says", () => {
       expect(await ask(from("GET /"))).toEqual([404, "not_found"]);
     });
   }
+
+  test("and its client counts by its address", async () => {
+    clients.length = 0;
+    for (const host of ["localhost", "a", ""]) {
+      await ask(`${GET}Host: ${host}\r\n${KEY}\r\n`);
+    }
+    expect(clients).toEqual(Array(3).fill("127.0.0.1"));
+  });
 
   test("a body comes with it, and a caller that leaves is noticed", async () => {
     const head = `${POST}Host: a\r\n${KEY}Content-Length: 10\r\n\r\n`;

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import {
   answerList,
   type ListParts,
+  listPage,
   streamList,
   streamNumbered,
 } from "../../src/http/streamed-list.ts";
@@ -32,6 +33,32 @@ test("the parts are one list, with what stands beside it", async () => {
     expect(response.headers.get("x-request-id")).toBe("mine");
     expect(await response.json()).toEqual({ data: parts.flat(), ...rest });
   }
+});
+
+test.each([
+  ["ends behind its last row", 9, 10, [4, 4, 1], null],
+  ["ends at its limit where that is the last row", 8, 8, [4, 4], null],
+  ["goes on behind its limit where there is more", 9, 8, [4, 4], "after 8"],
+  ["goes on in the middle of a part", 9, 6, [4, 2], "after 6"],
+  ["of nothing is one empty part", 0, 5, [0], null],
+])("a page %s", async (_what, length, limit, sizes, next_before) => {
+  const all = Array.from({ length }, (_, at) => at + 1);
+  const asked: number[] = [];
+  const parts = listPage<number>({
+    ...{ limit, partSize: 4 },
+    async list(last = 0, count) {
+      if (asked.push(count) > sizes.length) throw new Error("the page is over");
+      return all.filter((row) => row > last).slice(0, count);
+    },
+    show: (row) => ({ row }),
+    cursor: (last) => `after ${last}`,
+  });
+  const found: (readonly object[])[] = [];
+  let next = await parts.next();
+  for (; !next.done; next = await parts.next()) found.push(next.value);
+  expect(found.map((part) => part.length)).toEqual(sizes);
+  expect(found.flat()).toEqual(all.slice(0, limit).map((row) => ({ row })));
+  expect(next.value).toEqual({ next_before });
 });
 
 test("a list of one part or none comes in one piece, else in parts", async () => {

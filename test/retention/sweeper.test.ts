@@ -28,7 +28,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
   const lines: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const runs: number[] = [];
-  const trial = { clock, store, lines, runs, rows: 0 };
+  const trial = { clock, store, lines, runs, rows: 0, ready: Promise.resolve() };
   const start = async () => {
     const sweeps = [
       {
@@ -39,6 +39,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
         what: "rows",
         async run(now: number) {
           runs.push(now);
+          await trial.ready;
           return trial.rows;
         },
       },
@@ -89,6 +90,21 @@ test("each sweep tells what it deleted, and one that fails holds up no other", a
     { level: "warn", message: "sweep: old rows could not be deleted", what: "broken rows" },
     { level: "info", message: "sweep: old rows were deleted", what: "rows", rows: 7 },
   ]);
+});
+
+test("a sweep that a stop breaks off does not count as done, and is done at the next start", async () => {
+  const trial = await openTrial(2 * DAY_MS);
+  const before = await trial.store.find();
+  const gate = Promise.withResolvers<void>();
+  trial.ready = gate.promise;
+  const sweeper = await trial.start();
+  const stopped = sweeper.stop(1_000);
+  gate.resolve();
+  await stopped;
+  expect(await trial.store.find()).toEqual(before);
+  await trial.start();
+  expect(trial.runs).toHaveLength(2);
+  expect(await trial.store.find()).not.toEqual(before);
 });
 
 test("a clock a year ahead at a start deletes nothing for a day, and says so once", async () => {

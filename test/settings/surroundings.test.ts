@@ -216,6 +216,10 @@ describe("hostile texts", () => {
       "wadi.toml:1:38: not valid TOML: more than 32 levels",
     ],
     [
+      `${"a = {".repeat(20)}${"a.".repeat(20)}b = 1${"}".repeat(20)}`,
+      "wadi.toml:1:101: not valid TOML: more than 32 levels",
+    ],
+    [
       `a = ${"{a=".repeat(2_000)}`,
       "wadi.toml:1:6005: not valid TOML: unspecified values are invalid",
     ],

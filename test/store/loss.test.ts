@@ -13,8 +13,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { readNotedCommits } from "../../src/database/commit-counter.ts";
+import { GroupCommit } from "../../src/database/group-commit.ts";
 import { DatabaseUnusable, openDatabase } from "../../src/database/index.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
+import { createRegistry } from "../../src/database/registry.ts";
+import { openConnection } from "../../src/database/sqlite.ts";
 import { createManualClock } from "../support/clock.ts";
 import { start } from "../support/crash.ts";
 import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
@@ -215,4 +219,23 @@ test("a secrets key without a database, or with an empty one, refuses; --accept-
   rmSync(`${file}-commits`);
   await (await openServer(file)).close();
   expect(existsSync(`${file}-commits`)).toBe(true);
+});
+
+test("a commit that fails is not noted, and so not missed at the next start", async () => {
+  const file = await makeFile();
+  expect(await countTrials(file)).toBe(0);
+  const connection = openConnection(file);
+  const run = connection.run.bind(connection);
+  connection.run = (text: string) => {
+    if (text === "COMMIT") throw new Error("the disk fails");
+    return run(text);
+  };
+  const group = new GroupCommit(connection, createRegistry(trialStores));
+  const before = readNotedCommits(file);
+  const call = { store: trialStore.name, method: "create", args: [makeTrial("t-1")] };
+  expect((await group.commit([call])).outcomes).toMatchObject([{ ok: false }]);
+  expect(readNotedCommits(file)).toBe(before);
+  group.close();
+  connection.close();
+  expect(await countTrials(file)).toBe(0);
 });

@@ -59,6 +59,11 @@ function testServers(server: string): void {
     const long = hear(reader, "trial", 1);
     await writer.bind(trialStore).createAll(many);
     expect(await long).toEqual([null]);
+    // Short in characters, and too long in bytes.
+    const letters = Array.from({ length: 100 }, (_, i) => makeTrial(`${i} ${"ن".repeat(50)}`));
+    const wide = hear(reader, "trial", 1);
+    await writer.bind(trialStore).createAll(letters);
+    expect(await wide).toEqual([null]);
     const strange = hear(reader, "trial", 1);
     await run("SELECT pg_notify('wadi', 'not ours')");
     expect(await strange).toEqual([null]);

@@ -65,6 +65,25 @@ describe("a writer", () => {
     await database.close();
   });
 
+  test("keeps no row that was read before a commit which another read has seen", async () => {
+    const { database, trials } = await open();
+    const gate = Promise.withResolvers<void>();
+    const slowly = async (...asked: Parameters<typeof find>) => {
+      const found = await find(...asked);
+      await gate.promise;
+      return found;
+    };
+    const here = database.bind(store("trials", { find, slowly }, {}, ["find", "slowly"]));
+    await trials.create(makeTrial("t-1"));
+    const before = here.slowly("t-1");
+    await trials.overwrite("new");
+    expect(await here.find("t-1")).toMatchObject({ text: "new" });
+    gate.resolve();
+    expect(await before).toMatchObject({ text: "text" });
+    expect(await here.slowly("t-1")).toMatchObject({ text: "new" });
+    await database.close();
+  });
+
   test("commits in one group what arrived while it was busy, turn by turn", async () => {
     const { database, trials } = await open();
     await trials.fillDisk();

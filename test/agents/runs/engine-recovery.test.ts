@@ -249,6 +249,30 @@ describe("a process that died", () => {
   });
 });
 
+test("a process that takes up its own run again keeps it in hand when the first execution ends", async () => {
+  const late = Promise.withResolvers<void>();
+  const trial = await begin(
+    async (_ask, signal, turn) => {
+      if (turn > 0) return untilAborted(signal);
+      await late.promise;
+      return say("too late");
+    },
+    { isShared: true },
+  );
+  await trial.engine.start();
+  const id = await trial.run();
+  await trial.until(async () => trial.asks.length === 1);
+  await trial.processes.end(1, 0);
+  await trial.clock.advance(2_000);
+  await trial.until(async () => trial.asks.length === 2);
+  late.resolve();
+  await trial.clock.advance(10_000);
+  expect(trial.engine.executing).toBe(1);
+  await trial.cancel(id);
+  expect(await trial.ended(id)).toMatchObject({ status: "cancelled", recoveries: 1 });
+  await judgeLog(trial, id);
+});
+
 describe("a run that a bug lets fall", () => {
   test("is put back at the next signs of life, and counted", async () => {
     const trial = await begin((_ask, _signal, turn) => {

@@ -171,6 +171,31 @@ describe("a cancel", () => {
     expect(trial.asks).toHaveLength(0);
   });
 
+  test("that comes while a suspect is being claimed is heard, whatever else is claimed then", async () => {
+    const claimed = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    trial = await openTrial((_ask, signal) => untilAborted(signal), {
+      wrap: (store) => ({
+        ...store,
+        async claimSuspect(...given) {
+          const row = await store.claimSuspect(...given);
+          claimed.resolve();
+          await goOn.promise;
+          return row;
+        },
+      }),
+    });
+    const id = await trial.run("Go on.", { status: "running", crashes: 2 });
+    await trial.engine.start();
+    await claimed.promise;
+    await trial.cancel(id);
+    await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    goOn.resolve();
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
+    expect(trial.asks).toHaveLength(1);
+  });
+
   test("that comes while a reply is written ends the run before its tools", async () => {
     let id = "";
     await open(() => call(add()), {

@@ -209,7 +209,9 @@ describe("a write under way", () => {
   };
   const expectUnknown = async (trial: Trial, id: string) => {
     expect(await outcomesOf(trial, id)).toEqual(["ok", "outcome_unknown"]);
-    expect(await trial.find(id)).toMatchObject({ usage: { tool_calls: 2 }, epoch: 0 });
+    expect(await trial.find(id)).toMatchObject({
+      ...{ usage: { tool_calls: 2 }, epoch: 0, external_content: false },
+    });
     expect(await approvalsOf(trial, id)).toEqual([]);
     await judge(trial, id);
   };

@@ -12,12 +12,12 @@ function open() {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const writes: { ids: string[]; end: PromiseWithResolvers<void> }[] = [];
+  const writes: { ids: string[]; isRetry: boolean; end: PromiseWithResolvers<void> }[] = [];
   const store = {
-    async add(written: string) {
+    async add(written: string, isRetry: boolean) {
       const ids = readEntries(written).map((values) => nameValues(values).id);
       const end = Promise.withResolvers<void>();
-      writes.push({ ids, end });
+      writes.push({ ids, isRetry, end });
       await end.promise;
     },
   };
@@ -148,6 +148,30 @@ test("an entry that can never be written stops no other and is dropped, by its n
   opened.add(2);
   await opened.clock.advance(25);
   expect(opened.writes.at(-1)!.ids).toEqual(["e-301", "e-302"]);
+});
+
+test("each entry of a failed write counts as written before, also in smaller writes behind it", async () => {
+  const opened = open();
+  opened.add(256);
+  for (const retryMs of [100, 200, 400, 800]) {
+    await fail(opened, new Error("bad"));
+    await opened.clock.advance(retryMs);
+  }
+  opened.add(10);
+  await writeAll(opened);
+  const tries = opened.writes.map(({ ids, isRetry }) => [ids.length, isRetry]);
+  expect(tries).toEqual([
+    [256, false],
+    [256, true],
+    [256, true],
+    [128, true],
+    [64, true],
+    [128, true],
+    [74, true],
+  ]);
+  opened.add(1);
+  await opened.clock.advance(25);
+  expect(opened.writes.at(-1)!.isRetry).toBe(false);
 });
 
 test("a long failure is said once a minute", async () => {

@@ -153,5 +153,12 @@ describe("what a check costs", () => {
     expect(await findIn(parameters, { a: deep(60) })).toEqual(tooMuch);
     expect(await findIn(parameters, { a: [] })).toEqual([]);
     expect(await findIn(parameters, { a: [1, 2] })).not.toEqual([]);
+    const nested = {
+      type: "object",
+      properties: { a: { $ref: "#/$defs/n" } },
+      $defs: { n: { items: { $ref: "#/$defs/n" } } },
+    };
+    expect(await findIn(nested, { a: deep(2_500) })).toEqual(tooMuch);
+    expect(await findIn(nested, { a: [[1]] })).toEqual([]);
   });
 });

@@ -102,6 +102,9 @@ test("a link is followed to a file inside the folder and nowhere else", async ()
   await symlink(".data/page.md", join(folder, "page.md"));
   await symlink(join(outside, "secret.md"), join(folder, "secret.md"));
   await symlink(outside, join(folder, "outside"));
+  await write(`${folder}-next`, { "near.md": "# Near\n\nzebra" });
+  folders.push(`${folder}-next`);
+  await symlink(`${folder}-next/near.md`, join(folder, "near.md"));
   await symlink(folder, join(folder, "circle"));
   await symlink("nowhere.md", join(folder, "dangling.md"));
   const { engine } = open(folder);

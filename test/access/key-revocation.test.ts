@@ -1,0 +1,29 @@
+// What watches the keys of long-lived work, and when it looks.
+import { expect, test } from "bun:test";
+import { KeyRevocations } from "../../src/access/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { createManualClock } from "../support/clock.ts";
+
+test("work whose key has ended is ended within five seconds, and then nothing is looked at any more", async () => {
+  const clock = createManualClock();
+  const asked: string[] = [];
+  const revocations = new KeyRevocations({
+    database: { listen: () => () => {} },
+    async findCaller(key_id) {
+      asked.push(key_id);
+      return undefined;
+    },
+    clock,
+    log: createLog(clock, () => {}, false),
+  });
+  const ended: number[] = [];
+  const forget = revocations.add("k-1", () => {
+    ended.push(clock.monotonic());
+    forget();
+  });
+  const addedAt = clock.monotonic();
+  await clock.advance(20_000);
+  expect(ended).toEqual([addedAt + 5_000]);
+  expect(asked).toEqual(["k-1"]);
+  expect([revocations.count("k-1"), clock.pending()]).toEqual([0, 0]);
+});
