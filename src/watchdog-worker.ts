@@ -1,4 +1,4 @@
-// The third entry point of the binary: a Worker that watches the event loop.
+// An entry point of the binary: a Worker that watches the event loop.
 import { serveWatchdog } from "./cluster/index.ts";
 
 serveWatchdog();

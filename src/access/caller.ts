@@ -14,7 +14,6 @@ export interface Caller {
   scopes: readonly Scope[];
   /** Models the key may call; null allows all. */
   models: readonly string[] | null;
-  /** Maximum tokens of a reply; null sets none. */
   max_output_tokens: number | null;
 }
 
@@ -69,7 +68,6 @@ function describeCaller(key: Key): Caller {
   };
 }
 
-/** Owner of turns and quotas: the account, or a key without one. */
 export function accountOf({ account_id, key_id }: Pick<Caller, "account_id" | "key_id">): string {
   return account_id ?? key_id;
 }

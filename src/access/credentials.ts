@@ -34,7 +34,6 @@ export const Key = Resource("Key", {
 });
 export type Key = Static<typeof Key>;
 
-/** A secret as it is stored: only its hash. */
 export const KeySecret = Type.Object({
   hash: Type.String(),
   key_id: Type.String(),
@@ -53,13 +52,11 @@ export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
 const RANDOM_CHARACTERS = 43;
 const CHECKSUM_CHARACTERS = 6;
 
-/** Makes accounts, keys and secrets; stores keep them. */
 export class Credentials {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #alias: string;
 
-  /** Secrets begin with `alias`. */
   constructor(clock: Clock, ids: Ids, alias: string) {
     this.#clock = clock;
     this.#ids = ids;
@@ -70,7 +67,7 @@ export class Credentials {
     return { id: this.#ids.uuid(), name, created_at: this.#clock.now() };
   }
 
-  /** gateway.authentication.9: no scopes, no model list, no output cap unless asked for. */
+  /** gateway.authentication.9: a key starts without scopes, model list and output cap. */
   makeKey({ secret, ...chosen }: NewKey): { key: Key; secret: string; stored: KeySecret } {
     const key: Key = {
       name: null,
@@ -103,7 +100,6 @@ export function makeSecret(ids: Ids, alias: string): string {
   return body + writeBase62(Bun.hash.crc32(body), CHECKSUM_CHARACTERS);
 }
 
-/** SHA-256 of a secret in hexadecimal. */
 export function hashSecret(secret: string): string {
   return Bun.SHA256.hash(secret, "hex") as string;
 }

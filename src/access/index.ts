@@ -18,7 +18,6 @@ export interface AccessOptions {
   database: Database;
   clock: Clock;
   ids: Ids;
-  /** Secrets begin with it. */
   alias: string;
 }
 

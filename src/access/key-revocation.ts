@@ -40,7 +40,6 @@ export class KeyRevocations {
     return this.#keys.get(key_id)?.size ?? 0;
   }
 
-  /** Ends everything that is watched. */
   stop(): void {
     this.#unlisten();
     for (const key_id of [...this.#keys.keys()]) this.#end(key_id);

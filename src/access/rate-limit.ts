@@ -3,7 +3,6 @@ import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 
 export interface LimitRule {
-  /** Requests in any `window_ms`. */
   requests_max: number;
   window_ms: number;
   /** Time for which an exceeded counter stays closed; 0 keeps sliding. */
@@ -21,7 +20,6 @@ interface Counter {
 
 /** Size of a new ring, which grows as needed: most accounts stay far below their limit. */
 const RING_MIN = 16;
-/** Share of the names that an eviction keeps. */
 const KEPT_SHARE = 0.9;
 /** Requests between two removals of idle counters. */
 const SWEEP_EVERY = 10_000;
@@ -111,7 +109,6 @@ export class RateLimiter {
   }
 }
 
-/** Doubles a ring up to `requestsMax`; empty slots count as the oldest. */
 function growRing(counter: Counter, requestsMax: number): void {
   const { takenAt, next } = counter;
   const length = Math.min(requestsMax, Math.max(RING_MIN, 2 * takenAt.length));

@@ -48,7 +48,6 @@ export const keyStore = store(
   },
   {
     create: async (tx, key: Key, secret: KeySecret) => createKey(tx, key, secret),
-    /** Returns the revoked key. */
     revoke: async (tx, id: string, now: number) => {
       await tx.run(
         sql`UPDATE keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`,

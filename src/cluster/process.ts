@@ -5,9 +5,7 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { processStore } from "./store.ts";
 
-/** Interval between heartbeats. */
 const BEAT_EVERY_MS = 2_000;
-/** Silence after which another process counts as dead. */
 const DEAD_AFTER_MS = 10_000;
 
 const ENDED = "another server has taken over this data: only one may run on it; this one ends";
@@ -35,7 +33,6 @@ export interface ProcessOptions {
   onFatal(reason: Error): void;
 }
 
-/** Last heartbeat of another process, and when it was first seen. */
 interface Heartbeat {
   beats: number;
   seenAt: number;
@@ -50,7 +47,6 @@ export class Process implements Service {
   readonly #isAlone: boolean;
   readonly #claimants: Claimant[] = [];
   #heartbeats = new Map<number, Heartbeat>();
-  /** Epochs ended by this process; no list shows them any more. */
   readonly #ended = new Set<number>();
   #epoch = 0;
   #cancel: Cancel | null = null;
@@ -62,7 +58,6 @@ export class Process implements Service {
     this.#isAlone = options.database.engine !== "postgres";
   }
 
-  /** Number under which this process claims; 0 before the start. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -72,7 +67,6 @@ export class Process implements Service {
     this.#claimants.push(claimant);
   }
 
-  /** Registers the process and puts back what dead ones have claimed. */
   async start(): Promise<void> {
     await this.#register();
     const isDead = await this.#findDead();
@@ -120,13 +114,11 @@ export class Process implements Service {
     this.#plan();
   }
 
-  /** Returns false where the epoch was ended. */
   async #beat(): Promise<boolean> {
     if (!this.#isAlone) return this.#store.beat(this.#epoch);
     return (await this.#store.list()).some((one) => one.epoch === this.#epoch);
   }
 
-  /** Ends dead processes; the returned function recognises all that never write again. */
   async #findDead(): Promise<IsDead> {
     const { clock } = this.#options;
     const others = (await this.#store.list()).filter((one) => one.epoch !== this.#epoch);

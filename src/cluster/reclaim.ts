@@ -1,10 +1,8 @@
 // Puts back rows of dead processes, and rows that this process has lost track of.
 import type { Claimant, Process } from "./process.ts";
 
-/** Maximum rows of one write. */
 const ROWS_A_WRITE = 250;
 
-/** A row that names the process which claimed it. */
 export interface ClaimedRow {
   id: string;
   epoch: number;
@@ -12,9 +10,7 @@ export interface ClaimedRow {
 
 export interface ReclaimerOptions<R extends ClaimedRow> {
   process: Pick<Process, "epoch">;
-  /** Lists every row that some process has claimed. */
   list(): Promise<readonly R[]>;
-  /** Tells whether this process works on the row. */
   isInHand(id: string): boolean;
   /** Puts rows back in one transaction. */
   putBack(rows: readonly R[]): Promise<void>;

@@ -29,7 +29,6 @@ export const processStore = store(
       db.all(ProcessRow, sql`SELECT * FROM processes WHERE ended_at IS NULL ORDER BY epoch`),
   },
   {
-    /** Returns the epoch of a new process. */
     async register(tx, now: number): Promise<number> {
       const last = await tx.one(
         Epoch,

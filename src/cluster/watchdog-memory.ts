@@ -7,7 +7,6 @@ const CALL_BYTES = 256;
 /** Work of the event loop between two awaits. */
 export interface CurrentCall {
   run_id: string;
-  /** Epoch of the process. */
   epoch: number;
   /** A tool call's id, or a round of the model. */
   call: string;
@@ -28,7 +27,6 @@ class MemoryViews {
   }
 }
 
-/** The event loop's side. */
 export class WatchdogMemory {
   readonly #views: MemoryViews;
   readonly #slots = new Map<string, number>();
@@ -77,7 +75,6 @@ export class WatchdogMemory {
   }
 }
 
-/** The watchdog's side. */
 export class WatchdogMemoryReader {
   readonly #views: MemoryViews;
 
@@ -89,7 +86,6 @@ export class WatchdogMemoryReader {
     return Atomics.load(this.#views.counters, 0);
   }
 
-  /** Returns null outside of calls, and for a call whose name is too long. */
   readCall(): CurrentCall | null {
     const { call, counters } = this.#views;
     try {

@@ -16,10 +16,8 @@ const BEAT_EVERY_MS = 500;
 const CHECK_EVERY_MS = 500;
 /** Silence after which the event loop counts as hung. */
 const SILENCE_MS = 15_000;
-/** Maximum size of a note. */
 const NOTE_BYTES_MAX = 65_536;
 
-/** Reports of the event loop about its runs. */
 export interface Activity {
   /** The call in which the previous process hung, if it is known. */
   readonly hung: CurrentCall | null;
@@ -29,7 +27,6 @@ export interface Activity {
   during<T>(call: CurrentCall, work: () => T): T;
 }
 
-/** Activity without a watchdog. */
 export const UNWATCHED: Activity = {
   hung: null,
   enter() {},
@@ -38,16 +35,13 @@ export const UNWATCHED: Activity = {
 };
 
 export interface WatchdogOptions {
-  /** Script of the thread. */
   script: URL;
   /** File of the note; null where nothing of this process outlives it. */
   file: string | null;
   log: Log;
-  /** The log's lines are for people. */
   isForPeople: boolean;
 }
 
-/** Data with which the thread starts. */
 interface ThreadOptions {
   memory: SharedArrayBuffer;
   file: string | null;
@@ -64,7 +58,6 @@ export class Watchdog implements Activity {
   readonly #shared = new SharedArrayBuffer(MEMORY_BYTES);
   readonly #memory = new WatchdogMemory(this.#shared);
 
-  /** Logs the note of the previous process; watching begins with `start`. */
   constructor(options: WatchdogOptions) {
     this.#options = options;
     const note = options.file === null ? null : readNote(options.file);
@@ -107,13 +100,11 @@ export class Watchdog implements Activity {
     return this.#memory.during(call, work);
   }
 
-  /** Removes the note: the next start need not know it. */
   forget(): void {
     if (this.#options.file !== null) removeNote(this.#options.file);
   }
 }
 
-/** Called by the thread's entry point. */
 export function serveWatchdog(): void {
   const port = globalThis as unknown as { onmessage: (event: { data: ThreadOptions }) => void };
   port.onmessage = ({ data }) => watch(data);
@@ -153,13 +144,9 @@ function report(options: ThreadOptions, reader: WatchdogMemoryReader): void {
   });
 }
 
-/** Message to the next start. */
 export interface Note {
-  /** Time at which the process was ended. */
   at: string;
-  /** Call of a run that the event loop was in, if any. */
   hung: CurrentCall | null;
-  /** Runs that the process executed. */
   runs: string[];
 }
 
@@ -169,7 +156,6 @@ export function writeNote(file: string, note: Note): void {
   closeSync(descriptor);
 }
 
-/** Returns null where there is no whole note. */
 export function readNote(file: string): Note | null {
   try {
     const text = readFileSync(file, "utf8");

@@ -38,7 +38,6 @@ export interface Compute {
 export type ComputeService = Compute & Service;
 
 export interface ComputePoolOptions {
-  /** Script of the Workers. */
   script: URL;
   clock: Clock;
   log: Log;

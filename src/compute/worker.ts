@@ -23,7 +23,6 @@ export function implementTask<Input, Output>(
   return { name, run: (input) => run(input as Input) };
 }
 
-/** Message to a Worker; plain data, since it is copied. */
 export interface ComputeOrder {
   task: string;
   input: unknown;
@@ -32,7 +31,6 @@ export interface ComputeOrder {
 /** Message from a Worker; an Error would lose its fields. */
 export type ComputeReply = { value: unknown } | { bug: { message: string; stack?: string } };
 
-/** Serves the tasks; called by the entry point of compute Workers. */
 export function serveComputations(computations: readonly Computation[]): void {
   const port = globalThis as unknown as {
     postMessage(message: ComputeReply): void;

@@ -33,7 +33,6 @@ export function unseal(key: MasterKey, place: SecretPlace, sealed: string): stri
   try {
     return Buffer.concat([opened, decipher.final()]).toString("utf8");
   } catch {
-    // The tag does not match.
     return null;
   }
 }
@@ -47,7 +46,6 @@ function bind(key: MasterKey, { kind, row_id, account_id }: SecretPlace): Buffer
   return Buffer.from(JSON.stringify([VERSION, key.id, kind, row_id, account_id]));
 }
 
-/** A secret of nobody, opened where there is none: its cost tells nothing. */
 export interface Decoy {
   key: MasterKey;
   sealed: SealedSecret;

@@ -19,7 +19,6 @@ import { dirname } from "node:path";
 import { type MasterKey, makeMasterKey, readMasterKey } from "./master-key.ts";
 
 const FORM = /^[A-Za-z0-9+/]{43}=(?:\n[A-Za-z0-9+/]{43}=)?\n?$/;
-/** Size of two lines; larger files are not read. */
 const FILE_BYTES_MAX = 90;
 
 /** Reads the keys, newest first; returns undefined without a file, and throws for a bad one. */
@@ -73,7 +72,6 @@ export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
   keepNames(file);
 }
 
-/** Explains why a file cannot be used, without quoting it. */
 export function explainKeyFile(failure: unknown): string {
   return (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
 }

@@ -4,15 +4,12 @@ import { readStamp } from "../platform/file-watch.ts";
 import { explainKeyFile, makeKeyFile, readKeyFile } from "./key-file.ts";
 import { type MasterKey, makeMasterKey } from "./master-key.ts";
 
-/** Interval between two looks at the file. */
 const LOOK_EVERY_MS = 1_000;
 
 export interface KeyRing {
-  /** Path of the file; without one, the key lasts as long as the process. */
   readonly file: string | null;
   /** Lists the keys, newest first; looks at the file once a second at most. */
   list(): readonly MasterKey[];
-  /** Lists the keys after a look at the file, which takes microseconds. */
   look(): readonly MasterKey[];
   /** Lists the keys; creates the file where there is none. */
   make(): readonly MasterKey[];
@@ -30,7 +27,6 @@ export function createKeyRing({ file, clock, warn }: KeyRingOptions): KeyRing {
   return file === null ? createTransientRing() : new FileKeyRing(file, clock, warn);
 }
 
-/** Creates a ring whose key is in no file. */
 function createTransientRing(): KeyRing {
   const keys = [makeMasterKey()];
   const list = () => keys;

@@ -7,9 +7,7 @@ const ID_DIGITS = 16;
 export interface MasterKey {
   /** Public name of 16 hexadecimal digits. */
   readonly id: string;
-  /** Line of the key file, without its end. */
   readonly line: string;
-  /** Derives 32 bytes for one purpose. */
   derive(purpose: string): Uint8Array;
 }
 

@@ -29,7 +29,6 @@ export class SecretsModule extends SecretStore {
     this.#options = options;
   }
 
-  /** Makes a new key and seals all secrets again, also beside a running server. */
   rotate(request: RotationRequest): Promise<RotationResult> {
     const { store, ring } = this.#options;
     return rotateSecrets({ store, ring, ...request });

@@ -8,9 +8,7 @@ import type { KeyRing } from "./key-ring.ts";
 import { type MasterKey, makeMasterKey } from "./master-key.ts";
 import type { Resealing, SealedSecret, SecretPlace, secretStore } from "./store.ts";
 
-/** Rows of one transaction, which takes milliseconds. */
 const ROWS_AT_ONCE = 100;
-/** Maximum unreadable secrets that the result names. */
 const NAMES_MAX = 10;
 
 export interface RotationRequest {
@@ -31,7 +29,6 @@ export type RotationResult =
 interface Resealed {
   resealed: number;
   given_up: number;
-  /** Unreadable secrets. */
   left: number;
   places: SecretPlace[];
 }
@@ -85,7 +82,6 @@ async function rotate(
   return { ok: true, key_id: next!.id, is_resumed, ...sum };
 }
 
-/** Returns false where the database's key is neither of these. */
 async function turn(
   store: RotationOptions["store"],
   [next, old]: readonly MasterKey[],

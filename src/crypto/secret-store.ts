@@ -31,7 +31,6 @@ export interface SecretStoreOptions {
   log: Pick<Log, "warn" | "info">;
 }
 
-/** The methods of a SecretStore, for modules that use one. */
 export type Secrets = Pick<SecretStore, "isAvailable" | "require" | "store" | "open">;
 
 export class SecretStore {
@@ -46,7 +45,6 @@ export class SecretStore {
     this.#log = log;
   }
 
-  /** A secret can be stored now. */
   async isAvailable(): Promise<boolean> {
     return (await this.#findSealingKey({ claim: false })) !== undefined;
   }
@@ -116,7 +114,6 @@ export class SecretStore {
     return this.#ring.list().find(isIt) ?? this.#ring.look().find(isIt);
   }
 
-  /** Finds the key that seals now; `claim` makes a new key the database's. */
   async #findSealingKey({ claim }: { claim: boolean }): Promise<MasterKey | undefined> {
     const known = await this.#store.findKey();
     if (known !== undefined) return this.#findLogged(known);

@@ -14,11 +14,9 @@ export type SecretKind = keyof typeof UNAVAILABLE;
 
 const SealedSecret = Type.Object({
   kind: Type.Unsafe<SecretKind>({ type: "string" }),
-  /** Row that has the secret. */
   row_id: Type.String(),
   account_id: Type.String(),
   sealed: Type.String(),
-  /** Key that seals it. */
   key_id: Type.String(),
   set_at: Timestamp("When the secret was set."),
 });
@@ -33,7 +31,6 @@ export interface Resealing {
 }
 
 const KeyName = Type.Object({ key_id: Type.String() });
-/** The only row of secrets_key. */
 const PLACE = 1;
 
 export const secretStore = store(
@@ -57,7 +54,6 @@ export const secretStore = store(
       return found!;
     },
     findKey: (db) => findKey(db),
-    /** Lists secrets of other keys behind `after`. */
     listOthers: (db, key_id: string, after: SecretPlace | null, limit: number) =>
       db.all(
         SealedSecret,
@@ -83,9 +79,8 @@ export const secretStore = store(
       return turned === 1;
     },
     /**
-     * Leaves what was set or dropped meanwhile. Counts the secrets of other keys here, because on
-     * PostgreSQL a mere read would miss writes that began before the turn. Returns null where
-     * `key_id` is not in force.
+     * Leaves what was set or dropped meanwhile. Counts the secrets of other keys here: on
+     * PostgreSQL a mere read would miss writes from before the turn. Null: another key is in force.
      */
     reseal: async (tx, key_id: string, resealings: readonly Resealing[]) => {
       if ((await findKey(tx)) !== key_id) return null;
@@ -119,7 +114,6 @@ export async function putSecret(tx: Tx, secret: SealedSecret): Promise<void> {
   );
 }
 
-/** Part. */
 export async function dropSecret(tx: Tx, kind: SecretKind, row_id: string): Promise<void> {
   await tx.run(sql`DELETE FROM secrets WHERE kind = ${kind} AND row_id = ${row_id}`);
 }

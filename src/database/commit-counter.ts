@@ -30,7 +30,6 @@ export function readNotedCommits(file: string): number | null {
   return noted.length > 0 ? Math.max(...noted) : null;
 }
 
-/** Reads the number inside the database; null where its schema has none yet. */
 export function readStoredCommits(connection: Connection): number | null {
   const hasTable = connection
     .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_commits'")
@@ -63,7 +62,6 @@ export class CommitCounter {
   #seenChanges: number;
   #isOpen = true;
 
-  /** Opens the counter of an aligned database; null where nothing is counted. */
   static open(connection: Connection): CommitCounter | null {
     const isCounted = connection.filename !== ":memory:" && readStoredCommits(connection) !== null;
     return isCounted ? new CommitCounter(connection) : null;

@@ -6,7 +6,6 @@ import type { Db } from "./store.ts";
 
 const Count = Type.Object({ count: Type.Integer() });
 
-/** `rows` is `FROM … WHERE …`. */
 export async function countRows(db: Db, rows: Sql): Promise<number> {
   const found = await db.one(Count, sql`SELECT COUNT(*) AS count ${rows}`);
   return found!.count;

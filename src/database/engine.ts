@@ -18,13 +18,10 @@ import { WriterEngine } from "./writer.ts";
 export interface EngineOptions {
   registry: Registry;
   migrations: readonly Migration[];
-  /** Dates the migrations. */
   now: number;
-  /** Keeps other servers off the same data. */
   exclusive: boolean;
   acceptLoss?(what: string): void;
   bus: Bus;
-  /** The engine can never write again. */
   onDeath(reason: Error): void;
 }
 

@@ -43,7 +43,6 @@ export class DatabaseLost extends DatabaseUnusable {
   }
 }
 
-/** Explains a failure of SQLite; other errors stay as they are. */
 export function explainSqlite(file: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;
   const directory = dirname(file);

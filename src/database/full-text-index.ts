@@ -5,7 +5,6 @@ const QUERY_CHARACTERS_MAX = 1_000;
 /** Maximum words of a query; later ones are ignored. */
 const WORDS_MAX = 32;
 const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
-/** Weight of a word in the title; a word in the text weighs 1. */
 const TITLE_WEIGHT = 5;
 const SNIPPET_WORDS = 32;
 /** Maximum rows that a search ranks, since one costs a microsecond of the event loop. */
@@ -23,7 +22,6 @@ export interface FullTextRow {
 
 export interface FullTextQuery {
   limit: number;
-  /** null: any. */
   language: string | null;
 }
 

@@ -54,7 +54,6 @@ export class GroupCommit {
     return { outcomes, notifications };
   }
 
-  /** Closes the counter; the connection belongs to its opener. */
   close(): void {
     this.#counter?.close();
   }

@@ -27,7 +27,6 @@ export class GuardedEngine implements DatabaseEngine {
   #isFailing = false;
   #isClosed = false;
   #reportedAt = Number.NEGATIVE_INFINITY;
-  /** A failure was reported, and no recovery since. */
   #isReported = false;
 
   constructor(engine: DatabaseEngine, place: DatabaseLocation, options: DatabaseHealthOptions) {
@@ -58,7 +57,6 @@ export class GuardedEngine implements DatabaseEngine {
     }
   }
 
-  /** Throws where the database cannot be written to. */
   async probe(): Promise<void> {
     const wasFailing = this.#isFailing;
     const now = this.#options.clock.now();

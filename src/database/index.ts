@@ -52,14 +52,12 @@ export interface OpenOptions {
   exclusive?: boolean;
   /** Accepts lost commits before the opening goes on; without it, they are an error. */
   acceptLoss?(what: string): void;
-  /** Oldest first; by default this program's. */
   migrations?: readonly Migration[];
   /**
    * Receives failures without a caller: a listener's bug, the writer's death, a lost lock, and once
    * a second a DatabaseUnavailable.
    */
   onFailure(failure: unknown, isFatal: boolean): void;
-  /** Called when writes succeed again after a DatabaseUnavailable. */
   onRecovery?(): void;
 }
 

@@ -11,7 +11,6 @@ import type { DatabaseLocation } from "./store.ts";
 export interface Inspection {
   /** `absent`: the next start makes it · `older`: the next start brings it forward. */
   schema: "absent" | "older" | "current";
-  /** Key that seals its secrets, if there are any. */
   key_id: string | null;
 }
 
@@ -19,7 +18,6 @@ const ABSENT: Inspection = { schema: "absent", key_id: null };
 const OLDER: Inspection = { schema: "older", key_id: null };
 const FIND_KEY = "SELECT key_id FROM secrets_key";
 
-/** Time to wait for a server's transaction. */
 const BUSY_TIMEOUT_MS = 2_000;
 
 /** Throws a DatabaseUnusable for what no server could start on. */
@@ -84,7 +82,6 @@ function isCurrent(applied: readonly number[]): boolean {
   return migrations.every(({ number }) => applied.includes(number));
 }
 
-/** Finds the nearest existing directory, in which the others would be made. */
 function findParent(directory: string): string {
   const stat = statSync(directory, { throwIfNoEntry: false });
   const parent = dirname(directory);

@@ -17,7 +17,6 @@ const LOCK_OFFSET = 2n ** 62n;
 /** Size of `struct flock` on 64-bit Linux: type, whence, start, length, process. */
 const FLOCK_BYTES = 32;
 
-/** Advisory lock number that no other program uses. */
 const POSTGRES_LOCK = 7_241_987;
 const RECLAIM_EVERY_MS = 1_000;
 /** Maximum tries: a server needs a while to notice that a cut session is dead. */

@@ -10,7 +10,6 @@ const BUSY_TIMEOUT_MS = 2_000;
 const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
 
 export interface DetectedLoss {
-  /** Commits by the file beside the database, if there is one. */
   noted: number | null;
   /** The missing commits and what to do, in a sentence. */
   loss: string | null;

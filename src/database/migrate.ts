@@ -5,13 +5,10 @@ import { NewerDatabase } from "./errors.ts";
 
 /** The words in which the engines' DDL differs. */
 export interface Dialect {
-  /** A whole number of 64 bits. */
   integer: "INTEGER" | "BIGINT";
   /** Text that sorts by code points, whatever the server's language. */
   text: "TEXT" | 'TEXT COLLATE "C"';
-  /** Stands behind a table's closing bracket. */
   strict: " STRICT" | "";
-  /** The same for a table in the order of its primary key. */
   clustered: " STRICT, WITHOUT ROWID" | "";
 }
 
@@ -21,7 +18,6 @@ export interface Migration {
   statements(dialect: Dialect): string[];
 }
 
-/** Statements of one transaction that keeps other processes out. */
 interface MigrationRunner {
   dialect: Dialect;
   run(text: string): Promise<unknown>;
@@ -101,7 +97,6 @@ async function migrate(migrations: readonly Migration[], runner: MigrationRunner
   }
 }
 
-/** Lists migrations to apply; throws a NewerDatabase. */
 function listMissing(
   migrations: readonly Migration[],
   applied: readonly number[],

@@ -14,7 +14,6 @@ const EVERY_MS = 24 * 60 * 60 * 1_000;
 const RETRY_AFTER_MS = 60_000;
 /** Descriptors for the Worker and its files; without them its start ends the whole process. */
 const DESCRIPTORS_MIN = 8;
-/** Maximum problems in a message; more say nothing more. */
 const PROBLEMS_MAX = 5;
 
 /** SQLite's codes for pages that it cannot read as such. */
@@ -54,7 +53,6 @@ export function findDamage(file: string): string | null {
   }
 }
 
-/** Runs findDamage in a Worker of `script`; returns undefined where `signal` ends it. */
 export function findDamageInWorker(
   script: URL,
   file: string,
@@ -90,7 +88,6 @@ export class PageChecks implements Service {
     this.#options = options;
   }
 
-  /** Lists what readiness shows: damage that the last check found. */
   look(): { name: string; state: "damaged" }[] {
     return this.#isDamaged ? [{ name: "data", state: "damaged" }] : [];
   }

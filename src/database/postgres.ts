@@ -50,7 +50,6 @@ function isCut(failure: unknown): boolean {
   return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
 }
 
-/** Creates a pool, which connects at its first statement. */
 export function openPool(url: string, connections_max: number): SQL {
   return new SQL({ url, max: connections_max, connectionTimeout: CONNECT_TIMEOUT_S });
 }
@@ -66,7 +65,6 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #queue = createQueue();
   #subscription: { unlisten(): Promise<void> } | undefined;
 
-  /** The pool is migrated. */
   constructor(pool: SQL, registry: Registry, bus: Bus) {
     this.#pool = pool;
     this.#registry = registry;
@@ -74,7 +72,6 @@ export class PostgresEngine implements DatabaseEngine {
     this.#reader = createExecutor(pool);
   }
 
-  /** Exchanges notifications with other processes from now on. */
   async listen(): Promise<void> {
     this.#subscription = await this.#pool.listen(
       CHANNEL,
@@ -84,7 +81,6 @@ export class PostgresEngine implements DatabaseEngine {
     );
   }
 
-  /** Repeats a read whose connection is cut. */
   async read<T>(work: (db: Db) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {

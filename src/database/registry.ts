@@ -31,7 +31,6 @@ export function createRegistry(stores: readonly Store[]): Registry {
   return new Map([probeStore as Store, ...stores].map((one) => [one.name, one]));
 }
 
-/** Lists every write as `store.method`, the name of its fail points. */
 export function listWrites(registry: Registry): string[] {
   return [...registry.values()].flatMap((one) =>
     Object.keys(one.writes).map((method) => `${one.name}.${method}`),

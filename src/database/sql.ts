@@ -18,7 +18,6 @@ export function sql(strings: TemplateStringsArray, ...values: (SqlValue | Sql)[]
   return new Template(strings, values);
 }
 
-/** Empty fragment, for a condition that does not apply. */
 export const none: Sql = sql``;
 
 /** Writes `(a, b) VALUES (?, ?)` of a whole row. */
@@ -52,7 +51,6 @@ export function createInsertion(schema: TObject, before: string, behind: string)
 /** Few sizes keep the number of statements small. */
 const GROUP_SIZES = [64, 16, 4, 1] as const;
 
-/** Splits rows into groups for `createInsertion`. */
 export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {
   for (let at = 0; at < rows.length; ) {
     const size = GROUP_SIZES.find((one) => one <= rows.length - at)!;
@@ -70,7 +68,6 @@ export interface Statement {
   values: Bindable[];
 }
 
-/** Renders a template; `placeholder` writes the parameter of a position from 1. */
 export function render(query: Sql, placeholder: (position: number) => string): Statement {
   const values: Bindable[] = [];
   return { text: renderPart(query, placeholder, values), values };

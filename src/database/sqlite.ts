@@ -4,7 +4,6 @@ import { readRow } from "../platform/schema.ts";
 import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "./sql.ts";
 import type { Db, Tx } from "./store.ts";
 
-/** Time that a statement waits for the writer of another process. */
 const BUSY_TIMEOUT_MS = 5_000;
 /** Tries of the switch to WAL, which does not obey that time-out. */
 const SWITCH_TRIES_MAX = 50;
@@ -54,7 +53,6 @@ function switchToWal(connection: Connection): void {
   }
 }
 
-/** Returns a function that tells whether other connections have committed since its last call. */
 export function watchVersion(connection: Connection): () => boolean {
   const version = connection.query("PRAGMA data_version");
   let seen: unknown;
@@ -86,13 +84,11 @@ export function isBusy(failure: unknown): boolean {
   return codeOf(failure).startsWith("SQLITE_BUSY");
 }
 
-/** Last composition of a template: each nested one behind the count of values before it. */
 interface Composed {
   parts: readonly (number | readonly string[])[];
   text: string;
 }
 
-/** Renders nested templates, reusing the text of the same composition. */
 function createComposer() {
   const known = new WeakMap<readonly string[], Composed>();
   return (query: Sql): { text: string; values: Bindable[] } => {
@@ -118,7 +114,6 @@ function gather(query: Sql, parts: (number | readonly string[])[], values: Binda
   }
 }
 
-/** Reads and writes on a connection; statements are prepared once. */
 export function createExecutor(connection: Connection): SqliteTx {
   const flat = new WeakMap<readonly string[], Statement>();
   const compose = createComposer();

@@ -13,7 +13,6 @@ export interface Db {
 
 /** Transaction of a write, which awaits nothing else and may run again from its start. */
 export interface Tx extends Db {
-  /** Returns the number of changed rows. */
   run(query: Sql): Promise<number>;
   /** Wakes the listeners of `channel` after the commit. */
   tell(channel: string, id: string): void;
@@ -51,10 +50,8 @@ export type Bound<S> =
     ? { [K in keyof R]: Unbound<R[K]> } & { [K in keyof W]: Unbound<W[K]> }
     : never;
 
-/** A wake-up of a commit. */
 export type Notification = readonly [channel: string, id: string];
 
-/** Place of the data. */
 export type DatabaseLocation =
   | { kind: "memory" }
   /** `writer` is the script of the writer Worker; without it, writes run inline. */
@@ -68,7 +65,6 @@ export interface DatabaseEngine {
   read<T>(work: (db: Db) => Promise<T>, keptAs?: string): Promise<T>;
   /** Runs a write as one transaction; throws what it threw. */
   write(store: string, method: string, args: unknown[]): Promise<unknown>;
-  /** Ends behind the last write; the opener closes the connection. */
   close(): Promise<void>;
 }
 
@@ -80,7 +76,6 @@ export interface Database {
    * notifications may be missing. The returned function stops it.
    */
   listen(channel: string, run: (id: string | null) => void): () => void;
-  /** Throws where the database cannot be written to. */
   probe(): Promise<void>;
   close(): Promise<void>;
 }

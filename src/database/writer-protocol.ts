@@ -16,9 +16,7 @@ export type ToWriter =
 
 export type FromWriter =
   | { committed: Packed<{ replies: WriteReply[]; notifications: Notification[] }> }
-  /** Another process has written. */
   | { foreign: true }
-  /** Path of a file that is no longer the opened one. */
   | { lost: string }
   | PageCheckResult
   | { closed: true };
@@ -39,7 +37,6 @@ export function writeReply(outcome: WriteOutcome): WriteReply {
   return { bug: { message, stack, code } };
 }
 
-/** Returns the value of a write, or throws what it threw. */
 export function readReply(reply: WriteReply): unknown {
   if ("refusal" in reply) throw new ApiError(reply.refusal.code, reply.refusal.details);
   if (!("bug" in reply)) return reply.value;

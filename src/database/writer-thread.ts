@@ -8,7 +8,6 @@ import { openConnection, watchVersion } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 import { type FromWriter, pack, type ToWriter, unpack, writeReply } from "./writer-protocol.ts";
 
-/** Interval between looks for writes of other processes and for replaced files. */
 const WATCH_EVERY_MS = 200;
 
 interface Port {
@@ -16,7 +15,6 @@ interface Port {
   onmessage: ((event: { data: ToWriter }) => void) | null;
 }
 
-/** Serves the writes of `stores`; called by the binary's second entry point. */
 export function serveWrites(stores: readonly Store[]): void {
   const port = globalThis as unknown as Port;
   const registry = createRegistry(stores);
@@ -109,7 +107,6 @@ function watchFiles(file: string): () => string | null {
   };
 }
 
-/** Returns device and inode of a file. */
 function identify(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });

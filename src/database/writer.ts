@@ -27,7 +27,6 @@ export class WriterEngine implements DatabaseEngine {
   readonly #worker: Worker;
   readonly #sent: Answer[] = [];
   #unsent: WriteCall[] = [];
-  /** The reason why nothing more is written. */
   #end: Error | undefined;
   #isOver = false;
   readonly #over = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@
 
 /** A place that is also opened for plain http and for any address behind its name. */
 export interface AllowEntry {
-  /** As `URL.hostname` writes it: in lower case, IPv6 in brackets. */
+  /** Form of `URL.hostname`: in lower case, IPv6 in brackets. */
   host: string;
   port: number | "any";
 }
@@ -25,7 +25,6 @@ export function readAllowEntry(text: string): AllowEntry {
   return { host, port };
 }
 
-/** Writes an entry as the text that it is read from. */
 export function writeAllowEntry({ host, port }: AllowEntry): string {
   return `${host}:${port === "any" ? "*" : port}`;
 }
@@ -38,7 +37,6 @@ export function isAllowed(url: URL, allow: readonly AllowEntry[]): boolean {
   );
 }
 
-/** Returns a URL's port, explicit or default. */
 export function portOf(url: URL): number {
   if (url.port !== "") return Number(url.port);
   return url.protocol === "http:" ? 80 : 443;

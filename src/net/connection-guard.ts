@@ -14,10 +14,8 @@ export interface ConnectionRules {
 
 export interface ConnectionGuardOptions {
   sockets: ProcessSockets;
-  /** The port whose connections are watched. */
   port: number;
   rules(): ConnectionRules;
-  /** Lists the peers of requests under way with a valid key. */
   listCallers(): readonly Peer[];
   clock: Clock;
   log: Log;
@@ -30,7 +28,6 @@ export interface Peer {
 
 /** Interval of counting descriptors, which costs 4 µs. */
 const CHECK_EVERY_MS = 100;
-/** The same interval while connections are being closed. */
 const CHECK_SOON_MS = 20;
 /** Maximum share of the time that is spent on searches through all connections. */
 const SEARCH_SHARE = 1 / 20;
@@ -81,7 +78,6 @@ class ConnectionGuard {
     });
   }
 
-  /** Closes what must be closed; returns the delay of the next check. */
   async #check(): Promise<number> {
     const { sockets, rules, listCallers, clock } = this.#options;
     const count = sockets.count();
@@ -121,7 +117,6 @@ class ConnectionGuard {
 }
 
 interface Need {
-  /** Connections that have to be closed, if positive. */
   missing: number;
   /** Further connections to close then, so that not each new one causes a search. */
   spare: number;
@@ -170,7 +165,6 @@ export function chooseToClose(
   return [...chosen];
 }
 
-/** Returns by how many connections each client exceeds its maximum. */
 function countSurplus(
   all: readonly ProcessSocket[],
   most: number,

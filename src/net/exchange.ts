@@ -20,15 +20,12 @@ const LARGE_BYTES = 65_536;
 export interface ConnectionFactory {
   dial: typeof dial;
   clock: Clock;
-  /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** One request; a redirect makes another. */
 export interface HttpHop {
   method: "GET" | "POST";
   url: URL;
-  /** By names in lower case. */
   headers: Readonly<Record<string, string>>;
   body?: string | Uint8Array;
   responseBytesMax: number;
@@ -160,7 +157,6 @@ class BodyBuffer {
     this.#announcedLength = announcedLength;
   }
 
-  /** Copies what fits and frees a large buffer; returns false if there was more. */
   take(bytes: Uint8Array): boolean {
     const whole = this.#length + bytes.length;
     const end = Math.min(whole, this.#bytesMax);

@@ -16,10 +16,8 @@ import {
 import { TimeLimit } from "./time-limit.ts";
 import { checkUrl, hasIpHost, type UrlCheck } from "./url.ts";
 
-/** Maximum addresses of a name that are tried. */
 const ADDRESSES_MAX = 4;
 const DNS_TIMEOUT_MS = 5_000;
-/** Interval of look-ups while descriptors are scarce. */
 const DNS_RETRY_MS = 50;
 
 /** Headers that follow a redirect; none of them can be a secret. */
@@ -55,11 +53,9 @@ export interface GuardedEgress {
    * which cannot be sent, and quotes nothing.
    */
   request(request: GuardedRequest): Promise<GuardedOutcome>;
-  /** Aborts the requests under way. */
   close(): void;
 }
 
-/** Resolves a name to all its addresses, IPv4 and IPv6. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export interface GuardedOptions {
@@ -68,16 +64,13 @@ export interface GuardedOptions {
   allow: () => readonly AllowEntry[];
   resolve?: Resolve;
   dial?: typeof dial;
-  /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** Creates the guarded client; tests replace name resolution and dialling. */
 export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
   return new GuardedClient(options);
 }
 
-/** A request on its way through redirects. */
 type Journey = Omit<GuardedRequest, "headers"> & Pick<HttpHop, "headers" | "limit">;
 
 class GuardedClient implements GuardedEgress {
@@ -127,7 +120,6 @@ class GuardedClient implements GuardedEgress {
     }
   }
 
-  /** Resolves the name, checks all its addresses, and uses the first that can be reached. */
   async #send(hop: HttpHop, allow: readonly AllowEntry[]): Promise<GuardedOutcome> {
     const { url, limit } = hop;
     const addresses = await findAddresses(url, limit, this.#options);
@@ -148,7 +140,6 @@ class GuardedClient implements GuardedEgress {
   }
 }
 
-/** Returns each address once, in the order to try them; none if the look-up fails in time. */
 async function findAddresses(
   url: URL,
   limit: TimeLimit,
@@ -205,7 +196,6 @@ function findFirstSpecialBlock(addresses: readonly string[]): string | null {
   return addresses.map(findSpecialBlock).find((block) => block !== null) ?? null;
 }
 
-/** Returns the target of a redirect without its fragment, which is never sent. */
 function findRedirect(reply: GuardedReply): string | null {
   if (!isRedirect(reply)) return null;
   const location = reply.headers.get("location")!;

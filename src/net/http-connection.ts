@@ -16,25 +16,21 @@ export interface ReplyListener extends ReplyEvents {
 export interface ConnectionOwner {
   /** The reply is whole, and the next request may be sent. */
   onFree(connection: HttpConnection): void;
-  /** The connection is closed, or will be in a moment. */
   onGone(connection: HttpConnection): void;
   /** A reply came that nobody can attribute to a request; the connection is closed next. */
   onSurplus(connection: HttpConnection): void;
-  /** A callback threw while no request was under way. */
   onBug(bug: unknown): void;
 }
 
 export interface SendOptions {
   /** Called instead of `onFailure` for a reset before any reply. */
   onStale?: (() => void) | undefined;
-  /** Tests if a reply can be the one to this request. */
   isExpected?: ((head: ReplyHead) => boolean) | undefined;
 }
 
 export class HttpConnection implements ReplyEvents {
   readonly #socket: Bun.Socket;
   readonly #owner: ConnectionOwner;
-  /** Set while a request is under way. */
   #listener: ReplyListener | undefined;
   #reader: ReplyReader | undefined;
   #options: SendOptions = {};
@@ -62,7 +58,6 @@ export class HttpConnection implements ReplyEvents {
     this.#breakOff();
   }
 
-  /** Stops reading from the socket until `resume`; bytes read before still arrive. */
   pause(listener: ReplyListener): void {
     if (this.#listener !== listener || this.#isPaused) return;
     this.#isPaused = true;
@@ -73,13 +68,11 @@ export class HttpConnection implements ReplyEvents {
     if (this.#listener === listener) this.#resume();
   }
 
-  /** Closes a connection without a request. */
   close(): void {
     this.#leave();
     this.#socket.end();
   }
 
-  /** Closes it, also in the middle of a reply, whose listener gets a failure. */
   end(): void {
     this.takeClose("other");
     this.#socket.terminate();
@@ -107,7 +100,6 @@ export class HttpConnection implements ReplyEvents {
     }
   }
 
-  /** The socket has room again. */
   takeDrain(): void {
     if (this.#unsent) this.#write(this.#unsent);
   }
@@ -128,7 +120,6 @@ export class HttpConnection implements ReplyEvents {
   }
 
   #read(bytes: Buffer): void {
-    // No request is under way.
     if (!this.#listener && !this.#isGone) this.#owner.onSurplus(this);
     const state = this.#reader?.take(bytes);
     // A callback may have cut it.

@@ -11,13 +11,11 @@ const RETRY_MS = 50;
 const RETRIES_MAX = 40;
 
 export interface Target {
-  /** As `URL.hostname` writes it. */
   hostname: string;
   /** The name that the server has to prove, if the hostname is an address. */
   serverName?: string;
   port: number;
   isSecure: boolean;
-  /** Trusted beside the usual authorities. */
   ca: string | undefined;
 }
 
@@ -46,7 +44,6 @@ class DialAttempt {
   readonly #handler: Bun.SocketHandler<undefined>;
   readonly #cancelTimer: Cancel;
   #connection: HttpConnection | undefined;
-  /** A TLS socket whose server has not proved its name. */
   #unproved: Bun.Socket | undefined;
   #isOver = false;
   #hasEnded = false;
@@ -135,7 +132,6 @@ class DialAttempt {
     this.#fail(explainFetchFailure(error));
   }
 
-  /** The socket closed; with null in good order. */
   #takeClose(failure: FetchFailure | null): void {
     if (this.#connection) this.#connection.takeClose(failure);
     else this.#fail(failure ?? "reset");
@@ -158,7 +154,6 @@ class DialAttempt {
     }
   }
 
-  /** Decides the outcome; returns false if it was decided before. */
   #finish(): boolean {
     const isFirst = !this.#isOver;
     this.#isOver = true;

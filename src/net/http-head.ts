@@ -2,9 +2,7 @@
 
 export interface ReplyHead {
   status: number;
-  /** Returns the first value of a name in lower case; null if there is none. */
   header(name: string): string | null;
-  /** Bytes of the body; null if they are not announced. */
   length: number | null;
   isChunked: boolean;
   /** The connection may be reused after this reply. */
@@ -28,7 +26,6 @@ export function findHeadEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** Reads a whole head, decoded as Latin-1; null if it is malformed. */
 export function readHead(text: string): ReplyHead | null {
   const firstEnd = text.indexOf("\n") + 1;
   const statusLine = STATUS_LINE.exec(text.slice(0, firstEnd));
@@ -40,7 +37,6 @@ export function readHead(text: string): ReplyHead | null {
   return framing && { status, header: (name) => findHeader(headers, name), ...framing };
 }
 
-/** Lists names in lower case and values alternately. */
 function listHeaders(lines: string): string[] {
   const headers: string[] = [];
   for (let from = 0; from < lines.length; ) {

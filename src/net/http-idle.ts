@@ -2,7 +2,6 @@
 import type { Cancel, Clock } from "../platform/clock.ts";
 import type { HttpConnection } from "./http-connection.ts";
 
-/** Time after which an unused connection is closed; servers close theirs earlier. */
 const IDLE_MS = 30_000;
 /** Maximum idle connections to one origin, and in all; the longest unused are closed. */
 const ORIGIN_MAX = 2_048;
@@ -16,9 +15,8 @@ const AGE_MAX_MS = 600_000;
  */
 const QUICK_SHARE = 0.5;
 
-/** The idle connections to one server. */
 export class IdleOrigin {
-  /** By account, the last used last; no list is empty. */
+  /** Lists by account, the last used last; none is empty. */
   readonly ready = new Map<string, PooledConnection[]>();
   count = 0;
   shortestReplyMs = 0;
@@ -36,10 +34,8 @@ export interface PooledConnection {
   state: "used" | "settling" | "ready";
 }
 
-/** The idle connections to all servers. */
 export class IdleConnections {
   readonly #clock: Clock;
-  /** The longest unused first. */
   readonly #all = new Set<PooledConnection>();
   #settling: PooledConnection[] = [];
   #cancelSweep: Cancel | undefined;
@@ -76,7 +72,6 @@ export class IdleConnections {
     else if (this.#all.size > IDLE_MAX) this.#closeLongest(() => true);
   }
 
-  /** Removes a connection that is used or closed. */
   drop(pooled: PooledConnection): void {
     const { origin, account, state } = pooled;
     if (state === "used") return;

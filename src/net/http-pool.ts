@@ -14,20 +14,16 @@ const DIALS_MAX = 8_192;
 /** Time without reuse after a server has sent surplus bytes. */
 const BARRED_MS = 3_600_000;
 
-/** A request under way; after its end these methods do nothing. */
 export interface Exchange {
-  /** Ends it at once; its listener gets no further call. */
   cut(): void;
-  /** Holds the server back until `resume`. */
   pause(): void;
   resume(): void;
 }
 
 export interface PooledRequest {
   bytes: Buffer;
-  /** The account whose connections it may use; "" for the program itself. */
   account: string;
-  /** Its `x-request-id`, which some servers send back. */
+  /** Value of `x-request-id`, which some servers send back. */
   id: string | undefined;
   connectTimeoutMs: number;
 }
@@ -46,7 +42,6 @@ export class Pool {
   #isClosed = false;
   #dials = 0;
   #barredUntil = Number.NEGATIVE_INFINITY;
-  /** The server has sent a request's id back with its reply. */
   #echoesIds = false;
 
   constructor(target: Target, options: PoolOptions) {
@@ -85,7 +80,6 @@ export class Pool {
     };
   }
 
-  /** Closes all connections; listeners of open requests get a failure. */
   close(): void {
     this.#isClosed = true;
     this.#options.idle.closeOrigin(this.#origin);
@@ -154,7 +148,6 @@ export class Pool {
     pooled.connection.send(bytes, listener, { onStale, isExpected });
   }
 
-  /** Tests if a reply can be the one to this request. */
   #isExpected(head: ReplyHead, id: string, isReused: boolean): boolean {
     const echo = head.header("x-request-id");
     if (echo === null) return true;

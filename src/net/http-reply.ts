@@ -13,15 +13,12 @@ export type ReplyState = "open" | "whole" | "broken";
 /** Maximum bytes of all heads of one reply, interim ones included. */
 const HEAD_BYTES_MAX = 65_536;
 
-/** The reader of the reply to one request. */
 export class ReplyReader {
   readonly #events: ReplyEvents;
   #head: ReplyHead | undefined;
-  /** The start of a head whose end is still to come. */
   #held: Buffer | undefined;
   #headBytes = 0;
   #chunks: ChunkReader | undefined;
-  /** Bytes of a body with a length that are still to come. */
   #left = 0;
   #hasBegun = false;
   #hasSurplus = false;
@@ -35,17 +32,14 @@ export class ReplyReader {
     return this.#head?.length === null && !this.#chunks;
   }
 
-  /** Bytes of a reply have come. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
 
-  /** The connection may be reused once the reply is whole. */
   get isKept(): boolean {
     return this.#head?.isKept === true && !this.#hasSurplus;
   }
 
-  /** Bytes came after the whole reply. */
   get hasSurplus(): boolean {
     return this.#hasSurplus;
   }
@@ -109,12 +103,10 @@ const CR = 0x0d;
 
 /** Removes the framing of one chunked body. */
 class ChunkReader {
-  /** The line being read, or the data, of which `#size` bytes are still to come. */
   #part: "size" | "data" | "data end" | "trailers" | "done" = "size";
   #size = 0;
   #digits = 0;
   #isExtension = false;
-  /** The last byte was a CR, which only an LF may follow. */
   #isHalved = false;
   #isLineEmpty = true;
   #framingBytes = 0;
@@ -155,7 +147,6 @@ class ChunkReader {
     return bytes.subarray(start, filled);
   }
 
-  /** Returns false if the byte is not allowed at this point. */
   #takeFraming(byte: number): boolean {
     if (byte === LF) return this.#endLine();
     if (this.#isHalved || ++this.#framingBytes > FRAMING_BYTES_MAX) return false;
@@ -166,7 +157,6 @@ class ChunkReader {
     return this.#part !== "data end" && isText(byte);
   }
 
-  /** Reads a digit, or the beginning of an extension, which is skipped. */
   #takeDigit(byte: number): boolean {
     const digit = readDigit(byte);
     if (digit === -1) {

@@ -16,7 +16,6 @@ export function writeHeaders(headers: Readonly<Record<string, string>>): string 
   return text;
 }
 
-/** Writes headers as Latin-1 and a text body as UTF-8. */
 export function writeRequest(head: string, body: string | Uint8Array): Buffer {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   const whole = `${head}content-length: ${length}\r\n\r\n`;

@@ -6,7 +6,6 @@ export interface Address {
   value: bigint;
 }
 
-/** All addresses that share the first `prefix` bits. */
 export interface Network extends Address {
   prefix: number;
 }
@@ -40,7 +39,6 @@ function hexOfV4(text: string): string {
     .join("");
 }
 
-/** Returns the 32 hexadecimal digits of a well-formed IPv6 address. */
 function hexOfV6(text: string): string {
   const dotted = text.slice(text.lastIndexOf(":") + 1);
   if (dotted.includes(".")) {
@@ -93,7 +91,6 @@ const GLOBAL_UNICAST = "2000::/3";
 const blocks = SPECIAL_BLOCKS.map(([block, name]) => ({ ...readNetwork(block)!, name }));
 const globalUnicast = readNetwork(GLOBAL_UNICAST)!;
 
-/** Returns the name of the special block that holds an address; null if the address is public. */
 export function findSpecialBlock(text: string): string | null {
   const address = readAddress(text);
   if (address === null) return "not an address";

@@ -5,7 +5,6 @@ import type { Address } from "./ip-address.ts";
 
 export interface ProcessSocket {
   descriptor: number;
-  /** Address of the peer; IPv4 within IPv6 is read as IPv4. */
   address: Address;
   port: number;
   hasReceived: boolean;
@@ -16,11 +15,8 @@ export interface ProcessSocket {
 }
 
 export interface ProcessSockets {
-  /** Maximum open files of this process. */
   limit: number;
-  /** Counts open files. */
   count(): number;
-  /** Lists connections to a local port in a range of descriptors. */
   list(localPort: number, from: number, to: number): ProcessSocket[];
   /** Ends a connection, unless its descriptor was reused or bytes have come. */
   end(socket: ProcessSocket): void;
@@ -37,7 +33,6 @@ const AF_INET = 2;
 const AF_INET6 = 10;
 const MAPPED = 0xffffn;
 
-/** Returns null on systems that do not report connections. */
 export function openProcessSockets(): ProcessSockets | null {
   const libc = openLibc({
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
@@ -85,7 +80,6 @@ export function openProcessSockets(): ProcessSockets | null {
   };
 }
 
-/** Reads `struct sockaddr_in` or `sockaddr_in6`. */
 function readAddress(view: DataView): { address: Address; port: number } | null {
   const family = view.getUint16(0, true);
   const port = view.getUint16(2);
@@ -97,7 +91,6 @@ function readAddress(view: DataView): { address: Address; port: number } | null 
   return { port, address: { bits: 128, value: (high << 64n) | low } };
 }
 
-/** Reads `struct tcp_info`: two times, received bytes, and sent segments. */
 function readInfo(view: DataView) {
   return {
     sentAgoMs: view.getUint32(44, true),

@@ -4,12 +4,10 @@ import type { FetchFailure } from "./failure.ts";
 
 export interface GuardedReply {
   ok: true;
-  /** The address of the reply, after redirects. */
   url: string;
   status: number;
-  /** The first value of each name. */
   headers: Pick<Headers, "get" | "has">;
-  /** As it was sent, never decompressed. */
+  /** Bytes as they were sent, never decompressed. */
   body: Uint8Array;
   /** The reply was longer than allowed; `body` is its beginning. */
   truncated: boolean;
@@ -20,9 +18,7 @@ export interface GuardedFailure {
   code: "forbidden" | FetchFailure;
   /** A sentence without any IP address. */
   message: string;
-  /** The other side may have received something of the request. */
   sent: boolean;
-  /** Status of a reply that broke off. */
   status: number | null;
 }
 
@@ -42,12 +38,10 @@ export function isRedirect({ status, headers }: GuardedReply): boolean {
   return [301, 302, 303, 307, 308].includes(status) && headers.has("location");
 }
 
-/** A request that the guard refused to send. */
 export function blockedResult(message: string): GuardedFailure {
   return { ok: false, code: "forbidden", message, sent: false, status: null };
 }
 
-/** A request that failed before anything was sent. */
 export function failUnsent(code: FetchFailure, url: URL): GuardedFailure {
   return { ok: false, code, message: MESSAGES[code](shorten(url.host)), sent: false, status: null };
 }

@@ -7,7 +7,6 @@ const WAIT_MIN_MS = SECOND_MS;
 /** Maximum wait: no window of any plan is longer than a month. */
 const WAIT_MAX_MS = 31 * 24 * 3_600 * SECOND_MS;
 
-/** Bounds a wait; null if it is no number. */
 export function clampRetryAfter(waitMs: number): number | null {
   if (Number.isNaN(waitMs)) return null;
   return Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, waitMs));

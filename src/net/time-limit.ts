@@ -17,23 +17,19 @@ export class TimeLimit {
     if (caller?.aborted) this.#abort();
   }
 
-  /** What ended it; null while it lasts. */
   get ended(): EndedBy | null {
     return this.#ended;
   }
 
-  /** Calls back once when it ends; the returned function cancels that. */
   onEnd(run: (endedBy: EndedBy) => void): Cancel {
     this.#callbacks.add(run);
     return () => this.#callbacks.delete(run);
   }
 
-  /** Ends it as if its caller had aborted. */
   end(): void {
     this.#abort();
   }
 
-  /** Lets go of timer and signal when the work is done. */
   release(): void {
     this.#cancelTimer();
     this.#caller?.removeEventListener("abort", this.#abort);

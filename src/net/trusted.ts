@@ -9,7 +9,6 @@ import { writeHeaders, writeRequest } from "./http-request.ts";
 type Headers = Readonly<Record<string, string>>;
 
 export interface TrustedServerOptions {
-  /** Sent with each request, beside `host`, `content-length` and the request's own. */
   headers: Headers;
   connectTimeoutMs: number;
 }
@@ -21,7 +20,6 @@ export interface TrustedServerOptions {
 export interface TrustedServer {
   /** Sends a POST for an account; the listener gets no call before this returns. */
   post(body: string, headers: Headers, listener: ReplyListener, account: string): Exchange;
-  /** Sends a GET likewise. */
   get(headers: Headers, listener: ReplyListener, account: string): Exchange;
 }
 
@@ -31,18 +29,15 @@ export const OWN_ACCOUNT = "";
 export interface TrustedEgress {
   /** Opens a server by the URL of its requests; redirects are replies, and no proxy is used. */
   open(url: string, options: TrustedServerOptions): TrustedServer;
-  /** Closes all connections. */
   close(): void;
 }
 
 export interface TrustedOptions {
   clock: Clock;
   log?: Log;
-  /** Trusted beside the usual authorities. */
   ca?: string;
 }
 
-/** Creates the trusted client; models on one server share an account's connections. */
 export function createTrustedEgress({ clock, log, ca }: TrustedOptions): TrustedEgress {
   const pools = new Map<string, Pool>();
   const idle = new IdleConnections(clock);

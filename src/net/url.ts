@@ -9,7 +9,6 @@ export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: string };
 export const URL_CHARACTERS_MAX = 2_048;
 const NAME_CHARACTERS_MAX = 253;
 
-/** Top-level names that are not public. */
 const PRIVATE_ENDINGS = new Set([
   ...["localhost", "local", "internal", "invalid", "test", "example", "onion", "arpa"],
   ...["home", "lan", "corp"],
@@ -30,7 +29,6 @@ export function checkUrl(text: string, allow: readonly AllowEntry[] = []): UrlCh
   return reason === null ? { ok: true, url } : { ok: false, reason };
 }
 
-/** Tests if a URL names its host by an IP address, in any spelling. */
 export function hasIpHost(url: URL): boolean {
   return url.hostname.startsWith("[") || isIP(url.hostname) !== 0;
 }

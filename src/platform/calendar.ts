@@ -11,7 +11,6 @@ export function readDay(text: string): number | null {
   return !Number.isNaN(time) && writeDay(time) === text ? time : null;
 }
 
-/** Writes the UTC day of an instant, such as `2026-11-20`. */
 export function writeDay(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }

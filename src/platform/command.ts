@@ -4,7 +4,6 @@ import type { Clock } from "./clock.ts";
 /** Environment variables that a command gets: where things are and how to speak. */
 const NAMES = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"]);
 const FAMILIES = /^(LC|XDG|DBUS)_/;
-/** Time between SIGTERM and SIGKILL. */
 const END_MS = 5_000;
 
 /**
@@ -30,7 +29,7 @@ export async function runCommand(
   child.unref();
   const end = () => {
     endGroup(child.pid, "SIGTERM");
-    // Its children may ignore SIGTERM even when it has ended.
+    // Children may ignore SIGTERM even when the command has ended.
     clock.after(END_MS, () => endGroup(child.pid, "SIGKILL"));
   };
   signal.addEventListener("abort", end, { once: true });

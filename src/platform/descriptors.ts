@@ -5,7 +5,6 @@ import { devNull } from "node:os";
 const DIRECTORY = "/proc/self/fd";
 /** Descriptors that a burst of connections may take in one turn of the event loop. */
 const BURST = 1_024;
-/** Descriptors that a Worker opens at its start and keeps, and the time it needs for that. */
 const WORKER_DESCRIPTORS = 2;
 const WORKER_START_MS = 30;
 /** Time in which a Worker reads its script through one more descriptor. */
@@ -44,7 +43,6 @@ export function openWorker(script: URL): Worker {
   return worker;
 }
 
-/** Tests if `count` files could be opened now, by opening and closing them. */
 export function hasFreeDescriptors(count: number): boolean {
   const opened: number[] = [];
   try {

@@ -22,7 +22,6 @@ export function parseDuration(text: string): number {
   return durationMs;
 }
 
-/** Writes the shortest text that parses to the same number: 120000 is "2m". */
 export function formatDuration(durationMs: number): string {
   if (!Number.isSafeInteger(durationMs) || durationMs < 0) {
     throw new RangeError(`no duration: ${durationMs}`);

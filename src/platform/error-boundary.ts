@@ -1,6 +1,5 @@
 // Keeps a bug in one callback from ending the process, as Bun would for an uncaught error.
 
-/** Wraps a callback for Bun; errors go to `onBug`, which tells whoever waits for it. */
 export function guardCallback<Given extends unknown[]>(
   onBug: (bug: unknown) => void,
   run: (...given: Given) => void,

@@ -2,11 +2,8 @@
 
 interface ErrorDefinition {
   status: number;
-  /** The second status of a code that has two. */
   also?: number;
-  /** A sentence for people, unless the error brings its own. */
   message: string;
-  /** The gateway's public code, if it differs from the entry's name. */
   gateway?: string;
   /** The agent service's public code, if it differs; null omits `code`. */
   agents?: string | null;
@@ -14,7 +11,6 @@ interface ErrorDefinition {
 
 /** gateway.errors.p3, agents.errors.p3, agents.versioning.2: entries are added, never renamed. */
 export const ERROR_CODES = {
-  // The router's own, on both surfaces.
   validation: {
     status: 400,
     gateway: "invalid_request",
@@ -43,12 +39,10 @@ export const ERROR_CODES = {
   },
   internal_error: { status: 500, agents: null, message: "Something went wrong on our side." },
 
-  // Models, on both surfaces.
   model_not_permitted: { status: 403, message: "The key may not call this model." },
   model_not_found: { status: 404, message: "There is no such model for this key." },
   no_model_available: { status: 503, message: "The default model is not available now." },
 
-  // The gateway's own.
   context_length_exceeded: { status: 400, message: "The request exceeds the context window." },
   upstream_rate_limited: {
     status: 429,
@@ -62,7 +56,6 @@ export const ERROR_CODES = {
   service_unavailable: { status: 503, message: "The service cannot take the request now." },
   upstream_timeout: { status: 504, message: "The model server did not answer in time." },
 
-  // The agent service's own.
   url_refused: { status: 400, message: "The URL must be https, on port 443, at a public name." },
   invalid_signature: { status: 401, message: "The signature could not be verified." },
   agent_held: { status: 403, also: 503, message: "The operator holds this agent or account." },
@@ -124,13 +117,10 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 export type Surface = "gateway" | "agents";
 
-/** What an error carries beside its code; plain data, so that it can cross to a Worker. */
 export interface ErrorDetails {
-  /** The field at fault. */
   param?: string;
   message?: string;
   headers?: Record<string, string>;
-  /** Uses the second status of a code that has two. */
   secondStatus?: true;
 }
 
@@ -150,19 +140,16 @@ export class ApiError extends Error {
   }
 }
 
-/** Use as `throw apiError("model_not_found", { param: "model" })`. */
 export function apiError(code: ErrorCode, details?: ErrorDetails): ApiError {
   return new ApiError(code, details);
 }
 
-/** Returns the code that a surface shows to callers; null if it shows none. */
 export function publicCode(code: ErrorCode, surface: Surface): string | null {
   const entry: ErrorDefinition = ERROR_CODES[code];
   const shown = surface === "gateway" ? entry.gateway : entry.agents;
   return shown === undefined ? code : shown;
 }
 
-/** Returns the `type` of an error, which only its status decides. */
 export function typeOf(status: number): string {
   switch (status) {
     case 400:

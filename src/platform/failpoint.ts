@@ -3,7 +3,6 @@
 declare const WADI_FAIL_POINTS: boolean;
 const isTestBuild = typeof WADI_FAIL_POINTS !== "undefined" && WADI_FAIL_POINTS;
 
-/** A variable of the environment that only a test build reads. */
 export function readTestVariable(name: string): string | undefined {
   return isTestBuild ? process.env[name] : undefined;
 }
@@ -13,7 +12,6 @@ let armed: { name: string; passesLeft: number } | null = null;
 const [name, passes = "1"] = (readTestVariable("WADI_FAIL_POINT") ?? "").split("#");
 if (name) armed = { name, passesLeft: Number(passes) };
 
-/** Dies as by `kill -9` when this point is the armed one. */
 export function reachFailPoint(name: string): void {
   if (!isTestBuild || armed?.name !== name) return;
   armed.passesLeft -= 1;
@@ -23,7 +21,6 @@ export function reachFailPoint(name: string): void {
 /** `WADI_POISON=kill:tool:TEXT` dies at a tool whose arguments hold TEXT; also `hang`, `throw`. */
 const [effect, place, text = ""] = (readTestVariable("WADI_POISON") ?? "").split(":");
 
-/** Takes effect if `value`, which a run works on, holds the armed poison. */
 export function reachPoison(at: "model" | "reply" | "tool", value: unknown): void {
   if (!isTestBuild || at !== place || !JSON.stringify(value).includes(text)) return;
   if (effect === "kill") process.kill(process.pid, "SIGKILL");

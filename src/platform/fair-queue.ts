@@ -1,12 +1,10 @@
 // A bounded queue for scarce slots: accounts take turns, and nobody waits for ever.
 import type { Cancel, Clock } from "./clock.ts";
 
-/** Why a request got no slot: its caller left, the queue is full, or its time is over. */
 export type NotServed = "left" | "full" | "late";
 
 export interface QueuedRequest<Slot> {
   account: string;
-  /** Takes a slot; null if there is none for this request. */
   find(): Slot | null;
   /** Requests behind it are tried when it finds no slot. */
   isSkippable: boolean;
@@ -31,7 +29,6 @@ export class FairQueue<Slot> {
     return this.#size;
   }
 
-  /** Waits behind the account's other requests until `serve` finds a slot. */
   wait(request: QueuedRequest<Slot>): Promise<Slot | NotServed> {
     const { account, signal } = request;
     if (signal.aborted) return Promise.resolve("left");
@@ -49,7 +46,6 @@ export class FairQueue<Slot> {
     while (this.#size > 0 && this.#serveNext());
   }
 
-  /** Serves one request, whose account moves to the end; false if none finds a slot. */
   #serveNext(): boolean {
     for (const [account, entries] of this.#accounts) {
       for (const entry of entries) {

@@ -5,7 +5,6 @@ import type { Cancel, Clock } from "./clock.ts";
 /** Interval between two checks; a change is reported after the second that sees it. */
 const CHECK_EVERY_MS = 1_000;
 
-/** The stamp of a file that does not exist. */
 export const MISSING = "ENOENT";
 
 /**
@@ -32,7 +31,6 @@ export function isPipe(path: string): boolean {
 
 export interface FileWatchOptions {
   path: string;
-  /** The stamp of the file when it was read last. */
   stamp: string;
   clock: Clock;
   onChange(): void;

@@ -1,7 +1,6 @@
 // Fresh identifiers; injected, so that tests can seed them.
 
 export interface Ids {
-  /** Makes a UUIDv7, ordered by time. */
   uuid(): string;
   /** Makes a random base62 text for ids that are not UUIDs, such as `chatcmpl-…`. */
   token(length: number): string;
@@ -13,7 +12,6 @@ const UNBIASED_BELOW = 256 - (256 % 62);
 /** Random bytes drawn at once: asking the system for each id costs more than the id. */
 const DRAWN_BYTES = 4_096;
 
-/** Ids from the operating system's random source. */
 export function createSystemIds(): Ids {
   const drawn = new Uint8Array(DRAWN_BYTES);
   let next = drawn.length;
@@ -63,7 +61,6 @@ export function drawFraction(ids: Pick<Ids, "token">): number {
   return fraction;
 }
 
-/** Writes a whole number in base62, with zeros on the left up to `length`. */
 export function writeBase62(number: number, length: number): string {
   let text = "";
   for (let rest = number; text.length < length; rest = Math.floor(rest / 62)) {

@@ -1,6 +1,5 @@
 // JSON with well-formed Unicode, as tokenizers need it, and canonical JSON (RFC 8785).
 
-/** A surrogate written as an escape. */
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 /** Escapes from left to right: a whole surrogate pair, half of one, or any other. */
 const ESCAPES =
@@ -12,7 +11,6 @@ export function writeJson(value: unknown): string {
   return repairJson(JSON.stringify(value));
 }
 
-/** Replaces halves of surrogate pairs in a JSON text. */
 export function repairJson(text: string): string {
   if (!SURROGATE.test(text)) return text;
   return text.replace(ESCAPES, (one) => (one.length === HALF_LENGTH ? "\\ufffd" : one));

@@ -2,14 +2,11 @@
 import { dlopen, type FFIFunction } from "bun:ffi";
 
 const MUSL_ARCH = process.arch === "arm64" ? "aarch64" : "x86_64";
-/** File names of glibc and of musl. */
 const NAMES = ["libc.so.6", `libc.musl-${MUSL_ARCH}.so.1`];
 
 const POLLOUT = 4;
-/** Size of `struct pollfd`: descriptor, requested events, returned events. */
 const POLLFD_BYTES = 8;
 
-/** Opens functions of the C library; null on other systems. */
 export function openLibc<F extends Record<string, FFIFunction>>(functions: F) {
   if (process.platform !== "linux") return null;
   for (const name of NAMES) {

@@ -15,7 +15,6 @@ export interface LineFileOptions {
   onEnd(reason: LineFileEnd): void;
 }
 
-/** Maximum lines that wait for the disk. */
 const LINES_WAITING_MAX = 4_096;
 const CLOSE_MS = 5_000;
 const CHUNK_BYTES = 1_048_576;

@@ -4,7 +4,6 @@ import type { Clock } from "./clock.ts";
 /** All that a line may carry: identifiers and figures, never prompts, outputs, headers, secrets. */
 const TEXT_FIELDS = [
   "request_id",
-  // From the caller's `traceparent`.
   "trace_id",
   "route",
   "code",
@@ -18,9 +17,7 @@ const TEXT_FIELDS = [
   "trigger_id",
   "webhook_id",
   "tool",
-  // A tool call's id, or a round of a model.
   "call",
-  // Open files and their maximum.
   "descriptors",
   // The kind of rows that a sweep deleted.
   "what",
@@ -57,7 +54,6 @@ const VALUE_CHARACTERS_MAX = 4_096;
 
 type LogValue = string | number | boolean | null;
 
-/** Creates a log that writes whole lines through `write`, in the form for people or programs. */
 export function createLog(clock: Clock, write: (line: string) => void, isForPeople: boolean): Log {
   const line = (level: string, message: string, fields: LogFields = {}) => {
     const kept = Object.entries(fields)

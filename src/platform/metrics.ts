@@ -17,11 +17,8 @@ export interface Metrics {
   histogram<Label extends string>(
     spec: MetricSpec<Label> & { buckets: readonly number[] },
   ): Pick<Histogram<Label>, "observe">;
-  /** A value that is read at each scrape, and at no other time. */
   gauge<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
-  /** A counter that is read at each scrape. */
   total<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
-  /** Writes all metrics in the Prometheus text format. */
   write(): Promise<string>;
 }
 
@@ -64,7 +61,6 @@ export async function openMetrics(): Promise<Metrics> {
   };
 }
 
-/** Registers the process metrics under the names that every exporter gives them. */
 export function registerProcessMetrics(metrics: Metrics, startedAt: number): void {
   metrics.total(
     { name: "process_cpu_seconds_total", help: "CPU time used, user and system, in seconds." },

@@ -13,7 +13,6 @@ export function parseMoney(text: string): number {
   return micro;
 }
 
-/** Writes an amount with all six decimals: 1200000 is "1.200000". */
 export function formatMoney(micro: number): string {
   if (!Number.isSafeInteger(micro) || micro < 0) throw new RangeError(`no amount: ${micro}`);
   const digits = String(micro).padStart(7, "0");

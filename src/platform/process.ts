@@ -49,7 +49,6 @@ export function dropProxyVariables(env: Record<string, string | undefined>): voi
 /** An absolute path: PATH and USER can name anything. */
 const ID_COMMAND = ["/usr/bin/id", "-un"];
 
-/** Returns the system's name of the user who runs the program, or else `uid 1000`. */
 export function nameUser(): string {
   return askSystem() || `uid ${process.getuid?.() ?? "unknown"}`;
 }

@@ -14,7 +14,6 @@ import { formatMoney } from "./money.ts";
 const FORM = Symbol("form");
 type SchemaForm = "text" | "number" | "boolean" | "json" | "money" | "time" | "spread";
 
-/** A value or null. */
 export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
   // The columns could not tell "null" from "every field is null".
   if (formOf(schema) === "spread") throw new Error("a spread field cannot be null");
@@ -26,7 +25,6 @@ export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
 /** The pattern of a stored text: no database keeps a NUL. */
 export const TEXT_PATTERN = "^[^\\u0000]*$";
 
-/** One of several words. */
 export function oneOf<T extends string>(values: readonly T[], description: string) {
   const words = values.map((value) => Type.Literal(value));
   return Type.Unsafe<T>(Type.Union(words, { description }));
@@ -68,7 +66,6 @@ export function withRules<S extends TObject>(
   return Object.assign(schema, { [RULES]: new Map(Object.entries(rules)) });
 }
 
-/** Returns the rules of a body by the names of their fields. */
 export function rulesOf(schema: TSchema): ReadonlyMap<string, SchemaRule<unknown>> {
   return (schema as { [RULES]?: Map<string, SchemaRule<unknown>> })[RULES] ?? NO_RULES;
 }
@@ -90,7 +87,6 @@ export function Resource<P extends TProperties>(
   });
 }
 
-/** A row: a resource's fields and the columns that callers never see. */
 export function Row<A extends TProperties, B extends TProperties>(resource: TObject<A>, own: B) {
   return Type.Object({ ...resource.properties, ...own }) as unknown as TObject<A & B>;
 }
@@ -98,7 +94,6 @@ export function Row<A extends TProperties, B extends TProperties>(resource: TObj
 type Column = { name: string; path: readonly string[]; form: SchemaForm; nullable: boolean };
 type Raw = Record<string, unknown>;
 
-/** Returns the columns of a schema in declared order. */
 export function columnsOf(schema: TObject): readonly Column[] {
   const known = plans.get(schema);
   if (known) return known;
@@ -107,7 +102,6 @@ export function columnsOf(schema: TObject): readonly Column[] {
   return plan;
 }
 
-/** Reads a row of the database as the schema's value; other columns are dropped. */
 export function readRow<S extends TObject>(schema: S, raw: Raw): Static<S> {
   const value: Raw = {};
   for (const column of columnsOf(schema)) {
@@ -122,7 +116,6 @@ export function readRow<S extends TObject>(schema: S, raw: Raw): Static<S> {
   return value as Static<S>;
 }
 
-/** Returns the values of a schema's columns, ready to bind to a statement. */
 export function writeRow<S extends TObject>(
   schema: S,
   value: Static<S>,

@@ -12,7 +12,6 @@ export interface Services {
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** Joins services; if one fails to start, those already started are stopped again. */
 export function joinServices(services: readonly Service[]): Services {
   const started: Service[] = [];
   const stop = async (deadlineMs: number) => {

@@ -1,6 +1,5 @@
 // Texts of unknown length and content, made fit for a message of ours.
 
-/** Most messages quote so much of a text. */
 const QUOTED_CHARACTERS_MAX = 64;
 
 /** The well-formed beginning of a text, with "…" behind it where more follows. */
@@ -12,7 +11,6 @@ export function shorten(text: string, charactersMax = QUOTED_CHARACTERS_MAX): st
   return `${text.slice(0, end).toWellFormed()}…`;
 }
 
-/** A text without control characters, line breaks included. */
 export function writeOneLine(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, " ");
 }

@@ -1,7 +1,6 @@
 // The trace of a request: the two headers of W3C Trace Context.
 
 export interface Trace {
-  /** Passed on unchanged. */
   traceparent: string;
   tracestate?: string;
 }

@@ -9,7 +9,6 @@ export interface WorkerLoopOptions {
   clock: Pick<Clock, "monotonic" | "after">;
   /** One pass; `stopping` aborts when the loop is stopped. */
   work(stopping: AbortSignal): Promise<NextPass>;
-  /** Receives what a pass throws. */
   onError(error: unknown): void;
   /** Rest after that many failed passes in a row; wake-ups wait for its end. */
   retryMs: number | ((failures: number) => number);
@@ -28,7 +27,6 @@ export class WorkerLoop {
     this.#options = options;
   }
 
-  /** A pass is under way. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
@@ -43,7 +41,6 @@ export class WorkerLoop {
     void this.#run().finally(resolve);
   }
 
-  /** Begins a pass after `delayMs` unless one begins earlier. */
   wakeWithin(delayMs: number): void {
     if (this.#isResting || this.#stopping.signal.aborted) return;
     const { clock } = this.#options;
@@ -52,7 +49,6 @@ export class WorkerLoop {
     this.#setTimer(dueAt, delayMs);
   }
 
-  /** Begins no further pass; resolves when the one under way has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#clearTimer();

@@ -28,7 +28,6 @@ export const sweepStore = store(
               swept_at = COALESCE(sweeps.swept_at, excluded.swept_at),
               witnessed_at = COALESCE(sweeps.witnessed_at, excluded.witnessed_at)`,
       )),
-    /** Notes a sweep by a trusted clock. */
     note: async (tx, now: number) =>
       void (await tx.run(
         sql`INSERT INTO sweeps (number, swept_at, witnessed_at) VALUES (1, ${now}, ${now})

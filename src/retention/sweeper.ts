@@ -5,7 +5,6 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type SweepRow, sweepStore } from "./store.ts";
 
-/** Interval between two checks of the clock and of the last sweep. */
 const CHECK_EVERY_MS = 300_000;
 /** Gain or loss between two checks by which the wall clock counts as set. */
 const STEP_MS = 60_000;
@@ -16,9 +15,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** A clock this far ahead of the last write is doubtful. */
 const DOUBT_MS = 7 * DAY_MS;
 
-/** Deletes one kind of rows. */
 export interface Sweep {
-  /** For people and the log: "entries of the ledger". */
   what: string;
   /** Deletes what is old at `now` and returns the number of rows; stops between two writes. */
   run(now: number, isStopping: () => boolean): Promise<number>;
@@ -47,7 +44,6 @@ export class Sweeper implements Service {
   readonly name = "sweeper";
   readonly #options: SweeperOptions;
   readonly #store: Bound<typeof sweepStore>;
-  /** Wall clock minus monotonic clock, and since when it holds. */
   #offsetMs: number;
   #settledAt: number;
   #isStopping = false;
@@ -114,7 +110,6 @@ export class Sweeper implements Service {
     }
   }
 
-  /** Measures the time since the start, or since the wall clock was set. */
   #measureSettled(): number {
     const now = this.#options.clock.monotonic();
     const offsetMs = this.#readOffset();

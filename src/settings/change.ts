@@ -5,11 +5,9 @@ import { SettingsError } from "./problem.ts";
 import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 
-/** Maximum models that a line names. */
 const NAMED_MAX = 8;
 
 export interface AppliedSettings {
-  /** The settings in force from now on. */
   settings: Settings;
   /** Paths of changed settings that keep their value until the next start. */
   pending: readonly string[];
@@ -46,7 +44,6 @@ export function describeChange(before: Settings, after: Settings): string {
     if (Bun.deepEquals(old, now)) continue;
     parts.push(path.startsWith("limits.") ? `${path} ${old} -> ${now}` : path);
   }
-  // A key may change while the variable or file that holds it keeps its name.
   for (const name of SERVICES) {
     if (before[name].api_key !== after[name].api_key) parts.push(`${name}.api_key`);
   }
@@ -90,7 +87,6 @@ function nameModels(what: string, ids: readonly string[]): string[] {
   return [`${what}: ${named.join(", ")}${more}`];
 }
 
-/** Splits a path into the names that the program uses: a duration ends in `_ms`. */
 function splitPath(path: string, { format }: Field): string[] {
   return (format === "duration" ? `${path}_ms` : path).split(".");
 }
@@ -99,7 +95,6 @@ function lookUp(settings: object, names: readonly string[]): unknown {
   return names.reduce<unknown>((value, name) => (value as SettingsTree)[name], settings);
 }
 
-/** Copies settings with another value at a path. */
 function replace(settings: object, [name, ...rest]: readonly string[], value: unknown): object {
   const inner =
     rest.length === 0 ? value : replace((settings as SettingsTree)[name!]!, rest, value);

@@ -11,7 +11,6 @@ import {
 } from "./settings.ts";
 import { joinPath } from "./toml.ts";
 
-/** The text of a file; throws where it cannot be read. */
 export type ReadText = (path: string) => string;
 
 export interface SettingsContext {
@@ -22,7 +21,6 @@ export interface SettingsContext {
   wantsApiKeys: boolean;
 }
 
-/** Settings before they are frozen. */
 export type Mutable<T> = { -readonly [F in keyof T]: T[F] };
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -48,7 +46,6 @@ const RESERVED_BODY_FIELDS = [
   "tools",
 ];
 
-/** Minimum interval between two health checks. */
 const HEALTH_EVERY_MIN_MS = 1_000;
 /** Minimum retention of runs: the daily limit and repeated requests are judged by them. */
 const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
@@ -149,7 +146,6 @@ export function validateHealthEvery(everyMs: number, path: string, problems: Pro
   problems.add(`${path}.health_every`, "must be 0s or at least 1s");
 }
 
-/** Validates the headers of the table at `path`. */
 export function validateHeaders(
   headers: Readonly<Record<string, string>>,
   path: string,
@@ -167,7 +163,6 @@ function explainHeader(name: string): string | undefined {
   return RESERVED_HEADERS.has(name) ? "is set by the gateway itself" : undefined;
 }
 
-/** Finds the key that a variable or a file holds. */
 export function findApiKey(
   { api_key_env, api_key_file }: Pick<OpenaiUpstreamSettings, "api_key_env" | "api_key_file">,
   path: string,

@@ -3,7 +3,6 @@ import { type TUnsafe, Type } from "@sinclair/typebox";
 import type { AllowEntry } from "../net/index.ts";
 import type { FormatName } from "./formats.ts";
 
-/** Keywords beside those of JSON Schema. */
 export interface FieldOptions<Value> {
   description: string;
   default?: Value;
@@ -18,10 +17,8 @@ export interface FieldOptions<Value> {
   restart?: true;
 }
 
-/** One field of the table as code walks it. */
 export interface Field {
   type?: string;
-  /** A name of formats.ts. */
   format?: string;
   const?: unknown;
   enum?: readonly unknown[];
@@ -37,7 +34,6 @@ export interface Field {
   uniqueItems?: boolean;
   unquoted?: boolean;
   restart?: boolean;
-  /** A table of any fields. */
   isOpen?: boolean;
   items?: Field;
   anyOf?: readonly Field[];
@@ -54,19 +50,15 @@ export function listFields(table: Field, path = ""): [string, Field][] {
   });
 }
 
-/** Text of a named form (formats.ts). */
 export const text = (format: FormatName, options: FieldOptions<string>) =>
   Type.String({ format, ...options });
 
-/** One of a few words. */
 export const word = <const T extends string>(values: readonly T[], options: FieldOptions<T>) =>
   Type.Unsafe<T>({ type: "string", enum: values, ...options });
 
-/** One of a few whole numbers. */
 export const choice = <const T extends number>(values: readonly T[], options: FieldOptions<T>) =>
   Type.Unsafe<T>({ type: "integer", enum: values, ...options });
 
-/** A whole number from 1 to `maximum`. */
 export const count = (default_: number, maximum: number, description: string) =>
   Type.Integer({ description, default: default_, minimum: 1, maximum });
 
@@ -89,11 +81,9 @@ export const retention = (options: FieldOptions<string>) =>
 export const place = (options: FieldOptions<string>) =>
   Type.Unsafe<AllowEntry>({ type: "string", format: "place", ...options });
 
-/** A table of any fields, which goes into a JSON body. */
 export const fields = (options: FieldOptions<object>) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", isOpen: true, ...options });
 
-/** The fields that every server behind ours has: its key, and how its connections are made. */
 export const serverFields = () => ({
   api_key_env: text("variable", {
     description: "The environment variable that holds the server's key.",
@@ -121,7 +111,6 @@ export const serverFields = () => ({
   }),
 });
 
-/** How often the health of a server's replicas is asked. */
 export const healthEvery = () =>
   duration({
     description: "How often it is asked; 0s is never.",

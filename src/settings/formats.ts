@@ -43,7 +43,6 @@ export const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS;
 
-/** Returns milliseconds; null keeps for ever. */
 function parseRetention(text: string): number | null {
   if (text === "forever") return null;
   if (/^[1-9]\d{0,4}d$/.test(text)) return parseDuration(text);

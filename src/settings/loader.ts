@@ -25,7 +25,6 @@ interface SettingsOptions {
 }
 
 export interface SettingsSource extends Omit<SettingsOptions, "readText"> {
-  /** Path of the file; without one there are only defaults, environment and flags. */
   file?: string;
   /** Otherwise a missing file counts as an empty one. */
   mustExist: boolean;
@@ -39,7 +38,6 @@ export function loadSettings({ file, mustExist, env, flags, ...options }: Settin
   return readSettings(text, file ?? "wadi.toml", env, flags, options);
 }
 
-/** Returns the settings without file, environment and flags: the stub model on loopback. */
 export function defaultSettings(): Settings {
   return readSettings("", "wadi.toml", {}, {});
 }

@@ -12,7 +12,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Values of environment and flags by path; `name` is what messages call them. */
 export type Overrides = ReadonlyMap<string, { name: string; value: unknown }>;
 
-/** Collects problems; only the first of the file is reported. */
 export class Problems {
   readonly #file: string;
   readonly #positions: ReadonlyMap<string, TomlPosition>;

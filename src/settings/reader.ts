@@ -35,7 +35,6 @@ export class Reader {
     return this.#readTable(field.properties!, value, path, "");
   }
 
-  /** A variant is null or a table; `kind` chooses among several tables. */
   #readVariant(variants: readonly Field[], value: unknown, path: string): unknown {
     const tables = variants.filter((variant) => variant.type !== "null");
     if (value === null) return null;
@@ -169,7 +168,6 @@ function validateDuration({ minimum = 0, maximum }: Field, durationMs: number) {
   throw new RangeError(`must be from ${formatDuration(minimum)} to ${formatDuration(maximum!)}`);
 }
 
-/** Writes `"a", "b" or "c"`. */
 function listWords(words: readonly unknown[]): string {
   const quoted = words.map((one) => JSON.stringify(one));
   return [quoted.slice(0, -1).join(", "), quoted.at(-1)].filter(Boolean).join(" or ");

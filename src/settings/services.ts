@@ -20,7 +20,6 @@ interface ServiceContext extends SettingsContext {
 
 const ATTEMPTS_MAX = 9;
 
-/** Completes the services; adds what does not fit to `problems`. */
 export function completeServices(settings: Settings, context: ServiceContext): void {
   const { attempts, attempts_more } = settings.think;
   if (attempts + attempts_more > ATTEMPTS_MAX) {

@@ -20,10 +20,8 @@ type Value<S extends TSchema> =
           ? Readonly<Record<string, Static<One>>>
           : Static<S>;
 
-/** A server that speaks chat completions. */
 export type OpenaiUpstreamSettings = Value<typeof OpenaiUpstream> & Keyed;
 
-/** How an idle server is started; `request` and `stop` are a method, a space and a URL. */
 export type StartSettings = Value<typeof Start>;
 
 export type UpstreamSettings = OpenaiUpstreamSettings | Value<typeof StubUpstream>;
@@ -33,12 +31,10 @@ export type ModelSettings = Omit<Value<typeof Model>, "upstream"> & {
   readonly upstream: UpstreamSettings;
 };
 
-/** The key that api_key_env or api_key_file held. */
 interface Keyed {
   readonly api_key: string | null;
 }
 
-/** Services beside chat, each with its own table. */
 export const SERVICES = ["embeddings", "search"] as const;
 export type ServiceName = (typeof SERVICES)[number];
 

@@ -5,7 +5,6 @@ import { Model } from "./model-table.ts";
 import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
 
 const HOUR_MS = 3_600_000;
-/** Maximum of a setting in bytes: 1 PiB. */
 const BYTES_MAX = 2 ** 50;
 
 export const Table = Type.Object(

@@ -53,7 +53,6 @@ function writeShortModel(model: Field): string {
   ].join("\n");
 }
 
-/** Writes a model for each kind of upstream; the first shows the common settings. */
 function writeModels(model: Field): string {
   const { upstream, ...own } = model.properties!;
   return upstream!
@@ -67,7 +66,6 @@ function writeModels(model: Field): string {
     .join("\n");
 }
 
-/** Writes nested tables behind the table, as TOML requires. */
 function writeTable(field: Field, header: string, mark: string): string {
   const fields = Object.entries(field.properties!).map(([name, one]) => {
     return { name, one, inner: findTable(one) };
@@ -81,7 +79,6 @@ function writeTable(field: Field, header: string, mark: string): string {
   return [head, ...settings, ...inside].join("");
 }
 
-/** Finds the table that a field may be; a field with an example stands on one line. */
 function findTable(field: Field): Field | undefined {
   if (field.example !== undefined) return undefined;
   const [only, ...others] = (field.anyOf ?? [field]).filter(({ type }) => type !== "null");
@@ -112,12 +109,10 @@ function writeBounds(field: Field): string {
   return `From ${write(minimum)} to ${write(maximum)}.`;
 }
 
-/** Groups digits as TOML allows: 100_000. */
 function writeNumber(number: number): string {
   return String(number).replaceAll(/\B(?=(\d{3})+$)/g, "_");
 }
 
-/** Wraps a text as lines of a comment. */
 function writeWords(text: string): string {
   const lines: string[] = [];
   let line = "#";

@@ -14,7 +14,6 @@ type TomlTable = Record<string, unknown>;
 
 export interface TomlDocument {
   value: TomlTable;
-  /** First position of each key and list element, by paths like `models[0].upstream.urls[1]`. */
   positions: ReadonlyMap<string, TomlPosition>;
 }
 
@@ -30,7 +29,6 @@ export class TomlError extends Error {
   }
 }
 
-/** Throws a TomlError. */
 export function readToml(text: string): TomlDocument {
   return new DocumentReader().read(parse(text));
 }
@@ -59,7 +57,6 @@ export function placeTable(text: string, name: string): TablePlace {
   return { kind: "empty", at: lineEnd === -1 ? text.length : lineEnd + 1 };
 }
 
-/** Writes a text, number, boolean, list or table on one line, as it follows a `=`. */
 export function writeValue(value: unknown): string {
   if (typeof value === "string") return writeText(value);
   if (Array.isArray(value)) return `[${value.map(writeValue).join(", ")}]`;

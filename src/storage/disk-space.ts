@@ -6,7 +6,6 @@ import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import type { Metrics } from "../platform/metrics.ts";
 
-/** Interval between two measurements. */
 const MEASURE_EVERY_MS = 1_000;
 /** Time until a caller may try again: an operator has to make room. */
 const RETRY_S = "60";

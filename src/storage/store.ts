@@ -19,7 +19,6 @@ const AccountBytes = Type.Object({
   bytes: Type.Integer(),
 });
 
-/** Measures a row with these texts. */
 export function measureRow(...texts: readonly (string | null)[]): number {
   let bytes = ROW_BYTES;
   for (const text of texts) if (text !== null) bytes += Buffer.byteLength(text);
@@ -31,7 +30,6 @@ export function measureWhole<S extends TObject>(schema: S, row: Static<S>): numb
   return measureRow(...writeRow(schema, row).filter((value) => typeof value === "string"));
 }
 
-/** Scalar subquery of all bytes of an account. */
 export function sumStored(account_id: string): Sql {
   return sql`(SELECT COALESCE(SUM(bytes), 0) FROM stored_bytes WHERE account_id = ${account_id})`;
 }
@@ -83,7 +81,6 @@ export function requireStoredBytes(bytes: number, storedMax: number): void {
   throw apiError("storage_limit_reached", { message });
 }
 
-/** Part: deletes a counter with what it counts. */
 export async function dropStored(tx: Tx, account_id: string, part: StoredPart): Promise<void> {
   await tx.run(sql`DELETE FROM stored_bytes WHERE account_id = ${account_id} AND part = ${part}`);
 }

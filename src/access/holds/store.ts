@@ -44,7 +44,6 @@ export const holdStore = store(
   },
 );
 
-/** Lists the holds of one account and its agents, or all: accounts, then agents, oldest first. */
 export function listHolds(db: Db, account_id: string | null): Promise<HoldRow[]> {
   return db.all(
     Hold,
@@ -54,7 +53,6 @@ export function listHolds(db: Db, account_id: string | null): Promise<HoldRow[]>
   );
 }
 
-/** Finds both holds that can keep an agent's runs from starting. */
 export async function findHolds(db: Db, agent_id: string, account_id: string) {
   const rows = await db.all(
     Hold,

@@ -41,11 +41,9 @@ interface SecretPair {
   previous: { secret: string; expires_at: number } | null;
 }
 
-/** Secrets in force, newest first. */
 export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret, { ok: false }>;
 
 export interface SecretPairs {
-  /** Stores a first secret; `write` as in `SecretStore.store`. */
   store<T>(
     about: SecretOwner,
     secret: string,

@@ -9,7 +9,6 @@ const SECRET_BYTES = { made: 32, minimum: 24, maximum: 64 };
 const VERSION = "v1,";
 const SIGNATURE = /^v1,[A-Za-z0-9+/]{43}=$/;
 const SENT_TWICE = /,(?:[ \t]|$)/;
-/** Secrets that may be in force at once: the current and the previous one. */
 const SECRETS_AT_ONCE = 2;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
@@ -27,7 +26,6 @@ export function signMessage(
   return secrets.map((secret) => VERSION + sign(secret, head, body)).join(" ");
 }
 
-/** Headers of a signed request. */
 export interface SignedHead {
   id: string;
   timestamp: string;
@@ -55,7 +53,6 @@ export function verifyMessage(
   return matches === 1;
 }
 
-/** Lists the signatures of this version. */
 function listSignatures(text: string): Buffer[] {
   // A header sent twice arrives joined by a comma, and belongs to neither.
   if (SENT_TWICE.test(text)) return [];

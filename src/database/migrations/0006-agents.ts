@@ -139,7 +139,6 @@ function writeRuns({ integer, text, strict }: Dialect): string[] {
     "CREATE INDEX runs_by_agent ON runs (agent_id, number)",
     // agents.limits.one_run_per_thread, whatever any code does.
     `CREATE UNIQUE INDEX runs_live ON runs (thread_id) WHERE finished_at IS NULL`,
-    // Claimable runs: nearly always few.
     `CREATE INDEX runs_claimable ON runs (account_id, number)
       WHERE epoch = 0 AND status IN ('queued', 'running')`,
     "CREATE INDEX runs_by_epoch ON runs (epoch) WHERE epoch > 0",
@@ -249,7 +248,6 @@ function writeProcesses({ integer, text, strict }: Dialect): string[] {
       started_at ${integer} NOT NULL,
       ended_at ${integer}
     )${strict}`,
-    // Events for receivers outside, written in the transaction that they report.
     `CREATE TABLE outbox (
       id ${text} PRIMARY KEY,
       account_id ${text} NOT NULL,

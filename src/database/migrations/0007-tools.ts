@@ -12,7 +12,6 @@ export const tools: Migration = {
     "CREATE INDEX approvals_by_agent ON approvals (agent_id, requested_at, id)",
     `CREATE INDEX approvals_waiting ON approvals (account_id, requested_at, id)
       WHERE status = 'pending'`,
-    // Approvals that may expire: nearly always few.
     "CREATE INDEX approvals_pending ON approvals (expires_at) WHERE status = 'pending'",
   ],
 };

@@ -68,7 +68,6 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     "CREATE INDEX fires_by_age ON fires (ended_at)",
     // The key that fired a trigger by hand, or could: it may not decide what the run asks.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,
-    // Unfinished runs of triggers: nearly always few.
     `CREATE INDEX runs_live_by_trigger ON runs (trigger_id)
       WHERE trigger_id IS NOT NULL AND finished_at IS NULL`,
   ];
@@ -108,7 +107,6 @@ function writeEndpoints({ integer, text, strict }: Dialect): string[] {
       secret_number ${integer} NOT NULL
     )${strict}`,
     "CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, created_at, id)",
-    // Endpoints with waiting deliveries.
     `CREATE INDEX webhook_endpoints_waiting ON webhook_endpoints (id)
       WHERE pending_deliveries > 0`,
     // Deleted endpoints whose deliveries are still to be deleted.
