@@ -109,6 +109,16 @@ test("the one with the fewest requests in flight is asked first", async () => {
   await Promise.all(again);
 });
 
+test("where no other has a place in time, the failure of the one that answered is told", async () => {
+  const { attempt } = hold();
+  const { ask, clock, asked } = join([attempt, failing], { max_in_flight: 1 });
+  void ask();
+  const ending = ask();
+  await clock.advance(120_000);
+  expect(await ending).toMatchObject({ reason: "status 500", attempts: 1, waitedMs: 120_000 });
+  expect(asked).toEqual([0, 1]);
+});
+
 test("before the first piece another takes over, and the last failure is told", async () => {
   const { asked, ask } = join([silent, done]);
   expect(await outcome(ask())).toEqual(["ok", 2]);
