@@ -1,6 +1,5 @@
 // The data of an event as JSON of bounded size: the longest texts are cut first.
 
-/** Maximum size of an event. */
 const DATA_BYTES_MAX = 64 * 1024;
 /** Minimum length of a text to cut; shorter ones say what the event is about. */
 const LONG_CHARACTERS = 256;
@@ -24,14 +23,12 @@ export function writeEventData(data: Json): string {
   );
 }
 
-/** A value to cut, and its size. */
 interface Piece {
   name: string;
   bytes: number;
   clear(): void;
 }
 
-/** Cuts the largest pieces; returns null where that is not enough. */
 function shorten(
   whole: string,
   bytes: number,
@@ -72,7 +69,6 @@ function listTexts(place: Json, path: readonly string[] = []): Piece[] {
   });
 }
 
-/** Lists the fields of an event's subjects. */
 function listFields(data: Json): Piece[] {
   return Object.entries(data)
     .flatMap(([subject, value]) =>

@@ -21,7 +21,6 @@ export const OutboxRow = Type.Object({
   created_at: Timestamp("When it happened."),
   /** JSON, sent with the same bytes each time. */
   data: Type.String(),
-  /** Waits for fan-out to the listeners. */
   is_pending: Type.Boolean(),
 });
 export type OutboxRow = Static<typeof OutboxRow>;
@@ -32,7 +31,6 @@ const Freed = Type.Object({
   stored_bytes: Type.Integer(),
 });
 
-/** An event before its data is a text. */
 export interface OutboxEvent {
   id: string;
   account_id: string;
@@ -93,7 +91,6 @@ export async function settleEvent(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`UPDATE outbox SET is_pending = 0 WHERE id = ${id}`);
 }
 
-/** Part. */
 export function findEvent(db: Db, id: string): Promise<OutboxRow | undefined> {
   return db.one(OutboxRow, sql`SELECT * FROM outbox WHERE id = ${id}`);
 }
@@ -108,7 +105,6 @@ export const outboxStore = store(
         OutboxRow,
         sql`SELECT * FROM outbox WHERE account_id = ${account_id} ORDER BY created_at, id`,
       ),
-    /** Lists accounts with pending events. */
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,

@@ -1,5 +1,4 @@
 // Makes one attempt at a delivery: reads what is to be sent, signs it and sends it.
-
 import { createSecretPairs, type SecretPairs, signMessage } from "../crypto/index.ts";
 import type { Bound } from "../database/index.ts";
 import { drawFraction } from "../platform/ids.ts";
@@ -30,7 +29,6 @@ export interface FinishedAttempt {
 type SenderDeps = Pick<WebhookDeps, "egress" | "secrets" | "clock" | "ids" | "log">;
 type SenderStore = Pick<Bound<typeof webhookStore>, "findSending">;
 
-/** A message as it is sent, and the version of the endpoint it is sent to. */
 interface OutgoingEvent {
   url: string;
   updatedAt: number;
@@ -137,7 +135,6 @@ function skip(
   return { result: skipAttempt(delivery, pauses ? "released" : why), outcome: "none", pauses };
 }
 
-/** Rejects cancelled deliveries, disabled endpoints, and deliveries of another process. */
 function isWanted(input: AttemptInput, { epoch }: ClaimedDelivery): boolean {
   const { status, endpoint_status } = input;
   return status === "pending" && input.epoch === epoch && endpoint_status === "enabled";

@@ -1,9 +1,6 @@
 // A pool of slots for claimed deliveries, of which no account takes all.
 
-/**
- * Maximum slots of an account for each slot that stays free: alone it gets three quarters, and a
- * second account three quarters of the rest.
- */
+/** Maximum slots of an account for each free one: alone it gets three quarters. */
 const ACCOUNT_SHARE = 3;
 
 export class SlotPool {
@@ -20,18 +17,16 @@ export class SlotPool {
     return this.#free <= 0;
   }
 
-  /** More than three quarters of the slots are free. */
   get isRoomy(): boolean {
     return 4 * this.#free > 3 * this.#slots;
   }
 
-  /** Counts the slots that an account may still take. */
   freeFor(accountId: string): number {
     const taken = this.#taken.get(accountId) ?? 0;
     return Math.ceil((ACCOUNT_SHARE * this.#free - taken) / (ACCOUNT_SHARE + 1));
   }
 
-  /** Takes slots; a negative count gives them back. */
+  /** A negative count gives slots back. */
   take(accountId: string, count: number): void {
     const taken = (this.#taken.get(accountId) ?? 0) + count;
     this.#free -= count;

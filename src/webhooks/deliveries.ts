@@ -101,7 +101,6 @@ export class Deliveries {
     };
   }
 
-  /** Finds a delivery of the endpoint, with its attempts and its event. */
   async get(webhookId: string, id: string) {
     const row = await this.#store.findDelivery(id);
     // agents.errors.delivery_not_found
@@ -160,7 +159,6 @@ function writeNext(filter: DeliveryFilter, { created_at: at, id }: DeliveryRow):
   return encodePosition(nameList(filter), { at, id });
 }
 
-/** Binds a cursor to the filter that it was made with. */
 function nameList({ webhookId, status, type }: DeliveryFilter): string {
   return `deliveries ${[webhookId, status, type].join(" ")}`;
 }

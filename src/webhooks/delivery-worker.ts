@@ -17,9 +17,7 @@ import type { ClaimedDelivery, ClaimResult } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
-/** Rest after a failed claim. */
 const RETRY_MS = 1_000;
-/** Maximum queues of one claim. */
 const QUEUES_A_CLAIM = 64;
 /** Results that may wait to be written before nothing more is claimed. */
 const UNWRITTEN_MAX = 512;
@@ -34,7 +32,6 @@ const UNPROVEN_SLOTS = 32;
 
 export interface DeliveryStats {
   sending: number;
-  /** Attempts since the start of the process. */
   attempts: Readonly<Record<AttemptOutcome, number>>;
 }
 
@@ -59,7 +56,6 @@ export class DeliveryWorker implements Service {
   readonly #claims: WorkerLoop;
   /** Deliveries of this process, from the claim until their result is written. */
   readonly #inHand = new Set<string>();
-  /** Endpoints with claimed deliveries that are not begun. */
   readonly #ready = new Set<KnownEndpoint>();
   readonly #sending = new Map<AbortController, Promise<void>>();
   readonly #attempts = { delivered: 0, rejected: 0, timeout: 0, unreachable: 0 };
@@ -129,7 +125,6 @@ export class DeliveryWorker implements Service {
     void this.#results.stop();
   }
 
-  /** Claims again: something is due, a slot is free, or settings changed. */
   wake(): void {
     this.#sendReady();
     this.#claims.wake();
@@ -275,7 +270,6 @@ export class DeliveryWorker implements Service {
     this.wake();
   }
 
-  /** Resolves once what is under way has ended and is written. */
   async #drain(): Promise<void> {
     this.#putBackAll();
     await this.#claims.stop();
@@ -317,7 +311,6 @@ export class DeliveryWorker implements Service {
     return this.#deps.settings().agents.webhooks;
   }
 
-  /** Takes slots for an endpoint; a negative count gives them back. */
   #take(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
     endpoint.claims += count;
     pool.take(endpoint.accountId, count);

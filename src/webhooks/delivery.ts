@@ -55,7 +55,6 @@ export const DeliveryRow = Row(Delivery, {
   kind: oneOf(ATTEMPT_KINDS, ""),
   /** Position in the retry schedule; -1: replayed while it is claimed, so it is sent once more. */
   tries: Type.Integer(),
-  /** Queue: 0 for first attempts and replays, 1 for retries. */
   lane: Type.Integer(),
   /** Process that has claimed it, or 0. */
   epoch: Type.Integer(),

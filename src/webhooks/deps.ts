@@ -19,6 +19,5 @@ export interface WebhookDeps {
   ids: Ids;
   log: Log;
   secrets: Secrets;
-  /** The current settings; a reload may change them. */
   settings(): Settings;
 }

@@ -4,7 +4,6 @@ import type { SlotPool } from "./concurrency.ts";
 import { EndpointHealth, type HealthLevel } from "./endpoint-health.ts";
 import type { ClaimedDelivery, QueueKey, QueueNumber, WaitingEndpoint } from "./store/claim.ts";
 
-/** Interval between two checks of what has become due by the clock. */
 const CHECK_EVERY_MS = 100;
 /** Endpoints kept in memory before those without deliveries are dropped. */
 const ENDPOINTS_KEPT = 10_000;
@@ -13,16 +12,12 @@ export interface KnownEndpoint {
   readonly id: string;
   readonly accountId: string;
   readonly health: EndpointHealth;
-  /** Stops sending until the endpoint changes or is scanned again. */
   isPaused: boolean;
-  /** Deliveries that are being claimed, are ready or being sent. */
   claims: number;
-  /** Claimed deliveries that are not begun. */
   readonly ready: { delivery: ClaimedDelivery; pool: SlotPool }[];
   readonly queues: readonly [EndpointQueue, EndpointQueue];
 }
 
-/** The first attempts of one endpoint, or its retries. */
 export interface EndpointQueue {
   readonly endpoint: KnownEndpoint;
   readonly number: QueueNumber;
@@ -51,7 +46,6 @@ export class DueQueue {
     this.#clock = clock;
   }
 
-  /** Wall time at which something is due next; Infinity while nothing is known to wait. */
   get nextDueAt(): number {
     return this.#nextDueAt;
   }
@@ -62,7 +56,6 @@ export class DueQueue {
     return this.#due[health];
   }
 
-  /** Notes that an endpoint has a first attempt due. */
   announce(webhookId: string): void {
     this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
   }
@@ -74,7 +67,6 @@ export class DueQueue {
     else this.#unknown.add(webhookId);
   }
 
-  /** Notes that anything of an endpoint may be due. */
   recheck(webhookId: string): void {
     this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
     this.expect({ webhookId, queue: 1 }, Number.NEGATIVE_INFINITY);
@@ -92,14 +84,13 @@ export class DueQueue {
     if (endpoint) this.place(endpoint);
   }
 
-  /** Takes an endpoint that was announced and must be read first. */
+  /** Takes an announced endpoint that must be read first. */
   takeUnknown(): string | undefined {
     const [id] = this.#unknown;
     if (id !== undefined) this.#unknown.delete(id);
     return id;
   }
 
-  /** Adopts what the database says of an endpoint. */
   load({ id, account_id, first_due_at, retry_due_at, ...record }: WaitingEndpoint): void {
     const endpoint = this.#endpoints.get(id) ?? this.#add(id, account_id);
     endpoint.isPaused = false;
@@ -122,7 +113,6 @@ export class DueQueue {
     this.place(queue.endpoint);
   }
 
-  /** Moves an endpoint's queues to where they belong now. */
   place(endpoint: KnownEndpoint): void {
     for (const queue of endpoint.queues) this.#place(queue);
   }

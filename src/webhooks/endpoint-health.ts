@@ -6,7 +6,6 @@ import type { AttemptOutcome } from "./response.ts";
 export const HEALTHS = ["healthy", "new", "failing"] as const;
 export type HealthLevel = (typeof HEALTHS)[number];
 
-/** Maximum duration of an attempt that counts as quick. */
 const QUICK_MS = 1_000;
 const CONCURRENCY_MAX = 8;
 
@@ -17,7 +16,6 @@ export interface HealthRecord {
 
 export class EndpointHealth {
   readonly #clock: Clock;
-  /** When each attempt under way began, the oldest first. */
   readonly #inFlight = new Set<{ startedAt: number }>();
   #concurrency = 1;
   #isFailing = false;

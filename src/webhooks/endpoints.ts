@@ -1,5 +1,4 @@
 // Creates, changes and deletes endpoints, and keeps their secrets sealed.
-
 import {
   createSecretPairs,
   makeSigningSecret,
@@ -25,7 +24,6 @@ export type EndpointsDeps = Pick<
   "database" | "secrets" | "clock" | "ids" | "settings" | "egress"
 >;
 
-/** An endpoint with the secret that was just made. */
 export interface EndpointWithSecret {
   row: EndpointRow;
   secret: string;

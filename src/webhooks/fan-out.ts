@@ -6,10 +6,8 @@ import type { WebhookDeps } from "./deps.ts";
 import type { Backlog, FanOutBatch } from "./store/fan-out.ts";
 import type { webhookStore } from "./store/index.ts";
 
-/** Maximum events of one transaction. */
 const EVENTS_A_BATCH = 200;
 
-/** Rest after a failed write or listing. */
 const RETRY_MS = 1_000;
 
 export type BatchFactory = () => FanOutBatch;
@@ -45,7 +43,6 @@ export class FanOutWorker {
   readonly #store: FanOutStore;
   readonly #createBatch: BatchFactory;
   readonly #loop: WorkerLoop;
-  /** Accounts with pending events, in the order of their turns. */
   readonly #accounts = new Set<string>();
   #isListingDue = true;
   #unlisten = () => {};
@@ -73,13 +70,11 @@ export class FanOutWorker {
     this.#loop.wake();
   }
 
-  /** Resolves once nothing is being written. */
   async stop(): Promise<void> {
     this.#unlisten();
     await this.#loop.stop();
   }
 
-  /** Writes one batch of one account. */
   async #pass(): Promise<NextPass> {
     if (this.#isListingDue) await this.#list();
     const [accountId] = this.#accounts;

@@ -14,7 +14,6 @@ import { webhookStore } from "./store/index.ts";
 export interface Webhooks {
   /** In the order of their start. */
   services: readonly Service[];
-  /** Adopts changed settings. */
   change(): void;
   stats(): DeliveryStats;
 }

@@ -1,5 +1,5 @@
-// Finds deliveries that no wake-up announces: those of dead processes, and all that wait, which are
-// scanned once a minute and after the clock was set.
+// Finds deliveries that no wake-up announces: those of dead processes, and all that wait. Those
+// are scanned once a minute and after the clock was set.
 
 import { Reclaimer } from "../cluster/index.ts";
 import type { Bound } from "../database/index.ts";
@@ -13,7 +13,6 @@ import type { webhookStore } from "./store/index.ts";
 
 const ENDPOINTS_A_PAGE = 200;
 const SCAN_EVERY_MS = 60_000;
-/** Rest after a failed scan. */
 const RETRY_MS = 1_000;
 /** Maximum drift of the wall clock against the monotonic one before everything is scanned. */
 const DRIFT_MAX_MS = 1_000;
@@ -63,7 +62,6 @@ export class Recovery {
     this.#scans.wake();
   }
 
-  /** Scans where the clock was set since the last scan. */
   checkClock(): void {
     if (Math.abs(this.#readClockOffset() - this.#clockOffset) > DRIFT_MAX_MS) this.scan();
   }

@@ -23,13 +23,11 @@ export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
 export interface EndpointResponse {
   outcome: AttemptOutcome;
-  /** The endpoint wants no more events. */
   isGone: boolean;
   status: number | null;
   body: string | null;
   error: string | null;
   leastWaitMs: number;
-  /** Delay that the endpoint asked for, or 0. */
   retryAfterMs: number;
 }
 
@@ -90,19 +88,15 @@ function cutText(text: string): string {
   return new TextDecoder().decode(bytes, { stream: true });
 }
 
-/** When an attempt was made, and at which version of the endpoint. */
 export interface AttemptContext {
   startedAt: number;
   durationMs: number;
   now: number;
   url: string;
-  /** When the endpoint had been changed last. */
   updatedAt: number;
-  /** Random, from 0 up to 1. */
   fraction: number;
 }
 
-/** Decides what becomes of a delivery after an attempt. */
 export function decideResult(
   delivery: ClaimedDelivery,
   response: EndpointResponse,
@@ -127,7 +121,6 @@ export function decideResult(
   return { ...tried, kind: "retry", nextAttemptAt: now + planned.waitMs };
 }
 
-/** The result of a delivery that was not attempted. */
 export function skipAttempt(
   delivery: ClaimedDelivery,
   kind: "released" | "expired",

@@ -6,9 +6,7 @@ import { type BatchFactory, createBatchFactory, fanOutFirst } from "./fan-out.ts
 import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
-/** Maximum results of one write. */
 const GROUP_MAX = 256;
-/** Rest after a failed write. */
 const RETRY_MS = 1_000;
 
 /** The only notice that an operator gets. */
@@ -45,7 +43,6 @@ export class ResultWriter {
     });
   }
 
-  /** Results that are not written yet. */
   get count(): number {
     return this.#waiting.length + this.#writing;
   }
@@ -55,7 +52,6 @@ export class ResultWriter {
     this.#loop.wake();
   }
 
-  /** Resolves once every result is written. */
   flush(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onEmpty = resolve;

@@ -20,7 +20,6 @@ const ListedNote = Type.Object({
   external: Type.Boolean(),
 });
 
-/** A change of a call to its agent's notes. */
 export type NoteEffect = { set: { key: string; content: string } } | { delete: { key: string } };
 
 const Size = Type.Object({ content_bytes: Type.Integer() });

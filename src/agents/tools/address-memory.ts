@@ -5,7 +5,7 @@ import { listAddresses, listBareAddresses, normalizeAddress } from "./addresses.
 /** Maximum addresses of one generation; a user's own are kept apart. */
 const ADDRESSES_MAX = 5_000;
 const ADDRESSES_CHARACTERS_MAX = 500_000;
-/** Maximum characters of texts that wait to be read; the oldest are dropped. */
+/** Maximum characters of unread texts; the oldest are dropped. */
 const UNREAD_CHARACTERS_MAX = 4_194_304;
 /** Places read in a turn of the event loop; one of 2,000 characters takes up to 0.1 ms. */
 const PLACES_A_TURN = 128;
@@ -43,7 +43,6 @@ export class KnownAddresses {
     this.#inputs.push(text);
   }
 
-  /** Tells if the whole address stood in one of the texts. */
   async has(url: string): Promise<boolean> {
     const address = normalizeAddress(url);
     if (address === null) return false;
@@ -97,7 +96,7 @@ export class KnownAddresses {
   }
 }
 
-/** The turn that the latest reader waits for; all readers of the process share turns. */
+/** Shared by all readers of the process. */
 let lastTurn: Promise<void> = Promise.resolve();
 
 async function* readInTurns(places: Iterable<readonly string[]>): AsyncGenerator<string> {

@@ -12,7 +12,6 @@ const ESCAPES_DEPTH_MAX = 2;
 /** Notes hold what a model wrote, perhaps a moment ago. */
 const NOTE_TOOLS = new Set(["memory_list", "memory_get", "memory_set", "memory_delete"]);
 
-/** Tells if addresses in the results of a tool become known. */
 export function bringsAddresses(tool: string): boolean {
   return !NOTE_TOOLS.has(tool);
 }
@@ -20,7 +19,6 @@ export function bringsAddresses(tool: string): boolean {
 /** Their results are others' words, never the arguments of the call. */
 const OUTSIDE_TOOLS = new Set(["web_search", "read_page"]);
 
-/** Tells if the results of a tool may repeat its arguments. */
 export function mayEcho(tool: string): boolean {
   return !OUTSIDE_TOOLS.has(tool);
 }
@@ -58,7 +56,6 @@ function normalizeAll(candidates: Iterable<string>): string[] {
   return [...candidates].map(normalizeAddress).filter((address) => address !== null);
 }
 
-/** Bounds the examined places of a text. */
 function createRoom({ length }: string): (token: string) => boolean {
   let places = PLACES_MAX;
   let characters = Math.max(EXAMINED_CHARACTERS_MIN, EXAMINED_TIMES * length);
@@ -86,10 +83,8 @@ function* readEscapes(text: string): Iterable<string> {
 
 const ESCAPE = /\\u([0-9a-fA-F]{4})/g;
 const BEGINNING = /https?:\/\//gi;
-/** Characters that end every address. */
 const END = /[\s<>"`\\\p{Cc}\p{Cf}\p{Cs}]/gu;
 
-/** Lists each place from its beginning to its last possible end. */
 function* listTokens(text: string): Iterable<string> {
   const ending = new RegExp(END);
   let end = 0;
@@ -103,7 +98,6 @@ function* listTokens(text: string): Iterable<string> {
   }
 }
 
-/** Lists the addresses that a place may hold, by their likely ends. */
 function listEnds(token: string): Set<string> {
   const ends = new Set<string>();
   const cuts = [
@@ -150,7 +144,6 @@ function findUnbalanced(token: string): number {
   return -1;
 }
 
-/** Index of the next address, or -1. */
 function findNext(token: string): number {
   const rest = token.slice(1).search(/https?:\/\//i);
   return rest === -1 ? -1 : rest + 1;
@@ -158,7 +151,7 @@ function findNext(token: string): number {
 
 const PUNCTUATION = ".,:;!?'*_~-|…،؛؟。，、；：！？）」』】》";
 
-/** Trims the punctuation of the sentence around an address, and brackets that are not its own. */
+/** Trims a sentence's punctuation, and brackets that are not the address's own. */
 function trimEnd(part: string): string {
   let end = part.length;
   let unopened: Map<string, number> | null = null;
@@ -175,7 +168,6 @@ function trimEnd(part: string): string {
   return part.slice(0, end);
 }
 
-/** Counts by how many each closing bracket exceeds its opening one. */
 function countUnopened(part: string): Map<string, number> {
   const counts = [...OPENING].map(([closing, opening]): [string, number] => {
     return [closing, part.split(closing).length - part.split(opening).length];

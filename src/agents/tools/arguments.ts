@@ -15,7 +15,7 @@ const FAULTS_MAX = 5;
 const FAULT_CHARACTERS_MAX = 300;
 const QUOTED_DIGITS_MAX = 40;
 const NUMBER_CHARACTERS = "0123456789+-.eE";
-/** Numbers of so many characters are always exact. */
+/** Numbers this short are always exact. */
 const EXACT_CHARACTERS_MAX = 15;
 
 export type CheckedArguments =
@@ -61,7 +61,6 @@ function toChecked(value: Record<string, unknown>, faults: readonly string[]): C
   return { ok: false, faults: shortened };
 }
 
-/** The object that a text holds, or a sentence about the text. */
 function readObject(text: string): Record<string, unknown> | string {
   // Many model servers send nothing for a call without arguments.
   if (text.trim() === "") return {};

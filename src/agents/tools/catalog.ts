@@ -17,7 +17,6 @@ import { isToolName, type ToolRevision } from "./revision.ts";
 /** Date of the first built-in tools; their revisions are part of the program. */
 const MADE_AT = Date.UTC(2026, 0, 1);
 
-/** Micro-SAR per call by the tool's name, as the operator set them. */
 export type ToolPrices = ReadonlyMap<string, number>;
 
 export interface BuiltinsOptions extends PageDeps {
@@ -25,7 +24,6 @@ export interface BuiltinsOptions extends PageDeps {
   notes: Notes;
 }
 
-/** All built-in tools in the order of the catalogue. */
 export function createBuiltins(options: BuiltinsOptions): readonly BuiltinTool[] {
   const { search, notes, compute } = options;
   return [
@@ -84,7 +82,6 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
   };
 }
 
-/** Describes a tool to a model, by the same object each time. */
 export function toModelTool(tool: Tool): ModelTool {
   let shown = modelTools.get(tool);
   if (!shown) {
@@ -101,7 +98,6 @@ export interface LookupCandidate {
   pin: ToolPin;
   /** The tool is switched off, or http tools as a whole are. */
   isOff: boolean;
-  /** The scope that a run's key needs for its calls. */
   scope?: Scope | undefined;
 }
 

@@ -11,16 +11,13 @@ export const CALCULATION: ComputeTask<string, CalculationResult> = {
 
 export const PAGE: ComputeTask<PageInput, PageText> = { name: "page", timeoutMs: 5_000 };
 
-/** Finds a problem of a caller's schema. */
 export const SCHEMA: ComputeTask<Parameters, string | null> = { name: "schema", timeoutMs: 5_000 };
 
 export interface ArgumentsInput {
   parameters: Parameters;
-  /** JSON of an object. */
   text: string;
   faultsMax: number;
 }
-/** Finds the first faults of a call's arguments. */
 export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {
   name: "arguments",
   timeoutMs: 5_000,

@@ -18,7 +18,6 @@ export const TOOL_OUTCOMES = [
 ] as const;
 export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
 
-/** An earlier result of the same run. */
 export interface StoredOutput {
   content: string;
   external: boolean;
@@ -36,7 +35,6 @@ export interface ToolUse {
   caller: Caller;
   request_id: string;
   trace: null;
-  /** Reads the whole of an earlier result of this run. */
   readOutput(tool_call_id: string): Promise<StoredOutput | undefined>;
   /** The run, or its thread before it, has read content from outside. */
   has_external: boolean;
@@ -50,15 +48,10 @@ export interface ToolUse {
 
 export interface ToolResult {
   outcome: ToolOutcome;
-  /** Text for the model. */
   content: string;
-  /** Text from outside the platform stands in `content`. */
   external: boolean;
-  /** The address of that text, if it has a single one. */
   external_url?: string;
-  /** Status of the reply, if the tool speaks HTTP. */
   http_status?: number;
-  /** Change that is written with the result. */
   effect?: NoteEffect;
 }
 
@@ -70,13 +63,11 @@ export function failure(content: string, outcome: "error" | "timeout" = "error")
   return { outcome, content, external: false };
 }
 
-/** A built-in tool, or one revision of a tool that a caller registered. */
 export interface Tool {
   name: string;
   description: string;
   risk: Risk;
   revision: number;
-  /** Results may bring text from outside the platform. */
   external_content: boolean;
   /** JSON Schema 2020-12 of type object. */
   parameters: TSchema | Parameters;
@@ -92,7 +83,6 @@ export interface Tool {
 export interface BuiltinTool extends Tool {
   title: string;
   parameters: TObject;
-  /** Scope that the key of a run needs. */
   scope?: Scope;
   /** A free tool costs nothing unless the operator prices it; the price of others is unknown. */
   isFree: boolean;

@@ -1,24 +1,20 @@
 // Delimits text from outside before a model; each run has a delimiter of its own.
 
 export interface Fence {
-  /** Sentence for the system prompt. */
   rule: string;
-  /** Delimits a text that a tool brought. */
   wrap(text: string, tool: string | null): string;
 }
 
-/** Matches imitations of the delimiter of any run. */
 const IMITATION = /<(?=[\s/]{0,8}outside-)/gi;
 const NONCE = /^[0-9A-Za-z]{8,64}$/;
 
 /**
  * Creates a fence that no text can close, since its author does not know the nonce. Imitations are
- * taken apart all the same, because a model may have sent the nonce away.
+ * taken apart too, because a model may have sent the nonce away.
  */
 export function createFence(nonce: string): Fence {
   if (!NONCE.test(nonce)) throw new Error("a fence is made of 8 to 64 letters and digits");
   const name = `outside-${nonce}`;
-  // Most runs never wrap a text.
   let own: RegExp | null = null;
   return {
     rule:

@@ -4,14 +4,12 @@
 const SHOWN_BYTES_MAX = 64 * 1024;
 /** Maximum bytes in a run that was shown very much already. */
 const NARROW_BYTES_MAX = 4 * 1024;
-/** Maximum bytes that are stored. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 /** Share of the tail, which often says how something came out. */
 const TAIL_SHARE = 0.25;
 const MARK_BYTES_MAX = 512;
 
 export interface CutOutput {
-  /** Text for the model. */
   shown: string;
   /** Text for `read_output`, where more was kept than is shown. */
   whole: string | null;
@@ -88,7 +86,6 @@ function readBytes(bytes: Buffer, from: number, to: number): string {
   return bytes.toString("utf8", findCut(bytes, from), findCut(bytes, to));
 }
 
-/** The end of the last whole character at or before that byte. */
 function findCut(bytes: Buffer, at: number): number {
   if (at >= bytes.length) return bytes.length;
   let cut = at;

@@ -1,12 +1,10 @@
 // The rules of risk: which tool calls run by themselves, and which wait for a person.
 import type { Risk } from "./contract.ts";
 
-/** The part of a version's policy that concerns calls. */
 export interface CallPolicy {
   unattended_writes: boolean;
   /** Every value but `allow` asks. */
   writes_after_external_content: string;
-  /** The names of tools that always ask. */
   require_approval: readonly string[];
 }
 
@@ -14,7 +12,6 @@ export interface PlannedCall {
   risk: Risk;
   name: string;
   policy: CallPolicy;
-  /** The run, or its thread before it, has read content from outside. */
   has_external: boolean;
 }
 
@@ -22,7 +19,6 @@ export type AskReason = "irreversible" | "write" | "listed" | "external_content"
 
 export interface CallDecision {
   decision: "auto" | "needs_approval";
-  /** The rules that ask, in their order. */
   why: AskReason[];
 }
 

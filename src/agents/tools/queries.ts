@@ -8,7 +8,6 @@ import {
   type ToolRevisionRow,
 } from "./revision.ts";
 
-/** Maximum tools read at once. */
 const TOOLS_AT_ONCE = 100;
 
 export function createToolQueries(database: Database) {
@@ -19,7 +18,6 @@ export function createToolQueries(database: Database) {
     async (account_id: string, name: string): Promise<ToolRevision | undefined> =>
       isToolName(name) ? describe(await work(account_id, name)) : undefined;
   return {
-    /** Latest revisions of an account's tools, sorted by name. */
     async list(account_id: string): Promise<ToolRevision[]> {
       const found: ToolRevision[] = [];
       for (let after: string | null = null; ; ) {

@@ -111,7 +111,6 @@ const { status: _status, latest: _latest, ...unchanging } = columns;
 export const StoredRevision = Type.Object(unchanging);
 export type StoredRevision = Static<typeof StoredRevision>;
 
-/** A stored revision with the present state of its tool. */
 export const ToolRevisionRow = Type.Object(columns);
 export type ToolRevisionRow = Static<typeof ToolRevisionRow>;
 

@@ -22,7 +22,6 @@ export interface ToolsDeps extends AgentsDeps {
   tools: Bound<typeof toolStore>;
 }
 
-/** Finds the latest revision of the caller's own tool. */
 export async function findOwn(
   { tools }: Pick<ToolsDeps, "tools">,
   name: string,

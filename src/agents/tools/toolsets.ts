@@ -9,7 +9,6 @@ import type { toolStore } from "./http/store.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 
 export interface Toolset {
-  /** Finds a tool that is not switched off. */
   find(name: string): Tool | undefined;
   /** Reads again which tools are switched off, unless all are built in. */
   refresh?(): Promise<void>;
@@ -17,7 +16,6 @@ export interface Toolset {
 
 export type OpenToolset = (account_id: string, version: VersionRow) => Promise<Toolset>;
 
-/** Maximum characters of the cached revisions as JSON. */
 const CACHED_CHARACTERS_MAX = 2_000_000;
 
 export interface ToolsetsOptions extends Pick<AgentsDeps, "settings"> {

@@ -14,7 +14,6 @@ export interface QueueKey {
   queue: QueueNumber;
 }
 
-/** A delivery that a process has claimed. */
 export const ClaimedDelivery = Type.Object({
   id: Type.String(),
   webhook_id: Type.String(),
@@ -27,7 +26,6 @@ export const ClaimedDelivery = Type.Object({
 });
 export type ClaimedDelivery = Static<typeof ClaimedDelivery>;
 
-/** Maximum deliveries that are claimed of one queue. */
 export interface ClaimRequest extends QueueKey {
   count: number;
 }
@@ -88,7 +86,6 @@ async function claimQueue(
 export const HeldDelivery = Type.Object({ id: Type.String(), epoch: Type.Integer() });
 export type HeldDelivery = Static<typeof HeldDelivery>;
 
-/** Lists what living and dead processes have claimed. */
 export function listHeld(db: Db): Promise<HeldDelivery[]> {
   return db.all(HeldDelivery, sql`SELECT id, epoch FROM deliveries WHERE epoch > 0`);
 }
@@ -117,7 +114,6 @@ const WaitingEndpoint = Type.Object({
   account_id: Type.String(),
   failing_since: maybe(Type.Integer()),
   last_success_at: maybe(Type.Integer()),
-  /** When the first of each queue is due. */
   first_due_at: maybe(Type.Integer()),
   retry_due_at: maybe(Type.Integer()),
   /** When the last of each queue is due. */
@@ -182,7 +178,6 @@ const AttemptInput = Type.Object({
 });
 export type AttemptInput = Static<typeof AttemptInput>;
 
-/** Finds what an attempt needs, as it is now. */
 export function findSending(db: Db, id: string): Promise<AttemptInput | undefined> {
   return db.one(
     AttemptInput,

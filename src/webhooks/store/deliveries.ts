@@ -19,7 +19,6 @@ export interface DeliveryFilter {
   webhookId: string;
   status?: DeliveryStatus | undefined;
   type?: WebhookEventType | undefined;
-  /** Lists what is behind this delivery. */
   before?: { at: number; id: string } | undefined;
   limit: number;
 }
@@ -28,7 +27,6 @@ export interface DeliveryRequest {
   webhookId: string;
   accountId: string;
   now: number;
-  /** Maximum pending deliveries of the account. */
   waitingMax: number;
 }
 
@@ -149,7 +147,6 @@ export async function recoverDeliveries(
   await requireEnabled(tx, request);
   const free = await countFree(tx, request);
   const wanted = Math.min(limit, free);
-  // One more tells whether others are left.
   const within = sql`AND created_at >= ${since} AND created_at <= ${until}
     AND EXISTS (SELECT 1 FROM outbox WHERE outbox.id = deliveries.event_id)
     ORDER BY created_at, id LIMIT ${wanted + 1}`;
@@ -206,7 +203,7 @@ async function countFree(tx: Tx, { accountId, waitingMax }: DeliveryRequest): Pr
   return Math.max(0, waitingMax - waiting!.sum);
 }
 
-/** Deletes up to `limit` deliveries that ended before `until`, the oldest first; counts them. */
+/** Deletes deliveries that ended before `until`, the oldest first; counts them. */
 export function sweepOld(tx: Tx, until: number, limit: number): Promise<number> {
   return sweep(
     tx,

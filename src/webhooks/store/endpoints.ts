@@ -148,7 +148,6 @@ export async function disableEndpoint(
   return { kind: "ok" };
 }
 
-/** Cancels what is pending, deliveries under way included. */
 async function disable(
   tx: Tx,
   id: string,

@@ -8,12 +8,10 @@ import { countStored, ROW_BYTES } from "../../storage/store.ts";
 import { DeliveryRow, LOST } from "../delivery.ts";
 
 export interface FanOutBatch {
-  /** Maximum events. */
   limit: number;
   /** Fresh id, from which those of the deliveries are counted on. */
   firstId: string;
   now: number;
-  /** Maximum pending deliveries of the account. */
   waitingMax: number;
 }
 
@@ -81,7 +79,6 @@ interface NewDelivery {
   now: number;
 }
 
-/** The delivery is due at once. */
 export function makeDelivery({ id, webhook_id, event, kind, now }: NewDelivery): DeliveryRow {
   return {
     id,

@@ -27,7 +27,6 @@ import { settle } from "./results.ts";
 export const webhookStore = store(
   "webhooks",
   {
-    /** Finds an endpoint of any account. */
     find: (db: Db, id: string) =>
       db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`),
     list: listEndpoints,

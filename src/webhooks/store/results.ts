@@ -11,19 +11,16 @@ const HOUR_MS = 3_600_000;
 const FAILING_MS = 120 * HOUR_MS;
 /** … least failures in that time … */
 const FAILURES_MIN = 10;
-/** … and least time from the first to the last but one: a leaping clock disables nobody. */
+/** … and least time from the first to the last but one, so that a leaping clock disables nobody. */
 const FAILING_SPREAD_MS = 12 * HOUR_MS;
 
-/** An attempt before it has a number. */
 export type NewAttempt = Omit<AttemptRow, "delivery_id" | "number">;
 
 interface ResultKey {
   deliveryId: string;
   webhookId: string;
-  /** Process that had claimed it. */
   epoch: number;
 }
-/** An attempt, and the endpoint it was made at: its address, and when it had been changed last. */
 interface Tried {
   attempt: NewAttempt;
   url: string;
@@ -53,7 +50,6 @@ type Endpoint = Static<typeof Endpoint>;
 
 const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempts", "");
 
-/** An endpoint that is to be disabled, in a write of its own. */
 export interface FailedEndpoint {
   webhookId: string;
   reason: "gone" | "failing";
@@ -98,7 +94,6 @@ export async function settle(
   return failed;
 }
 
-/** Writes one delivery, unless another process has it. */
 async function settleOne(tx: Tx, result: AttemptResult, now: number) {
   const { deliveryId, webhookId, epoch } = result;
   const before = await tx.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${deliveryId}`);
@@ -135,7 +130,6 @@ async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<vo
   }
 }
 
-/** The delivery after a result; no process has it any more. */
 function advance(before: DeliveryRow, result: AttemptResult, now: number): DeliveryRow {
   const after = { ...before, epoch: 0 };
   if ("attempt" in result) {
@@ -171,7 +165,6 @@ function end(delivery: DeliveryRow, status: DeliveryRow["status"], now: number):
   return { ...delivery, status, next_attempt_at: null, completed_at: now };
 }
 
-/** `bytes` are added to what it stores. */
 async function updateDelivery(tx: Tx, row: DeliveryRow, bytes: number): Promise<void> {
   await tx.run(
     sql`UPDATE deliveries SET status = ${row.status}, attempt_count = ${row.attempt_count},
@@ -183,7 +176,6 @@ async function updateDelivery(tx: Tx, row: DeliveryRow, bytes: number): Promise<
   );
 }
 
-/** Counts an attempt at its endpoint; returns why the endpoint is to be disabled, if it is. */
 function countAttempt(
   endpoint: Endpoint,
   { kind, updatedAt }: Extract<AttemptResult, Tried>,

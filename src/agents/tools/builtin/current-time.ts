@@ -39,14 +39,12 @@ export const currentTime: BuiltinTool = {
 /** An offset such as "+03:00" is no time zone. */
 const ZONE_NAME = /^[A-Za-z]/;
 
-/** The instant as the clocks of an existing zone show it. */
 function writeTime(nowMs: number, time_zone: string): string | undefined {
   const format = ZONE_NAME.test(time_zone) ? openFormat(time_zone) : undefined;
   if (!format) return undefined;
   const part = new Map(format.formatToParts(nowMs).map(({ type, value }) => [type, value]));
   const date = `${part.get("year")}-${part.get("month")}-${part.get("day")}`;
   const time = `${part.get("hour")}:${part.get("minute")}:${part.get("second")}`;
-  // "GMT+03:00", or "GMT" alone.
   const offset = part.get("timeZoneName")!.slice("GMT".length) || "+00:00";
   return JSON.stringify({
     time: `${date}T${time}${offset}`,
@@ -57,7 +55,6 @@ function writeTime(nowMs: number, time_zone: string): string | undefined {
 
 /** Formats by time zone; creating one costs more than the rest of a call. */
 const formats = new Map<string, Intl.DateTimeFormat>();
-/** Maximum cached formats; each zone has many spellings. */
 const FORMATS_MAX = 100;
 
 function openFormat(timeZone: string): Intl.DateTimeFormat | undefined {

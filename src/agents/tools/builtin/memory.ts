@@ -10,7 +10,6 @@ const CONTENT_BYTES_MAX = 16 * 1024;
 const NOTES_MAX = 1_000;
 const TIMEOUT_MS = 5_000;
 
-/** Notes are read here, and written as effects of results. */
 export type Notes = Bound<typeof noteStore>;
 
 const Key = (description: string): TString =>
@@ -33,7 +32,6 @@ const SetParameters = Type.Object(
   { additionalProperties: false },
 );
 
-/** In the order of the catalogue. */
 export function createMemory(notes: Notes): readonly BuiltinTool[] {
   return [
     {

@@ -40,7 +40,6 @@ export const readOutput: BuiltinTool = {
     "cleared to save room. Tells how long the whole is.",
   risk: "read",
   revision: 1,
-  // Each result says for itself if it came from outside.
   external_content: false,
   parameters: Parameters,
   timeout_ms: TIMEOUT_MS,

@@ -14,7 +14,7 @@ import { type BuiltinTool, failure, type ToolResult, type ToolUse } from "../con
 import type { Omission } from "../page/page.ts";
 
 const TIMEOUT_MS = 30_000;
-/** Less than the tool's timeout, because the page must be parsed behind the request. */
+/** Less than the tool's timeout: the page is parsed after the request. */
 const REQUEST_TIMEOUT_MS = 20_000;
 const REPLY_BYTES_MAX = 2 * 1024 * 1024;
 const REDIRECTS_MAX = 3;
@@ -75,7 +75,7 @@ async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<To
   const verdict = egress.validate(url.split("#", 1)[0]!);
   if (!verdict.ok) return failure(verdict.reason);
   const address = verdict.url.href;
-  // Content from outside could have made the model put something of this run into the address.
+  // Outside content could have made the model put something of this run into the address.
   if (use.has_external && !(await use.isKnownAddress(address))) return failure(UNKNOWN);
   const reply = await egress.request({
     url: address,

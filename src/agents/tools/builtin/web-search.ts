@@ -13,7 +13,7 @@ const SCOPE = "search";
 export type SearchClient = GatewayInternal["search"];
 
 const Parameters = Type.Object(
-  // The route refuses a blank query by a rule outside its schema.
+  // The route's rule against blank queries stands outside its schema.
   { ...SEARCH_FIELDS, query: { ...SEARCH_FIELDS.query, pattern: "\\S" } },
   { additionalProperties: false },
 );

@@ -10,7 +10,6 @@ import {
   type Wrapped,
 } from "./grammar.ts";
 
-/** Significant digits of a result. */
 const DIGITS = 64;
 /** Digits of intermediate values, so that 1/3*3 is 1 and sqrt(2)^2 is 2. */
 const WORKING_DIGITS = 80;
@@ -44,7 +43,6 @@ type Decimal = SharedDecimal;
 
 export interface CalculationResult {
   ok: boolean;
-  /** The value, or a sentence about the error. */
   text: string;
 }
 
@@ -208,7 +206,7 @@ function requireArity(name: string, parameters: number, count: number): void {
   fail(`${name}() takes ${wanted} in its brackets.`);
 }
 
-/** Refuses what is no number of the range; a nonzero value may not underflow to zero. */
+/** A nonzero value may not underflow to zero. */
 function bound(value: Decimal, isNonzero = false): Decimal {
   if (value.isNaN()) fail("The result is no real number.");
   if (!value.isFinite() || value.e > EXPONENT_MAX) {

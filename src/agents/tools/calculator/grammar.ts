@@ -14,7 +14,6 @@ export function fail(message: string): never {
   throw new CalculationError(message);
 }
 
-/** Notations that people and models use for the same sign. */
 const NOTATIONS: readonly [RegExp, string | ((found: string) => string)][] = [
   [/\s/g, " "],
   [/\*\*/g, "^"],
@@ -34,7 +33,6 @@ const REFUSED: readonly [RegExp, string][] = [
   [/;|(?:^|\() *,|, *(?:,|\))/, "A number is expected"],
 ];
 
-/** Parses a calculation, or throws a CalculationError. */
 export function parseCalculation(text: string): jsep.Expression {
   if (text.length > CHARACTERS_MAX) fail(`A calculation has at most ${CHARACTERS_MAX} characters.`);
   let plain = text;

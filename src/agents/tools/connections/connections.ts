@@ -67,7 +67,6 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       if (!changed) throw apiError("connection_not_found");
       return changed;
     },
-    /** Sets the secret, and the hosts with it if there are new ones. */
     async setSecret(
       id: string,
       ownerId: string | null,
@@ -123,7 +122,7 @@ const SECRET_PROBLEMS = {
   unreadable: "The secret of its connection cannot be read; set it anew.",
 };
 
-/** Reads the connection anew for each call, so that a revoked secret is sent nowhere. */
+/** Reads the connection anew for each call, so that a revoked secret goes nowhere. */
 export function createCredentials(options: CredentialsOptions): OpenCredentials {
   const { database, secrets, clock, log } = options;
   const store = database.bind(connectionStore);
@@ -142,7 +141,7 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
   return async ({ id, account_id, host }) => {
     const row = await store.find(id, account_id);
     if (!row) return { ok: false, problem: "Its connection does not exist any more." };
-    // Checked before the secret is opened: it goes to its allowed hosts only.
+    // The secret goes to its allowed hosts only, so this check comes first.
     if (!row.allowed_hosts.includes(host)) {
       return { ok: false, problem: "Its connection is not for the endpoint's host." };
     }

@@ -27,7 +27,6 @@ export const connectionStore = store(
   {
     /** agents.authentication.6: another account's connection is not found. */
     find: (db, id: string, account_id: string) => findConnection(db, id, account_id),
-    /** Newest first, of one account or of all. */
     list: (db, account_id: string | null) =>
       db.all(
         ConnectionRow,
@@ -51,7 +50,6 @@ export const connectionStore = store(
       await putSecret(tx, secret);
       return row;
     },
-    /** Returns the connection after the change. */
     update: async (tx, id: string, account_id: string, change: ConnectionChange, now: number) => {
       const found = await findConnection(tx, id, account_id);
       if (!found) return undefined;
@@ -68,7 +66,6 @@ export const connectionStore = store(
       );
       return { ...wanted, updated_at: now };
     },
-    /** Replaces the secret, and the hosts with it if there are new ones. */
     setSecret: async (
       tx,
       id: string,
@@ -95,7 +92,6 @@ export const connectionStore = store(
       await dropSecret(tx, "connection", id);
       return true;
     },
-    /** Notes that a call has sent the secret. */
     use: async (tx, id: string, now: number) => {
       await tx.run(
         sql`UPDATE connections SET last_used_at = ${now}

@@ -20,7 +20,6 @@ import { isCompressed, isTextType, isUtf8, readCharset, readMediaType } from "..
 import type { StoredRevision } from "../revision.ts";
 import { scrub } from "./scrub.ts";
 
-/** Maximum bytes of a reply that are read. */
 const REPLY_BYTES_MAX = 1024 * 1024;
 /** The beginning of a failure says what is wrong. */
 const FAILURE_CHARACTERS_MAX = 4_000;
@@ -107,7 +106,6 @@ function writeHeaders(
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/*;q=0.9, */*;q=0.1",
-    // The endpoint recognizes a repeated call by it.
     "idempotency-key": tool_call_id,
     "webhook-id": tool_call_id,
     "webhook-timestamp": String(timestampS),

@@ -27,7 +27,6 @@ const PARAMETERS = {
   additionalProperties: false,
 };
 
-/** Fields of both requests. */
 const fields = {
   description: Type.String({
     description: "What the tool does and when to use it, as the model reads it.",
@@ -144,12 +143,11 @@ export const NewToolRevision = Type.Object(fields, {
 export type NewToolRevision = Static<typeof NewToolRevision>;
 
 export interface InputChecks {
-  /** Checks that the guarded egress may send to a URL. */
   checkUrl(text: string): UrlCheck;
   checkSchema: CheckSchema;
 }
 
-/** Validates what the body's schema cannot, and returns the endpoint's host. */
+/** Validates what the schema cannot; returns the endpoint's host. */
 export async function validateRevision(
   { parameters, endpoint }: NewToolRevision,
   account_id: string,

@@ -136,7 +136,6 @@ function openSwitch(router: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES
   );
 }
 
-/** Runs work on a tool of the caller's, and throws where there is none. */
 async function forOwner(
   deps: ToolsDeps,
   name: string,
@@ -253,7 +252,6 @@ function disabledError(name: string) {
   return apiError("invalid_request", { param: "name", message });
 }
 
-/** Quotes the first fault on one line, whatever names it contains. */
 function argumentsError(faults: readonly string[]) {
   const fault = writeOneLine(shorten(faults[0]!, FAULT_CHARACTERS_MAX)).replace(/\.$/, "");
   const message = `The arguments do not fit the tool's parameters (${fault}).`;

@@ -23,8 +23,8 @@ interface View {
 type Range = readonly [from: number, to: number];
 
 /**
- * Removes the secret from a text, in time linear in its length. A text that was cut also loses its
- * end where the secret may begin there.
+ * Removes the secret, in whatever form an endpoint repeats it, in time linear in the text.
+ * A text that was cut also loses its end where the secret may begin there.
  */
 export async function scrub(text: string, secret: string, isCut: boolean): Promise<string> {
   const needles = await listNeedles(secret);
@@ -60,7 +60,6 @@ function dropLineBreaks(view: View): View {
   };
 }
 
-/** An escape of JSON, scripts, URLs or HTML. */
 const ESCAPE = new RegExp(
   [
     String.raw`(?:%|\\x)(?<byte>[\da-fA-F]{2})`,
@@ -112,9 +111,7 @@ function decodeEscape(groups: Record<string, string | undefined>): number {
   return Number.parseInt((byte ?? unit ?? hex)!, 16);
 }
 
-/** A form of the secret that is searched for. */
 interface Needle {
-  /** Characters, folded as those of the text. */
   pattern: number[];
   /** For each character: the length of the longest beginning that also ends with it. */
   fallback: number[];
@@ -124,7 +121,6 @@ interface Needle {
 }
 
 const foldCase = (unit: number) => (unit >= 65 && unit <= 90 ? unit + 32 : unit);
-/** Reads the two alphabets of base64 as one. */
 const foldBase64 = (unit: number) => (unit === 45 ? 43 : unit === 95 ? 47 : unit);
 
 async function listNeedles(secret: string): Promise<Needle[]> {

@@ -21,7 +21,6 @@ const NAMES_PER_TOOL = 10;
 /** Maximum revisions of a tool; none is deleted, since versions may have pinned it. */
 const REVISIONS_MAX = 1_000;
 
-/** The present state of a tool, by which it may be named and called. */
 const Standing = Type.Object({
   name: Type.String(),
   revision: Type.Integer(),
@@ -29,16 +28,13 @@ const Standing = Type.Object({
   status: oneOf(["enabled", "disabled"], "Of the tool."),
 });
 
-/** A revision that some version has pinned. */
 export interface Pinned {
   name: string;
   revision: number;
 }
 
 export interface ToolLimits {
-  /** Enabled tools of an account. */
   tools: number;
-  /** Bytes that an account stores. */
   stored_bytes: number;
 }
 
@@ -53,7 +49,7 @@ export const toolStore = store(
   {
     /** agents.authentication.6: another account's tool is not found. */
     find: (db, account_id: string, name: string) => findLatest(db, account_id, name),
-    /** Latest revisions of an account in the order of their names. */
+    /** Ordered by name. */
     list: (db, account_id: string, after: string | null, limit: number) =>
       db.all(
         ToolRevisionRow,
@@ -75,7 +71,6 @@ export const toolStore = store(
             ${before === null ? none : sql`AND r.revision < ${before}`}
             ORDER BY r.revision DESC LIMIT ${limit}`,
       ),
-    /** The account's tools among at least one name. */
     listStandings: (db, account_id: string, names: readonly string[]) =>
       db.all(
         Standing,
@@ -87,7 +82,6 @@ export const toolStore = store(
                 .map((name) => sql`${name}`)
                 .reduce((all, one) => sql`${all}, ${one}`)})`,
       ),
-    /** Revisions of at least one pin. */
     listPinned: (db, account_id: string, pinned: readonly Pinned[]) =>
       db.all(
         ToolRevisionRow,
@@ -111,7 +105,6 @@ export const toolStore = store(
       );
       return addRevision(tx, { ...revision, revision: 1 }, host, stored_bytes);
     },
-    /** Adds a revision to a tool of any status. */
     revise: async (tx, revision: StoredRevision, host: string, storedMax: number) => {
       const { account_id, name } = revision;
       const latest = await findLatest(tx, account_id, name);

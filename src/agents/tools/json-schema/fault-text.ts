@@ -1,5 +1,4 @@
 // Writes the faults of a value as sentences, each with the path of what is at fault.
-
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
 import { shorten } from "../../../platform/text.ts";
 import type { Fault } from "./meter.ts";
@@ -8,7 +7,6 @@ import type { Pattern } from "./pattern.ts";
 /** Maximum words of a list that are written. */
 const WORDS_MAX = 20;
 
-/** Each keyword's demand, from its compiled value and the value at fault. */
 const DEMANDS: Record<string, (expected: never, value: never) => string> = {
   type: (types: string | string[]) => `must be ${join([types].flat().map(nameType), "or")}`,
   const: (text: string) => `must be ${shorten(text)}`,

@@ -13,10 +13,8 @@ import { compilePattern, type Pattern } from "./pattern.ts";
 import { stepInto } from "./schema-error.ts";
 
 type Schema = Browser<SchemaDocument>;
-/** With the properties that `unevaluatedProperties` need not check. */
 type KeywordContext = ValidationContext & { evaluatedProperties?: Set<string> };
 
-/** The id of a keyword that is implemented here. */
 export function ownId(name: string): string {
   return `urn:wadi:keyword/${name}`;
 }
@@ -27,7 +25,6 @@ const pattern: Keyword<Pattern> = {
   interpret: (pattern, node) => node.type !== "string" || pattern.test(readValue(node)),
 };
 
-/** Each pattern, and the address of the schema for properties whose name it matches. */
 export type Patterned = readonly (readonly [Pattern, string])[];
 
 const patternProperties: Keyword<Patterned, KeywordContext> = {
@@ -57,7 +54,6 @@ const patternProperties: Keyword<Patterned, KeywordContext> = {
 export interface Additional {
   names: ReadonlySet<string>;
   patterns: readonly Pattern[];
-  /** The address of the schema for all other properties. */
   url: string;
 }
 
@@ -144,7 +140,6 @@ function countCodePoints(text: string): number {
   return count;
 }
 
-/** The keywords by name. */
 export const OWN_KEYWORDS: ReadonlyMap<string, Keyword<never>> = new Map(
   Object.entries({
     pattern,

@@ -13,18 +13,14 @@ const DEPTH_MAX = 2_000;
 /** Maximum faults kept of one keyword; fewer are shown. */
 const FAULTS_MAX = 20;
 
-/** A keyword that the value at `node` breaks. */
 export interface Fault {
   /** `false` is the schema that nothing fits. */
   keyword: string;
-  /** The keyword's compiled value. */
   expected: unknown;
   node: JsonNode;
-  /** Faults of each schema inside the keyword. */
   causes: Fault[][];
 }
 
-/** Thrown out of a check that exceeds its work. */
 export class TooMuchWork extends Error {}
 
 type MeterContext = ValidationContext & {
@@ -36,7 +32,6 @@ type MeterContext = ValidationContext & {
 };
 type CompiledKeyword = [id: string, url: string, expected: unknown];
 
-/** A plug-in of the validator, for one check at a time. */
 export class Meter implements EvaluationPlugin {
   readonly id = "urn:wadi:meter";
   #steps = 0;
@@ -150,7 +145,6 @@ function divide(node: JsonNode, divisor: number): number {
   return 2 + size / 20;
 }
 
-/** Data are compared by their canonical text. */
 function writeValue(node: JsonNode): number {
   let steps = 2 + lengthOf(node) / 32;
   for (const child of node.children) steps += writeValue(child);

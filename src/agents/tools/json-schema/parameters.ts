@@ -31,7 +31,6 @@ for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
 // Schemas are checked by the meta-schema when they come in.
 setShouldValidateSchema(false);
 
-/** 2020-12 with keywords of our own. */
 const OWN_DIALECT = "urn:wadi:parameters";
 for (const keyword of OWN_KEYWORDS.values()) addKeyword(keyword);
 defineVocabulary(
@@ -42,7 +41,6 @@ defineVocabulary(
 );
 loadDialect(OWN_DIALECT, { [OWN_DIALECT]: true });
 
-/** A caller's JSON Schema, as it came in or was stored. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
 /** Finds what is wrong with the parameters of a tool that a caller registers, as a sentence. */
@@ -77,7 +75,6 @@ export async function findFaults(
 
 let meta: Promise<Validator> | undefined;
 
-/** Validators by the text of their schema. */
 const validators = new SizeCache<Validator>(CACHED_CHARACTERS_MAX);
 
 /** Compiles a schema once; a sentence says why it cannot be compiled. */

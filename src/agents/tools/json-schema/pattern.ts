@@ -5,7 +5,6 @@ import { SchemaError } from "./schema-error.ts";
 const REPEATS_MAX = 1_000;
 /** Memory of an automaton's states; beyond it the automaton works without remembering. */
 const MEMORY_BYTES_MAX = 256 * 1024;
-/** Automata that are cached, of all schemas. */
 const AUTOMATA_MAX = 200;
 /** A class of Unicode, such as \p{L}, has hundreds of ranges to read. */
 const UNICODE_CLASS_SIZE = 20;
@@ -15,14 +14,12 @@ export interface Pattern {
   text: string;
   /** Upper bound of the automaton's parts: what a character of a text may cost. */
   size: number;
-  /** Tells if the pattern is found anywhere in the text. */
   test(text: string): boolean;
 }
 
 type Library = typeof import("re2js");
 type Automaton = InstanceType<Library["RE2Set"]>;
 
-/** Automata by their pattern, oldest first. */
 const automata = new Map<string, Automaton>();
 
 /** Compiles a pattern, or throws SchemaError for one that no automaton can decide. */
@@ -56,8 +53,8 @@ function compileAutomaton({ RE2JS, RE2Set }: Library, text: string): Automaton {
 }
 
 /**
- * Estimates the parts of a pattern's automaton from above, without compiling it: one for each
- * character, times its repeats. Everything before a repeated group counts as part of the group.
+ * Estimates an automaton's parts from above: one for each character, times its repeats. Everything
+ * before a repeated group counts as part of it.
  */
 export function estimateSize(text: string): number {
   let size = 1;

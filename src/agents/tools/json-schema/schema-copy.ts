@@ -39,15 +39,12 @@ const FORM_OF = new Map(
   ),
 );
 
-/** All keywords that can decide about a value. */
 export const KEYWORDS: readonly string[] = [...FORM_OF.keys()];
 
 export type SchemaCopy = Record<string, unknown>;
 
-/** A schema that is being copied. */
 interface OpenSchema {
   copy: SchemaCopy;
-  /** The address that references in it are relative to. */
   base: string;
   place: string;
 }
@@ -68,7 +65,6 @@ export function copySchema(parameters: Record<string, unknown>): SchemaCopy {
 
 class SchemaCopier {
   readonly #root: Record<string, unknown>;
-  /** Schemas by the address of their `$id`. */
   readonly #resources: Map<string, object>;
   readonly #schemas = new Set<unknown>();
   readonly #anchors = new Set<string>();
@@ -197,7 +193,6 @@ function requireDialect($schema: unknown, place: string): void {
   throw new SchemaError(stepInto(place, "$schema"), `must be "${DIALECT}", or be left out`);
 }
 
-/** The absolute address without its fragment, and the fragment decoded. */
 function splitAddress(text: string, base: string, place: string): [string, string] {
   try {
     const url = new URL(text, base);

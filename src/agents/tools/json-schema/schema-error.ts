@@ -4,7 +4,6 @@ import { shorten, writeOneLine } from "../../../platform/text.ts";
 const SENTENCE_CHARACTERS_MAX = 295;
 const PLACE_CHARACTERS_MAX = 100;
 
-/** Thrown while a schema is read; its message is a sentence for the caller. */
 export class SchemaError extends Error {
   /** `place` is a JSON pointer into the parameters. */
   constructor(place: string, problem: string) {
@@ -12,12 +11,10 @@ export class SchemaError extends Error {
   }
 }
 
-/** One sentence on one line, whatever it quotes of the schema. */
 export function writeSentence(text: string): string {
   return writeOneLine(`${shorten(text.replace(/\.$/, ""), SENTENCE_CHARACTERS_MAX)}.`);
 }
 
-/** The place of a field or item inside another place. */
 export function stepInto(place: string, name: string | number): string {
   return `${place}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

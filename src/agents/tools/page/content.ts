@@ -9,7 +9,6 @@ const SNIFFED_BYTES = 2_048;
 /** Bytes that are tried as UTF-8 where nothing names an encoding. */
 const TRIED_BYTES = 65_536;
 
-/** Media types of text beside `text/…`, `…+json`, `…+xml` and `…+yaml`. */
 const TEXT_TYPES = new Set(
   (
     "json ld+json jsonl ndjson x-ndjson json-seq json5 xml xml-dtd yaml x-yaml toml javascript " +
@@ -19,7 +18,6 @@ const TEXT_TYPES = new Set(
     .map((name) => `application/${name}`),
 );
 
-/** Descriptions by the beginning of a media type. */
 const UNREADABLE: readonly [start: string, description: string][] = [
   ["application/pdf", "a PDF file"],
   ["image/", "an image"],
@@ -34,7 +32,7 @@ const UNREADABLE: readonly [start: string, description: string][] = [
   ["application/msword", "an office document"],
 ];
 
-/** The values of `content-type` and `content-encoding`, or empty texts. */
+/** Empty texts where a header is missing. */
 export interface ContentHeaders {
   type: string;
   coding: string;
@@ -98,7 +96,6 @@ function detectEncoding(type: string, start: string, body: Uint8Array): string {
   return isUtf8(tried, tried.length < body.length) ? "utf-8" : "windows-1252";
 }
 
-/** The encoding that a `content-type` names, if it exists. */
 export function readCharset(contentType: string): string | null {
   return findEncoding(/charset\s{0,9}=\s{0,9}["']?([\w:.+-]{1,40})/i, contentType);
 }

@@ -1,6 +1,5 @@
 // The meaning of HTML's elements for a text: hidden ones, blocks, and parts beside the content.
 
-/** Elements without text for readers. */
 const LEFT_OUT = new Set(
   (
     "script style noscript template noframes noembed svg annotation iframe object embed canvas " +
@@ -28,7 +27,6 @@ function listBlocks(breaks: 1 | 2, names: string): [string, 1 | 2][] {
 
 export const LISTS: ReadonlySet<string> = new Set(["ul", "ol", "menu", "dir"]);
 
-/** Levels of headings by their elements. */
 export const HEADINGS: ReadonlyMap<string, number> = new Map(
   [1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, level]),
 );
@@ -61,7 +59,6 @@ export function isAttribute(name: string): name is AttributeName {
   return ATTRIBUTE_NAMES.has(name);
 }
 
-/** Minimum line ends around an element; an inline element has none. */
 export function breakOf(name: string): 0 | 1 | 2 {
   return BLOCKS.get(name) ?? 0;
 }
@@ -89,7 +86,6 @@ export function isHidden(name: string, attributes: Attributes): boolean {
   return rules !== undefined && HIDING.some((pattern) => pattern.test(rules));
 }
 
-/** The zone of an element's content, by the zone around the element. */
 export function zoneOf(name: string, role: string | undefined, outer: Zone): Zone {
   const word = role?.trim().toLowerCase();
   if (name === "main" || word === "main") return ZONES.main;

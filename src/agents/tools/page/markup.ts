@@ -22,7 +22,6 @@ const TITLE_CHARACTERS_MAX = 300;
 const ALT_CHARACTERS_MAX = 300;
 const ATTRIBUTE_CHARACTERS_MAX = 4_096;
 
-/** An open element, with what it has changed until it is closed. */
 interface OpenElement {
   name: string;
   isHidden: boolean;
@@ -31,20 +30,16 @@ interface OpenElement {
   marker?: string;
   row?: TableRow;
   url?: string | undefined;
-  /** The next number of an ordered list. */
   number?: number;
 }
 
 export interface MarkupOptions {
-  /** Base of the page's links. */
   url: string;
   /** Elements may close themselves, as in `<script/>`. */
   isXhtml: boolean;
 }
 
-/** Reads the visible text of one page. */
 export class MarkupReader {
-  /** The bound at which reading stopped. */
   stop: "depth" | "length" | null = null;
   readonly #writer = new TextWriter();
   readonly #parser: Parser;
@@ -177,7 +172,6 @@ export class MarkupReader {
     if (marker !== undefined) writer.unmark(marker);
     if (indent !== undefined) writer.leaveIndent(indent);
     if (row) writer.leaveTable(row);
-    // A line end is not doubled.
     if (name !== "br") this.#breakAround(name);
     writer.zone = this.#stack.at(-1)?.zone ?? ZONES.body;
   }
@@ -237,7 +231,6 @@ function isWeb({ protocol }: URL): boolean {
   return protocol === "http:" || protocol === "https:";
 }
 
-/** The address of a link to something else that can be read. */
 function resolveLink(href: string | undefined, base: string): string | undefined {
   const text = href?.trim() ?? "";
   if (text === "" || text.startsWith("#") || text.length > URL_CHARACTERS_MAX) return undefined;

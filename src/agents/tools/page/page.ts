@@ -5,7 +5,6 @@ import { cleanVisible, type Section } from "./text-writer.ts";
 
 /** Bytes that are parsed before the bounds are checked. */
 const PIECE_BYTES = 8_192;
-/** Maximum length of a result. */
 const TEXT_CHARACTERS_MAX = 1_000_000;
 /** A main part with fewer characters is no text of its own. */
 const MAIN_CHARACTERS_MIN = 200;
@@ -17,15 +16,12 @@ export interface PageInput extends ContentHeaders {
   isWhole: boolean;
 }
 
-/** A reason for which less was read than the page has. */
 export type Omission = "depth" | "length" | "sides";
 
 export type PageText =
   | { ok: true; title: string; text: string; omissions: Omission[] }
-  /** The problem is a sentence in our words. */
   | { ok: false; problem: string };
 
-/** Reads the text of a page, its main part alone where it has one. */
 export async function readPage(input: PageInput): Promise<PageText> {
   const { body } = input;
   if (body.length === 0) return { ok: false, problem: "The reply is empty." };

@@ -6,18 +6,15 @@ const PREFIX_CHARACTERS_MAX = 24;
 const MARKER_CHARACTERS_MAX = 48;
 const FENCE = "```";
 
-/** Text of one zone, up to the place where another begins. */
 export interface Section {
   zone: Zone;
   text: string;
 }
 
-/** The state of a table's current row. */
 export interface TableRow {
   /** Tables around the row, itself included. */
   depth: number;
   cells: number;
-  /** Cells that have begun since the last words. */
   open: number;
   hasWords: boolean;
   /** Holds until words come after the cell's beginning. */
@@ -29,15 +26,12 @@ const NO_WORDS = { cells: 0, open: 0, hasWords: false, isFresh: false };
 /** Holds back line ends, markers and brackets until words follow them. */
 export class TextWriter {
   readonly sections: Section[] = [];
-  /** Characters of all sections, and of the line ends between them. */
   length = 0;
-  /** The zone of the next words. */
   zone: Zone = ZONES.body;
   #prefix = "";
-  /** The prefix of the line of the last words. */
   #lastPrefix = "";
   #marker = "";
-  /** The prefix of the marker's line; further lines of an item are indented. */
+  /** Prefix of the marker's line; further lines of an item are indented. */
   #markerPrefix = "";
   #breaks: 0 | 1 | 2 = 0;
   #hasSpace = false;
@@ -60,7 +54,6 @@ export class TextWriter {
     }
   }
 
-  /** Requires at least so many line ends before the next words. */
   breakLine(count: 1 | 2): void {
     // A block at the beginning of a cell or an item stays on its line.
     if (this.#row.isFresh || this.#marker !== "") return;
@@ -135,7 +128,6 @@ export class TextWriter {
     this.#link = "none";
   }
 
-  /** Begins a table; `leaveTable` takes the result. */
   enterTable(): TableRow {
     const outer = this.#row;
     this.#row = { depth: outer.depth + 1, ...NO_WORDS };
