@@ -7,10 +7,8 @@ import manifest from "../package.json" with { type: "json" };
 
 const root = dirname(import.meta.dir);
 
-/** What to build: the program, its double with fail points, or another platform's. */
 export interface Build {
   failPoints?: boolean;
-  /** Bun's name of another platform, for instance `bun-linux-arm64`. */
   target?: string;
 }
 

@@ -16,14 +16,13 @@ const BANNED_WORDS = new Set(
 );
 /** Nouns of the field that end like a gerund. */
 const NOUNS =
-  /^(?:|.*-)(?:listing|string|encoding|heading|mapping|padding|paging|recording|ring|setting|settings|signing|sibling|thing|timing|timings|tracking|polling|streaming|reasoning|key-ring)$/;
+  /^(?:|.*-)(?:listing|string|encoding|heading|mapping|padding|paging|recording|ring|setting|settings|signing|sibling|thing|timing|timings|tracking|polling|streaming|reasoning)$/;
 
 /** Openings of comments that say what null means, or begin without a subject. */
 const BANNED_OPENINGS =
   /^(?:null|undefined|true|false|left out|of|who|whose|whoever|what|where|whether|so many|so long|nor|neither|by|as|it|its|that|this|these|those|they|nobody|nothing|somebody|no|not)\b/i;
 
 const SENTENCE_WORDS_MAX = 20;
-/** Maximum lines of a function, with the functions inside it. */
 const FUNCTION_LINES_MAX = 70;
 
 interface Source {

@@ -53,7 +53,7 @@ import { stores } from "./stores.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks, registerWebhookMetrics } from "./webhooks/index.ts";
 
-/** Workers' scripts: only from here their addresses hold both from source and in the binary. */
+/** Addresses of Workers' scripts, which only this file can name from source and in the binary. */
 export const WRITER = new URL("./writer-worker.ts", import.meta.url);
 const COMPUTE = new URL("./compute-worker.ts", import.meta.url);
 export const WATCHDOG = new URL("./watchdog-worker.ts", import.meta.url);
@@ -69,7 +69,6 @@ export interface AppOptions {
   secrets_key_file: string | null;
   /** Computes what could block the event loop; Workers by default. */
   compute?: ComputeService;
-  /** Opens the backends of models; by the settings by default. */
   openBackend?: OpenBackend;
   /** Serves a database even if committed data is missing. */
   accepts_loss?: boolean;
@@ -236,7 +235,6 @@ function showMetrics(
   agents.show(metrics);
 }
 
-/** Adds all routes and pages to the server. */
 function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[]): void {
   const { database, server, registry, gateway, checks, current } = site;
   const { clock, version, writeCommands = async () => "" } = options;
@@ -279,7 +277,6 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-/** Opens metrics only if somebody may read them. */
 async function openMonitoring({ settings, has_open_metrics, clock }: AppOptions) {
   const { metrics_token } = settings.server;
   if (!has_open_metrics && metrics_token === null) return null;

@@ -16,7 +16,6 @@ export type ListedAccount = Static<typeof ListedAccount>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-/** Accounts by the names that an operator types and reads. */
 export class AccountDirectory {
   readonly #accounts: Access["accounts"];
 
@@ -37,7 +36,6 @@ export class AccountDirectory {
     return name === null ? this.#accounts.list() : [await this.require(name)];
   }
 
-  /** Names by id. */
   async names(): Promise<ReadonlyMap<string, string>> {
     return new Map((await this.#accounts.list()).map(({ id, name }) => [id, name]));
   }

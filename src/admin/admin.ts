@@ -65,7 +65,7 @@ export interface OpenAdminOptions {
 export async function openAdmin(options: OpenAdminOptions) {
   const { settings, place, clock, ids, secrets_key_file: file, warn } = options;
   const onFailure = (failure: unknown) => {
-    // The command itself fails with it.
+    // The command fails with the same error.
     if (!(failure instanceof DatabaseUnavailable)) throw failure;
   };
   const database = await openDatabase({ place, stores, clock, onFailure });

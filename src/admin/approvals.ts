@@ -30,7 +30,6 @@ export const ListedApproval = Resource("ListedApproval", {
   decided_at: maybe(Timestamp("End of the wait: decided, expired or closed.")),
 });
 
-/** Context that a person needs to decide. */
 export const ApprovalSetting = Resource("ApprovalSetting", {
   account: Type.String({ description: "The owner's name." }),
   agent_name: maybe(Type.String({ description: "The agent's name, unless deleted." })),

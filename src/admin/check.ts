@@ -38,7 +38,6 @@ export interface CheckOptions {
   openers?: ServiceOpeners;
 }
 
-/** Maximum servers asked at once. */
 const SERVERS_AT_ONCE_MAX = 8;
 /** Maximum clock difference: a Date header has whole seconds, and replies take time. */
 const APART_MS_MAX = 60_000;
@@ -201,7 +200,6 @@ function sayApart(url: string, ahead_ms: number): string {
   return `${new URL(url).host} is ${apart} ${ahead_ms > 0 ? "ahead of" : "behind"} it`;
 }
 
-/** Maps with bounded concurrency, in the order of the items. */
 async function mapBounded<T, R>(
   items: readonly T[],
   at_once_max: number,

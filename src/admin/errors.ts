@@ -4,7 +4,6 @@ import { findNearest } from "../settings/index.ts";
 
 export class AdminError extends Error {}
 
-/** Names the nearest known name, or else gives the advice. */
 export function unknownName(
   what: string,
   name: string,

@@ -18,7 +18,6 @@ export interface KeyRequest {
 export interface RotatedKey {
   key: Key;
   secret: string;
-  /** End of the previous secret; null if it has ended. */
   previous_until: number | null;
 }
 

@@ -21,7 +21,6 @@ export interface ReceivedWebhook {
   times: number;
   type: string | null;
   answered: number;
-  /** Parsed JSON, or else the text. */
   body: unknown;
 }
 
@@ -29,7 +28,6 @@ export interface ListenerOptions {
   port: number;
   /** Any of them verifies; without secrets nothing is verified. */
   secrets: readonly string[];
-  /** Answer unless refused. */
   status: number;
   clock: Clock;
   onArrival(arrival: ReceivedWebhook): void;

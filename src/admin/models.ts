@@ -78,7 +78,6 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
       const unitOf = await units.read();
       return models.map((model) => showModel(model, statuses.get(model.id), unitOf(model)));
     },
-    /** Idempotent; returns the changed model. */
     async turn(id: string, turn: ModelSwitch): Promise<ListedModel> {
       const model = models.find((one) => one.id === id);
       if (model)

@@ -64,7 +64,7 @@ async function describeEmbeddings(
   report: ProbeReport,
   request: ProbeRequest,
 ): Promise<ProbeResult> {
-  // Loads the gateway, a whole server, which other probes do not need.
+  // The gateway is loaded only when it is needed.
   const { DIMENSIONS, MODEL } = await import("../gateway/index.ts");
   if (request.id !== undefined) {
     throw new AdminError(`it serves embeddings, which callers ask as ${MODEL}: leave --id out`);

@@ -59,7 +59,7 @@ export function listServiceChecks(options: ServiceCheckOptions): (() => Promise<
   ];
 }
 
-/** Loads the gateway, a whole server, which other commands do not need. */
+/** The gateway is loaded only when it is needed. */
 export async function loadServiceOpeners(): Promise<ServiceOpeners> {
   const { openEmbedder, openSearchEngine } = await import("../gateway/index.ts");
   return { openEmbedder, openSearchEngine };
@@ -67,7 +67,6 @@ export async function loadServiceOpeners(): Promise<ServiceOpeners> {
 
 type CheckResult = Pick<CheckRow, "status" | "says">;
 
-/** `url` names the replica asked, if any. */
 async function checkEmbeddings(
   url: string | undefined,
   options: ServiceCheckOptions,

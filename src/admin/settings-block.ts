@@ -2,14 +2,12 @@
 import type { ProbeReport } from "../models/index.ts";
 import { writeValue } from "../settings/index.ts";
 
-/** Default maximum of a reply, unless the window is smaller. */
 const DEFAULT_MAX_TOKENS = 1_024;
 const ID_CHARACTERS_MAX = 128;
 /** Maximum of the setting, which no server reaches. */
 const IN_FLIGHT_MAX = 100_000;
 const CAPABILITIES = ["tools", "reasoning", "vision", "structured_outputs"] as const;
 
-/** The model and its size that callers of embeddings are promised. */
 export interface EmbeddingsPromise {
   model: string;
   dimensions: number;

@@ -26,7 +26,6 @@ import { AdminError } from "./errors.ts";
 /** Readable by the owner only, since settings name the places of secrets. */
 const MODE = 0o600;
 
-/** Creates a file with every setting commented out. */
 export function createSettingsFile(file: string): void {
   holdDraft(file, file, (draft) => {
     replaceFile(file, { draft, bytes: Buffer.from(writeTemplate()), before: undefined });
@@ -160,11 +159,9 @@ function holdDraft(file: string, place: string, work: (draft: string) => void): 
 interface Replacement {
   draft: string;
   bytes: Uint8Array;
-  /** The replaced file; undefined when none may exist. */
   before: Stats | undefined;
 }
 
-/** Replaces a file atomically. */
 function replaceFile(file: string, { draft, bytes, before }: Replacement): void {
   explainErrors(file, () => {
     const descriptor = openSync(draft, "r+");

@@ -52,7 +52,7 @@ export interface SweepOptions {
 }
 
 export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
-  // Loads the gateway, a whole server, which other commands do not need.
+  // The gateway is loaded only when it is needed.
   const { createRequestLogSweeps } = await import("../gateway/index.ts");
   return [
     ...createRunSweeps(options),

@@ -71,7 +71,7 @@ export function createUsageReport(
     const to = request.to ?? writeDay(clock.now());
     const from = request.from ?? writeDay(Date.parse(to) - (DAYS - 1) * DAY_MS);
     if (from > to) throw new AdminError(`${from} lies behind ${to}: the first day comes first`);
-    // Loads the gateway, a whole server, which other commands do not need.
+    // The gateway is loaded only when it is needed.
     const { createUsageReader } = await import("../gateway/index.ts");
     const sums = await createUsageReader(database).sum(request.by, from, to);
     const label = await createLabels(request.by, access, directory);

@@ -43,7 +43,7 @@ function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;
   } catch {
-    // A file this user may not read: opening it says so.
+    // Opening an unreadable file explains the fault.
     return false;
   }
 }

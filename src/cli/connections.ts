@@ -16,7 +16,6 @@ function printConnection(output: Output, row: OutputRow): number {
   return printRow(output, row, quoteName(row));
 }
 
-/** Maximum bytes of a secret with its line break. */
 const BYTES_MAX = 16 * 1024;
 const LINE_END = /[\r\n]/;
 const INTERRUPT = "\u0003";

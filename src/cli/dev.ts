@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { loadRecorder, loadReplay, type OpenBackend } from "../admin/index.ts";
 import type { DatabaseLocation } from "../database/index.ts";
 import type { References } from "../docs/index.ts";
+import { readDay } from "../platform/calendar.ts";
 import { type Clock, createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
@@ -99,14 +100,12 @@ function readFirstKey(input: CommandInput): string {
   throw new UsageError("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
 }
 
-/** Offset of the wall clock, to show what a date brings. */
 function readOffset(input: CommandInput): number {
   const text = readText(input, "now");
   if (text === undefined) return 0;
-  const now = DATE.test(text) ? Date.parse(text) : Number.NaN;
-  // Date.parse reads 30 February as 2 March.
-  const isDay = !Number.isNaN(now) && new Date(now).toISOString().startsWith(text.slice(0, 10));
-  if (isDay) return now - createSystemClock().now();
+  const isDate = DATE.test(text) && readDay(text.slice(0, 10)) !== null;
+  const now = isDate ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(now)) return now - createSystemClock().now();
   throw new UsageError(
     `--now takes a date such as 2027-01-05 or 2027-01-05T09:30Z, but is "${text}"`,
   );

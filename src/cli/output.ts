@@ -77,7 +77,6 @@ const TEXT_CHARACTERS = 100;
 /** Control, bidirectional and invisible characters, which could disguise a text. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Quotes the beginning of a text on one line, with hidden characters escaped. */
 export function quote(text: unknown): string {
   const whole = String(text);
   const quoted = escapeHidden(JSON.stringify(whole.slice(0, TEXT_CHARACTERS).toWellFormed()));

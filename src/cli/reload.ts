@@ -6,7 +6,6 @@ import type { Log } from "../platform/log.ts";
 import { applySettings, describeChange, type Settings, SettingsError } from "../settings/index.ts";
 import type { SettingsFile } from "./settings.ts";
 
-/** Adopts changed settings. */
 export interface SettingsTarget {
   change(settings: Settings): Promise<void>;
 }

@@ -124,16 +124,16 @@ export async function runServer(options: ServerRun): Promise<number> {
 const HTTP_PORT = 80;
 
 /** Without a list of connections, only the idle timeout closes them. */
-function guardApp({ server: entrance }: Serving, { reload, clock, log }: RunningServer): void {
+function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): void {
   const sockets = openProcessSockets();
   if (!sockets) return;
   guardConnections({
     sockets,
     clock,
     log,
-    port: Number(new URL(entrance.url).port || HTTP_PORT),
+    port: Number(new URL(server.url).port || HTTP_PORT),
     rules: () => reload.settings.server,
-    listCallers: () => entrance.callers.list(),
+    listCallers: () => server.callers.list(),
   });
 }
 

@@ -19,7 +19,6 @@ const NOTE_FILE = "watchdog.json";
 const POSTGRES_CONNECTIONS_MAX = 16;
 
 interface SettingsReadOptions {
-  /** Values that override all others, by the path of the setting. */
   fixed?: Record<string, unknown>;
   /** Requires the keys of model servers, unless none is called. */
   wantsApiKeys?: boolean;

@@ -1,5 +1,6 @@
 // `wadi usage`, `wadi secrets` and `wadi sweep`: upkeep of an installation.
 import type { UsageBy } from "../admin/index.ts";
+import { readDay } from "../platform/calendar.ts";
 import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { drawTable, printRow, printTable } from "./output.ts";
@@ -12,7 +13,6 @@ const HEADS: Record<UsageBy, readonly string[]> = {
   route: ["route"],
 };
 const SUMS = ["requests", "failed", "prompt_tokens", "completion_tokens", "cost", "unpriced"];
-const DATE = /^\d{4}-\d\d-\d\d$/;
 
 function readGrouping(input: CommandInput): UsageBy {
   const text = readText(input, "by") ?? "day";
@@ -23,9 +23,7 @@ function readGrouping(input: CommandInput): UsageBy {
 function readDate(input: CommandInput, name: string): string | undefined {
   const text = readText(input, name);
   if (text === undefined) return undefined;
-  const timeMs = DATE.test(text) ? Date.parse(text) : Number.NaN;
-  // Date.parse reads 30 February as 2 March.
-  if (!Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text)) return text;
+  if (readDay(text) !== null) return text;
   throw new UsageError(`--${name} takes a date such as 2027-01-05, but is "${text}"`);
 }
 

@@ -17,7 +17,6 @@ export interface DocsOptions extends References {
   version: string;
   /** Deprecated parts of this server's API, as Markdown. */
   changes: string;
-  /** Returns the base address that people use; "" if the settings name none. */
   publicUrl(): string;
 }
 

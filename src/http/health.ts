@@ -26,7 +26,7 @@ export function createHealthPages({
   clock,
   isReady,
   isStopping,
-  listServices: listBeside,
+  listServices,
 }: HealthPageOptions): StaticPage[] {
   let asked_at = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
@@ -53,7 +53,7 @@ export function createHealthPages({
           asked_at = clock.monotonic();
           answer = ask();
         }
-        const beside = listBeside().map(({ name, state }) => `${name} ${state}`);
+        const beside = listServices().map(({ name, state }) => `${name} ${state}`);
         return (await answer) && !isStopping()
           ? writeLines(["ready", ...beside], 200)
           : writeLines(["not ready", ...beside], 503);

@@ -39,7 +39,6 @@ export function decodeCursor(list: string, text: string): (string | number)[] {
   throw cursorError();
 }
 
-/** Position in a list that is ordered by an instant, then by ids. */
 export interface ListPosition {
   /** Milliseconds since 1970. */
   at: number;

@@ -12,7 +12,6 @@ export interface RouteParameters {
   query: unknown;
 }
 
-/** Whole numbers that a double represents exactly. */
 const WHOLE_NUMBER = /^-?[0-9]{1,15}$/;
 
 /** agents.errors.p4, agents.errors.p5: checks the ids in the path first, then the query. */

@@ -21,7 +21,6 @@ export interface RoutersOptions {
 export interface Routers {
   gateway: Router;
   agents: Router;
-  /** Takes effect from the next request on. */
   change(settings: Settings): void;
 }
 
@@ -32,7 +31,7 @@ const CLOSING_MS = 60_000;
 const ADDRESSES_MAX = 100_000;
 
 export function createRouters(options: RoutersOptions): Routers {
-  const { server: entrance, clock } = options;
+  const { server, clock } = options;
   let { settings } = options;
   const limit = (requests_max: number, rule: { closingMs: number; names_max?: number }) =>
     new RateLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
@@ -44,8 +43,8 @@ export function createRouters(options: RoutersOptions): Routers {
 
   const { alias } = settings.service;
   const { identify, ids, log, observe } = options;
-  const { callers } = entrance;
-  const holdOpen = (request: Request) => entrance.holdOpen(request);
+  const { callers } = server;
+  const holdOpen = (request: Request) => server.holdOpen(request);
   const common = { alias, identify, clock, ids, log, holdOpen, callers, observe };
   return {
     gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),
@@ -55,7 +54,7 @@ export function createRouters(options: RoutersOptions): Routers {
       isOpen: () => settings.agents.open,
       isEnabled: (feature) => settings.agents[feature],
       enforcesScope: () => settings.agents.enforce_scope,
-      limitAddress: (request) => addresses.take(entrance.addressOf(request)),
+      limitAddress: (request) => addresses.take(server.addressOf(request)),
       ...common,
     }),
     change(other) {

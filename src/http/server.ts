@@ -19,7 +19,7 @@ import { closeAfterReply, isBounded } from "./unread-body.ts";
 const IDLE_TIMEOUT_S = 60;
 /** Routes bound bodies themselves and answer in their envelope. */
 const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
-/** Time for the last frames of a stop to reach callers. */
+/** Time for the last frames of a stop to reach their callers. */
 const GRACE_MS = 1_000;
 /** Minimum length before the path: Elysia misreads a URL with a shorter host. */
 const PATH_FROM = 11;
@@ -33,7 +33,6 @@ export interface StaticPage {
 export interface HttpServerOptions {
   host: string;
   port: number;
-  /** Proxies whose X-Forwarded-For is believed. */
   trusted_proxies?: readonly string[];
   /** Web pages that may send requests; without rules all may, but none that a browser checks. */
   origins?: OriginRules;
@@ -164,11 +163,11 @@ export class HttpServer implements Service {
   async stop(deadlineMs: number): Promise<void> {
     if (!this.#server) return;
     this.#isStopping = true;
-    const { clock, endRequests: endRunning } = this.#options;
+    const { clock, endRequests } = this.#options;
     // The server accepts no connection; open ones close when idle, or after their reply.
     const closed = this.#server.stop();
     if (!(await settlesWithin(clock, deadlineMs, closed))) {
-      endRunning?.();
+      endRequests?.();
       await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
     await this.#server.stop(true);

@@ -56,7 +56,6 @@ export async function answerList(parts: ListParts, deps: StreamedListDeps): Prom
 export interface PagedRows<R> {
   limit: number;
   partSize: number;
-  /** Lists rows behind the last one, or from the start of the page. */
   list(last: R | undefined, limit: number): Promise<readonly R[]>;
   show(row: R): object;
   cursor(last: R): string;

@@ -18,7 +18,6 @@ export interface SurfacePolicy {
   /** Unknown query parameters and bodies of routes without one are refused. */
   isStrict: boolean;
   requireOpen(): void;
-  /** Counts a request of its client's address before authentication, or refuses it. */
   limitAddress(request: Request): void;
   /** Returns the counter of a request; `route` is its method and path. */
   nameCounter(caller: Caller, route: string): string;

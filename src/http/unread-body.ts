@@ -8,7 +8,6 @@ const SILENT_MS_MAX = 1_000;
 
 type UnreadRest = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
-/** Tests if the body is short enough to be read to its end in any case. */
 export function isBounded({ headers }: Request): boolean {
   const length = headers.get("content-length");
   return length === null ? !headers.has("transfer-encoding") : Number(length) <= UNREAD_BYTES_MAX;

@@ -59,7 +59,6 @@ function requireKnownKeywords(schema: TSchema): void {
   }
 }
 
-/** Finds the first field in declared order that breaks the schema. */
 export function findFieldError(schema: TSchema, value: unknown, path: string): FieldError | null {
   if (schema.anyOf) return findUnionFault(listVariants(schema), value, path);
   if ("const" in schema) {
@@ -240,7 +239,6 @@ const NOUNS: Record<string, string> = {
   string: "a string",
 };
 
-/** Writes `one of "auto", "none" or an object`; null is left out. */
 function nameWanted(variants: TSchema[]): string {
   const literals = variants.filter((variant) => "const" in variant);
   const choices = [...new Set(literals.map((variant) => JSON.stringify(variant.const)))];

@@ -27,7 +27,6 @@ export interface WebhookListenerOptions {
 }
 
 export interface WebhookListener {
-  /** For example `http://127.0.0.1:4400`. */
   url: string;
   stop(): Promise<void>;
 }

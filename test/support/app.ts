@@ -22,7 +22,6 @@ export interface TestAppOptions {
   /** Seed of its ids; a second app on the same data needs another. */
   seed?: number;
   secrets_key_file?: string;
-  /** Backends of models; those of the settings by default. */
   openBackend?(log: Log): OpenBackend;
   has_open_metrics?: boolean;
 }
@@ -42,7 +41,6 @@ export interface TestApp {
   lines: Record<string, unknown>[];
   /** Resolves with the first line that holds this code, written already or to come. */
   logged(code: string): Promise<Record<string, unknown>>;
-  /** Empty unless it listens. */
   url: string;
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;
   get(path: string, options?: AskOptions): Promise<Response>;

@@ -25,7 +25,6 @@ export interface Server {
   /** First key, printed or kept in a file; empty without one. */
   key: string;
   banner: readonly string[];
-  /** Resolves with the first line of the log that holds this text. */
   logged(text: string): Promise<string>;
   countLogged(text: string): number;
   /** Closes this end of the log: nobody reads what the server prints from now on. */
@@ -49,7 +48,6 @@ export interface Talker {
   ended: Promise<Ended>;
 }
 
-/** A directory of a test file's own, and every process that was started in it. */
 export interface Room {
   directory: string;
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;

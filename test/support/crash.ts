@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { executable } from "../../scripts/build.ts";
 
 export interface Child {
-  /** The next line of stdout; undefined: it has ended. */
   next(): Promise<string | undefined>;
   send(line: string): void;
   kill(): void;

@@ -10,7 +10,6 @@ export interface Block {
 }
 
 export interface Document {
-  /** `README`, or the name of the topic. */
   name: string;
   text: string;
   blocks: readonly Block[];

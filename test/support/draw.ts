@@ -1,4 +1,3 @@
-// Fractions from 0 up to 1 that are the same for the same seed.
 export function createDraw(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

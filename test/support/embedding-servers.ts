@@ -19,7 +19,6 @@ export interface EmbeddingServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server with these routes only; what they return is sent as JSON. */
 export function startEmbeddingServer(routes: EmbeddingRoutes): EmbeddingServer {
   const asked: AskedServer[] = [];
   const http = Bun.serve({
@@ -75,7 +74,6 @@ function detokenize(ids: readonly number[]): string {
     .join(" ");
 }
 
-/** A unit vector, another one for other tokens. */
 export function vectorOf(ids: readonly number[]): Float32Array {
   let state = Bun.hash.crc32(JSON.stringify(ids));
   const vector = Float32Array.from({ length: 1024 }, () => {

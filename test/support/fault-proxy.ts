@@ -4,7 +4,6 @@ import { listenApart } from "./ports.ts";
 
 export interface Connection {
   requests: number;
-  /** Bytes of replies that the system has taken. */
   sent_bytes: number;
   /** Settles when the gateway has closed it, or when it was reset. */
   closed: Promise<void>;
@@ -33,7 +32,6 @@ export interface FaultProxy {
   connections: Connection[];
   /** Fault of the next requests; null passes them on. */
   fault: Fault | null;
-  /** Fault of the next connections before a request has come. */
   greeting: Fault | null;
   /** From now on nothing listens here, and what was open is closed. */
   refuse(): void;
@@ -43,7 +41,6 @@ export interface FaultProxy {
 
 interface State extends Connection {
   buffered: Buffer;
-  /** The connection to the model server; opened when the first request is passed on. */
   onward: Promise<Socket> | null;
   isOpen: boolean;
   settle(): void;

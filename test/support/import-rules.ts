@@ -35,7 +35,6 @@ export const mayImport: Record<string, readonly string[]> = {
   platform: [],
 };
 
-// Where a line of the table holds for these files only.
 const onlyFrom: Record<string, readonly string[]> = {
   "models → http": ["routes.ts", "index.ts"],
   "cli → app": ["dev.ts", "serve.ts", "about.ts", "server.ts"],

@@ -47,7 +47,6 @@ export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry 
   };
 }
 
-/** A request refused before its model was known, from a key without an owner. */
 export const REFUSED: Partial<LogEntry> = {
   account_id: null,
   key_id: "k-2",

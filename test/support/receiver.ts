@@ -1,6 +1,5 @@
 // An endpoint of tools on loopback that writes down what comes, and answers or does not.
 
-/** What came: `key` and `id` are the headers that name the call. */
 export interface Arrived {
   path: string;
   key: string;

@@ -100,7 +100,6 @@ export function makeAdmission(
   };
 }
 
-/** Progress of a run after so many rounds of ten micro-SAR each. */
 export const makeProgress = (rounds: number, fields: Partial<Progress> = {}): Progress => ({
   cost: { model: 10 * rounds, tools: 0, total: 10 * rounds },
   usage: makeUsage(rounds),

@@ -70,7 +70,6 @@ export const webhookWrites = store(
             WHERE id = ${id}`,
       );
     },
-    /** Marks a process as dead. */
     bury: async (tx, epoch: number, at: number) => {
       await tx.run(sql`UPDATE processes SET ended_at = ${at} WHERE epoch = ${epoch}`);
     },

@@ -121,14 +121,11 @@ export interface DocumentOptions {
 }
 
 /** agents.p4, agents.versioning.4: the whole document. Loads the generator at first need. */
-async function writeDocument(
-  app: Elysia,
-  { routers: doors, version, events = [] }: DocumentOptions,
-) {
+async function writeDocument(app: Elysia, { routers, version, events = [] }: DocumentOptions) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: SpecObject = {};
-  for (const { method, path, spec, surface } of doors.flatMap((door) => door.routes)) {
+  for (const { method, path, spec, surface } of routers.flatMap((router) => router.routes)) {
     const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, SpecObject>;
     const operation = operations[method.toLowerCase()]!;
     const named = findOperation(method, path);

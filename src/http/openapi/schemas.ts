@@ -84,7 +84,6 @@ interface Operation {
 
 const ERROR = /#\/components\/schemas\/(\w+Error)"/;
 
-/** Moves the commonest error of each surface and status into a component. */
 export function shareResponses(paths: SpecObject): SpecObject {
   const operations = Object.values(paths).flatMap((one) => Object.values(one as SpecObject));
   const counts = new Map<string, Map<string, number>>();
