@@ -65,13 +65,21 @@ describe("the rules of src/", () => {
   }
 });
 
-// A budget only falls.
+// A budget only falls: UPDATE_BUDGET=1 writes what is counted, never more than before.
 describe("the language of src/", async () => {
   const findings = findBreaches(await readSources(join(import.meta.dir, "..")));
   const budget: Record<string, number> = languageBudget;
+  if (process.env.UPDATE_BUDGET) {
+    for (const [name, { length }] of Object.entries(findings)) {
+      budget[name] = Math.min(length, budget[name] ?? length);
+    }
+    const file = join(import.meta.dir, "support/language-budget.json");
+    await Bun.write(file, `${JSON.stringify(budget, null, 2)}\n`);
+  }
   for (const [name, places] of Object.entries(findings)) {
     test(`${name} keep to their budget`, () => {
       expect(places.length, `${name}:\n${places.join("\n")}`).toBeLessThanOrEqual(budget[name]!);
+      expect(budget[name], "lower the budget: UPDATE_BUDGET=1").toBe(places.length);
     });
   }
 });

@@ -116,7 +116,7 @@ test("a bug in a timer's callback is one line of the log, and ends nothing", asy
         clock.after(0, () => { throw new Error("bug 7"); });
         clock.after(1, () => setTimeout(onFatal, 1));
         return {
-          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
           admin: { models: { list: async () => [] } },
           start() {},
           stop() {},
@@ -157,7 +157,7 @@ for (const [title, bug] of [
         output: { print() {} },
         watchdog: null,
         build: async () => ({
-          entrance: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
           admin: { models: { list: async () => [] } },
           start() { ${bug}; },
           stop() {},
