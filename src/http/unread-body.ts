@@ -52,7 +52,8 @@ async function discard(rest: UnreadRest, signal: AbortSignal, clock: Clock): Pro
   const check = (before: number) => {
     const isLate = clock.monotonic() - beganAt >= UNREAD_MS_MAX;
     if (isLate || length === before) return end();
-    cancel = clock.after(SILENT_MS_MAX, () => check(length));
+    const seen = length;
+    cancel = clock.after(SILENT_MS_MAX, () => check(seen));
   };
   let cancel = clock.after(SILENT_MS_MAX, () => check(0));
   signal.addEventListener("abort", end, { once: true });

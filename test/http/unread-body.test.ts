@@ -84,9 +84,14 @@ describe("a refused body is not read to its end", () => {
     while (!client.rest().includes("invalid_api_key")) {
       await new Promise((resolve) => client.socket.once("data", resolve));
     }
+    // Each byte goes out at once.
+    client.socket.setNoDelay(true);
+    let isClosed = false;
+    void client.closed.then(() => (isClosed = true));
     for (let second = 1; second <= 5; second++) {
+      expect([second, isClosed]).toEqual([second, false]);
       client.write("x");
-      await yieldToEventLoop();
+      for (let turns = 0; turns < 10; turns++) await yieldToEventLoop();
       await hall.clock.advance(1_000);
     }
     expect(await client.read()).toMatchObject({ status: 401 });
