@@ -42,7 +42,6 @@ export const KeySecret = Type.Object({
 });
 export type KeySecret = Static<typeof KeySecret>;
 
-/** Chosen fields of a new key; by default it has no rights beyond chat. */
 export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
   account_id: string | null;
   /** Fixed for `wadi dev`; random by default. */

@@ -12,7 +12,6 @@ export interface ReclaimerOptions<R extends ClaimedRow> {
   process: Pick<Process, "epoch">;
   list(): Promise<readonly R[]>;
   isInHand(id: string): boolean;
-  /** Puts rows back in one transaction. */
   putBack(rows: readonly R[]): Promise<void>;
 }
 

@@ -41,7 +41,6 @@ export const processStore = store(
       );
       return epoch;
     },
-    /** Returns false where others declared the process dead. */
     async beat(tx, epoch: number): Promise<boolean> {
       const beaten = await tx.run(
         sql`UPDATE processes SET beats = beats + 1 WHERE epoch = ${epoch} AND ended_at IS NULL`,

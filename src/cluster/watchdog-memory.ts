@@ -15,7 +15,6 @@ export interface CurrentCall {
 export const MEMORY_BYTES = 8 + CALL_BYTES + RUNS_MAX * RUN_ID_BYTES;
 
 class MemoryViews {
-  /** Heartbeats, and the length of the current call. */
   readonly counters: Int32Array;
   readonly call: Buffer;
   readonly runs: Buffer;

@@ -19,7 +19,6 @@ const SILENCE_MS = 15_000;
 const NOTE_BYTES_MAX = 65_536;
 
 export interface Activity {
-  /** The call in which the previous process hung, if it is known. */
   readonly hung: CurrentCall | null;
   enter(run_id: string): void;
   leave(run_id: string): void;
@@ -36,7 +35,6 @@ export const UNWATCHED: Activity = {
 
 export interface WatchdogOptions {
   script: URL;
-  /** File of the note; null where nothing of this process outlives it. */
   file: string | null;
   log: Log;
   isForPeople: boolean;
@@ -48,7 +46,6 @@ interface ThreadOptions {
   isForPeople: boolean;
   pid: number;
   checkEveryMs: number;
-  /** Checks without a heartbeat after which the process is ended. */
   checksMax: number;
 }
 

@@ -140,7 +140,6 @@ export class ComputePool implements ComputeService {
 type JobEnd = ComputeReply | "timeout" | "ended";
 
 class ComputeWorker {
-  /** The account whose job runs; null while the Worker is free. */
   account: string | null = null;
   readonly #clock: Clock;
   readonly #worker: Worker;

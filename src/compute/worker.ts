@@ -10,7 +10,6 @@ export interface ComputeTask<Input, Output> {
   output?: Output;
 }
 
-/** The Worker's side of a task, whose code is loaded at its first use. */
 export interface Computation {
   name: string;
   run(input: unknown): Promise<unknown>;

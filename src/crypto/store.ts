@@ -21,7 +21,6 @@ const SealedSecret = Type.Object({
   set_at: Timestamp("When the secret was set."),
 });
 export type SealedSecret = Static<typeof SealedSecret>;
-/** Place to which a sealed secret is bound. */
 export type SecretPlace = Pick<SealedSecret, "kind" | "row_id" | "account_id">;
 export type SecretOwner = SecretPlace & Pick<SealedSecret, "set_at">;
 /** A secret of a rotation, sealed again; null deletes it. */

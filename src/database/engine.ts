@@ -62,7 +62,6 @@ async function openSqlite(
   }
 }
 
-/** Returns the noted number of commits; throws where some are missing and nobody accepts that. */
 function checkLoss(
   file: string,
   exclusive: boolean,

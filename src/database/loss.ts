@@ -11,7 +11,6 @@ const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
 
 export interface DetectedLoss {
   noted: number | null;
-  /** The missing commits and what to do, in a sentence. */
   loss: string | null;
 }
 

@@ -3,7 +3,6 @@ import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { NewerDatabase } from "./errors.ts";
 
-/** The words in which the engines' DDL differs. */
 export interface Dialect {
   integer: "INTEGER" | "BIGINT";
   /** Text that sorts by code points, whatever the server's language. */

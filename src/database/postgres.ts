@@ -45,7 +45,6 @@ function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
 }
 
-/** The connection is gone. */
 function isCut(failure: unknown): boolean {
   return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
 }
@@ -60,7 +59,6 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #registry: Registry;
   readonly #bus: Bus;
   readonly #reader: Db;
-  /** Tells own notifications from those of other processes. */
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
   #subscription: { unlisten(): Promise<void> } | undefined;
@@ -129,7 +127,6 @@ export class PostgresEngine implements DatabaseEngine {
   #receive(payload: string): void {
     try {
       const [sender, notifications] = JSON.parse(payload) as [string, Notification[]];
-      // Own commits are published already.
       if (sender !== this.#self) this.#bus.publish(notifications);
     } catch {
       // A list too long to be sent, or a payload of another program.

@@ -13,7 +13,6 @@ export const probeStore = store(
   {
     touch: async (tx, at: number) =>
       void (await tx.run(sql`UPDATE wadi_probe SET at = ${at}, filler = ''`)),
-    /** Takes room that the next touch gives back. */
     fill: async (tx, at: number) =>
       void (await tx.run(sql`UPDATE wadi_probe SET at = ${at}, filler = ${FILLER}`)),
   },

@@ -4,7 +4,6 @@ import type { Sql } from "./sql.ts";
 
 /** Reads see what was committed. */
 export interface Db {
-  /** Returns the columns that `schema` names. */
   all<S extends TObject>(schema: S, query: Sql): Promise<Static<S>[]>;
   one<S extends TObject>(schema: S, query: Sql): Promise<Static<S> | undefined>;
   /** `FOR UPDATE SKIP LOCKED`, or empty where the engine has no such clause. */
@@ -44,7 +43,6 @@ export function store<R extends Methods<Db>, W extends Methods<Tx>>(
 
 type Unbound<M> = M extends (db: never, ...args: infer A) => infer P ? (...args: A) => P : never;
 
-/** A store's methods without their first argument. */
 export type Bound<S> =
   S extends Store<infer R, infer W>
     ? { [K in keyof R]: Unbound<R[K]> } & { [K in keyof W]: Unbound<W[K]> }
@@ -63,7 +61,6 @@ export interface DatabaseEngine {
   readonly name: "sqlite" | "memory" | "postgres";
   /** `keptAs` names a row that may be kept until the next commit. */
   read<T>(work: (db: Db) => Promise<T>, keptAs?: string): Promise<T>;
-  /** Runs a write as one transaction; throws what it threw. */
   write(store: string, method: string, args: unknown[]): Promise<unknown>;
   close(): Promise<void>;
 }

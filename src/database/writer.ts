@@ -31,7 +31,6 @@ export class WriterEngine implements DatabaseEngine {
   #isOver = false;
   readonly #over = Promise.withResolvers<void>();
 
-  /** `connection` is migrated, and serves the reads from now on. */
   constructor(connection: Connection, script: URL, bus: Bus, onDeath: (failure: Error) => void) {
     connection.run("PRAGMA query_only = ON");
     this.#reads = new CachedReads(connection);
@@ -115,7 +114,6 @@ export class WriterEngine implements DatabaseEngine {
  */
 class CachedReads {
   readonly #db: Db;
-  /** Changes with every commit of another connection. */
   readonly #version: Statement;
   readonly #kept = new Map<string, unknown>();
   #seen: unknown;

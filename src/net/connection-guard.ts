@@ -35,7 +35,6 @@ const SEARCH_SHARE = 1 / 20;
 const TURN_DESCRIPTORS = 500;
 /** Minimum silence of an idle connection, whose next request may be on its way. */
 const SILENT_MS = 100;
-/** Descriptors searched for each open one. */
 const RANGE = 8;
 const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;

@@ -4,7 +4,6 @@ import type { FetchFailure } from "./failure.ts";
 import type { ReplyHead } from "./http-head.ts";
 import { type ReplyEvents, ReplyReader } from "./http-reply.ts";
 
-/** Receives the reply to a request and its end, or why there is none. */
 export interface ReplyListener extends ReplyEvents {
   onEnd(): void;
   /** The last call, also in the middle of a reply. */
@@ -34,7 +33,6 @@ export class HttpConnection implements ReplyEvents {
   #listener: ReplyListener | undefined;
   #reader: ReplyReader | undefined;
   #options: SendOptions = {};
-  /** Bytes that the socket has not taken yet. */
   #unsent: Buffer | undefined;
   #isPaused = false;
   #isGone = false;
@@ -155,7 +153,6 @@ export class HttpConnection implements ReplyEvents {
     this.#callLast(listener, onStale ?? (() => listener.onFailure(failure)));
   }
 
-  /** Makes the last call to a listener that the connection has let go. */
   #callLast(listener: ReplyListener, call: () => void): void {
     guardCallback((bug) => listener.onBug(bug), call)();
   }

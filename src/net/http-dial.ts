@@ -25,7 +25,6 @@ export interface DialOptions extends ConnectionOwner {
   /** One of `onOpen`, `onFailure` and `onBug` is called, unless the caller cancels. */
   onOpen(connection: HttpConnection): void;
   onFailure(failure: FetchFailure): void;
-  /** The attempt holds no resources any more; also called after a cancel. */
   onEnd(): void;
 }
 

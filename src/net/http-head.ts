@@ -5,7 +5,6 @@ export interface ReplyHead {
   header(name: string): string | null;
   length: number | null;
   isChunked: boolean;
-  /** The connection may be reused after this reply. */
   isKept: boolean;
 }
 

@@ -52,7 +52,6 @@ export class IdleConnections {
     return pooled;
   }
 
-  /** Keeps a connection whose reply is whole, or closes it. */
   keep(pooled: PooledConnection): void {
     const now = this.#clock.monotonic();
     const { origin, openedAt, requests } = pooled;

@@ -23,7 +23,6 @@ export interface Exchange {
 export interface PooledRequest {
   bytes: Buffer;
   account: string;
-  /** Value of `x-request-id`, which some servers send back. */
   id: string | undefined;
   connectTimeoutMs: number;
 }

@@ -27,7 +27,6 @@ export class ReplyReader {
     this.#events = events;
   }
 
-  /** The peer's close is the end of the reply. */
   get endsWithClose(): boolean {
     return this.#head?.length === null && !this.#chunks;
   }
@@ -101,7 +100,6 @@ const FRAMING_BYTES_MAX = 16_384;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Removes the framing of one chunked body. */
 class ChunkReader {
   #part: "size" | "data" | "data end" | "trailers" | "done" = "size";
   #size = 0;
@@ -116,7 +114,6 @@ class ChunkReader {
     return this.#part === "done";
   }
 
-  /** The index at which reading ended: after the bytes, or after the body. */
   get end(): number {
     return this.#at;
   }

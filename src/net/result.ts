@@ -46,7 +46,6 @@ export function failUnsent(code: FetchFailure, url: URL): GuardedFailure {
   return { ok: false, code, message: MESSAGES[code](shorten(url.host)), sent: false, status: null };
 }
 
-/** A request that failed when the host may have received something, or all. */
 export function failUnderway(code: FetchFailure, url: URL, status: number | null): GuardedFailure {
   return { ...failUnsent(code, url), sent: true, status };
 }

@@ -41,7 +41,6 @@ export function createSystemIds(): Ids {
 /** The id of nothing, as long as any other. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Hexadecimal digits at the end of a UUID that `countOn` counts up. */
 const COUNTED_DIGITS = 12;
 
 /**

@@ -19,7 +19,6 @@ const TEXT_FIELDS = [
   "tool",
   "call",
   "descriptors",
-  // The kind of rows that a sweep deleted.
   "what",
   "written_at",
 ] as const;

@@ -7,7 +7,6 @@ interface MetricSpec<Label extends string> {
   labels?: readonly Label[];
 }
 
-/** Reads current values, one for each set of labels. */
 export type ReadGauge<Label extends string> = (
   set: (value: number, labels?: Readonly<Record<Label, string>>) => void,
 ) => void;

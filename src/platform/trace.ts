@@ -19,7 +19,6 @@ export function readTrace(headers: Headers): Trace | null {
   return { traceparent, tracestate };
 }
 
-/** Returns the id that all requests of one trace share. */
 export function traceIdOf(trace: Trace | null): string | undefined {
   return trace?.traceparent.slice(3, 35);
 }

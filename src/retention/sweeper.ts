@@ -135,7 +135,6 @@ function decideSweep(row: SweepRow, now: number, settledMs: number): "sweep" | "
   return settledMs < HOUR_MS || isRecent ? "wait" : "sweep";
 }
 
-/** The clock is far ahead of the last write. */
 export function isDoubtful({ witnessed_at }: SweepRow, now: number): boolean {
   return witnessed_at !== null && now - witnessed_at > DOUBT_MS;
 }

@@ -56,7 +56,6 @@ function matching(pattern: RegExp, must: string): (text: string) => string {
   };
 }
 
-/** Reads an address that paths are appended to. */
 function readBase(text: string): string {
   const must = "an http or https URL without user, query or fragment";
   const url = new URL(readUrl(text, must));

@@ -55,7 +55,6 @@ export class Problems {
     if (this.#first === undefined || line < this.#first.line) this.#first = { line, sentence };
   }
 
-  /** Finds the setting or, where it is left out, the nearest table around it. */
   #findPosition(path: string): TomlPosition | undefined {
     for (let place = path; place !== ""; place = cutLast(place)) {
       const position = this.#positions.get(place);

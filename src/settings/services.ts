@@ -89,7 +89,6 @@ function findKey(
   });
 }
 
-/** `auto` stands in the file only; completed settings do not know it. */
 function isAuto(kind: string): boolean {
   return kind === "auto";
 }

@@ -37,7 +37,6 @@ export function writeTemplate(table: Field = Table): string {
   ].join("");
 }
 
-/** Writes the settings a model needs; `self_hosted` spares it a grant. */
 function writeShortModel(model: Field): string {
   const { id, upstream } = model.properties!;
   const { kind, urls } = upstream!.anyOf![0]!.properties!;

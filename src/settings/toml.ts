@@ -33,7 +33,6 @@ export function readToml(text: string): TomlDocument {
   return new DocumentReader().read(parse(text));
 }
 
-/** Returns the path of a key inside `parent`; a name that is no bare key is quoted. */
 export function joinPath(parent: string, name: string): string {
   const shown = isBareKey(name) ? name : JSON.stringify(name);
   return parent === "" ? shown : `${parent}.${shown}`;

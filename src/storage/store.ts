@@ -25,7 +25,6 @@ export function measureRow(...texts: readonly (string | null)[]): number {
   return bytes;
 }
 
-/** Measures a whole row, for rows that are rarely written. */
 export function measureWhole<S extends TObject>(schema: S, row: Static<S>): number {
   return measureRow(...writeRow(schema, row).filter((value) => typeof value === "string"));
 }

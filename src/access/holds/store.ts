@@ -32,7 +32,6 @@ export const holdStore = store(
         sql`INSERT INTO holds ${into(Hold, row)}
             ON CONFLICT (kind, id) DO UPDATE SET reason = excluded.reason RETURNING *`,
       ))!,
-    /** Returns false where nothing was held. */
     release: async (tx, kind: HoldKind, id: string) => {
       const released = await tx.one(
         Hold,

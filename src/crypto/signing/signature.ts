@@ -3,7 +3,6 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 const SECRET_PREFIX = "whsec_";
 const SECRET_SHAPE = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
-/** Sizes of secrets in Standard Webhooks. */
 const SECRET_BYTES = { made: 32, minimum: 24, maximum: 64 };
 
 const VERSION = "v1,";

@@ -72,7 +72,6 @@ function writeConnections({ integer, text, strict, clustered }: Dialect): string
       set_at ${integer} NOT NULL,
       PRIMARY KEY (kind, row_id)
     )${clustered}`,
-    // One row: the key with which they are sealed.
     `CREATE TABLE secrets_key (
       place ${integer} PRIMARY KEY,
       key_id ${text} NOT NULL
