@@ -5,7 +5,6 @@ const DATA_BYTES_MAX = 64 * 1024;
 const LONG_CHARACTERS = 256;
 /** Maximum names of cut texts; where more are needed, whole fields are cut. */
 const NAMES_MAX = 100;
-/** Maximum depth of single texts; deeper ones are cut with their field. */
 const DEPTH_MAX = 16;
 
 type Json = Record<string, unknown>;

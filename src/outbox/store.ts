@@ -19,7 +19,6 @@ export const OutboxRow = Type.Object({
   account_id: Type.String(),
   type: Type.Unsafe<EventType>({ type: "string" }),
   created_at: Timestamp("When it happened."),
-  /** JSON, sent with the same bytes each time. */
   data: Type.String(),
   is_pending: Type.Boolean(),
 });
@@ -86,7 +85,6 @@ export function listPending(db: Db, account_id: string, limit: number): Promise<
   );
 }
 
-/** Part: ends the wait of an event. */
 export async function settleEvent(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`UPDATE outbox SET is_pending = 0 WHERE id = ${id}`);
 }

@@ -129,7 +129,6 @@ export class Deliveries {
     return this.#store.replay(id, this.#request(own));
   }
 
-  /** Replays what failed or was cancelled, up to the account's limit; counts the deliveries. */
   async recover(own: OwnEndpoint, range: TimeRange): Promise<number> {
     for (let queued = 0; ; ) {
       const batch = await this.#store.recover(this.#request(own), range, RECOVERED_A_WRITE);

@@ -24,7 +24,6 @@ const UNWRITTEN_MAX = 512;
 /** Least and most time until the next check of the wall clock, which may be set. */
 const WAIT_MIN_MS = 100;
 const WAIT_MAX_MS = 60_000;
-/** Time for aborted attempts to be put back at a stop. */
 const GRACE_MS = 1_000;
 /** Maximum deliveries that are claimed and not over, of healthy endpoints and of all others. */
 const HEALTHY_SLOTS = 64;
@@ -47,7 +46,6 @@ export class DeliveryWorker implements Service {
   readonly #store: Bound<typeof webhookStore>;
   readonly #queue: DueQueue;
   readonly #healthy = new SlotPool(HEALTHY_SLOTS);
-  /** For endpoints that are new, fail or are slow. */
   readonly #unproven = new SlotPool(UNPROVEN_SLOTS);
   readonly #sender: Sender;
   readonly #fanOut: FanOutWorker;

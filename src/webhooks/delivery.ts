@@ -56,7 +56,6 @@ export const DeliveryRow = Row(Delivery, {
   /** Position in the retry schedule; -1: replayed while it is claimed, so it is sent once more. */
   tries: Type.Integer(),
   lane: Type.Integer(),
-  /** Process that has claimed it, or 0. */
   epoch: Type.Integer(),
 });
 export type DeliveryRow = Static<typeof DeliveryRow>;

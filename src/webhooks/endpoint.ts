@@ -66,7 +66,6 @@ export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
 export const EndpointRow = Row(WebhookEndpoint, {
   account_id: Type.String(),
-  /** Failed attempts since the last success. */
   failures: Type.Integer(),
   /** Rises with each rotation, so that the second of two at once sees that it is stale. */
   secret_number: Type.Integer(),

@@ -99,7 +99,6 @@ export class Recovery {
   }
 }
 
-/** Queues in which something is due later than a right clock can have planned. */
 function listFar(endpoint: WaitingEndpoint, now: number): FarQueue[] {
   const { id: webhookId, first_far_at, retry_far_at } = endpoint;
   const queues = [

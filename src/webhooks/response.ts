@@ -11,7 +11,6 @@ import { GONE_WAIT_MS, planRetry } from "./retry-schedule.ts";
 import type { ClaimedDelivery } from "./store/claim.ts";
 import type { AttemptResult } from "./store/results.ts";
 
-/** Maximum bytes of a response that are kept for people. */
 export const RESPONSE_BYTES_MAX = 4_096;
 /** Least wait after a response that says overloaded, or after none in time. */
 const OVERLOADED_WAIT_MS = 60_000;

@@ -18,7 +18,6 @@ const DISABLED = {
 export interface ResultWriterOptions {
   deps: Pick<WebhookDeps, "clock" | "ids" | "log" | "settings">;
   store: Pick<Bound<typeof webhookStore>, "settle" | "disable">;
-  /** The group is written; `failed` endpoints are about to be disabled. */
   onWritten(group: readonly AttemptResult[], failed: readonly FailedEndpoint[]): void;
 }
 

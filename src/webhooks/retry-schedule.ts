@@ -26,12 +26,10 @@ export const WAIT_MAX_MS = 24 * HOUR_MS * (1 + JITTER) + DELAY_MAX_MS;
 export const GONE_WAIT_MS = MINUTE_MS;
 
 export interface FailedAttempt {
-  /** Attempts so far, this one included. */
   tries: number;
   /** Delay that the server asked for, or 0. */
   retryAfterMs: number;
   leastWaitMs: number;
-  /** Random, from 0 up to 1. */
   fraction: number;
 }
 

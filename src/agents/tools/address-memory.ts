@@ -96,7 +96,6 @@ export class KnownAddresses {
   }
 }
 
-/** Shared by all readers of the process. */
 let lastTurn: Promise<void> = Promise.resolve();
 
 async function* readInTurns(places: Iterable<readonly string[]>): AsyncGenerator<string> {

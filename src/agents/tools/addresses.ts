@@ -1,7 +1,6 @@
 // Finds the web addresses in a text.
 import { URL_CHARACTERS_MAX } from "../../net/index.ts";
 
-/** Maximum places of a text that are examined. */
 const PLACES_MAX = 10_000;
 /** Maximum examined characters per character of a text, since places may overlap. */
 const EXAMINED_TIMES = 8;
@@ -66,7 +65,6 @@ function createRoom({ length }: string): (token: string) => boolean {
   };
 }
 
-/** Reads the text as it is, as JSON, and as JSON in JSON. */
 function* readEscapes(text: string): Iterable<string> {
   yield text;
   let reading = text;
@@ -117,7 +115,6 @@ function listEnds(token: string): Set<string> {
   return ends;
 }
 
-/** Separators in lists, tables, quotations and scripts. */
 const SEPARATOR = /[,;|'*^{}[\]]/;
 /** A writing system without spaces continues right behind an address. */
 const FOREIGN = /[^\0-\x7f]/;

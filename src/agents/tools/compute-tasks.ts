@@ -23,7 +23,6 @@ export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {
   timeoutMs: 5_000,
 };
 
-/** Ends of sentences about tasks without a result. */
 export const UNCOMPUTED: Record<Uncomputed, string> = {
   timeout: "took too long and was given up",
   busy: "was not begun, because too much else is being computed: try again later",

@@ -31,7 +31,6 @@ export interface ToolUse {
   run_id: string;
   /** Id that stays the same when the call is sent again. */
   tool_call_id: string;
-  /** The key that started the run, in its present state. */
   caller: Caller;
   request_id: string;
   trace: null;
@@ -69,7 +68,6 @@ export interface Tool {
   risk: Risk;
   revision: number;
   external_content: boolean;
-  /** JSON Schema 2020-12 of type object. */
   parameters: TSchema | Parameters;
   timeout_ms: number;
   /** Present on tools that change something outside; their calls are recorded before they leave. */

@@ -1,6 +1,5 @@
 // Shortens a tool's result to what the model is shown and what is stored.
 
-/** Maximum bytes that the model is shown of a result. */
 const SHOWN_BYTES_MAX = 64 * 1024;
 /** Maximum bytes in a run that was shown very much already. */
 const NARROW_BYTES_MAX = 4 * 1024;
@@ -11,7 +10,6 @@ const MARK_BYTES_MAX = 512;
 
 export interface CutOutput {
   shown: string;
-  /** Text for `read_output`, where more was kept than is shown. */
   whole: string | null;
   truncated: boolean;
 }

@@ -29,7 +29,6 @@ export function createToolQueries(database: Database) {
     },
     find: of(store.find),
     disable: of(store.disable),
-    /** Throws where the account has `toolsMax` enabled tools. */
     enable: (account_id: string, name: string, toolsMax: number) =>
       of((id, one) => store.enable(id, one, toolsMax))(account_id, name),
   };

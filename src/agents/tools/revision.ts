@@ -107,7 +107,6 @@ const {
 };
 const { status: _status, latest: _latest, ...unchanging } = columns;
 
-/** An account's revision; none of its fields ever changes. */
 export const StoredRevision = Type.Object(unchanging);
 export type StoredRevision = Static<typeof StoredRevision>;
 

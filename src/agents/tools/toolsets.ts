@@ -10,7 +10,6 @@ import type { ToolRevisionRow } from "./revision.ts";
 
 export interface Toolset {
   find(name: string): Tool | undefined;
-  /** Reads again which tools are switched off, unless all are built in. */
   refresh?(): Promise<void>;
 }
 

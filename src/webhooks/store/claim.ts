@@ -116,7 +116,6 @@ const WaitingEndpoint = Type.Object({
   last_success_at: maybe(Type.Integer()),
   first_due_at: maybe(Type.Integer()),
   retry_due_at: maybe(Type.Integer()),
-  /** When the last of each queue is due. */
   first_far_at: maybe(Type.Integer()),
   retry_far_at: maybe(Type.Integer()),
 });

@@ -54,7 +54,6 @@ const Freed = Type.Object({
   stored_bytes: Type.Integer(),
 });
 
-/** Newest first. */
 export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const { status, type, before, limit } = filter;
   const statuses = status === undefined ? DELIVERY_STATUSES : [status];
@@ -89,7 +88,6 @@ function gather(
   return parts.reduce((all, part) => sql`${all} UNION ALL ${part}`);
 }
 
-/** The latest attempts, in the order in which they were made. */
 export async function listAttempts(db: Db, deliveryId: string): Promise<AttemptRow[]> {
   const latest = await db.all(
     AttemptRow,

@@ -21,7 +21,6 @@ export interface Backlog {
 }
 export const BACKLOG: Backlog = { kind: "backlog" };
 
-/** Deliveries after which a transaction takes no further event. */
 const DELIVERIES_A_BATCH = 1_000;
 
 const Receiver = Type.Object({

@@ -151,7 +151,6 @@ function advance(before: DeliveryRow, result: AttemptResult, now: number): Deliv
       return end({ ...after, last_error: LOST.event_expired }, "failed", now);
     case "retry":
     case "gone": {
-      // A test is tried once, whatever the response.
       if (before.kind === "test") return end(after, "failed", now);
       const { nextAttemptAt: next_attempt_at } = result;
       return { ...after, kind: "scheduled", tries: after.tries + 1, lane: 1, next_attempt_at };

@@ -91,7 +91,6 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
 }
 export type Connections = ReturnType<typeof createConnections>;
 
-/** Interval between writes of a connection's last use. */
 const USE_EVERY_MS = 60_000;
 
 export interface ConnectionCredentials extends Pick<ConnectionRow, "kind" | "header_name"> {

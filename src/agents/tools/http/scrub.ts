@@ -2,11 +2,9 @@
 import { yieldToEventLoop } from "../../../platform/clock.ts";
 
 const REPLACEMENT = "[secret]";
-/** Maximum levels of escapes inside escapes that are read. */
 const DEPTH_MAX = 3;
 /** Longer than every escape: a cut may split one within so many characters. */
 const ESCAPE_CHARACTERS_MAX = 12;
-/** Work on a long text between two turns of the event loop. */
 const TURN_CHARACTERS = 64 * 1024;
 /** Shorter secrets occur in every text; they are removed only where they stand alone. */
 const PLAIN_CHARACTERS_MIN = 4;
@@ -211,7 +209,6 @@ function removeRanges(text: string, found: Range[]): string {
   let end = 0;
   for (const [from, to] of found) {
     if (from >= text.length) break;
-    // Ranges that overlap are replaced together.
     if (from >= end) rest += text.slice(end, from) + REPLACEMENT;
     end = Math.max(end, to);
   }

@@ -49,7 +49,6 @@ export const toolStore = store(
   {
     /** agents.authentication.6: another account's tool is not found. */
     find: (db, account_id: string, name: string) => findLatest(db, account_id, name),
-    /** Ordered by name. */
     list: (db, account_id: string, after: string | null, limit: number) =>
       db.all(
         ToolRevisionRow,

@@ -9,7 +9,6 @@ const SCHEMA_BYTES_MAX = 32 * 1024;
 const SCHEMA_BOUNDS: JsonBounds = { depthMax: 16, partsMax: 500 };
 const BUSY_RETRY_S = "1";
 
-/** A problem of the schema as a sentence, or null. */
 export type CheckSchema = (parameters: Parameters, account: string) => Promise<string | null>;
 
 export function createSchemaCheck(compute: Compute): CheckSchema {

@@ -4,7 +4,6 @@ import { shorten } from "../../../platform/text.ts";
 import type { Fault } from "./meter.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** Maximum words of a list that are written. */
 const WORDS_MAX = 20;
 
 const DEMANDS: Record<string, (expected: never, value: never) => string> = {
@@ -55,7 +54,6 @@ const DEMANDS: Record<string, (expected: never, value: never) => string> = {
   not: () => "must not be what is ruled out here",
 };
 
-/** Each fault as a sentence that begins with its path; `root` names the value as a whole. */
 export function* writeFaults(faults: readonly Fault[], root: string): Generator<string> {
   for (const fault of faults) {
     const { keyword, expected, node } = fault;

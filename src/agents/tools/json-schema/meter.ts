@@ -8,7 +8,6 @@ import type { Pattern } from "./pattern.ts";
 const STEPS_MAX = 2_000_000;
 /** Steps of one character in one part of an automaton, when all parts have to be followed. */
 const PATTERN_STEPS = 0.2;
-/** Maximum schemas inside one another, also through references. */
 const DEPTH_MAX = 2_000;
 /** Maximum faults kept of one keyword; fewer are shown. */
 const FAULTS_MAX = 20;

@@ -43,7 +43,6 @@ loadDialect(OWN_DIALECT, { [OWN_DIALECT]: true });
 
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** Finds what is wrong with the parameters of a tool that a caller registers, as a sentence. */
 export async function findSchemaProblem(parameters: Parameters): Promise<string | null> {
   if (!Object.hasOwn(parameters, "type") || parameters.type !== "object") {
     return '`parameters` must have the `type` "object".';
@@ -61,7 +60,6 @@ export async function findSchemaProblem(parameters: Parameters): Promise<string 
   return `\`parameters\` take too much work for any arguments: ${cause}.`;
 }
 
-/** Finds the faults of a call's arguments, as sentences for the model. */
 export async function findFaults(
   parameters: Parameters,
   value: unknown,
@@ -77,7 +75,6 @@ let meta: Promise<Validator> | undefined;
 
 const validators = new SizeCache<Validator>(CACHED_CHARACTERS_MAX);
 
-/** Compiles a schema once; a sentence says why it cannot be compiled. */
 async function openValidator(parameters: Parameters): Promise<Validator | string> {
   const text = JSON.stringify(parameters);
   try {
@@ -121,7 +118,6 @@ class Validator {
         faults.add(fault);
         if (faults.size === faultsMax) break;
       }
-      // An invalid value has at least one sentence.
       return faults.size > 0 ? [...faults] : [`${root}: must fit the schema.`];
     } catch (error) {
       if (error instanceof TooMuchWork) return [`${root}: Checking them takes too much work.`];

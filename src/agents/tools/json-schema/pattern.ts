@@ -22,7 +22,6 @@ type Automaton = InstanceType<Library["RE2Set"]>;
 
 const automata = new Map<string, Automaton>();
 
-/** Compiles a pattern, or throws SchemaError for one that no automaton can decide. */
 export async function compilePattern(text: string, place: string): Promise<Pattern> {
   const library = await import("re2js");
   const open = () => automata.get(text) ?? compileAutomaton(library, text);

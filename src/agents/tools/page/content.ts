@@ -6,7 +6,6 @@ export type Content =
   | { kind: "unreadable"; description: string };
 
 const SNIFFED_BYTES = 2_048;
-/** Bytes that are tried as UTF-8 where nothing names an encoding. */
 const TRIED_BYTES = 65_536;
 
 const TEXT_TYPES = new Set(

@@ -7,7 +7,6 @@ const LEFT_OUT = new Set(
   ).split(" "),
 );
 
-/** Minimum line ends around a block. */
 const BLOCKS = new Map<string, 1 | 2>([
   ...listBlocks(
     2,
@@ -36,7 +35,6 @@ export const ZONES = { side: 0, body: 1, article: 2, main: 3 } as const;
 export type Zone = (typeof ZONES)[keyof typeof ZONES];
 
 const SIDES = new Set(["nav", "aside", "search"]);
-/** Beside the content of a page, but part of an article. */
 const MARGINS = new Set(["header", "footer"]);
 const SIDE_ROLES = new Set(["navigation", "complementary", "search", "banner", "contentinfo"]);
 

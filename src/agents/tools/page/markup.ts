@@ -35,7 +35,6 @@ interface OpenElement {
 
 export interface MarkupOptions {
   url: string;
-  /** Elements may close themselves, as in `<script/>`. */
   isXhtml: boolean;
 }
 

@@ -3,7 +3,6 @@ import { type Content, type ContentHeaders, detectContent } from "./content.ts";
 import { ZONES, type Zone } from "./elements.ts";
 import { cleanVisible, type Section } from "./text-writer.ts";
 
-/** Bytes that are parsed before the bounds are checked. */
 const PIECE_BYTES = 8_192;
 const TEXT_CHARACTERS_MAX = 1_000_000;
 /** A main part with fewer characters is no text of its own. */
@@ -12,7 +11,6 @@ const MAIN_CHARACTERS_MIN = 200;
 export interface PageInput extends ContentHeaders {
   url: string;
   body: Uint8Array;
-  /** Includes menus, headers and footers. */
   isWhole: boolean;
 }
 

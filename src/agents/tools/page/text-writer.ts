@@ -39,7 +39,6 @@ export class TextWriter {
   #link: "none" | "wanted" | "open" = "none";
   #code: "none" | "wanted" | "open" = "none";
 
-  /** Collapses white space, and drops it at the beginning of a line. */
   write(text: string): void {
     for (let at = 0; at < text.length; ) {
       if (isSpace(text.charCodeAt(at))) {
@@ -66,7 +65,6 @@ export class TextWriter {
     this.#code = "wanted";
   }
 
-  /** Writes text as it is, between `beginCode` and `endCode`. */
   writeCode(text: string): void {
     if (this.#code === "wanted") {
       this.breakLine(2);
@@ -118,7 +116,6 @@ export class TextWriter {
     if (this.#marker !== "") this.#marker = before;
   }
 
-  /** Begins a link; one without words is not written. */
   beginLink(): void {
     this.#link = "wanted";
   }
