@@ -16,16 +16,11 @@ export interface AgentsDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
   inside: GatewayInternal;
-  /** Requests to addresses named by callers and models. */
   egress: Pick<GuardedEgress, "validate" | "request">;
-  /** Runs are claimed under its number. */
   process: Pick<Process, "epoch" | "join">;
-  /** Computes what could block the event loop. */
   compute: Compute;
-  /** Notes for the watchdog of the event loop. */
   activity: Activity;
   clock: Clock;
-  /** Refuses new work while the disk is nearly full. */
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;

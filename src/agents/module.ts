@@ -7,7 +7,7 @@ import { openApprovalRoutes } from "./approvals/routes.ts";
 import { Definitions } from "./definitions/definitions.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
-import { createVersions } from "./definitions/versions.ts";
+import { createVersionCache } from "./definitions/version-cache.ts";
 import type { AgentsDeps } from "./deps.ts";
 import { noteStore } from "./notes/store.ts";
 import type { PriceOf } from "./runs/cost.ts";
@@ -30,7 +30,6 @@ import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
-/** Number of runs that this process executes. */
 interface RunStats {
   executing: number;
 }
@@ -62,7 +61,7 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
   openThreadRoutes(router, deps);
   openConnectionRoutes(router, deps);
   const createTool = openTools(router, toolsDeps);
-  const findVersion = createVersions(database.bind(agentStore));
+  const findVersion = createVersionCache(database.bind(agentStore));
   const starter = new RunStarter(deps, {
     runs,
     findVersion,
@@ -88,7 +87,6 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
   };
 }
 
-/** Adds the routes of tools; returns the factory of registered tools. */
 function openTools(router: Router, deps: ToolsDeps) {
   const { egress, compute } = deps;
   const openConnection = createCredentials(deps);

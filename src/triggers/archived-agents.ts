@@ -6,7 +6,6 @@ import type { Service } from "../platform/service.ts";
 import { WorkerLoop } from "../platform/worker-loop.ts";
 import { triggerStore } from "./store/index.ts";
 
-/** Rest after a failed write. */
 const RETRY_MS = 30_000;
 
 export interface ArchivedAgentsOptions {

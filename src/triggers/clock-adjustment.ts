@@ -49,7 +49,6 @@ export class ClockAdjustment {
     return this.#since === undefined;
   }
 
-  /** Recomputes future instants where needed. */
   async apply(): Promise<void> {
     const { isStopping } = this.#options;
     for (let pass = 1; !this.check() && pass <= PASSES_MAX && !isStopping(); pass++) {

@@ -15,7 +15,6 @@ export interface TriggersDeps {
   /** Validates the run of a fire, except for checks inside its transaction. */
   prepareRun: RunStarter["prepare"];
   clock: Clock;
-  /** Refuses new work while the disk is nearly full. */
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;

@@ -10,7 +10,6 @@ export type DueResult =
   | { kind: "moved"; nextFireAt: number | null }
   | { kind: "unreadable"; fault: string };
 
-/** Both are set in kind cron, neither in kind webhook. */
 type Timing = Pick<TriggerRow, "cron" | "time_zone">;
 type TimedTrigger = Timing &
   Pick<TriggerRow, "catch_up_seconds" | "updated_at"> & { next_fire_at: number };
@@ -50,7 +49,6 @@ export function recomputeDue(trigger: TimedTrigger, since: number, now: number):
   return next !== null && next < next_fire_at ? next : null;
 }
 
-/** Finds the first instant after this one; null in kind webhook, or when none follows. */
 export function findNext(timing: Timing, after: number): number | null {
   const found = readTiming(timing);
   return "fault" in found ? null : nextAfter(found.schedule, found.zone, after);

@@ -13,13 +13,10 @@ import type { PausedReason, TriggerRow } from "./trigger.ts";
 export interface FireRequest {
   trigger: TriggerRow;
   source: FireSource;
-  /** Set for source cron. */
   instant?: DueInstant;
-  /** Set for source webhook. */
   webhook_id?: string;
   /** Body of the signed request; present for source webhook. */
   hook?: unknown;
-  /** Set for source manual. */
   fired_by_key_id?: string;
 }
 
@@ -118,7 +115,6 @@ function refuse({ code, message }: Pick<ApiError, "code" | "message">, now: numb
   return { ok: false, outcome: "refused", error, pause };
 }
 
-/** Default message of a run. */
 function describe({ trigger, source, instant }: FireRequest, now: number): string {
   const at = new Date(instant?.scheduledAt ?? now).toISOString();
   const sent = source === "webhook" ? " by the request that stands before this" : "";

@@ -60,7 +60,6 @@ export type Fire = Static<typeof Fire>;
 export const FireRow = Row(Fire, {
   /** Retention counts from here, since a repeated request may change the outcome. */
   ended_at: Timestamp("Time of the outcome."),
-  /** Set for source manual. */
   fired_by_key_id: maybe(Type.String()),
 });
 export type FireRow = Static<typeof FireRow>;

@@ -166,7 +166,6 @@ export function readScheduleFields(body: NewTrigger): ScheduleFields {
   };
 }
 
-/** Reads changes of a schedule; null stands for the default. */
 export function readSchedulePatch(
   kind: TriggerRow["kind"],
   { cron, time_zone, catch_up_seconds }: Pick<TriggerPatch, keyof ScheduleFields>,

@@ -25,7 +25,6 @@ export function createTriggerQueries({
     return describe(await changeStatus(store, clock, found, change));
   };
   return {
-    /** Newest first, without their input. */
     async list(account_id: string | null): Promise<DescribedTrigger[]> {
       const listed: DescribedTrigger[] = [];
       const pages = readPages(TRIGGERS_AT_ONCE, (page) => store.list({ account_id, ...page }));
@@ -38,7 +37,6 @@ export function createTriggerQueries({
       const found = await store.find(id);
       return found && describe(found);
     },
-    /** Newest first; empty for an unknown trigger. */
     async listFires(trigger_id: string, limit: number): Promise<FireRow[]> {
       const listed: FireRow[] = [];
       const pages = readPages(Math.min(limit, FIRES_AT_ONCE), (page) =>

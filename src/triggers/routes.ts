@@ -223,7 +223,6 @@ function openFireList(router: Router, triggers: Triggers): void {
       const { id: trigger_id } = await triggers.require(params.id, account_id);
       const outcome = (query.outcome as FireOutcome | undefined) ?? null;
       const { limit = FIRES_LIMIT.default } = query;
-      // A cursor belongs to one filter.
       const list = `fires ${trigger_id} ${outcome}`;
       const before = query.before === undefined ? null : decodePosition(list, query.before);
       // One row more shows that a page follows.
@@ -292,7 +291,6 @@ function openManualFire(
   );
 }
 
-/** The error of a fire by hand that found no run. */
 function fireError({ outcome, error }: FireRow, retry_after: string | null): ApiError | null {
   if (outcome === "started" || outcome === "skipped") return null;
   const message = error?.message;

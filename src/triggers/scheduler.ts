@@ -13,7 +13,6 @@ import { pausedManually, type TriggerRow } from "./trigger.ts";
 
 /** Interval between checks; another process may have written, or the wall clock been set. */
 const CHECK_EVERY_MS = 30_000;
-/** Rest after a failed check. */
 const RETRY_MS = 5_000;
 /** Maximum fires side by side; on SQLite they share a commit. */
 const FIRES_AT_ONCE = 8;
@@ -25,7 +24,6 @@ export interface SchedulerOptions {
   fire: FireTrigger;
   clock: Clock;
   log: Log;
-  /** The current settings; a reload may change them. */
   settings(): Pick<Settings, "agents">;
 }
 
@@ -122,7 +120,6 @@ export class Scheduler implements Service {
       },
     );
     await Promise.all(due.map((trigger) => this.#tryFire(trigger)));
-    // Requests are served between batches.
     await yieldToEventLoop();
     return due.length;
   }
@@ -216,12 +213,10 @@ export class Backoffs {
     return (this.#byTrigger.get(id)?.endsAt ?? 0) > this.#clock.monotonic();
   }
 
-  /** Counts an account's triggers that have failed and not fired since. */
   count(accountId: string): number {
     return [...this.#byTrigger.values()].filter((found) => found.accountId === accountId).length;
   }
 
-  /** Time until the next backoff ends, or Infinity. */
   nextEndIn(): number {
     const now = this.#clock.monotonic();
     let leastMs = Number.POSITIVE_INFINITY;

@@ -119,7 +119,6 @@ export const TriggerRow = Type.Object({
 });
 export type TriggerRow = Static<typeof TriggerRow>;
 
-/** The trigger in its events. */
 export const TriggerName = Resource(
   "TriggerName",
   {

@@ -18,13 +18,11 @@ import { triggerStore } from "./store/index.ts";
 import type { FireFilter, TriggerFilter } from "./store/lookup.ts";
 import { type FoundTrigger, pausedManually, type TriggerRow } from "./trigger.ts";
 
-/** The account that owns a trigger, and the key that its runs act for. */
 export interface TriggerOwner {
   account_id: string;
   key_id: string;
 }
 
-/** A caller without an account owns no trigger. */
 type TriggerCaller = Pick<Caller, "account_id" | "key_id">;
 
 /** The secret is shown this once; null for kind cron. */
@@ -148,12 +146,10 @@ export class Triggers {
 }
 
 export interface StatusChange {
-  /** New status, or null to keep it. */
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
   /** Key of its runs after a resume or another message; null keeps the present key. */
   key_id: string | null;
-  /** The sentence that a pause shows. */
   pausedBy: string;
 }
 

@@ -14,7 +14,6 @@ export const WHY = [
   "outcome_unknown",
 ] as const;
 
-/** Maximum code points of a decision's reason. */
 export const REASON_CHARACTERS_MAX = 1_000;
 
 const ExternalSource = Type.Object(

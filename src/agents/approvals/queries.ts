@@ -19,7 +19,6 @@ export type ApprovalQuery = Pick<ApprovalFilter, "account_id" | "status" | "limi
 interface OperatorInput {
   decision: Decision;
   reason: string | null;
-  /** Name of the person who decides. */
   by: string;
 }
 
@@ -31,7 +30,6 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
   const runs = database.bind(runStore);
   const tools = database.bind(toolStore);
   return {
-    /** Newest first, without arguments and sources. */
     async list({ account_id, status, limit }: ApprovalQuery) {
       const filter = { account_id, status, agent_id: null, run_id: null };
       const found: ReturnType<typeof omitDetails>[] = [];

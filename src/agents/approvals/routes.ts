@@ -134,7 +134,6 @@ function positionOf({ requested_at: at, id }: ApprovalRow) {
   return { at, id };
 }
 
-/** Cursors are bound to their filter. */
 function nameList({ account_id, agent_id, run_id, status }: ApprovalFilter): string {
   return `approvals ${[account_id, agent_id, run_id, status].join(" ")}`;
 }

@@ -4,20 +4,17 @@ import { none, type Sql, sql, store } from "../../database/index.ts";
 import { maybe, Row } from "../../platform/schema.ts";
 import { type Approval, ApprovalRow } from "./approval.ts";
 
-/** An approval with the keys that may not decide it. */
 const FoundApproval = Row(ApprovalRow, {
   started_by_key_id: maybe(Type.String()),
   fired_by_key_id: maybe(Type.String()),
 });
 export type FoundApproval = Static<typeof FoundApproval>;
 
-/** Conditions of a list; null leaves one out. */
 export interface ApprovalFilter {
   account_id: string | null;
   agent_id: string | null;
   run_id: string | null;
   status: Approval["status"] | null;
-  /** Position behind which the page begins. */
   before: { at: number; id: string } | null;
   limit: number;
 }
@@ -46,7 +43,6 @@ export const approvalStore = store(
         sql`SELECT approvals.*, runs.started_by_key_id, runs.fired_by_key_id FROM approvals
             JOIN runs ON runs.id = approvals.run_id WHERE approvals.id = ${id}`,
       ),
-    /** Newest first. */
     list: (db, { account_id, agent_id, run_id, status, before, limit }: ApprovalFilter) =>
       db.all(
         ApprovalRow,
@@ -58,7 +54,6 @@ export const approvalStore = store(
               ${before === null ? none : startBehind(before)}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
       ),
-    /** Ids of pending approvals past their expiry, oldest first. */
     listOverdue: async (db, now: number, limit: number) => {
       const rows = await db.all(
         Id,
@@ -67,7 +62,6 @@ export const approvalStore = store(
       );
       return rows.map(({ id }) => id);
     },
-    /** Expiry of the next pending approval. */
     findNextExpiry: async (db) =>
       (
         await db.one(

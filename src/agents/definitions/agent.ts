@@ -89,7 +89,6 @@ export type AgentRow = Static<typeof AgentRow>;
 
 /** agents.resources.agent */
 const SLUG_CHARACTERS_MAX = 64;
-/** Slug of a name without Latin letters and digits. */
 const DEFAULT_SLUG = "agent";
 
 /** Makes a slug of a name: `Café № 7` becomes `cafe-no-7`. */

@@ -134,7 +134,6 @@ export class Definitions {
     return this.#agents.listVersions(agentId, limit, before);
   }
 
-  /** Tells what becomes of calls of the current version's tools. */
   async check(id: string, caller: Caller) {
     const { agent, version } = await this.require(id, caller);
     const findTool = await this.#lookupTools(agent.account_id, version.tools);
@@ -160,7 +159,6 @@ export class Definitions {
     return { ...readBehaviour(body), model: storeModel(body.model, this.#deps.alias) };
   }
 
-  /** Validates model and tools for the caller; returns the pinned tools. */
   async #validate(
     accountId: string,
     { model, tools }: Behaviour,

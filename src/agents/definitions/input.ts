@@ -80,7 +80,6 @@ const behaviour = {
   model_params: partOf<ModelParams>(ModelParams),
 };
 const metadata = Type.Optional(maybe(SentMetadata));
-/** Fields of the agent itself. */
 const own = {
   slug: Type.Optional(slug),
   description: Type.Optional(maybe(description)),
@@ -191,7 +190,6 @@ function partOf<T>(
 
 type SentBehaviour = Pick<NewVersion, "system_prompt" | keyof typeof behaviour>;
 
-/** Reads the fields of the version; throws for an invalid amount. */
 export function readBehaviour(body: SentBehaviour): BehaviourChange {
   const { system_prompt, model, tools, policy, model_params } = body;
   const change: BehaviourChange = {
@@ -205,7 +203,6 @@ export function readBehaviour(body: SentBehaviour): BehaviourChange {
   return change;
 }
 
-/** Reads the fields of the agent. */
 export function readAgentChange(
   body: Omit<AgentPatch, "slug"> & { slug?: string | null },
 ): AgentChange {

@@ -5,7 +5,6 @@ import { agentStore, type HeldAgent } from "./store.ts";
 export function createAgentQueries(database: Database) {
   const store: Bound<typeof agentStore> = database.bind(agentStore);
   return {
-    /** Newest first. */
     list: (account_id: string | null): Promise<HeldAgent[]> => store.list(account_id),
     findOwner: (id: string): Promise<string | undefined> => store.findOwner(id),
     findName: async (id: string, account_id: string): Promise<string | undefined> =>

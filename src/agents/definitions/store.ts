@@ -15,7 +15,6 @@ export interface HeldAgent {
   hold: HoldRow | null;
 }
 
-/** An agent with its current version. */
 export interface FoundAgent extends HeldAgent {
   version: VersionRow;
 }
@@ -24,17 +23,12 @@ export type AgentChange = Partial<
   Pick<AgentRow, "name" | "slug" | "description" | "metadata" | "status">
 >;
 
-/** Maximum definitions of an account. */
 export interface DefinitionLimits {
-  /** Active agents. */
   agents: number;
-  /** Versions of an agent. */
   versions: number;
-  /** Stored bytes of every kind. */
   stored_bytes: number;
 }
 
-/** A new version as validated before its transaction. */
 export interface NewVersionPlan {
   agent_id: string;
   account_id: string;
@@ -42,9 +36,7 @@ export interface NewVersionPlan {
   agentChange: AgentChange;
   /** Required current version; null accepts any. */
   expectedVersion: number | null;
-  /** The validated model; null for the default. */
   model: string | null;
-  /** The validated tools. */
   tool_revisions: ToolPin[];
   created_by_key_id: string;
   now: number;
@@ -66,7 +58,6 @@ export const agentStore = store(
   {
     /** agents.authentication.6: another account's agent is not found. */
     find: findAgent,
-    /** Newest first; null lists every account. */
     list: async (db, account_id: string | null) => {
       const agents = await db.all(
         AgentRow,
@@ -85,7 +76,6 @@ export const agentStore = store(
         VersionRow,
         sql`SELECT * FROM agent_versions WHERE agent_id = ${agent_id} AND version = ${version}`,
       ),
-    /** Newest first, below `before`. */
     listVersions: (db, agent_id: string, limit: number, before: number | null) =>
       db.all(
         VersionRow,

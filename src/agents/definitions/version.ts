@@ -214,7 +214,6 @@ export function inherit(old: Behaviour, change: BehaviourChange): Behaviour {
   };
 }
 
-/** Compares pins: registered tools by name and revision, built-in ones by name. */
 export function hasSamePins(pins: readonly ToolPin[], others: readonly ToolPin[]): boolean {
   const write = ({ name, kind, revision }: ToolPin) =>
     kind === "http" ? `${name} ${revision}` : name;

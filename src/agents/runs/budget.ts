@@ -28,7 +28,6 @@ export function checkBudgets(run: Used, workedMs: number): Exceeded | null {
   return leftMs !== null && leftMs <= 0 ? checkTime(run) : null;
 }
 
-/** Remaining time to work; null without a limit. */
 export function remainingMs({ budgets }: Pick<RunRow, "budgets">, workedMs: number): number | null {
   const { max_run_seconds } = budgets;
   return max_run_seconds === null ? null : max_run_seconds * 1000 - workedMs;

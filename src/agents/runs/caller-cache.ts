@@ -20,7 +20,6 @@ export class CallerCache {
     });
   }
 
-  /** Finds the caller of a key that has not ended. */
   async find(keyId: string | null): Promise<Caller | undefined> {
     if (keyId === null) return undefined;
     const now = this.#deps.clock.monotonic();

@@ -14,13 +14,11 @@ export class RunSlots {
     this.#countMax = countMax;
   }
 
-  /** Reports that a run of the account waits. */
   addWaiting(account_id: string): void {
     this.#waiting.add(account_id);
     this.#reported.add(account_id);
   }
 
-  /** Shares free slots among waiting accounts; empty without either. */
   planClaims(): ClaimQuota[] {
     // A reload may have raised the limit since the last release.
     this.#serveReturning();

@@ -10,7 +10,6 @@ export type Amount = number | null;
 
 type Cost = Pick<RunRow["cost"], "model" | "tools" | "total">;
 
-/** Price of one call of a pinned tool. */
 export type PriceOf = (tool: Pick<ToolPin, "name" | "kind">) => Amount;
 
 /** agents.does.cost.2 */

@@ -12,7 +12,6 @@ import type { RunRow } from "./run.ts";
 import type { InterruptReason, RunControl } from "./run-context.ts";
 import { type ExecutionOptions, executeRun } from "./run-loop.ts";
 
-/** Rest after a failed claim. */
 const RETRY_MS = 1_000;
 /** Time for interrupted runs to end after the deadline of a stop. */
 const GRACE_MS = 1_000;
@@ -42,7 +41,6 @@ export class RunEngine implements Service {
   readonly #earlyCancels = new Set<string>();
   /** Runs whose last execution ended with a bug. */
   readonly #failed = new Set<string>();
-  /** Suspect claimed last. */
   #suspect: string | undefined;
   #unlisten: (() => void)[] = [];
 

@@ -80,7 +80,6 @@ export function listRunPage(
   });
 }
 
-/** Cursors are bound to their agent or account. */
 function nameList(account_id: string, { agent_id }: RunsQuery): string {
   return agent_id === undefined ? `runs of ${account_id}` : `runs of ${agent_id}`;
 }

@@ -116,7 +116,6 @@ const TRANSIENT_MS_MAX = 30_000;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
 
-/** Attempts so far, and the time since the first of them failed. */
 interface RetryState {
   attempts: number;
   elapsedMs: number;

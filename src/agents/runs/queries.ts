@@ -17,7 +17,6 @@ export function createRunQueries(database: Database) {
   const others = { thread_id: null, trigger_kind: null, before: null };
   const whenever = { created_after: null, created_before: null };
   return {
-    /** Newest first. */
     list: (filter: RunQuery): Promise<RunRow[]> =>
       store.list({ ...filter, ...others, ...whenever }),
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),

@@ -12,9 +12,7 @@ const BUGS_MAX = 1_000;
 export interface RunRecoveryOptions {
   deps: Pick<AgentsDeps, "activity" | "clock" | "ids" | "process">;
   store: Pick<RunStore, "listHeld" | "recover">;
-  /** True while this process executes the run. */
   isActive(run_id: string): boolean;
-  /** The last execution here ended with a bug. */
   hasFailed(run_id: string): boolean;
 }
 

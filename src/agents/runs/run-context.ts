@@ -19,10 +19,8 @@ import type { EncodedStep, Progress, Recorded, RunRecord } from "./store/record.
 import type { Intent } from "./store/round.ts";
 import type { FinalStatus } from "./transitions.ts";
 
-/** Reasons to interrupt an execution. */
 export type InterruptReason = "cancel" | "stop" | "time" | "key" | "lost";
 
-/** How an engine controls an execution. */
 export interface RunControl {
   /** Aborts with an `InterruptReason`. */
   signal: AbortSignal;
@@ -37,7 +35,6 @@ export type RunOutcome = "ended" | "waiting" | "released" | "lost";
 /** Outcome of one step of the run loop; the signal has the reason of `interrupted`. */
 export type StepResult = RunOutcome | "next" | "interrupted";
 
-/** How a run ends. */
 export interface FinalState {
   status: FinalStatus;
   error: Run["error"];
@@ -114,13 +111,11 @@ export class RunContext {
     return this.#options.toolset.find(name);
   }
 
-  /** Reads again which tools are disabled. */
   async refreshTools(): Promise<void> {
     const { refresh } = this.#options.toolset;
     if (refresh) await this.#retry(refresh);
   }
 
-  /** Finds the whole of a result that its step shows in parts. */
   findOutput(tool_call_id: string): Promise<string | undefined> {
     return this.#retry(() => this.#options.store.findOutput(this.state.row.id, tool_call_id));
   }
@@ -149,7 +144,6 @@ export class RunContext {
     entry.addEvent("price_missing", message, { name });
   }
 
-  /** Writes one entry: a planned round, settled calls, or anything else about the run. */
   async write(kind: "plan" | "settle" | "note", entry: RunEntry): Promise<void> {
     const record = this.#encode(entry);
     const recorded = await this.#retryRecord(record, (one) =>
@@ -223,7 +217,6 @@ export class RunContext {
     return "next";
   }
 
-  /** Applies decisions that people made while calls were running. */
   async takeDecisions(): Promise<void> {
     const { state } = this;
     const { id, usage } = state.row;
@@ -234,7 +227,6 @@ export class RunContext {
     state.row = { ...state.row, pending_approvals };
   }
 
-  /** Returns the run to the queue, where it continues later. */
   async release(): Promise<RunOutcome> {
     const { store } = this.#options;
     await this.#retry(() => store.release(this.#epoch, this.state.row.id, this.workedMs));
@@ -255,7 +247,6 @@ export class RunContext {
     };
   }
 
-  /** Updates the state in memory by a written entry. */
   #apply({ progress, steps }: RunEntry, record: RunRecord, recorded: Recorded): void {
     const { last_seq, message_seq, cancel_requested } = recorded;
     const { worked_ms } = record.progress;

@@ -11,7 +11,6 @@ import type { RunRecord } from "./store/record.ts";
 import type { ApprovalRequest } from "./store/round.ts";
 
 export class RunEntry {
-  /** The run's row after this entry. */
   progress: RunRow;
   readonly steps: NewStep[] = [];
   readonly messages: NewMessage[] = [];
@@ -34,7 +33,6 @@ export class RunEntry {
     this.messages.push({ id: this.#ids.uuid(), ...message });
   }
 
-  /** Adds a step about the run itself. */
   addEvent(event: SystemData["event"], message: string, detail?: unknown): void {
     const data = detail === undefined ? { event, message } : { event, message, detail };
     this.addStep({ kind: "system", data });

@@ -1,7 +1,7 @@
 // Executes one run: restores it from its log, then repeats model rounds and calls. The loop stops
 // when the run ends, waits for a person, or is released.
 import { retryUnavailable } from "../../database/index.ts";
-import type { FindVersion } from "../definitions/versions.ts";
+import type { FindVersion } from "../definitions/version-cache.ts";
 import type { AgentsDeps } from "../deps.ts";
 import { createFence } from "../tools/fence.ts";
 import type { OpenToolset } from "../tools/toolsets.ts";

@@ -107,14 +107,11 @@ export const Run = Resource(
 );
 export type Run = Static<typeof Run>;
 
-/** A run with the columns of the engine. */
 export const RunRow = Row(Run, {
   account_id: Type.String(),
   /** Number among the account's runs in the order of their start. */
   number: Type.Integer(),
-  /** Process that executes the run, or 0. */
   epoch: Type.Integer(),
-  /** Number of its last step. */
   last_seq: Type.Integer(),
   /** Number of its last message in the thread, to which only this run adds. */
   message_seq: Type.Integer(),

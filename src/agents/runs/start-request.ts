@@ -130,7 +130,6 @@ function budgetError(name: string, says: string) {
 const KEY_HEADER = "Idempotency-Key";
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,128}$/;
 
-/** Reads the idempotency key, if the caller sent one. */
 export function readIdempotency(request: Request, body: unknown): Idempotency | undefined {
   const key = request.headers.get(KEY_HEADER);
   if (key === null) return undefined;

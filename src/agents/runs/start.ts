@@ -3,7 +3,7 @@ import type { Caller } from "../../access/index.ts";
 import { ConcurrencyLimit } from "../../platform/concurrency-limit.ts";
 import { apiError } from "../../platform/errors.ts";
 import { requireModel } from "../definitions/validation.ts";
-import type { FindVersion } from "../definitions/versions.ts";
+import type { FindVersion } from "../definitions/version-cache.ts";
 import type { AgentsDeps } from "../deps.ts";
 import { freezePrices, type PriceOf } from "./cost.ts";
 import type { RunRow, TriggerKind } from "./run.ts";
@@ -11,15 +11,12 @@ import { lowerBudgets, type StartRun } from "./start-request.ts";
 import type { Admission, Idempotency, Startable, Started } from "./store/admission.ts";
 import type { RunStore } from "./store/index.ts";
 
-/** A run as a request or a trigger's fire asks for it. */
 export interface RunRequest {
   message: string;
-  /** Body of a hook, which is content from outside. */
   hook?: unknown;
   thread_id?: string | null;
   metadata?: Record<string, string>;
   budgets?: StartRun["budgets"];
-  /** Omitted for manual starts. */
   trigger?: { kind: TriggerKind; id: string; fire_id: string; fired_by_key_id: string | null };
 }
 

@@ -21,46 +21,36 @@ import type {
   ToolResultData,
 } from "./step.ts";
 
-/** Maximum sources of outside content that an approval lists. */
 const SOURCES_MAX = 100;
 /** Reads earlier results again, so that its results are no new sources. */
 const READ_OUTPUT = "read_output";
 
-/** A result that brought content from outside. */
 export interface ContentSource {
   seq: number;
   tool: string;
   tool_call_id: string;
-  /** Address of the content, if it came from a single known one. */
   url: string | null;
 }
 
 export interface RunState {
-  /** The row as it was written last. */
   row: RunRow;
   readonly version: VersionRow;
   readonly fence: Fence;
   /** The thread from `firstSeq` on, with outside content fenced. */
   readonly messages: ThreadMessage[];
   readonly firstSeq: number;
-  /** Index of this run's first message. */
   readonly runFrom: number;
-  /** Estimated tokens of all messages. */
   messageTokens: number;
   summary: Summary | null;
   /** Room left after the model rejected longer prompts, and the number of rejections. */
   contextLimit: { roomTokens: number; times: number } | null;
-  /** Calls of the present round without a result. */
   openCalls: OpenCall[];
   /** Fingerprints of denied calls, which are not requested again. */
   readonly deniedCalls: Set<string>;
-  /** Rounds in a row without a valid call. */
   invalidRounds: number;
-  /** Results of this run by call. */
   readonly results: Map<string, ToolResultData>;
   /** Total characters of the results, and the number of truncated ones. */
   readonly shown: { characters: number; truncated: number };
-  /** Sources of outside content in the order of the steps. */
   readonly sources: ContentSource[];
   /** Addresses that stay allowed after outside content; null where the run opens none. */
   readonly knownAddresses: KnownAddresses | null;
@@ -143,7 +133,6 @@ function trimOrphans(messages: readonly Message[]): readonly Message[] {
   return first > 0 ? messages.slice(first) : messages;
 }
 
-/** Applies a written message. */
 export function applyMessage(state: RunState, message: Omit<NewMessage, "id">): void {
   const { role, tool_call_id, external } = message;
   const content =
@@ -174,7 +163,6 @@ function repairJson(text: string): string {
 
 type WrittenStep = Pick<StepRow, "seq" | "kind" | "data">;
 
-/** Applies a written step. */
 export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): void {
   switch (kind) {
     case "assistant":

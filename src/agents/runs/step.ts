@@ -177,7 +177,6 @@ export const RunStep = Type.Union(
 );
 export type Step = Static<typeof Step>;
 
-/** The content of a step; its data is stored as it is shown. */
 export type StepContent =
   | { kind: "assistant"; data: AssistantData }
   | { kind: "tool_call"; data: ToolCallData }
@@ -185,7 +184,6 @@ export type StepContent =
   | { kind: "system"; data: SystemData }
   | { kind: "approval"; data: ApprovalData };
 
-/** A step without its position in the run. */
 export type NewStep = { id: string; round: number } & StepContent;
 
 /** A step with the status of its run at that time, from which event streams report changes. */

@@ -56,7 +56,6 @@ export const TRANSITIONS: Readonly<Record<Status, Readonly<Partial<Record<RunEve
     // agents.states.waiting_approval_cancel
     ask_to_cancel: "cancelled",
   },
-  // Reserved
   waiting_input: {},
   sleeping: {},
   // agents.states.any_final_cancel
@@ -73,7 +72,6 @@ export function transit(from: Status, event: RunEvent): Status {
   return to;
 }
 
-/** Events that end an executing run. */
 export const ENDINGS: Readonly<Record<FinalStatus, RunEvent>> = {
   succeeded: "succeed",
   failed: "fail",

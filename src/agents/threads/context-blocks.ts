@@ -2,7 +2,6 @@
 // its calls. Also counts a message's tokens and truncates one that is too long.
 import { estimateTokens, type ToolCall } from "../../models/index.ts";
 
-/** A message as a model reads it. */
 export interface ShownMessage {
   role: "user" | "assistant" | "tool";
   content: string | null;
@@ -33,7 +32,6 @@ const MESSAGE_TOKENS = 4;
 /** Replaces the result of a call whose run ended first: model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
-/** Estimates the tokens of a message. */
 export function countMessageTokens({ content, tool_calls = [] }: ShownMessage): number {
   return MESSAGE_TOKENS + Math.ceil(estimateTokens(content ?? "") + countCallTokens(tool_calls));
 }
@@ -85,7 +83,6 @@ function copyEntry(stored: ThreadMessage, index: number): BlockEntry {
 
 /** Share of the kept text that comes from its end, which often holds the conclusion. */
 const TAIL_SHARE = 0.25;
-/** Minimum characters that stay of any text. */
 const KEPT_CHARACTERS_MIN = 256;
 
 /** Truncates a message to about `tokensMax`, or as near as possible. */

@@ -34,7 +34,6 @@ export interface Summary {
 
 export interface ContextInput {
   messages: readonly ThreadMessage[];
-  /** Index of the present run's first message. */
   runFrom: number;
   windowTokens: number;
   /** Tokens of system prompt, tools and the longest reply. */
@@ -47,26 +46,18 @@ export interface ContextInput {
 }
 
 export interface SummaryNeed {
-  /** Range of messages that become one summary, together with an earlier one. */
   from: number;
   to: number;
-  /** The range as the view shows it. */
   messages: ShownMessage[];
-  /** Maximum tokens of the summary. */
   tokensMax: number;
 }
 
 export interface ContextView {
   messages: ShownMessage[];
-  /** Estimated tokens of `messages`, without the reserve. */
   tokens: number;
-  /** Number of cleared results. */
   cleared: number;
-  /** Summary without which the view stays too long. */
   needsSummary: SummaryNeed | null;
-  /** Maximum tokens of `messages`. */
   roomTokens: number;
-  /** `tokens` are within `roomTokens`. */
   fits: boolean;
 }
 
@@ -125,7 +116,6 @@ class ViewBuilder {
     return this.#tokens > this.#limit;
   }
 
-  /** Clears the oldest results in steps until the view is short enough. */
   #clear(results: readonly BlockEntry[], stepSize: number): void {
     for (let next = 0; next < results.length && this.#isTooLong(); next += stepSize) {
       for (const entry of results.slice(next, next + stepSize)) this.#clearOne(entry);
@@ -225,7 +215,6 @@ function listPinned(messages: readonly ThreadMessage[], pinned: number): BlockEn
   return listBlocks(messages.slice(0, pinned + 1), pinned).flatMap((block) => block.entries);
 }
 
-/** The message that replaces summarised ones. */
 export function summaryMessage(text: string): ShownMessage {
   return { role: "user", content: `${SUMMARY_HEADING}\n\n${text}` };
 }

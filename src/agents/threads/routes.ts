@@ -152,7 +152,6 @@ function showThread(thread: FoundThread) {
   return show(Thread, { ...thread, status: thread.active_run_id === null ? "idle" : "busy" });
 }
 
-/** Cursors are bound to their agent or account. */
 function nameList(ownerId: string): string {
   return `threads of ${ownerId}`;
 }

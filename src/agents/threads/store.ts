@@ -4,7 +4,6 @@ import { type Db, findPageEnd, none, type Sql, sql, store, type Tx } from "../..
 import { maybe, Row } from "../../platform/schema.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
 
-/** A thread with the fields derived from its runs and messages. */
 const FoundThread = Row(ThreadRow, {
   active_run_id: maybe(Type.String()),
   message_count: Type.Integer(),
@@ -12,11 +11,9 @@ const FoundThread = Row(ThreadRow, {
 });
 export type FoundThread = Static<typeof FoundThread>;
 
-/** Conditions of a list; null leaves one out. */
 export interface ThreadFilter {
   account_id: string;
   agent_id: string | null;
-  /** Position behind which the page begins. */
   before: { at: number; id: string } | null;
   limit: number;
 }
@@ -32,7 +29,6 @@ export const threadStore = store(
       const [thread] = await listThreads(db, sql`WHERE id = ${id}`);
       return thread?.account_id === account_id ? thread : undefined;
     },
-    /** Newest first. */
     list: (db, { account_id, agent_id, before, limit }: ThreadFilter) =>
       listThreads(
         db,

@@ -24,7 +24,6 @@ export const Thread = Resource(
 );
 export type Thread = Static<typeof Thread>;
 
-/** The stored fields; the others are derived from runs and messages. */
 export const ThreadRow = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
@@ -69,7 +68,6 @@ export const Message = Resource(
 );
 export type Message = Static<typeof Message>;
 
-/** A message without its position in a thread. */
 export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at">;
 
 export const MessageRow = Row(Message, {});

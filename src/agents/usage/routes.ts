@@ -9,7 +9,6 @@ import type { AgentsDeps } from "../deps.ts";
 import { type RunUsage, type RunUsageGrouping, usageStore } from "./store.ts";
 
 const DAY_MS = 86_400_000;
-/** Days of a range without `from`. */
 const DAYS_DEFAULT = 30;
 /** agents.limits.usage_window, agents.endpoints.usage.2 */
 const DAYS_APART_MAX = 92;

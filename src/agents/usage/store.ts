@@ -6,7 +6,6 @@ import { maybe } from "../../platform/schema.ts";
 export type RunUsageGrouping = "day" | "agent";
 
 export const RunUsage = Type.Object({
-  /** The day or the agent's id. */
   name: Type.String(),
   runs: Type.Integer(),
   succeeded: Type.Integer(),

@@ -14,7 +14,6 @@ export interface Stretch {
   offsetBeforeMs: number;
 }
 
-/** Due instants of a schedule. */
 export interface Due {
   latestMs: number;
   /** Number of due instants, the latest included; a lower bound unless exact. */
@@ -39,7 +38,6 @@ export function nextAfter(schedule: Schedule, zone: string, afterMs: number): nu
   return null;
 }
 
-/** Lists the next instants after this one. */
 export function upcoming(
   schedule: Schedule,
   zone: string,
@@ -75,7 +73,6 @@ export function findDue(
   return { latestMs, count: isExact ? count : DUE_COUNT_MAX, isExact };
 }
 
-/** Finds the first instant of a stretch at or after `fromMs`. */
 function firstIn(schedule: Schedule, stretch: Stretch, fromMs: number): number | null {
   if (fromMs <= stretch.startMs && opensWithGap(schedule, stretch)) return stretch.startMs;
   const wallMs = schedule.earliest(Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch)));
@@ -83,7 +80,6 @@ function firstIn(schedule: Schedule, stretch: Stretch, fromMs: number): number |
   return wallMs - stretch.offsetMs;
 }
 
-/** Finds the last instant of a stretch in [fromMs, toMs). */
 function lastIn(schedule: Schedule, stretch: Stretch, fromMs: number, toMs: number): number | null {
   const wallMs = schedule.latest(toMs - 1 + stretch.offsetMs);
   const newFromMs = Math.max(fromMs + stretch.offsetMs, newFrom(schedule, stretch));
@@ -132,7 +128,6 @@ export const ZONE_CHARACTERS_MAX = 64;
 /** Names begin with a letter; the runtime also accepts offsets such as `+03:00`. */
 const ZONE_NAME = /^[A-Za-z][\w+/-]*$/;
 
-/** Explains what is wrong with a time zone's name, if anything. */
 export function zoneFault(name: string): string | null {
   const isKnown = name.length <= ZONE_CHARACTERS_MAX && ZONE_NAME.test(name) && hasZone(name);
   return isKnown

@@ -5,9 +5,7 @@ import { Cron, CronPattern } from "croner";
 export interface Schedule {
   /** Runs in every hour of its days, so that it is an interval in real time. */
   isEveryHour: boolean;
-  /** Finds the earliest named time at or after `fromMs`. */
   earliest(fromMs: number): number | null;
-  /** Finds the latest named time at or before `toMs`. */
   latest(toMs: number): number | null;
   /** Counts named times in [fromMs, toMs), up to `most`. */
   count(fromMs: number, toMs: number, most: number): number;
@@ -19,7 +17,6 @@ export const SCHEDULE_CHARACTERS_MAX = 128;
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Day from which a schedule must have a next time; any day would do. */
 const SOME_DAY = new Date(Date.UTC(2000, 0, 1));
 const DAYS = { mode: "5-part", utcOffset: 0 } as const;
 
@@ -129,7 +126,6 @@ function openSchedule(fields: readonly string[]): Schedule {
   };
 }
 
-/** Lists the values that a pattern's field selects. */
 function selected(flags: readonly number[]): number[] {
   return flags.flatMap((isSet, value) => (isSet ? [value] : []));
 }

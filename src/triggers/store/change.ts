@@ -7,14 +7,12 @@ import { maybe, Timestamp } from "../../platform/schema.ts";
 import { type FoundTrigger, type PausedReason, pausedByArchival, TriggerRow } from "../trigger.ts";
 import { findTrigger } from "./lookup.ts";
 
-/** Fields that a request sets. */
 export type TriggerFields = Partial<
   Pick<TriggerRow, "name" | "cron" | "time_zone" | "overlap" | "catch_up_seconds" | "input">
 >;
 
 export interface TriggerChange {
   id: string;
-  /** Owner, or null for any account. */
   account_id: string | null;
   fields: TriggerFields;
   /** A paused trigger keeps its earlier reason; null keeps the status. */
@@ -23,7 +21,6 @@ export interface TriggerChange {
   key_id: string | null;
   /** The schedule from which `next_fire_at` was computed. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
-  /** Next instant of the schedule after this change. */
   next_fire_at: number | null;
   now: number;
 }
@@ -31,12 +28,10 @@ export interface TriggerChange {
 export interface SecretChange {
   id: string;
   account_id: string;
-  /** Number of the secret that is replaced. */
   seen_number: number;
   sealed: SealedSecret;
   /** End of the previous secret; null ends it at once. */
   previous_secret_expires_at: number | null;
-  /** The key that is shown the secret. */
   key_id: string;
 }
 
@@ -48,7 +43,6 @@ const AgentId = Type.Object({ agent_id: Type.String() });
 const Thread = Type.Object({ account_id: Type.String(), agent_id: Type.String() });
 const Name = Type.Object({ name: Type.String() });
 
-/** Creates a trigger with its secret, within the account's limit. */
 export async function create(
   tx: Tx,
   row: TriggerRow,
@@ -155,7 +149,6 @@ export async function remove(tx: Tx, id: string, account_id: string): Promise<bo
   return true;
 }
 
-/** Lists archived agents with active triggers. */
 export async function listArchived(db: Db): Promise<string[]> {
   const rows = await db.all(
     AgentId,
@@ -182,7 +175,6 @@ function writeJson(value: PausedReason | TriggerRow["input"]): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Wakes the schedulers. */
 function announceDue(tx: Tx, { id, next_fire_at }: TriggerRow): void {
   if (next_fire_at !== null) tx.tell("triggers.due", id);
 }

@@ -3,19 +3,16 @@ import { Type } from "@sinclair/typebox";
 import { type Db, sql, type Tx } from "../../database/index.ts";
 import { TriggerRow } from "../trigger.ts";
 
-/** Maximum triggers of an account that are read. */
 export interface DueLimit {
   accountId: string;
   limit: number;
 }
 
-/** Position in the order of next fires. */
 export interface DuePosition {
   next_fire_at: number;
   id: string;
 }
 
-/** A corrected next fire; `to` is null when none follows. */
 export interface Realignment {
   trigger_id: string;
   /** The value that was read; another value by now stays. */
@@ -26,7 +23,6 @@ export interface Realignment {
 const DueAccount = Type.Object({ account_id: Type.String(), first_at: Type.Integer() });
 const Next = Type.Object({ next_fire_at: Type.Integer() });
 
-/** Lists accounts with due triggers, longest waiting first. */
 export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
   const rows = await db.all(
     DueAccount,
@@ -36,7 +32,6 @@ export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
   return rows.map(({ account_id }) => account_id);
 }
 
-/** Lists due triggers up to each account's limit, longest waiting first. */
 export async function listDue(
   db: Db,
   now: number,
@@ -54,7 +49,6 @@ export async function listDue(
   return found;
 }
 
-/** Finds the first next fire after this instant. */
 export async function findNextDue(db: Db, after: number): Promise<number | undefined> {
   const next = await db.one(
     Next,
@@ -64,7 +58,6 @@ export async function findNextDue(db: Db, after: number): Promise<number | undef
   return next?.next_fire_at;
 }
 
-/** Lists a page of triggers with a next fire, in its order. */
 export function listTimed(db: Db, after: DuePosition, limit: number): Promise<TriggerRow[]> {
   const { next_fire_at, id } = after;
   return db.all(

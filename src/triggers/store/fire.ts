@@ -9,18 +9,14 @@ import { Fire, type FireOutcome, FireRow, type FireSource } from "../fire.ts";
 import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
 import { findRequested } from "./lookup.ts";
 
-/** A due instant of a schedule. */
 export interface DueInstant {
   /** The trigger's `next_fire_at` when this was computed. */
   dueAt: number;
-  /** The schedule by which it was computed. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
   scheduledAt: number;
   /** Instants from `dueAt` on without a fire, including this one when it is missed. */
   missedCount: number;
-  /** Too late to fire. */
   isMissed: boolean;
-  /** The schedule's next instant; null when none follows. */
   nextFireAt: number | null;
 }
 
@@ -31,7 +27,6 @@ export type PreparedFire =
       ok: false;
       outcome: "held" | "refused" | "failed" | "limited" | "missed";
       error: Fire["error"];
-      /** Pauses the trigger unless null. */
       pause: PausedReason | null;
     };
 
@@ -40,9 +35,7 @@ export interface FireInput {
   /** The fields by which the run was prepared; after a change it is prepared again. */
   preparedFor: Pick<TriggerRow, "key_id" | "input" | "thread_id" | "name">;
   source: FireSource;
-  /** Set for source cron. */
   instant: DueInstant | null;
-  /** The sender's id of its request; set for source webhook. */
   webhook_id: string | null;
   fired_by_key_id: string | null;
   prepared: PreparedFire;

@@ -7,11 +7,9 @@ import { Row } from "../../platform/schema.ts";
 import { type FireOutcome, FireRow } from "../fire.ts";
 import { FoundTrigger } from "../trigger.ts";
 
-/** The last row of the page before; null for the first page. */
 type PageStart = { at: number; id: string } | null;
 
 export interface TriggerFilter {
-  /** Owner, or null for every account. */
   account_id: string | null;
   before: PageStart;
   limit: number;
@@ -19,7 +17,6 @@ export interface TriggerFilter {
 
 export interface FireFilter {
   trigger_id: string;
-  /** Outcome, or null for every one. */
   outcome: FireOutcome | null;
   before: PageStart;
   limit: number;
@@ -43,7 +40,6 @@ const Signer = Type.Object({ account_id: Type.String(), kind: Type.String() });
 const Id = Type.Object({ id: Type.String() });
 
 const HookTrigger = Row(FoundTrigger, {
-  /** The operator holds its agent, or all agents of its account. */
   is_held: Type.Boolean(),
 });
 type HookTrigger = Static<typeof HookTrigger>;
@@ -54,7 +50,6 @@ const NO_KIND = "nothing";
 /** Built once, since the statement's text is cached. */
 const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
 
-/** Finds a trigger of any account. */
 export function findTrigger(db: Db, id: string): Promise<FoundTrigger | undefined> {
   return db.one(
     FoundTrigger,
@@ -63,7 +58,6 @@ export function findTrigger(db: Db, id: string): Promise<FoundTrigger | undefine
   );
 }
 
-/** Newest first. */
 export function listTriggers(
   db: Db,
   { account_id, before, limit }: TriggerFilter,
@@ -82,7 +76,6 @@ export function listTriggers(
   );
 }
 
-/** Newest first. */
 export function listFires(
   db: Db,
   { trigger_id, outcome, before, limit }: FireFilter,
@@ -110,7 +103,6 @@ export async function findSigner(db: Db, id: string): Promise<string | null> {
   return kind === "webhook" ? account_id : null;
 }
 
-/** Finds a trigger of kind webhook, of any account. */
 export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
   return db.one(
     HookTrigger,
@@ -121,7 +113,6 @@ export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
   );
 }
 
-/** The operator holds the trigger's agent, or all agents of its account. */
 export async function isHeld(db: Db, id: string): Promise<boolean> {
   const held = await db.one(Id, sql`SELECT id FROM triggers WHERE id = ${id} AND NOT ${FREE}`);
   return held !== undefined;

@@ -1,7 +1,7 @@
 // What a start refuses that no request of a test can bring about: doubles stand in for its store.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
-import { createVersions } from "../../../src/agents/definitions/versions.ts";
+import { createVersionCache } from "../../../src/agents/definitions/version-cache.ts";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
 import { RunStarter, type RunStarterOptions } from "../../../src/agents/runs/start.ts";
 import { type ApiError, apiError } from "../../../src/platform/errors.ts";
@@ -38,7 +38,7 @@ function open({ terms = TERMS, judged, start }: Doubles = {}) {
     findStartable: async () => STARTABLE,
     start: start ?? (async ({ run }: { run: object }) => ({ run, isNew: true })),
   };
-  const findVersion = createVersions({
+  const findVersion = createVersionCache({
     async findVersion() {
       reads++;
       return (terms ?? undefined) as never;

@@ -28,7 +28,6 @@ export interface FinishedCall {
   cost: Amount;
   /** Address of outside content, if it came from a single known one. */
   url: string | null;
-  /** Change to notes that is written with the result. */
   effect: NoteEffect | null;
   /** The run had read outside content when the call began. */
   hadExternal: boolean;
@@ -36,7 +35,6 @@ export interface FinishedCall {
   isDisabled: boolean;
 }
 
-/** Ends a call that was not run here. */
 function endCall(
   call: ToolCallData,
   outcome: ToolResultData["outcome"],
@@ -61,12 +59,10 @@ export function endDisabled(call: ToolCallData): FinishedCall {
   return { ...endCall(call, outcome, "The tool was switched off."), isDisabled: true };
 }
 
-/** Ends a call that was sent by a process that died. */
 export function endUnseen(call: ToolCallData): FinishedCall {
   return endCall(call, "outcome_unknown", "Nobody saw its end.");
 }
 
-/** Ends a call that blocked the event loop repeatedly. */
 export function endHung(call: ToolCallData): FinishedCall {
   const content = isSent(call)
     ? "This call stopped the service twice and is not run again: it may have been done or not."
@@ -96,7 +92,6 @@ export async function runCall(
     isWide: shown.characters < SHOWN_CHARACTERS_MAX,
     keepsWhole: shown.truncated < WHOLES_MAX,
   });
-  // Only successful calls are paid.
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
   return {
     call,

@@ -4,7 +4,6 @@ import { type Approval, hashArguments } from "../../approvals/approval.ts";
 import type { NewMessage } from "../../threads/thread.ts";
 import type { ApprovalData, ToolCallData, ToolResultData } from "../step.ts";
 
-/** Fields of a decided approval that its call uses. */
 export type DecidedApproval = Pick<
   Approval,
   "id" | "tool" | "tool_call_id" | "arguments" | "arguments_sha256" | "reason"
@@ -59,7 +58,6 @@ export function prepareCall({ call, approval }: ReadyCall): ToolCallData {
   return { ...call, decision: "approved", arguments: approval.arguments };
 }
 
-/** Identifies calls of the same tool with the same arguments. */
 export function fingerprint(tool: string, arguments_sha256: string): string {
   return `${tool} ${arguments_sha256}`;
 }
@@ -82,7 +80,6 @@ export function makeResult(
   };
 }
 
-/** Result of a call whose run ends first. */
 export function cancelledResult(call: ToolCallData): ToolResultData {
   if (isSent(call)) {
     const content = "The run ended while this call was under way: it may have been done or not.";

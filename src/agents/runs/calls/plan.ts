@@ -14,12 +14,9 @@ import type { RunState } from "../state.ts";
 import type { AssistantData, StepOutcome, ToolCallData } from "../step.ts";
 import { fingerprint, makeResult } from "./open-calls.ts";
 
-/** Maximum calls of a reply that are run; others are answered with an error. */
 const CALLS_A_ROUND_MAX = 32;
-/** Maximum calls of a reply that are stored. */
 const CALLS_STORED_MAX = 128;
 const REASON_CHARACTERS_MAX = 64;
-/** Maximum length of a tool's name. */
 const NAME_CHARACTERS_MAX = 128;
 /** Maximum characters of all arguments of a reply, and of the longest arguments of a call. */
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
@@ -60,7 +57,6 @@ export interface CallPlannerOptions {
   state: Pick<RunState, "version" | "deniedCalls">;
   findTool(name: string): Tool | undefined;
   checkArguments: CheckArguments;
-  /** Receives the steps and messages of the plan. */
   entry: RunEntry;
 }
 
@@ -148,7 +144,6 @@ export class CallPlanner {
     return data;
   }
 
-  /** Answers a call that is not run. */
   #reject(call: ToolCallData, outcome: StepOutcome, content: string): undefined {
     const { entry } = this.#options;
     entry.addStep({ kind: "tool_call", data: call });

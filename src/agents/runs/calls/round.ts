@@ -7,7 +7,6 @@ import { endDisabled, type FinishedCall, runCall } from "./invocation.ts";
 import { type OpenCall, prepareCall, type ReadyCall } from "./open-calls.ts";
 import { settleCalls, settleDenied, settleHung, settleUnseen } from "./settlement.ts";
 
-/** Maximum calls of a run at once. */
 const CALLS_AT_ONCE = 8;
 
 export async function runCalls(context: RunContext): Promise<StepResult> {
@@ -129,7 +128,6 @@ class DecisionWatch {
     this.#context = context;
   }
 
-  /** Settles when the run was written to, perhaps by a decision. */
   get changed(): Promise<void> {
     return this.#change.promise;
   }
@@ -138,7 +136,6 @@ class DecisionWatch {
     this.#unlisten?.();
   }
 
-  /** Returns the calls that were approved since the last look. */
   async takeApproved(): Promise<ReadyCall[]> {
     const { state } = this.#context;
     const asking = state.openCalls.filter(({ status }) => status === "awaiting_approval").map(idOf);

@@ -31,7 +31,6 @@ function mayRepeat({ attempt, risk }: ToolCallData, tool: Tool | undefined): boo
   return risk === "write" && tool?.sends?.isIdempotent === true && attempt < ATTEMPTS_MAX;
 }
 
-/** Settles calls that were sent by a process that died. */
 export async function settleUnseen(
   context: RunContext,
   unseen: readonly OpenCall[],
@@ -45,7 +44,6 @@ export async function settleUnseen(
   return "next";
 }
 
-/** Settles calls that blocked the event loop repeatedly. */
 export async function settleHung(
   context: RunContext,
   hung: readonly OpenCall[],
@@ -70,7 +68,6 @@ function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall):
   const { call, result, whole, cost, url, effect, hadExternal, isDisabled } = finished;
   const { name: tool, tool_call_id, external } = result;
   const isFirst = external && !entry.progress.external_content;
-  // A disabled tool was not called.
   if (!isDisabled) entry.countCall(cost, external);
   entry.addResult(result);
   context.reportUnpriced(entry, tool, cost);

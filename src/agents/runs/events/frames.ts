@@ -6,7 +6,6 @@ import { Step, type StepRow } from "../step.ts";
 import type { RunPosition } from "../store/reads.ts";
 import type { Status } from "../transitions.ts";
 
-/** How far a listener has read a run. */
 export interface StreamPosition {
   status: Status;
   seq: number;

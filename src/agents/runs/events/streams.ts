@@ -55,7 +55,6 @@ export class RunStreams implements Service {
     this.#keys.stop();
   }
 
-  /** Follows a run on a new stream, in the background. */
   open(
     key_id: string,
     run: RunRow,
@@ -125,7 +124,6 @@ export class RunStreams implements Service {
   }
 }
 
-/** One open stream, which ends after its lifetime or when its client leaves. */
 class RunStream {
   readonly events: EventStream;
   readonly #idle: ReturnType<typeof watchIdle>;

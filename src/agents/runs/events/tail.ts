@@ -7,14 +7,11 @@ import type { RunPosition } from "../store/reads.ts";
 import { FINAL } from "../transitions.ts";
 import { endFrame, newsFrames, type StreamPosition } from "./frames.ts";
 
-/** Maximum steps of one read. */
 export const STEPS_AT_ONCE = 100;
 
 export interface Listener {
-  /** How far it has read. */
   position: StreamPosition;
   pass(frames: string): void;
-  /** The run is over or cannot be read. */
   end(): void;
 }
 
@@ -23,7 +20,6 @@ export interface TailOptions {
   runs: RunStore;
   clock: Clock;
   onFailure(failure: unknown): void;
-  /** The last listener has left. */
   onEmpty(): void;
 }
 
@@ -56,7 +52,6 @@ export class Tail {
     if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#options.onEmpty();
   }
 
-  /** Reads again after a commit. */
   wake(): void {
     this.#loop.wake();
   }
@@ -127,7 +122,6 @@ export class Tail {
   }
 }
 
-/** Position of the run when a step was written. */
 function positionAt(step: StepRow, { started_at }: RunPosition): RunPosition {
   return { status: step.status as RunPosition["status"], last_seq: step.seq, started_at };
 }

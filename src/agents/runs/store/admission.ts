@@ -21,13 +21,11 @@ export interface Admission {
   /** Existing thread; null creates one with the run's `thread_id`. */
   thread_id: string | null;
   message_id: string;
-  /** Id of the message with a hook's body, if the run has one. */
   hook_message_id: string | null;
   limits: StartLimits;
   idempotency: Idempotency | null;
 }
 
-/** Identifies a request that its caller may repeat. */
 export interface Idempotency {
   key: string;
   body_hash: string;
@@ -38,7 +36,6 @@ export interface StartLimits {
   active_runs: number;
   /** Maximum runs that an account starts in any 24 hours. */
   daily_runs: number;
-  /** Maximum bytes that an account stores. */
   stored_bytes: number;
 }
 
@@ -51,7 +48,6 @@ export interface Started {
 const DAY_MS = 86_400_000;
 /** Maximum correction of a clock by time servers. */
 const CLOCK_STEP_MS = 3_600_000;
-/** Lifetime of an idempotency key. */
 export const IDEMPOTENCY_MS = DAY_MS;
 
 /** `Retry-After` of a full account, in seconds: nobody knows when a run ends. */
@@ -253,7 +249,6 @@ const Startable = Type.Object({
   account_id: Type.String(),
   status: Type.String(),
   current_version: Type.Integer(),
-  /** An operator holds the agent or its account. */
   is_held: Type.Boolean(),
 });
 export type Startable = Static<typeof Startable>;
@@ -269,7 +264,6 @@ export function findStartable(db: Db, agent_id: string): Promise<Startable | und
   );
 }
 
-/** Part of a transaction: looks for a run of the trigger that is not final. */
 export async function hasLiveRun(db: Db, trigger_id: string): Promise<boolean> {
   const live = await db.one(
     Live,

@@ -9,7 +9,6 @@ import { transit } from "../transitions.ts";
 import { endIdle, type FreshIds } from "./finish.ts";
 import { addSteps } from "./record.ts";
 
-/** Made once, so that the statement's text stays the same. */
 const NOT_HELD = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
 
 const STARTED = transit("queued", "start");
@@ -20,7 +19,6 @@ export const CRASHES_OF_SUSPECT = 2;
 /** Crashes without progress after which the next one ends the run. */
 export const CRASHES_MAX = 5;
 
-/** Maximum runs of an account to claim now. */
 export interface ClaimQuota {
   account_id: string;
   runsMax: number;
@@ -86,7 +84,6 @@ export async function hasSuspect(db: Db): Promise<boolean> {
   return waiting !== undefined;
 }
 
-/** Returns a run to the queue; the next process continues it. */
 export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: number) {
   const released = await tx.one(
     Type.Object({ account_id: Type.String() }),
@@ -96,7 +93,6 @@ export async function release(tx: Tx, epoch: number, run_id: string, worked_ms: 
   if (released) tx.tell("runs.queued", released.account_id);
 }
 
-/** A run that nobody executes any more. */
 export interface RecoveryFinding {
   run_id: string;
   fresh: FreshIds;

@@ -49,7 +49,6 @@ export async function decide(tx: Tx, input: DecisionInput): Promise<DecisionOutc
   return { approval: decided!, isLate: false };
 }
 
-/** An approval past its `expires_at`. */
 export interface Overdue {
   approval_id: string;
   step_id: string;

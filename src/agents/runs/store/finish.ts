@@ -17,7 +17,6 @@ import { addBytes, settleLast } from "./stored-bytes.ts";
 /** Unused ids, of which a write takes as many as it needs. */
 export type FreshIds = readonly string[];
 
-/** Maximum calls of a round that wait for a result. */
 const OPEN_CALLS_MAX = 32;
 
 /** Ids for closing approvals, two each, and one for the run's event or step. */
@@ -123,7 +122,6 @@ interface Closing {
 const Call = Type.Object({ kind: Type.String(), data: Type.Unknown() });
 type CallStep = Static<typeof Call>;
 
-/** Writes a result for each open call of a run that nobody executes. */
 async function closeCalls(tx: Tx, run: RunRow, { before, ids, at }: Closing): Promise<RunRow> {
   const steps: NewStep[] = [];
   const messages: NewMessage[] = [];
@@ -201,7 +199,6 @@ async function closeApprovals(tx: Tx, run: RunRow, { before, ids, at }: Closing)
   return { ...run, pending_approvals: [], last_seq };
 }
 
-/** Updates sums and reports the event of a run whose row is final. */
 async function reportFinish(
   tx: Tx,
   row: RunRow,

@@ -54,7 +54,6 @@ export const runStore = store(
               AND kind = 'approval' ORDER BY seq`,
       ),
     load: loadLog,
-    /** Lists accounts with runs that wait for a process, except for suspects. */
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,
@@ -64,7 +63,6 @@ export const runStore = store(
       );
       return rows.map(({ account_id }) => account_id);
     },
-    /** Lists runs of a process that people have cancelled. */
     listCancelled: async (db, epoch: number) => {
       const rows = await db.all(
         Id,
@@ -73,7 +71,6 @@ export const runStore = store(
       return rows.map(({ id }) => id);
     },
     hasSuspect,
-    /** Lists the runs that processes have claimed, those of the oldest process first. */
     listHeld: (db: Db) =>
       db.all(
         ClaimedRun,
@@ -88,12 +85,9 @@ export const runStore = store(
     claimSuspect,
     release,
     recover,
-    /** Writes a model's reply, its planned calls and their approval requests. */
     plan: recordRound,
     intend: recordIntent,
-    /** Writes results of calls, and approval requests for those of unknown outcome. */
     settle: recordRound,
-    /** Writes what happens outside replies and results. */
     note: recordRound,
     wait: beginWait,
     finish,

@@ -7,7 +7,6 @@ import { RunRow, type TriggerKind } from "../run.ts";
 import { StepRow } from "../step.ts";
 import type { Status } from "../transitions.ts";
 
-/** Conditions on an account's runs; null leaves one out. */
 export interface RunFilter {
   account_id: string;
   agent_id: string | null;
@@ -17,7 +16,6 @@ export interface RunFilter {
   /** Milliseconds since 1970. */
   created_after: number | null;
   created_before: number | null;
-  /** Exclusive upper bound of `number`. */
   before: number | null;
   limit: number;
 }
@@ -33,7 +31,6 @@ export type RunPosition = Static<typeof RunPosition>;
 const Count = Type.Object({ started: Type.Integer() });
 const Place = Type.Object({ number: Type.Integer(), created_at: Type.Integer() });
 
-/** Newest first. */
 export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
   const { account_id, agent_id, thread_id, status, created_after, created_before } = filter;
   // agents.states.p2: reserved statuses; looking for them would scan every run.
@@ -142,7 +139,6 @@ const MESSAGES_MAX = 2_000;
 const CHARACTERS_MAX = 4_194_304;
 const MESSAGES_AT_ONCE = 100;
 
-/** Thread, steps, and the summary of older messages. */
 export async function loadLog(db: Db, run: RunRow) {
   const { id, thread_id, last_seq } = run;
   const summary = await db.one(

@@ -43,7 +43,6 @@ export interface RunRecord {
   isRetry?: boolean;
 }
 
-/** Position of a run behind a record. */
 export const Recorded = Type.Object({
   last_seq: Type.Integer(),
   message_seq: Type.Integer(),
@@ -176,7 +175,6 @@ const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
 const insertStepRows = createInsertion(StepText, "INSERT INTO steps", "");
 
 interface StepsPlace {
-  /** Number of the last of the steps. */
   last_seq: number;
   at: number;
   status: RunRow["status"];

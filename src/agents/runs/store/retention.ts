@@ -57,7 +57,6 @@ export async function sweepRuns(
   return { deleted: freed.length, after_id: isDone ? null : last!.id };
 }
 
-/** Deletes up to `limit` idempotency keys from before `until`, and returns their number. */
 export function sweepStarts(tx: Tx, until: number, limit: number): Promise<number> {
   return tx.run(
     sql`DELETE FROM run_starts WHERE (account_id, agent_id, idempotency_key) IN

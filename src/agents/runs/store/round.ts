@@ -12,7 +12,6 @@ import { countActive } from "./finish.ts";
 import { findRecorded, type Recorded, type RunRecord, writeRecord } from "./record.ts";
 import { addBytes, settleStored } from "./stored-bytes.ts";
 
-/** A new approval, and the id of the event that reports it. */
 export interface ApprovalRequest {
   approval: ApprovalRow;
   event_id: string;

@@ -12,7 +12,6 @@ export interface RunBytes {
   thread: number;
 }
 
-/** Assignments for the columns of a run that has stored more. */
 export function addBytes({ own, thread }: RunBytes): Sql {
   return sql`stored_bytes = stored_bytes + ${own},
     unsettled_bytes = unsettled_bytes + ${own + thread}`;
@@ -38,7 +37,6 @@ export async function settleLast(tx: Tx, run_id: string): Promise<void> {
   );
 }
 
-/** Bytes of a new run, and of its thread where that is new too. */
 export function measureStart(
   { input, metadata, cost }: Pick<RunRow, "input" | "metadata" | "cost">,
   isNewThread: boolean,

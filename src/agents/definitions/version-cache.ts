@@ -8,7 +8,7 @@ const VERSIONS_MAX = 2_000;
 
 export type FindVersion = (agent_id: string, version: number) => Promise<VersionRow | undefined>;
 
-export function createVersions({
+export function createVersionCache({
   findVersion,
 }: Pick<Bound<typeof agentStore>, "findVersion">): FindVersion {
   const kept = new Map<string, VersionRow>();
