@@ -14,14 +14,12 @@ export const STOPPED: UpstreamError = {
   reason: STOP_REASON,
 };
 
-/** The result of a stream whose key was revoked or has expired. */
 export const REVOKED: UpstreamError = { ...STOPPED, reason: "its key was revoked or has expired" };
 
 export class InFlight {
   readonly #ends = new Set<() => void>();
   #hasEnded = false;
 
-  /** Calls `end` at the deadline of a stop; returns what removes it. */
   enter(end: () => void): () => void {
     if (this.#hasEnded) end();
     else this.#ends.add(end);
@@ -36,7 +34,6 @@ export class InFlight {
   }
 }
 
-/** Resolves with the result, or with `stopped` at a stop; for answers without a stream. */
 export async function untilStop<R>(
   inFlight: InFlight,
   result: Promise<R>,

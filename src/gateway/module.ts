@@ -32,11 +32,9 @@ export interface GatewayOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** A keyed hash, so that the log tells nobody who the end user is. */
   hashUser(text: string): string;
 }
 
-/** The gateway for internal callers: the same executions and rights, without HTTP. */
 export interface GatewayInternal {
   chat: InternalChatClient;
   search: InternalSearchClient;
@@ -47,9 +45,7 @@ export interface Gateway {
   inside: GatewayInternal;
   /** In the order of their start; they stop after the server. */
   services: readonly Service[];
-  /** The state of embeddings and search. */
   look(): MeteredStatus[];
-  /** Sets other settings, from the next request on. */
   change(settings: Settings): void;
 }
 

@@ -16,7 +16,7 @@ import type {
 } from "./providers/contract.ts";
 import { createOpenaiProvider } from "./providers/openai/provider.ts";
 import { rootOf, writeHeaders } from "./providers/openai/request.ts";
-import { withoutReasoning } from "./providers/reasoning.ts";
+import { withoutReasoning } from "./providers/reasoning-filter.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";
 import { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
@@ -26,9 +26,7 @@ import { countPromptTokens } from "./tokens.ts";
 export interface Backend {
   complete: Complete;
   countTokens: CountTokens;
-  /** All servers are down, and none can be started. */
   isDown(): boolean;
-  /** Starts to watch its servers. */
   start(): void;
   /** Stops to watch them; requests under way go on. */
   stop(): void;
@@ -71,7 +69,6 @@ export function openBackend(model: ModelSettings, options: BackendOptions): Back
 
 type Servers = Backend & Pick<Replicas<CompleteAttempt>, "forgive">;
 
-/** Opens a model's servers, which are taken to run. */
 function openServers(model: ModelSettings, options: BackendOptions): Servers {
   const { clock, ids, egress, log } = options;
   const { id, upstream, capabilities } = model;

@@ -36,9 +36,8 @@ export {
 } from "./switches.ts";
 export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";
 
-/** Loaded only to record. */
+/** Loaded only when used. */
 export const loadRecorder = () => import("./recording/recorder.ts");
-/** Loaded only to replay. */
 export const loadReplay = () => import("./recording/replay.ts");
 
 export interface ModelsOptions extends Omit<BackendOptions, "units"> {
@@ -48,7 +47,6 @@ export interface ModelsOptions extends Omit<BackendOptions, "units"> {
   open?: OpenBackend;
 }
 
-/** Opens every model of the settings, and notes those seen for the first time. */
 export async function buildModels(options: ModelsOptions): Promise<Models> {
   const catalogs = new ModelCatalogs(options);
   const { settings } = options;
@@ -58,7 +56,6 @@ export async function buildModels(options: ModelsOptions): Promise<Models> {
 
 export class Models {
   readonly registry: ModelRegistry;
-  /** Watches the servers of every model, also after changes. */
   readonly service: Service = {
     name: "models",
     start: () => this.#start(),
@@ -132,7 +129,6 @@ class ModelCatalogs {
   }
 }
 
-/** Keeps the backend of a model whose servers stay the same. */
 function findBackend(model: ModelSettings, before: readonly ServedModel[]): Backend | undefined {
   const pick = ({ id, self_hosted, capabilities, upstream }: ModelSettings) => {
     return { id, self_hosted, capabilities, upstream };
@@ -140,7 +136,7 @@ function findBackend(model: ModelSettings, before: readonly ServedModel[]): Back
   return before.find(({ settings }) => Bun.deepEquals(pick(settings), pick(model)))?.backend;
 }
 
-/** gateway.resources.model.upstream_revision: it changes when requests go elsewhere. */
+/** gateway.resources.model.upstream_revision: changes when requests go elsewhere. */
 function fingerprint({ upstream }: ModelSettings): string {
   const party =
     upstream.kind === "openai"

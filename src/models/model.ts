@@ -56,12 +56,10 @@ export const ModelList = Resource("ModelList", {
   data: Type.Array(Model, { description: "Exactly the models that the key may call." }),
 });
 
-/** A model of the settings with its backend. */
 export interface ServedModel {
   settings: ModelSettings;
   /** Unix seconds when this installation first saw it. */
   created: number;
-  /** Null for a self-hosted model. */
   upstream_revision: string | null;
   backend: Backend;
 }
@@ -78,7 +76,6 @@ export function capOutput(settings: ModelSettings, keyCap: number | null): numbe
   );
 }
 
-/** Tokens that a price is for. */
 const PRICED_TOKENS = 1_000_000;
 
 /**

@@ -29,7 +29,6 @@ export function authorizeModel(
   return "allowed";
 }
 
-/** Models whose permission depends on a grant. */
 export function needsGrant(settings: Pick<ModelSettings, "visibility" | "self_hosted">): boolean {
   return settings.visibility === "private" || !settings.self_hosted;
 }
@@ -39,7 +38,6 @@ export function createGrants(database: Database, clock: Clock) {
   const store = database.bind(modelStore);
   return {
     grant: (account_id: string, model: string) => store.grant(account_id, model, clock.now()),
-    /** Returns false without such a grant. */
     ungrant: (account_id: string, model: string) => store.ungrant(account_id, model),
   };
 }

@@ -8,10 +8,8 @@ import { authorizeModel, type ModelPermission } from "./permission.ts";
 import type { ModelStatus, modelStore } from "./store.ts";
 import { type ModelState, stateOf } from "./switches.ts";
 
-/** Models in the order of the settings. */
 export interface ModelCatalog {
   models: readonly ServedModel[];
-  /** Id of the default model. */
   default_model: string;
 }
 
@@ -22,10 +20,9 @@ export interface RegistryOptions {
   store: Pick<Bound<typeof modelStore>, "find" | "list">;
 }
 
-/** The key's permission first, and then the operator's switches. */
 export type ModelAccess = ModelPermission | Exclude<ModelState, "on">;
 
-/** What a request's `model` names; `unknown`: gateway.versioning.3. */
+/** A request's `model`, resolved; `unknown`: gateway.versioning.3. */
 export interface NamedModel {
   model: ServedModel;
   by: "id" | "alias" | "unknown";
@@ -46,7 +43,6 @@ export class ModelRegistry {
     this.replace(catalog);
   }
 
-  /** Serves other models from the next request on. */
   replace({ models, default_model }: ModelCatalog): void {
     const byId = new Map(models.map((model) => [model.settings.id, model]));
     const found = byId.get(default_model);
@@ -60,7 +56,7 @@ export class ModelRegistry {
     return this.#models;
   }
 
-  /** gateway.does.4: no name and the alias mean the default model. */
+  /** gateway.does.4: the alias and no name mean the default model. */
   resolve(name: string | undefined): NamedModel {
     if (name === undefined || this.#aliases.includes(name)) {
       return { model: this.#default, by: "alias" };
@@ -134,7 +130,6 @@ function showModel(
   };
 }
 
-/** Exports which models would answer. */
 export function showModels(metrics: Metrics, registry: Pick<ModelRegistry, "models">): void {
   metrics.gauge(
     {

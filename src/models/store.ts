@@ -3,7 +3,6 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type Db, type Sql, sql, store, type Tx } from "../database/index.ts";
 import { Timestamp } from "../platform/schema.ts";
 
-/** State of a model, and its grant to one account. */
 const ModelStatus = Type.Object({
   id: Type.String(),
   first_seen_at: Timestamp("When it was first seen."),
@@ -17,17 +16,14 @@ export type ModelStatus = Static<typeof ModelStatus>;
 export const modelStore = store(
   "models",
   {
-    /** Returns undefined for a model that no settings have had. */
     find: (db, id: string, account_id: string | null) => findStatus(db, id, account_id),
     list: (db, account_id: string | null) =>
       db.all(ModelStatus, sql`${selectStatus(account_id)} ORDER BY id`),
   },
   {
-    /** Notes models that the settings name for the first time. */
     see: async (tx, ids: string[], now: number) => {
       for (const id of ids) await seeModel(tx, id, now);
     },
-    /** Turns one switch and returns the model afterwards. */
     turn: async (tx, id: string, name: "is_off" | "is_blocked", to: boolean, now: number) => {
       await seeModel(tx, id, now);
       const change = name === "is_off" ? sql`is_off = ${to}` : sql`is_blocked = ${to}`;
@@ -41,7 +37,6 @@ export const modelStore = store(
             VALUES (${account_id}, ${model}, ${now}) ON CONFLICT DO NOTHING`,
       );
     },
-    /** Returns false without such a grant. */
     ungrant: async (tx, account_id: string, model: string) => {
       const taken = await tx.run(
         sql`DELETE FROM grants WHERE account_id = ${account_id} AND model = ${model}`,

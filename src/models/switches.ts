@@ -14,10 +14,7 @@ const TURNS = {
 } as const;
 export type ModelSwitch = keyof typeof TURNS;
 
-/**
- * Blocked wins. Two switches instead of one state, so that lifting a block does not start a model
- * that somebody else has switched off meanwhile.
- */
+/** Blocked wins. Lifting a block must not start a model that was switched off meanwhile. */
 export function stateOf({
   is_off,
   is_blocked,
@@ -26,11 +23,9 @@ export function stateOf({
   return is_off ? "off" : "on";
 }
 
-/** Turns switches, in force from the next request on, also in a running server. */
 export function createSwitches(database: Database, clock: Clock) {
   const store = database.bind(modelStore);
   return {
-    /** Lists every model ever seen, also those no longer in the settings. */
     list: (): Promise<ModelStatus[]> => store.list(null),
     turn: (id: string, turn: ModelSwitch): Promise<ModelStatus> =>
       store.turn(id, TURNS[turn].switch, TURNS[turn].to, clock.now()),

@@ -3,7 +3,6 @@ import type { ModelRequest } from "./providers/contract.ts";
 
 /** Maximum white-space characters of a token, and maximum others behind them. */
 const CODE_POINTS_MAX = 4;
-/** Tokens of a message's role and borders. */
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 256;
 /** Average tokens of a letter, as o200k counts prose and code. */
@@ -11,11 +10,9 @@ const ASCII_TOKENS = 0.25;
 const LETTER_TOKENS: readonly [below: number, tokens: number][] = [
   // Greek, Cyrillic, Hebrew and accents.
   [0x600, 0.22],
-  // Arabic.
   [0x900, 0.3],
   // The scripts of India and South-East Asia.
   [0x2000, 0.35],
-  // Chinese, Japanese, Korean.
   [0xd800, 0.7],
   // Half of an emoji.
   [0x10000, 0.8],
@@ -38,7 +35,6 @@ export function countTokens(text: string): number {
   return count;
 }
 
-/** Estimates a text's tokens by its letters; not rounded. */
 export function estimateTokens(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
@@ -48,7 +44,6 @@ export function estimateTokens(text: string): number {
   return count;
 }
 
-/** Counts everything that the model reads: messages, their images and calls, and the tools. */
 export function countPromptTokens(request: ModelRequest, count = countTokens): number {
   let tokens = MESSAGE_TOKENS * request.messages.length + IMAGE_TOKENS * countImages(request);
   tokens += countTools(request.tools, count);
@@ -56,7 +51,6 @@ export function countPromptTokens(request: ModelRequest, count = countTokens): n
   return tokens;
 }
 
-/** Lists everything that the model reads as text. */
 export function listTexts({ messages, tools }: ModelRequest): string[] {
   const texts = listMessageTexts(messages);
   if (tools.length > 0) texts.push(writeTools(tools).text);
@@ -128,7 +122,6 @@ function sizeAt(text: string, index: number): 1 | 2 {
   return text.codePointAt(index)! > 0xffff ? 2 : 1;
 }
 
-/** Space, tab, line break and other controls; false past the end. */
 function isSpace(text: string, index: number): boolean {
   return text.charCodeAt(index) <= 0x20;
 }

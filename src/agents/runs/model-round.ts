@@ -81,7 +81,7 @@ async function callModel(
       { attempts, elapsedMs: now - firstFailedAt },
       drawFraction(ids),
     );
-    if (waitMs === null) return { kind: "failed", final: failure(reply.code, reply.why) };
+    if (waitMs === null) return { kind: "failed", final: failure(reply.code, reply.reason) };
     const { code } = reply;
     const entry = context.newEntry();
     const message = `The model failed with ${code}; it is asked again.`;

@@ -15,9 +15,7 @@ export interface ChatContext extends InternalCaller {
 }
 
 export interface AdmittedChat extends PreparedChat {
-  /** Headers of every reply to this request. */
   headers: Record<string, string>;
-  /** Headers of a success. */
   successHeaders: Record<string, string>;
 }
 

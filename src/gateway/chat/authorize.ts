@@ -3,10 +3,8 @@ import type { Caller, Scope } from "../../access/index.ts";
 import type { ModelAccess, NamedModel, ServedModel } from "../../models/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 
-/** How the request named its model: an id, or an alias or unknown id of the default model. */
 export type NamedBy = NamedModel["by"];
 
-/** The features of a request beyond plain text. */
 export interface RequestedFeatures {
   messages: readonly { content?: string | readonly { type: string }[] | null }[];
   tools?: readonly unknown[];
@@ -25,7 +23,6 @@ const ACCESS_ERRORS: Record<Exclude<ModelAccess, "allowed">, (by: NamedBy) => Ap
   blocked: (by) => unavailableError("model_unavailable", by),
 };
 
-/** Returns the error for a model that the caller may not call. */
 export function modelAccessError(access: ModelAccess, by: NamedBy): ApiError | undefined {
   return access === "allowed" ? undefined : ACCESS_ERRORS[access](by);
 }
@@ -69,7 +66,6 @@ export function requireFeatures(
   if (image) throw lacks(image, "capability `vision`");
 }
 
-/** Returns the path of the first image. */
 function findImage(messages: RequestedFeatures["messages"]): string | null {
   for (let i = 0; i < messages.length; i++) {
     const { content } = messages[i]!;

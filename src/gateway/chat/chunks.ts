@@ -18,7 +18,6 @@ export function createChunkWriter(id: string, created: number, model: string): C
     `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
     `"model":${JSON.stringify(model)},"choices":[`;
   let role = '"role":"assistant",';
-  /** Indexes of calls without arguments so far. */
   const bare = new Set<number>();
   const halves = createHalves();
   const write = (delta: string) => {
@@ -76,7 +75,6 @@ function createHalves() {
       waiting.set(index, whole.slice(-1));
       return whole.slice(0, -1).toWellFormed();
     },
-    /** Lists the indexes whose first half stayed alone. */
     listLeft: () => [...waiting.keys()],
   };
 }

@@ -76,7 +76,6 @@ function refuse(promptTokens?: number): UpstreamError {
   };
 }
 
-/** Counts the bytes of all text that the model reads. */
 function measureTexts(request: ModelRequest): number {
   let bytes = 0;
   for (const text of listTexts(request)) bytes += Buffer.byteLength(text);

@@ -22,7 +22,6 @@ export function writeDeprecation(now: number, changelog_url: string): Record<str
   return headers;
 }
 
-/** Writes the page /docs/changes in Markdown. */
 export function writeChanges(alias: string): string {
   return `# Changes of the API
 

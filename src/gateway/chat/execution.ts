@@ -20,7 +20,6 @@ import { checkContext } from "./context-check.ts";
 import { createMessageCollector } from "./reply.ts";
 import { type ThinkSettings, think } from "./think/think.ts";
 
-/** A request that may be sent to its model. */
 export interface PreparedChat {
   caller: Caller;
   recorder: GatewayRecorder;
@@ -28,7 +27,7 @@ export interface PreparedChat {
   model: ServedModel;
   by: NamedBy;
   complete: Complete;
-  /** The end user as the caller sent it; only a keyed hash of it is logged. */
+  /** Only a keyed hash of it is logged. */
   user: string | null;
 }
 
@@ -37,7 +36,6 @@ export interface ChatExecutionOptions {
   running: InFlight;
   clock: Clock;
   log: Log;
-  /** A keyed hash, so that the log tells nobody who the end user is. */
   hashUser(text: string): string;
   thinkSettings(): ThinkSettings;
 }
@@ -49,7 +47,6 @@ export class ChatExecution {
     this.#options = options;
   }
 
-  /** Puts the pipeline around the model: context check, then deep thinking. */
   pipeline({ settings, backend }: ServedModel, thinks: boolean): Complete {
     const { countTexts, thinkSettings } = this.#options;
     const complete = thinks ? think(backend.complete, thinkSettings()) : backend.complete;
@@ -57,7 +54,6 @@ export class ChatExecution {
     return checkContext(settings, backend.countTokens, countTexts, complete);
   }
 
-  /** Runs the request to a whole reply, and records and logs its result. */
   async completeWhole(chat: PreparedChat, signal: AbortSignal) {
     const { running, clock } = this.#options;
     const collector = createMessageCollector();

@@ -14,7 +14,6 @@ const IN_BAND: readonly ErrorCode[] = [
   "upstream_timeout",
 ];
 
-/** The error of a reply for a failed completion. */
 export function errorOfCompletion(
   failure: UpstreamError,
   { request, model, by }: Pick<PreparedChat, "request" | "model" | "by">,
@@ -35,14 +34,12 @@ export function errorOfCompletion(
   }
 }
 
-/** The error inside a stream for any error. */
 export function nameInBand(error: ApiError): ApiError {
   const { code, message } = error;
   if (code === "invalid_api_key") return apiError("upstream_error", { message });
   return IN_BAND.includes(code) ? error : apiError("upstream_error");
 }
 
-/** Writes the frame of an error after the status was sent. */
 export function writeErrorChunk({ code, message, details }: ApiError, request_id: string): string {
   return writeErrorFrame(code, message, request_id, details.param);
 }

@@ -23,9 +23,7 @@ import { errorOfCompletion } from "./failure.ts";
 import { buildModelRequest } from "./model-request.ts";
 import { STATUS } from "./reply.ts";
 
-/** One question to a model. */
 export interface InternalChatRequest {
-  /** An id, or the alias of the default model. */
   model: string;
   messages: ModelMessage[];
   tools: ModelTool[];
@@ -38,7 +36,6 @@ export interface InternalChatRequest {
 
 export interface InternalCompletion {
   ok: true;
-  /** The id of the model that answered. */
   model: string;
   content: string | null;
   tool_calls: ToolCall[];
@@ -54,14 +51,13 @@ export interface InternalChatError {
   ok: false;
   /** The code and the sentence that a caller of the gateway would get. */
   code: ErrorCode;
-  why: string;
-  /** The time until the model server takes requests again, if it says so. */
+  reason: string;
+  /** The server's own pause, if it names one. */
   retry_after_ms?: number;
-  /** An estimate of what had been made. */
   usage?: TokenUsage;
-  /** With `context_length_exceeded`: the length of the messages, if it was counted. */
+  /** With `context_length_exceeded`, if it was counted. */
   prompt_tokens?: number;
-  /** Only the program's stop ended it, so that the request can be repeated. */
+  /** Only a stop of the program ended it; the request can be repeated. */
   is_stopped?: true;
 }
 
@@ -83,13 +79,12 @@ export class InternalChatClient {
     this.#options = options;
   }
 
-  /** The settings of the model that a name means now; undefined: there is none. */
   find(name: string): ModelSettings | undefined {
     const { model, by } = this.#options.registry.resolve(name);
     return by === "unknown" ? undefined : model.settings;
   }
 
-  /** Checks whether the caller may call the model now. Unlike over HTTP, unknown ids are errors. */
+  /** Unlike over HTTP, unknown ids are errors. */
   async judge(
     name: string,
     caller: Caller,
@@ -100,7 +95,7 @@ export class InternalChatClient {
     return { refusal: apiError(error.code, { param: "model" }) };
   }
 
-  /** Checks the rights again and asks the model; errors are values. */
+  /** Checks the rights again; errors are values. */
   async ask(
     who: InternalCaller,
     round: InternalChatRequest,
@@ -176,7 +171,7 @@ export class InternalChatClient {
 
 function toChatError(error: ApiError, failure?: UpstreamError): InternalChatError {
   const code = publicCode(error.code, "gateway") as ErrorCode;
-  const reply: InternalChatError = { ok: false, code, why: error.message };
+  const reply: InternalChatError = { ok: false, code, reason: error.message };
   if (!failure) return reply;
   const { retryAfterMs, usage, promptTokens } = failure;
   if (retryAfterMs !== undefined) reply.retry_after_ms = retryAfterMs;

@@ -16,7 +16,6 @@ import { readResponseFormat } from "./unlisted-fields.ts";
 type SentMessage = ChatRequest["messages"][number];
 type SentTool = NonNullable<ChatRequest["tools"]>[number];
 
-/** The request of a caller or of a run, in the form of the models. */
 export type ModelRequestInput = Pick<
   ModelRequest,
   "messages" | "tools" | "temperature" | "top_p" | "reasoning"
@@ -25,7 +24,6 @@ export type ModelRequestInput = Pick<
     max_tokens: number | null;
   };
 
-/** Applies the budget and the model's own settings. */
 export function buildModelRequest(
   input: ModelRequestInput,
   { settings }: ServedModel,

@@ -102,7 +102,6 @@ export const ChatChunk = Type.Object(
 type ReplyMessage = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
-/** Joins chunks into the message of a JSON reply. */
 export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMessage } {
   let content = "";
   const tool_calls: Call[] = [];

@@ -19,7 +19,6 @@ export interface ChatResponderOptions {
   ids: Ids;
   log: Log;
   running: InFlight;
-  /** Ends the streams of a key that is revoked or expires. */
   keys: Pick<KeyRevocations, "add">;
   /** gateway.endpoints.post_chat_completions: the status of a success. */
   status: number;
@@ -44,7 +43,6 @@ export class ChatResponder {
     return [status, reply, { ...chat.successHeaders, "server-timing": timing }];
   }
 
-  /** With `hasUsage`, the last chunk carries the usage. */
   async stream(chat: AdmittedChat, signal: AbortSignal, hasUsage: boolean): Promise<HandlerReply> {
     const { log, status } = this.#options;
     const { id, created, model } = this.#identify();

@@ -41,7 +41,6 @@ class ChatStream {
   readonly #begun = Promise.withResolvers<UpstreamError | null>();
   readonly #idle: ReturnType<typeof watchIdle>;
   #isBegun = false;
-  /** Why the program broke the answer off. */
   #broken: UpstreamError | undefined;
 
   constructor(stream: EventStream, chat: AdmittedChat, options: StreamOptions) {

@@ -28,7 +28,6 @@ export function readResponseFormat(sent: unknown): ResponseFormat | null {
   return { type: "json_schema", json_schema };
 }
 
-/** Tests by field name whether a value asks for more than the default. */
 const IGNORED: Readonly<Record<string, (value: unknown) => boolean>> = {
   response_format: (value) => (value as { type?: unknown }).type !== "text",
   n: (value) => value !== 1,

@@ -5,7 +5,6 @@ import type { Embedder } from "./contract.ts";
 import { createUpstreamEmbedder } from "./provider/embedder.ts";
 import { createStubEmbedder } from "./stub.ts";
 
-/** Returns null if embeddings are off. */
 export function openEmbedder(
   settings: EmbeddingsSettings,
   options: MeteredBackendOptions,

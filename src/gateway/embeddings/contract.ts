@@ -23,9 +23,7 @@ export interface Embedded {
   ok: true;
   /** In the order of the inputs, of unit length. */
   vectors: Float32Array[];
-  /** Tokens that were converted. */
   prompt_tokens: number;
-  /** The usage is an estimate, which costs nothing. */
   usageEstimated?: true;
 }
 

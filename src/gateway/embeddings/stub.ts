@@ -3,11 +3,9 @@ import { splitTokens, timeoutError } from "../../models/index.ts";
 import { DIMENSIONS, type Embedder, TOKENS_MAX } from "./contract.ts";
 
 const WORDS = /[\p{L}\p{M}\p{N}]+/gu;
-/** Lengths of the pieces; a word has a space on either side. */
 const PIECES = [3, 4];
 const WORD_WEIGHT = 4;
 
-/** The constants of FNV-1a. */
 const HASH_BASIS = 0x811c9dc5;
 const HASH_PRIME = 0x01000193;
 

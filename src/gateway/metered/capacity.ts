@@ -5,13 +5,10 @@ import { FairQueue } from "../../platform/fair-queue.ts";
 
 /** Maximum wait in the queue: callers have time-outs of their own. */
 const WAIT_MAX_MS = 10_000;
-/** Weight of the newest request in the average duration. */
 const NEWEST_WEIGHT = 0.2;
 
 export interface CapacitySize {
-  /** Maximum requests that are worked on at once. */
   max_concurrent: number;
-  /** Maximum requests that wait. */
   max_queued: number;
 }
 
@@ -20,9 +17,7 @@ export class Capacity {
   readonly #queue: FairQueue<true>;
   #size: CapacitySize;
   #inUse = 0;
-  /** Number and sum of the start times of the requests under way, for their average age. */
   #begun = { count: 0, startMs: 0 };
-  /** Average duration of the last requests. */
   #durationMs: number | undefined;
 
   constructor(clock: Clock, size: CapacitySize) {
@@ -62,7 +57,6 @@ export class Capacity {
     return 1000 * Math.max(1, Math.ceil((rounds * this.#expectedMs()) / 1000));
   }
 
-  /** Sets another size, from the next request on. */
   change(size: CapacitySize): void {
     this.#size = size;
     this.#queue.sizeMax = size.max_queued;

@@ -9,12 +9,10 @@ import { readRetryAfter, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 
 export interface ServerRequest {
-  /** Without a body it is a GET. */
   body?: string;
   account: string;
   headers: Readonly<Record<string, string>>;
   bytesMax: number;
-  /** For the whole reply. */
   timeout_ms: number;
   clock: Clock;
   signal: AbortSignal;

@@ -16,7 +16,6 @@ export interface MeteredContext extends Omit<MeteredRequest, "started_at"> {
   signal: AbortSignal;
 }
 
-/** Headers of an error beside `Retry-After`. */
 export type WriteHeaders = (
   code: ErrorCode,
   retryAfterMs: number | undefined,
@@ -29,7 +28,6 @@ export interface MeteredExecutionOptions<P extends MeteredPlan, B extends Metere
   log: Log;
   /** For the log: `POST /v1/embeddings`. */
   route: string;
-  /** The backend for people: "search engine". */
   backendName: string;
   writeHeaders: WriteHeaders;
 }
@@ -49,7 +47,6 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     this.#options = options;
   }
 
-  /** For the HTTP route: throws what the caller gets instead of a result. */
   async answer<R extends RecordedOk>(context: MeteredContext, work: MeteredWork<B, R>) {
     const { clock } = this.#options;
     const askedAt = clock.monotonic();
@@ -95,7 +92,6 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     return result;
   }
 
-  /** The error that a caller gets for a failure of the backend. */
   toApiError({ code, retryAfterMs }: UpstreamError): ApiError {
     const { backendName, writeHeaders } = this.#options;
     const publicCode = publicErrorCode(code);
@@ -148,7 +144,6 @@ export function publicErrorCode(code: UpstreamError["code"]): ErrorCode {
 /** gateway.errors.p9 */
 export const NO_RETRY: Readonly<Record<string, string>> = { "x-should-retry": "false" };
 
-/** Sentences in place of those about models; the API document has them, too. */
 export function errorSentences(backendName: string): Partial<Record<ErrorCode, string>> {
   return {
     upstream_error: `The ${backendName} failed or answered invalidly.`,

@@ -16,16 +16,12 @@ export interface MeteredBackendOptions {
   log: Log;
 }
 
-/** The servers, or the stub, that do the work of a service. */
 export interface MeteredBackend {
-  /** Tells whether the last checks found nobody that answers. */
   isDown(): boolean;
   start(): void;
-  /** Requests under way go on. */
   stop(): void;
 }
 
-/** The settings of a service. */
 export interface MeteredPlan extends CapacitySize {
   kind: string;
   requests_per_minute: number;
@@ -41,11 +37,9 @@ export interface MeteredStatus {
 }
 
 export interface MeteredServiceOptions<P, B> {
-  /** For people and metrics. */
   name: string;
   clock: Clock;
   plan: P;
-  /** Opens the backend of a plan; null if the service is off. */
   open(plan: P): B | null;
 }
 
@@ -73,7 +67,6 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     this.service = { name, start: () => this.#start(true), stop: () => this.#start(false) };
   }
 
-  /** The settings in force. */
   get plan(): P {
     return this.#plan;
   }
@@ -119,7 +112,6 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     return { name: this.#options.name, state, ...this.#capacity.status() };
   }
 
-  /** Sets other settings, from the next request on. */
   change(plan: P): void {
     const before = this.#plan;
     this.#plan = plan;
@@ -174,7 +166,6 @@ function withoutTerms<P extends MeteredPlan>(plan: P) {
   return { ...plan, price: 0, max_concurrent: 0, max_queued: 0, requests_per_minute: 0 };
 }
 
-/** Shows Prometheus the services, without those that the operator has switched off. */
 export function showShared(metrics: Metrics, status: () => readonly MeteredStatus[]): void {
   const show = (name: string, help: string, read: (service: MeteredStatus) => number) =>
     metrics.gauge({ name, help, labels: ["service"] }, (set) => {

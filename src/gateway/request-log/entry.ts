@@ -10,7 +10,6 @@ export const LogEntry = Type.Object({
   account_id: maybe(Type.String()),
   key_id: Type.String(),
   route: Type.Unsafe<MeteredRoute>({ type: "string" }),
-  /** Unknown for a request that was refused early. */
   model: maybe(Type.String()),
   /** The status that was sent; 499 if the caller had left. */
   status: Type.Integer(),
@@ -23,7 +22,6 @@ export const LogEntry = Type.Object({
   usage_estimated: Type.Boolean(),
   /** The cost of the reported usage, at the price at admission. */
   cost: maybe(Money("SAR.")),
-  /** Requests to model servers. */
   attempts: maybe(Type.Integer()),
   waited_ms: maybe(Type.Integer()),
   /** Streams only. */
@@ -40,7 +38,6 @@ export type MeteredRoute = "chat" | "embeddings" | "search";
 
 const COLUMNS = columnsOf(LogEntry).map(({ name }) => name as keyof LogEntry);
 
-/** The values of an entry's columns: half as long as text, without the names. */
 export type LogEntryValues = (string | number | boolean | null)[];
 
 /** Writes entries as one text: it crosses to the Worker at a third of the cost of objects. */

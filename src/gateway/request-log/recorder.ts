@@ -23,13 +23,11 @@ export type InternalCaller = Omit<MeteredRequest, "started_at">;
 
 export type PricedModel = Pick<ModelSettings, "id" | "price">;
 
-/** A success, as far as its entry shows it. */
 export interface RecordedOk {
   ok: true;
   /** A search has none. */
   usage?: TokenUsage;
   usageEstimated?: true;
-  /** The part of the usage that servers reported. */
   reportedUsage?: TokenUsage;
 }
 
@@ -61,7 +59,6 @@ export class GatewayRecorder implements RequestRecorder {
     this.started_at = request.started_at;
   }
 
-  /** Sets the model at its price of this moment. */
   setModel(model: PricedModel): void {
     this.#model = model;
   }
@@ -70,7 +67,6 @@ export class GatewayRecorder implements RequestRecorder {
     this.#firstTokenMs ??= this.#passed();
   }
 
-  /** Sets the result of the work, before the caller gets it. */
   setResult(result: RecordedResult): void {
     this.#result = result;
   }

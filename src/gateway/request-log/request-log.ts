@@ -23,11 +23,8 @@ export interface RequestLogOptions {
 }
 
 export interface RequestLogStatus {
-  /** Requests that have not ended. */
   underWay: number;
-  /** Entries that are not committed. */
   unwritten: number;
-  /** Entries that were given up since the start. */
   lost: number;
 }
 
@@ -49,7 +46,6 @@ export class RequestLog {
     this.#writer = new EntryWriter(store, clock, log);
   }
 
-  /** Makes the recorders of one route's requests. */
   meter(route: MeteredRoute): RecorderFactory<GatewayRecorder> {
     const { clock, ids } = this.#options;
     const take = (entry: LogEntry) => this.#take(entry);
@@ -89,11 +85,10 @@ export class RequestLog {
 }
 
 export interface UsageReader {
-  /** Returns the sums from one day to another, both included, in the order of their names. */
+  /** Both days are included. */
   sum(by: UsageGrouping, from: string, to: string): Promise<GatewayUsage[]>;
 }
 
-/** Reads what `wadi usage` shows. */
 export function createUsageReader(database: Database): UsageReader {
   return { sum: database.bind(requestLogStore).sum };
 }
@@ -103,7 +98,7 @@ export interface RequestLogSweepOptions {
   settings(): Pick<Settings, "retention">;
 }
 
-/** Deletes old entries; the daily sums stay. */
+/** The daily sums stay. */
 export function createRequestLogSweeps({ database, settings }: RequestLogSweepOptions): Sweep[] {
   const store = database.bind(requestLogStore);
   return [

@@ -7,7 +7,6 @@ import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.
 
 const Name = Type.String();
 
-/** The columns that sums can be grouped by. */
 export type UsageGrouping = "day" | "account" | "key" | "model" | "route";
 
 const COLUMNS: Record<UsageGrouping, Sql> = {
@@ -18,9 +17,7 @@ const COLUMNS: Record<UsageGrouping, Sql> = {
   route: sql`route`,
 };
 
-/** The sum of the requests of one day, account, key, model or route. */
 export const GatewayUsage = Type.Object({
-  /** The value of the group; "" where a request had none. */
   name: Name,
   requests: Type.Integer(),
   failed: Type.Integer(),
@@ -31,7 +28,6 @@ export const GatewayUsage = Type.Object({
 });
 export type GatewayUsage = Static<typeof GatewayUsage>;
 
-/** The sum of one key's requests for one model on one day. */
 export const DaySum = Type.Object({
   /** UTC: `2026-11-20`. */
   day: Type.String(),
@@ -46,9 +42,7 @@ export const DaySum = Type.Object({
   failed: Type.Integer(),
   prompt_tokens: Type.Integer(),
   completion_tokens: Type.Integer(),
-  /** The sum of the known costs; null if none is known. */
   cost: maybe(Money("SAR.")),
-  /** Requests that used tokens at an unknown cost. */
   unpriced: Type.Integer(),
 });
 export type DaySum = Static<typeof DaySum>;
@@ -56,7 +50,6 @@ export type DaySum = Static<typeof DaySum>;
 export const requestLogStore = store(
   "ledger",
   {
-    /** Returns the sums from one day to another, both included. */
     sum: (db, by: UsageGrouping, from: string, to: string) =>
       db.all(
         GatewayUsage,
@@ -99,7 +92,6 @@ async function addEntries(tx: Tx, group: LogEntryValues[]): Promise<void> {
   if (count < group.length) throw new Error("entries of the ledger are there already");
 }
 
-/** Returns the entries that were not there. */
 async function addMissing(tx: Tx, entries: LogEntryValues[]): Promise<LogEntryValues[]> {
   const added: LogEntryValues[] = [];
   for (const entry of entries) if ((await tx.run(insertEntries([entry]))) === 1) added.push(entry);
@@ -123,7 +115,6 @@ async function addSums(tx: Tx, sums: DaySum[]): Promise<void> {
   await tx.run(insertSums(sums.map((sum) => writeRow(DaySum, sum))));
 }
 
-/** Returns one sum for each day, key, model and route. */
 export function sumByDay(entries: readonly LogEntry[]): DaySum[] {
   const sums = new Map<string, DaySum>();
   for (const entry of entries) {

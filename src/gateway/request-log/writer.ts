@@ -11,7 +11,6 @@ import type { requestLogStore } from "./store.ts";
  * `kill -9` loses the entries of this time and of the commit under way.
  */
 const GATHER_MS = 25;
-/** Maximum entries of a write; so many do not wait for more. */
 const BATCH_MAX = 256;
 /** Rest after a failed write; it doubles with each further failure. */
 const RETRY_MS = 100;
@@ -30,13 +29,11 @@ export class EntryWriter {
   readonly #log: Log;
   readonly #loop: WorkerLoop;
   #waiting: LogEntry[] = [];
-  /** Number of entries in the write under way. */
   #writing = 0;
   #begunAt = Number.NEGATIVE_INFINITY;
   #batchSize = BATCH_MAX;
   /** Number of waiting entries, the first ones, that a failed write may have committed. */
   #tried = 0;
-  /** Failed writes in a row. */
   #failures = 0;
   #lost = 0;
   #complainedAt = Number.NEGATIVE_INFINITY;
@@ -69,7 +66,6 @@ export class EntryWriter {
     return { unwritten: this.#waiting.length + this.#writing, lost: this.#lost };
   }
 
-  /** Writes what waits until the deadline; returns the number of entries that are not written. */
   async finish(deadlineMs: number): Promise<number> {
     const written = Promise.withResolvers<void>();
     const cancelDeadline = this.#clock.after(deadlineMs, written.resolve);
@@ -135,7 +131,6 @@ export class EntryWriter {
     this.#complain();
   }
 
-  /** Logs at intervals, since writing may fail for long. */
   #complain(error?: unknown): void {
     const now = this.#clock.monotonic();
     if (now - this.#complainedAt < COMPLAINT_INTERVAL_MS) return;

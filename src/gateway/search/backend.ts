@@ -7,7 +7,6 @@ import { openEngine } from "./engine.ts";
 import { createSearxng } from "./searxng.ts";
 import { createStubSearch } from "./stub/stub.ts";
 
-/** Returns null if search is off. */
 export function openSearchEngine(
   settings: SearchSettings,
   options: MeteredBackendOptions,

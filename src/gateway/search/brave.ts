@@ -9,7 +9,6 @@ const DEFAULT_URL = "https://api.search.brave.com/res/v1";
 /** Maximum words of a query; Brave's limit of 400 characters is ours, too. */
 const WORDS_MAX = 50;
 
-/** Languages with the standard's names, and those with other names. */
 const LANGUAGES =
   "ar eu bn bg ca hr cs da nl en et fi fr gl de el gu he hi hu is it kn ko lv lt ms ml mr nb pl " +
   "pa ro ru sr sk sl es sv ta te th tr uk vi";
@@ -66,7 +65,6 @@ function classifyError({ status, text }: ServerReply): UpstreamError {
     : classifyStatus(status, REASONS);
 }
 
-/** A missing header: `{errors: [{loc: ["header", "x-subscription-token"], …}]}`. */
 function namesHeader(meta: unknown, name: string): boolean {
   const errors = (meta as { errors?: unknown } | null | undefined)?.errors;
   if (!Array.isArray(errors)) return false;
@@ -98,7 +96,6 @@ function readWindows(header: ServerReply["header"]): number | null {
   return longest;
 }
 
-/** Returns NaN for what is no number. */
 function readList(text: string | null): number[] {
   if (text === null) return [];
   return text.split(",").map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));

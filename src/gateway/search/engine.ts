@@ -19,28 +19,20 @@ const HEALTH_INTERVAL_MS = 10_000;
 /** Clients wait for a minute by themselves; an engine that pauses longer counts as down. */
 export const LONG_PAUSE_MS = 60_000;
 
-/** The differences between two kinds of engines. */
 export interface EngineKind {
-  /** The base address. */
   url: string;
-  /** The path of a search. */
   path: string;
   /** Headers of every request; the operator's own go first. */
   headers: Readonly<Record<string, string>>;
-  /** The path of the health check, if there is one. */
   health: string | null;
   writeQuery(query: EngineQuery): Record<string, string>;
-  /** Headers of one request. */
   writeHeaders?(query: EngineQuery): Record<string, string>;
-  /** Reads a reply with status 200. */
   readHits(reply: Record<string, unknown>): SearchHit[] | UpstreamError;
-  /** Classifies a reply with any other status. */
   classifyError(reply: ServerReply): UpstreamError;
   /** Reads a pause that the engine asks for by other headers than `Retry-After`. */
   readPause?(header: ServerReply["header"]): number | null;
 }
 
-/** Asks nothing before its start. */
 export function openEngine(
   kind: EngineKind,
   settings: SearchSettings,
@@ -83,7 +75,6 @@ export function openEngine(
   };
 }
 
-/** The time for which the engine asked not to be asked. */
 export class Pause {
   readonly #clock: Clock;
   #until = Number.NEGATIVE_INFINITY;
@@ -92,7 +83,6 @@ export class Pause {
     this.#clock = clock;
   }
 
-  /** Returns the error of a request during a pause. */
   find(): UpstreamError | undefined {
     const retryAfterMs = this.leftMs();
     if (retryAfterMs === 0) return undefined;
@@ -146,7 +136,6 @@ function readReply(kind: EngineKind, text: string): SearchOutcome | UpstreamErro
   return Array.isArray(hits) ? { ok: true, hits } : hits;
 }
 
-/** Reads a list of hits, in which `snippetName` is the kind's name for the snippet. */
 export function readHitList(list: unknown, snippetName: string): SearchHit[] | null {
   if (!Array.isArray(list)) return null;
   return list.map((hit: unknown) => {
@@ -159,7 +148,6 @@ export function readHitList(list: unknown, snippetName: string): SearchHit[] | n
   });
 }
 
-/** Classifies the status of an error; `reasons` are the kind's own sentences for some. */
 export function classifyStatus(
   status: number,
   reasons: Readonly<Record<number, string>> = {},

@@ -1,4 +1,4 @@
-// Searches for internal callers: the execution of POST /v1/search, waiting instead of refusing.
+// Unlike POST /v1/search, internal searches wait instead of refusing.
 import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory } from "../../http/index.ts";
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
@@ -20,13 +20,12 @@ export interface SearchFailure {
   ok: false;
   /** The code and the sentence that a caller of the gateway would get. */
   code: ErrorCode;
-  why: string;
-  /** Only the program's stop ended it, so that the search can be repeated. */
+  reason: string;
+  /** Only a stop of the program ended it; the search can be repeated. */
   is_stopped?: true;
 }
 
 export interface InternalSearchClient {
-  /** Waits for quota and capacity; an aborted signal is `client_closed_request`. */
   ask(
     who: InternalCaller,
     query: Pick<EngineQuery, "query" | "max_results" | "language">,
@@ -91,5 +90,5 @@ function createRetryDelay() {
 
 function toFailure(error: ApiError): SearchFailure {
   const code = publicCode(error.code, "gateway") as ErrorCode;
-  return { ok: false, code, why: error.message };
+  return { ok: false, code, reason: error.message };
 }

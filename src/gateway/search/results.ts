@@ -25,10 +25,7 @@ export function chooseResults(hits: readonly SearchHit[], resultsMax: number): S
   return [...results.values()];
 }
 
-/**
- * Returns null for a link that could run a script, read a file, or show a user name in place of
- * the host.
- */
+/** Returns null for a link that could run a script, read a file, or hide its host. */
 export function readLink(text: string): URL | null {
   const link = text.length <= LINK_CHARACTERS_MAX ? URL.parse(text) : null;
   // Parsing encodes foreign letters, which makes links longer.
@@ -69,12 +66,10 @@ const NAMED = nameEntities();
  */
 const TRICKS = /(?!\s)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
-/** Returns at most that many characters; "…" is the last of a text that was longer. */
 function readPlainText(markup: string, charactersMax: number): string {
   return cutText(stripMarkup(markup.slice(0, RAW_CHARACTERS_MAX)), charactersMax);
 }
 
-/** Returns the text without tags and invisible characters, in one line. */
 export function stripMarkup(markup: string): string {
   return (
     markup
@@ -113,7 +108,6 @@ function cutText(text: string, charactersMax: number): string {
   let at = 0;
   for (const character of text) {
     count += 1;
-    // The last character is "…".
     if (count === charactersMax) end = at;
     if (count > charactersMax) return `${text.slice(0, end).trimEnd()}…`;
     at += character.length;
@@ -121,7 +115,6 @@ function cutText(text: string, charactersMax: number): string {
   return text;
 }
 
-/** The entities of XML, of Latin-1 and of typesetting. */
 function nameEntities(): ReadonlyMap<string, string> {
   const latin =
     "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg " +

@@ -8,7 +8,6 @@ const RESULTS_DEFAULT = 5;
 /** gateway.limits.user */
 const USER_CHARACTERS_MAX = 256;
 
-/** The fields of a search, for the route and for the tool of agents. */
 export const SEARCH_FIELDS = {
   query: Type.String({
     minLength: 1,
@@ -52,7 +51,6 @@ export const SearchRequest = withRules(Fields, {
 
 export type SearchBody = Static<typeof SearchRequest>;
 
-/** Fills in the defaults. */
 export function readSearchInput({ query, max_results = RESULTS_DEFAULT, language }: SearchBody) {
   return { query, max_results, language: language?.toLowerCase() ?? null };
 }

@@ -6,7 +6,6 @@ import { classifyStatus, type EngineKind, engineError, readHitList } from "./eng
 const REFUSED =
   "it turns us away: its search.formats must name json, and its limiter must let our address pass";
 
-/** Sentences that say what the operator can do. */
 const REASONS: Readonly<Record<number, string>> = {
   // An external bang in the query redirects, too.
   302: "it redirects us: its address is another, or the query is for another site",

@@ -17,7 +17,6 @@ export class HealthProbe {
     this.#signsOfLife++;
   }
 
-  /** Checks health only. */
   async isHealthy(): Promise<boolean> {
     try {
       return await this.#check();
@@ -27,7 +26,6 @@ export class HealthProbe {
     }
   }
 
-  /** Checks health, or finds a sign of life meanwhile. */
   async isAlive(): Promise<boolean> {
     const before = this.#signsOfLife;
     return (await this.isHealthy()) || this.#signsOfLife > before;

@@ -12,7 +12,6 @@ export class IdleTimer {
     this.#clock = clock;
   }
 
-  /** The server has just come up. */
   restart(): void {
     this.#upSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#upSinceMs;

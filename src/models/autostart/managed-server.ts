@@ -10,7 +10,6 @@ import { IdleTimer } from "./idle-timer.ts";
 import { type StartFailure, type StartPlan, type StartResult, startServer } from "./start-plan.ts";
 import { type ManagedServerState, StartHistory, type StartHistoryStore } from "./store.ts";
 
-/** Told of changes from the moment it holds the server. */
 export interface ManagedServerListener {
   /** Called before waiting requests go on. */
   onUp(): void;
@@ -22,26 +21,20 @@ export interface ManagedServerOptions {
   plan: StartPlan;
   clock: Clock;
   log: Log;
-  /** Name in log lines. */
   name: Pick<LogFields, "model" | "upstream">;
   notes: StartHistoryStore;
 }
 
-/** Maximum requests that wait for a start. */
 const WAITING_MAX = 1_000;
 /** Bound of a wait beyond any start and stop; callers' own time-outs end it earlier. */
 const WAIT_MS = 86_400_000;
-/** Interval between health checks. */
 const CHECK_EVERY_MS = 10_000;
 /** Bad checks in a row before a server counts as gone; it may be too busy to answer one. */
 const MISSES_MAX = 2;
-/** Maximum time of a stop. */
 const STOP_MS = 60_000;
-/** Pause after a failed start, doubled each time. */
 const BACK_OFF_MS = 5_000;
 const BACK_OFF_MAX_MS = 5 * 60_000;
 
-/** The server was up, and nobody had to start it. */
 const FOUND = { isUp: true, startMs: null } as const;
 const UP = { ok: true } as const;
 
@@ -87,13 +80,11 @@ export class ManagedServer {
     return this.#state === "up";
   }
 
-  /** Takes other settings of the same server, in force from now on. */
   follow(plan: StartPlan): void {
     this.#plan = plan;
     if (this.isUp) this.#watchIdleness();
   }
 
-  /** Watches the server for a model that is served. */
   hold(listener: ManagedServerListener): void {
     this.#listeners.add(listener);
     if (this.isUp) listener.onUp();
@@ -131,7 +122,6 @@ export class ManagedServer {
     return found.ok ? undefined : found;
   }
 
-  /** Enters only if nobody has to wait. */
   tryEnter(): boolean {
     if (!this.isUp) return false;
     this.#idleTimer.enter();
@@ -142,7 +132,6 @@ export class ManagedServer {
     this.#idleTimer.leave();
   }
 
-  /** Notes an answer: a server that is too busy for its health is not gone. */
   noteLife(): void {
     this.#probe.noteLife();
   }
@@ -215,14 +204,12 @@ export class ManagedServer {
     this.#queue.serve();
   }
 
-  /** The server went away by itself; the next request starts it. */
   #lose(): void {
     this.#enterState("asleep");
     void this.#note();
     this.#log.warn("a unit no longer answers", this.#name);
   }
 
-  /** Finds a running server before the first request comes. */
   async #detect(): Promise<void> {
     const epoch = this.#epoch;
     await this.#recall();
@@ -241,7 +228,6 @@ export class ManagedServer {
     return this.#recalled;
   }
 
-  /** Runs work that nobody waits for; a bug in it is logged. */
   #run(work: Promise<void>): void {
     work.catch((error) => this.#log.error("what a unit does broke off", { ...this.#name, error }));
   }

@@ -24,7 +24,6 @@ export class ManagedServers {
     this.#options = options;
   }
 
-  /** Opens a model's server, shared with models that name the same; null if it has none. */
   open(model: ModelSettings): ManagedServer | null {
     const id = managedServerIdOf(model);
     if (id === null) return null;
@@ -55,11 +54,9 @@ export class ManagedServers {
 export interface ManagedServerStatus {
   /** `none`: the model needs none; `unknown`: no server has checked yet. */
   unit: "none" | "unknown" | ManagedServerState;
-  /** Usual time of a start; null before the first. */
   start_ms: number | null;
 }
 
-/** Reads how each model's server was left, and what is known of its starts. */
 export function createManagedServerStatuses(database: Database) {
   const store = database.bind(managedServerStore);
   return {
@@ -76,7 +73,6 @@ export function createManagedServerStatuses(database: Database) {
   };
 }
 
-/** Id in the database of a model's server; null if it has none. */
 function managedServerIdOf({ id, upstream }: ModelSettings): string | null {
   if (upstream.kind === "stub") {
     return upstream.start_delay_ms > 0 ? hash(JSON.stringify(["stub", id])) : null;

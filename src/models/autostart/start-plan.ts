@@ -7,15 +7,13 @@ import type { StartSettings } from "../../settings/index.ts";
 import { fetchText } from "../providers/body.ts";
 import { connectionError } from "../providers/openai/errors.ts";
 
-/** Starts or stops a server; resolves to the reason of a failure, or null. */
 type StartAction = (signal: AbortSignal) => Promise<string | null>;
 
 export interface StartPlan {
-  /** Health of the server; never takes long. */
+  /** Never takes long. */
   isUp(): Promise<boolean>;
   /** Absent if something else starts the server. */
   start: StartAction | null;
-  /** Absent if the server is never stopped. */
   stop: StartAction | null;
   timeoutMs: number;
   /** 0 for never. */
@@ -38,9 +36,7 @@ export interface StartFailure {
 
 /** Maximum time of a health check; a server under load may be slow. */
 const CHECK_MS = 5_000;
-/** Interval between health checks during a start. */
 const POLL_MS = 1_000;
-/** Only the status is read. */
 const BYTES_MAX = 65_536;
 
 export function createStartPlan(
@@ -67,12 +63,10 @@ export function createStartPlan(
   };
 }
 
-/** Checks a server without starting it. */
 export function isServerUp(settings: StartSettings, options: StartPlanOptions): Promise<boolean> {
   return createStartPlan(settings, options).isUp();
 }
 
-/** Makes an action of a method, a space and a URL; a status of 2xx is a success. */
 function createRequest(action: string, egress: TrustedEgress): StartAction {
   const [method, url] = action.split(" ") as ["GET" | "POST", string];
   const headers = { accept: "*/*" };
@@ -94,7 +88,6 @@ export interface StubServer {
   upAtMs: number;
 }
 
-/** Imitates a server that takes `startDelayMs` to start, and runs as long as we do. */
 export function createStubPlan(startDelayMs: number, server: StubServer, clock: Clock): StartPlan {
   return {
     isUp: async () => clock.monotonic() >= server.upAtMs,
@@ -111,8 +104,7 @@ export function createStubPlan(startDelayMs: number, server: StubServer, clock: 
 
 /**
  * Starts a server and waits for its health; a command that is the server itself goes on running.
- * `trustsHealth` is false for a server that we stopped, whose health may be good for all that. It
- * is trusted once the action is done, or the server has been down.
+ * `trustsHealth` is false after our own stop: health counts once the action is done or it was down.
  */
 export async function startServer(
   { isUp, start, timeoutMs }: Pick<StartPlan, "isUp" | "start" | "timeoutMs">,

@@ -4,7 +4,6 @@ import { type Bound, sql, store, type Tx } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
 
-/** Starts that are kept; the median is the usual one. */
 const RECENT_STARTS = 5;
 
 /** `asleep`: down · `stopped`: by us, being idle · `failed`: its last start did. */
@@ -16,7 +15,6 @@ const Row = Type.Object({
   /** We stopped it: whatever its health says, it has to be started. */
   is_put_down: Type.Boolean(),
   changed_at: Timestamp("When it came into that state."),
-  /** Number of our starts. */
   starts: Type.Integer(),
   /** Latest first. */
   recent_starts_ms: Type.Array(Type.Integer()),
@@ -34,7 +32,6 @@ export const managedServerStore = store(
   {
     note: async (tx, id: string, state: ManagedServerState, is_put_down: boolean, now: number) =>
       noteState(tx, id, state, is_put_down, now),
-    /** Notes a server as up after a start of ours. */
     learn: async (tx, id: string, start_ms: number, now: number) => {
       await noteState(tx, id, "up", false, now);
       const known = (await tx.one(Row, sql`SELECT * FROM units WHERE id = ${id}`))!;
@@ -51,7 +48,6 @@ function addStart(recentStartsMs: readonly number[], startMs: number): number[] 
   return [startMs, ...recentStartsMs].slice(0, RECENT_STARTS);
 }
 
-/** Returns the median start; null before the first. */
 export function findUsualStart(recentStartsMs: readonly number[]): number | null {
   const sorted = [...recentStartsMs].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? null;
@@ -77,7 +73,6 @@ async function noteState(
 
 export type StartHistoryStore = Pick<Bound<typeof managedServerStore>, "find" | "note" | "learn">;
 
-/** State kept of one server between runs of the program; failures to keep it are reported. */
 export class StartHistory {
   readonly #id: string;
   readonly #store: StartHistoryStore;
@@ -116,7 +111,6 @@ export class StartHistory {
     return this.#write(() => this.#store.note(this.#id, state, isStoppedByUs, now));
   }
 
-  /** Keeps the time of a start and returns the usual one. */
   learn(startMs: number): number {
     const now = this.#clock.now();
     this.#recentStartsMs = addStart(this.#recentStartsMs, startMs);

@@ -50,7 +50,6 @@ export function waitForStart(
       };
       const attempt = async (): Promise<Completion> => {
         const wait = server.tryEnter() ? NO_WAIT : await enter(request, signal);
-        // The start failed, so no server was called.
         if (wait.failure) return addWait({ ...wait.failure, attempts: 0 }, wait);
         wasCalled = true;
         try {

@@ -6,7 +6,6 @@ import { O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants"
 /** Maximum characters at once, since the pattern takes more than linear time on some texts. */
 const SLICE_CHARACTERS = 2_048;
 
-/** Counts the tokens of all texts; stops beyond `tokensMax`. */
 export async function countBundled(texts: Iterable<string>, tokensMax: number): Promise<number> {
   const ranks = await getRanks();
   let count = 0;
@@ -59,12 +58,10 @@ async function loadRanks(): Promise<Ranks> {
 const BYTES_MAX = 8_192;
 const NO_PAIR = -1;
 
-// For the token that begins at a byte: start of the one before, its own end (the start of the
-// next), and the rank that it would have together with the next.
+// Per token, by its first byte: the previous token, its end, the rank joined with the next.
 const before = new Int32Array(BYTES_MAX + 1);
 const ends = new Int32Array(BYTES_MAX + 1);
 const joined = new Int32Array(BYTES_MAX + 1);
-/** Heap of pairs to merge, by rank and then by place. */
 const heap = new Float64Array(2 * BYTES_MAX);
 let pairs = 0;
 

@@ -21,7 +21,6 @@ export interface CapabilityResults extends KnownCapabilities {
   answered_ms: number | null;
   reason: string | null;
   streaming: boolean | null;
-  /** Replies that report usage. */
   usage: "always" | "whole replies" | "never" | null;
 }
 
@@ -129,8 +128,8 @@ async function testTools(send: Send, plain: Chat): Promise<boolean | null> {
 }
 
 /**
- * Servers without vision refuse an image or ignore it. Those that write it into the prompt as
- * text count more for the longer of two files with the same image.
+ * Servers without vision refuse or ignore an image. Others write it into the prompt as text: the
+ * longer file of the same image counts more.
  */
 async function testImage(send: Send, plain: Chat): Promise<boolean | null> {
   const show = (image: string) => {
@@ -145,7 +144,6 @@ async function testImage(send: Send, plain: Chat): Promise<boolean | null> {
   return hasChoices(again) ? again.prompt_tokens === tried.prompt_tokens : null;
 }
 
-/** Finds a template's switch by the length of the prompts that it makes. */
 async function testSwitch(
   send: Send,
   plain: Chat,
@@ -188,7 +186,6 @@ function isRefused({ reply }: Chat): boolean {
   return !isGood(reply.status) && !PASSING.includes(reply.status);
 }
 
-/** Returns null where a server reports no length. */
 function isLonger(one: Chat, other: Chat): boolean | null {
   if (one.prompt_tokens === null || other.prompt_tokens === null) return null;
   return one.prompt_tokens > other.prompt_tokens;

@@ -19,9 +19,7 @@ export interface ProbeReply {
   /** Status; null without a reply, for the reason of `failure`. */
   status: number | null;
   failure: NoReply["failure"] | null;
-  /** Body; null without a reply, or for one that is too large. */
   text: string | null;
-  /** The body of a good reply that is a JSON object. */
   json: ProbeJson | null;
   /** Date header in milliseconds since 1970. */
   date: number | null;
@@ -31,7 +29,6 @@ export interface ProbeReply {
 export interface ProbeClient {
   get(url: string): Promise<ProbeReply>;
   post(url: string, body: object): Promise<ProbeReply>;
-  /** Aborts when all probes together have taken too long. */
   signal: AbortSignal;
   end(): void;
 }
@@ -41,7 +38,6 @@ export interface ProbeClientOptions {
   headers: Readonly<Record<string, string>>;
   egress: TrustedEgress;
   clock: Clock;
-  /** Maximum time of all probes together. */
   total_ms: number;
 }
 
@@ -80,7 +76,6 @@ export function isGood(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-/** Maximum characters of a name. */
 const TEXT_CHARACTERS_MAX = 256;
 const TOKENS_MAX = 100_000_000;
 
@@ -114,7 +109,6 @@ export function readFlag(value: unknown): boolean | null {
   return typeof value === "boolean" ? value : null;
 }
 
-/** Makes the smallest chat request. */
 export function createProbeRequest(request_id: string): ModelRequest {
   return {
     request_id,

@@ -30,13 +30,12 @@ import { detectServerKind } from "./server-kinds.ts";
 
 /** Maximum time of a probe, including the loading of a model. */
 const TOTAL_MS = 30_000;
-/** Maximum names in a report; others can be probed by name. */
+/** Other models can be probed by name. */
 const MODELS_MAX = 200;
 
 export interface ProbeOptions {
   /** With or without `/v1`. */
   url: string;
-  /** Name of one of its models; null for the first. */
   model: string | null;
   api_key: string | null;
   egress: TrustedEgress;
@@ -48,17 +47,12 @@ export interface ProbeReport
     Omit<CapabilityResults, keyof ServerFacts | "reason"> {
   /** Up to and with `/v1`. */
   url: string;
-  /** Name by its makers. */
   kind: string;
   is_self_hosted: boolean;
-  /** First names in its list. */
   models: string[];
-  /** The probed model; null if the server names none. */
   model: string | null;
   health_route: string | null;
-  /** Route that counts a chat exactly, if found. */
   count_route: string | null;
-  /** Format and width of embeddings; null if it serves something else. */
   embeddings: { kind: "openai" | "tei"; dimensions: number | null } | null;
 }
 
@@ -193,7 +187,6 @@ function findModel(models: readonly ListedEntry[], name: string | null): ListedE
   return models.find(({ id }) => id === name) ?? null;
 }
 
-/** Explains why a reply is no model server's. */
 function explainStranger(list: ProbeReply, hasKey: boolean): string {
   const { status, text } = list;
   if (isClosed(list)) {
@@ -223,7 +216,6 @@ async function findHealth(
   return null;
 }
 
-/** Counts as the gateway will count. */
 async function canCount(base: string, model: string, client: ProbeClient, options: ProbeOptions) {
   const { egress, clock, api_key } = options;
   const form = { model, reasoning_on: {}, reasoning_off: {}, tool_choice_by_name: true };

@@ -18,19 +18,17 @@ const TOKEN_MS = 20_000;
 
 export interface ReplicaCheckOptions {
   upstream: Extract<ModelSettings["upstream"], { kind: "openai" }>;
-  /** Address of the replica, one of the upstream's. */
   url: string;
   egress: TrustedEgress;
   clock: Clock;
   ids: Ids;
 }
 
-/** Null where a replica has no such route, or does not report it. */
+/** Values are null where a replica has no such route or does not report it. */
 export interface ReplicaCheck {
   /** Time of one token; null without one, for the reason of `reason`. */
   answered_ms: number | null;
   reason: string | null;
-  /** Its list has the name that is sent to it. */
   is_listed: boolean | null;
   is_healthy: boolean | null;
   counts_tokens: boolean;

@@ -14,13 +14,11 @@ export const PROBE_PATHS = {
 } as const;
 
 export type ProbeAnswers = Readonly<Record<keyof typeof PROBE_PATHS, ProbeReply>> & {
-  /** Named entries of its list of models. */
   models: readonly ListedEntry[];
 };
 
 export interface ListedEntry {
   id: string;
-  /** The whole entry. */
   entry: ProbeJson;
 }
 
@@ -28,7 +26,6 @@ export interface ListedEntry {
 export interface ServerFacts {
   version: string | null;
   serves: "chat" | "embeddings" | "reranking" | "classification";
-  /** Name of its only model, for servers without a list. */
   only_model: string | null;
   context_window: number | null;
   tools: boolean | null;
@@ -38,28 +35,20 @@ export interface ServerFacts {
   reasoning_on: ProbeJson | null;
   reasoning_off: ProbeJson | null;
   structured_outputs: boolean | null;
-  /** Tools can be chosen by name. */
   tool_choice_by_name: boolean;
   /** Requests that run at once, and that may wait. */
   requests_max: number | null;
   waiting_max: number | null;
-  /** Remarks for people that no setting holds. */
   notes: string[];
 }
 
 export interface ServerKind {
-  /** Name by its makers. */
   name: string;
-  /** Whoever runs the server has the weights. */
   is_self_hosted: boolean;
-  /** Route that answers 200 when healthy, if any. */
   health_route: string | null;
-  /** Route that counts a chat's tokens, if any. */
   count_route: string | null;
-  /** Embeddings have a format of their own. */
   embeddings_kind?: "tei";
   recognise(answers: ProbeAnswers): boolean;
-  /** Reads facts from its replies, with further requests where needed. */
   learn(known: DetectionContext): Promise<Partial<ServerFacts>> | Partial<ServerFacts>;
 }
 

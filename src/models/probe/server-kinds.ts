@@ -37,7 +37,7 @@ const llama: ServerKind = {
       reasoning: hasSwitch ? true : null,
       reasoning_on: turn(true),
       reasoning_off: turn(false),
-      // It only reads a choice that is a word.
+      // The server only reads a choice that is a word.
       tool_choice_by_name: false,
       requests_max: readCount(props.total_slots),
       notes: isTold ? [`its model was trained on a window of ${trained} tokens`] : [],
@@ -50,7 +50,7 @@ const llamaPython: ServerKind = {
   is_self_hosted: true,
   health_route: "/v1/models",
   count_route: null,
-  // No other server names the owner of its models so.
+  // Only this server names the owner of its models so.
   recognise: ({ models }) =>
     models.length > 0 && models.every(({ entry }) => entry.owned_by === "me"),
   async learn({ client, root }) {
@@ -125,13 +125,13 @@ const sglang: ServerKind = {
     typeof (model_info.json ?? get_model_info.json)?.is_generation === "boolean" ||
     models.some(({ entry }) => entry.owned_by === "sglang"),
   async learn({ answers, client, root, model }) {
-    // Its arguments hold its key and paths, so only the named ones are read.
+    // Arguments hold its key and paths, so only the named ones are read.
     const said = await client.get(`${root}/server_info`);
     const server = said.json ?? (await client.get(`${root}/get_server_info`)).json ?? {};
     const info = answers.model_info.json ?? answers.get_model_info.json ?? {};
     const find = (name: string) => (name in info ? info[name] : server[name]);
     const window = readCount(model?.entry.max_model_len) ?? readCount(server.context_length);
-    // Null says that there is none; an absent argument says nothing.
+    // A null parser means none; an absent argument says nothing.
     const tool_parser = find("tool_call_parser");
     const parser = readWord(find("reasoning_parser"));
     const name = parser === null ? undefined : SWITCHES[parser];
@@ -154,7 +154,6 @@ const sglang: ServerKind = {
   },
 };
 
-/** TEI's kinds of models. */
 const SERVES: Readonly<Record<string, ServerFacts["serves"]>> = {
   embedding: "embeddings",
   reranker: "reranking",
@@ -199,7 +198,6 @@ const generationInference: ServerKind = {
   },
 };
 
-/** Reads a kind, or a table with the kind as its only name. */
 function findServes(model_type: unknown): string | undefined {
   const names = typeof model_type === "string" ? [model_type] : Object.keys(readTable(model_type));
   return names.find((name) => Object.hasOwn(SERVES, name));
@@ -243,7 +241,6 @@ const KINDS: readonly ServerKind[] = [
   unnamed,
 ];
 
-/** Returns null for what is no model server. */
 export function detectServerKind(answers: ProbeAnswers): ServerKind | null {
   return KINDS.find((kind) => kind.recognise(answers)) ?? null;
 }

@@ -4,7 +4,6 @@ import type { FetchFailure, ReplyHead, TrustedServer } from "../../net/index.ts"
 import type { Completion, UpstreamError } from "./contract.ts";
 import type { TimeoutReason } from "./openai/errors.ts";
 
-/** Reads the body of one reply. */
 export interface BodyReader {
   take(bytes: Buffer): void;
   end(): void;
@@ -16,7 +15,6 @@ export interface TextReaderOptions {
   bytesMax: number;
   onText(text: string): void;
   onTooLarge(): void;
-  /** The body is packed in an unknown or broken way. */
   onPacked(): void;
   breakOff: BodyReader["breakOff"];
 }
@@ -70,7 +68,6 @@ function unpack(bytes: Buffer, encoding: string | null, bytesMax: number): Buffe
 export interface TextReply {
   status: number;
   header(name: string): string | null;
-  /** The body; null when too large or packed in an unknown way. */
   text: string | null;
 }
 
@@ -81,9 +78,7 @@ export interface NoReply {
 }
 
 export interface TextRequest {
-  /** Body of a POST; without it, a GET. */
   body?: string;
-  /** Account of the request, or `OWN_ACCOUNT`. */
   account: string;
   headers?: Readonly<Record<string, string>>;
   bytesMax: number;
@@ -133,7 +128,6 @@ export function fetchText(
   });
 }
 
-/** Parses a JSON object; null for anything else. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -4,7 +4,6 @@ import type { Trace } from "../../platform/trace.ts";
 
 export type Role = "system" | "user" | "assistant" | "tool";
 
-/** A part of a message's content, in the standard format. */
 export type ContentPart =
   | { type: "text"; text: string }
   | { type: "image_url"; image_url: { url: string; detail?: string } };
@@ -17,7 +16,7 @@ export interface ToolCall {
 
 export interface ModelMessage {
   role: Role;
-  /** Null only on an assistant message with tool calls. */
+  /** An assistant message with tool calls may have null. */
   content: string | ContentPart[] | null;
   tool_calls?: ToolCall[];
   tool_call_id?: string;
@@ -39,10 +38,8 @@ export type ResponseFormat =
   | { type: "text" | "json_object" }
   | { type: "json_schema"; json_schema: { name: string; schema: object; strict?: boolean } };
 
-/** A validated and normalised request to one model server. */
 export interface ModelRequest {
   request_id: string;
-  /** The caller's trace, if it sent one. */
   trace: Trace | null;
   /** Account, or key without one, in whose turn a slot is taken; not sent. */
   account: string;
@@ -64,7 +61,6 @@ export interface ModelRequest {
   stream: boolean;
 }
 
-/** One part of the output, in the model's order. */
 export type Chunk =
   | { kind: "text"; text: string }
   /** Only the first chunk of a call has `id` and `name`; `arguments` are joined by `index`. */
@@ -79,7 +75,6 @@ export interface ReasoningChunk {
 /** Receives chunks; a returned promise holds the server back. */
 export type OnChunk = (chunk: Chunk) => void | Promise<void>;
 
-/** Receives chunks, reasoning included. */
 export type OnRawChunk = (chunk: Chunk | ReasoningChunk) => void | Promise<void>;
 
 export interface TokenUsage {
@@ -88,7 +83,6 @@ export interface TokenUsage {
   total_tokens: number;
 }
 
-/** Codes with which a model server's failure can reach a caller. */
 export type UpstreamCode = Extract<
   ErrorCode,
   | "context_length_exceeded"
@@ -109,15 +103,12 @@ export interface UpstreamError {
   reason: string;
   upstreamStatus?: number;
   /**
-   * No status came, so the server may be gone. `perhaps`: it may also be making a whole reply,
-   * which begins when it is complete.
+   * A server without status may be gone. `perhaps`: it may be making a whole reply, which begins
+   * when it is complete.
    */
   noResponse?: "surely" | "perhaps";
-  /** Time after which the server takes requests again. */
   retryAfterMs?: number;
-  /** Counted tokens of the messages, with `context_length_exceeded`. */
   promptTokens?: number;
-  /** Estimate of what had been made until the failure. */
   usage?: TokenUsage;
 }
 
@@ -132,14 +123,10 @@ export interface CompletionOk {
   reportedUsage?: TokenUsage;
 }
 
-/** Result of any request to a server. */
 export type UpstreamResult = { ok: true } | UpstreamError;
 
-/** How a completion came about, as far as known. */
 export interface CompletionStats {
-  /** Requests sent to replicas. */
   attempts?: number;
-  /** Total time of waiting for a server's start or a slot. */
   waitedMs?: number;
 }
 
@@ -161,7 +148,6 @@ export type CompleteAttempt = (
   firstTokenMs?: number,
 ) => Promise<Completion>;
 
-/** Performs a request and passes reasoning on. */
 export type RawComplete = (
   request: ModelRequest,
   onChunk: OnRawChunk,

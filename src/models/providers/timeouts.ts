@@ -14,7 +14,6 @@ export class RequestTimeouts {
   #deadline: number;
   #cancel: Cancel;
 
-  /** The first token has `timeoutMs` to come. */
   constructor(
     clock: Clock,
     caller: AbortSignal,

@@ -30,13 +30,11 @@ const CACHE_SIZE = 1_000;
 const ABSENT: readonly number[] = [404, 405, 501];
 
 interface CountReply {
-  /** It shows whether the route exists; an error may be of this prompt or this moment. */
+  /** Conclusive replies show whether the route exists; errors may be of this prompt or moment. */
   isConclusive: boolean;
   value: Record<string, unknown> | null;
 }
-/** Returns null for what is no JSON object or no good reply. */
 type Post = (path: string, body: string) => Promise<Record<string, unknown> | null>;
-/** Returns null if the server has another route, or none. */
 type CountRoute = (post: Post, prompt: string) => Promise<number | null>;
 
 /** Exact routes: those that put messages and tools through the model's own template. */
@@ -130,7 +128,7 @@ class ReplicaCounter {
     }
     // Another request may have learnt more meanwhile.
     if (this.#routes !== tried || left.length === tried.length) return null;
-    // Its known route is gone, so it may have become another server.
+    // A server without its known route may have become another one.
     if (left.length === 0 && tried !== ROUTES) this.#routes = ROUTES;
     else this.#learn(left);
     return null;
@@ -151,7 +149,6 @@ class ReplicaCounter {
   }
 }
 
-/** Rejects without a reply. */
 async function postJson(
   server: TrustedServer,
   body: string,

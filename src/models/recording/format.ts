@@ -83,7 +83,6 @@ export const RecordedReply = Type.Object({
   ]),
 });
 
-/** One answer of one model. */
 export type RecordedReply = Static<typeof RecordedReply>;
 
 /** Field names of a completion in a recording, where they differ from today's. */
@@ -117,14 +116,12 @@ function renameFields(from: object, names: Readonly<Record<string, string>>): ob
   );
 }
 
-/** Fields that differ where the same request comes again. */
 const OF_ONE_REQUEST: readonly string[] = [
   "request_id",
   "account",
   "trace",
 ] satisfies (keyof ModelRequest)[];
 
-/** Returns the fields of a request that decide the reply. */
 export function strip(request: ModelRequest): object {
   return Object.fromEntries(
     Object.entries(request).filter(([name]) => !OF_ONE_REQUEST.includes(name)),

@@ -16,13 +16,10 @@ import {
 } from "./format.ts";
 
 export interface Recorder {
-  /** Opens backends whose replies are recorded. */
   open(log: Log): OpenBackend;
-  /** Writes what is still buffered. */
   close(): Promise<void>;
 }
 
-/** Size of a chunk beside its text. */
 const CHUNK_BYTES = 64;
 
 /** Creates the file, which must not exist; throws a RecordingProblem. */

@@ -25,7 +25,6 @@ import {
 
 export interface Replay {
   requests: number;
-  /** Ids of their models. */
   models: ReadonlySet<string>;
   open: OpenBackend;
 }
@@ -34,7 +33,6 @@ export interface ReplayedReply extends Pick<RecordedReply, "told" | "ended_ms"> 
   completion: Completion;
 }
 
-/** Maximum due chunks in one turn of the event loop. */
 const CHUNKS_PER_TURN = 64;
 const FOREIGN = "this is no recording of `wadi dev --record`";
 const MISSING: UpstreamError = {
@@ -124,7 +122,6 @@ function parse(line: string): unknown {
   }
 }
 
-/** The replies to each recorded request, in their order. */
 export class ReplayLibrary {
   readonly #replies = new Map<string, { recorded: ReplayedReply[]; next: number }>();
 

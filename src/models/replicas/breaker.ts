@@ -2,36 +2,28 @@
 import type { Cancel, Clock } from "../../platform/clock.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
 
-/** Failures within the window that open it. */
 const FAILURES_MAX = 5;
 const WINDOW_MS = 60_000;
-/** Time until single requests try the replica. */
 const OPEN_MS = 30_000;
-/** Successful trials in a row that close it. */
 const SUCCESSES_NEEDED = 2;
 
-/** One request to the replica, as the breaker sees it. */
 export interface BreakerRequest {
-  /** Tries whether the replica has recovered. */
   isTrial: boolean;
-  /** Signs of life before it began. */
   signsOfLife: number;
 }
 
 export interface BreakerOptions {
   clock: Clock;
-  /** The breaker was closed until now, or open. */
   onTurn(isOpen: boolean): void;
   /** More requests may be admitted now than before, or fewer. */
   onChange(): void;
 }
 
-/** Meaning of a result for the replica. */
 type ReplicaSign = "good" | "bad" | "answered" | "nothing";
 
 export class Breaker {
   readonly #options: BreakerOptions;
-  /** Times of recent failures, the oldest first. */
+  /** Oldest first. */
   #failures: number[] = [];
   #state: { kind: "closed" } | { kind: "open"; until: number } = { kind: "closed" };
   /** The trial under way, until its replica shows a sign of life. */
@@ -47,7 +39,6 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** Signs of life of the replica so far. */
   get signsOfLife(): number {
     return this.#signsOfLife;
   }
@@ -86,7 +77,6 @@ export class Breaker {
     }
   }
 
-  /** Notes a sign of life, possibly of a request under way. */
   noteLife(request?: BreakerRequest): void {
     this.#signsOfLife += 1;
     this.#silences = 0;
@@ -137,7 +127,6 @@ export class Breaker {
 function readSign(result: UpstreamResult): ReplicaSign {
   if (result.ok) return "good";
   const { code, retryable } = result;
-  // The caller left, which says nothing of the replica.
   if (code === "client_closed_request") return "nothing";
   // Overload passes, and a fault of the request would fail anywhere.
   if (code === "upstream_rate_limited") return "answered";

@@ -5,13 +5,11 @@ import { WorkerLoop } from "../../platform/worker-loop.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import { fetchText } from "../providers/body.ts";
 
-/** Maximum time of one check. */
 const TIMEOUT_MS = 5_000;
 /** Interval between checks after a bad one. */
 const DOUBT_MS = 2_000;
 /** Bad checks in a row that make a replica unhealthy. */
 const MISSES_MAX = 2;
-/** Only the status is read. */
 const BYTES_MAX = 65_536;
 
 /** `unwell`: it says so · `silent`: it does not answer in time · `refused`: nothing listens. */
@@ -23,11 +21,9 @@ export interface ReplicaHealthOptions {
   check: CheckHealth | null;
   everyMs: number;
   clock: Clock;
-  /** Signs of life that its requests have shown. */
   countLife(): number;
   onAlive(): void;
   onTurn(isHealthy: boolean): void;
-  /** Receives what a check throws; checks go on. */
   onBug(error: unknown): void;
 }
 
@@ -52,7 +48,6 @@ export class ReplicaHealth {
     if (this.#loop && !this.#loop.isRunning && !isRecent) this.#loop.wake();
   }
 
-  /** Believes it healthy until the next check. */
   forgive(): void {
     this.#misses = 0;
     this.#setHealthy(true);
@@ -117,7 +112,6 @@ export function isWatched({
   return self_hosted || upstream.health !== "";
 }
 
-/** Returns the health route behind a server's address without `/v1`. */
 export function nameHealth({ health }: { health: string }): string {
   return health || "/health";
 }

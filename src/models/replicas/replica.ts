@@ -5,22 +5,17 @@ import { Breaker } from "./breaker.ts";
 import { type CheckHealth, ReplicaHealth } from "./health.ts";
 
 export interface ReplicaServer<S> {
-  /** Host and port, for the log only. */
   name: string;
   server: S;
-  /** Health check, if there is one. */
   check: CheckHealth | null;
 }
 
 export interface ReplicaOptions {
-  /** Kind of server, for the log. */
   who?: string;
-  /** Id of the model, for the log. */
   model?: string;
   health_every_ms: number;
   clock: Clock;
   log: Log;
-  /** More requests may be sent now than before, or fewer. */
   onChange(): void;
 }
 

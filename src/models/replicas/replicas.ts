@@ -9,7 +9,6 @@ import {
 } from "./slots.ts";
 
 export interface ReplicaRequest {
-  /** Account in whose turn a slot is taken. */
   account: string;
   signal: AbortSignal;
 }
@@ -17,7 +16,6 @@ export interface ReplicaRequest {
 /** `first_token_timeout_ms` bounds the whole request: its wait and all attempts. */
 export type ReplicasOptions = Omit<ReplicaOptions, "onChange"> & ReplicaSlotsOptions;
 
-/** Maximum replicas that may answer one request with a failure. */
 const ANSWERS_MAX = 3;
 
 export class Replicas<S> {
@@ -34,7 +32,6 @@ export class Replicas<S> {
     this.#slots = new ReplicaSlots(this.#replicas, options);
   }
 
-  /** Calls one replica, and another after a failure that is retryable. */
   async call<E extends UpstreamResult>(
     { account, signal }: ReplicaRequest,
     call: CallServer<S, E>,
@@ -83,7 +80,6 @@ export class Replicas<S> {
     return result;
   }
 
-  /** None of them would answer. */
   isDown(): boolean {
     return this.#replicas.every(({ health }) => !health.isHealthy);
   }

@@ -30,7 +30,6 @@ export interface ReplicaSlotsOptions {
 
 /** Part of the time for a first token below which a replica is not blamed for a time-out. */
 const FAIR_PART = 1 / 2;
-/** Maximum requests in the queue, which each stay in memory. */
 const WAITING_MAX = 1_000;
 
 export class ReplicaSlots<S> {
@@ -42,7 +41,6 @@ export class ReplicaSlots<S> {
   readonly #slotsMax: number;
   readonly #fairMs: number;
   readonly #queue: FairQueue<ReplicaSlot<S> | UpstreamError>;
-  /** Index of the replica that is first among equals. */
   #next = 0;
 
   constructor(replicas: readonly Replica<S>[], options: ReplicaSlotsOptions) {
@@ -98,7 +96,6 @@ export class ReplicaSlots<S> {
     }
   }
 
-  /** Hands out slots after a change of the replicas. */
   serve(): void {
     this.#queue.serve();
   }
@@ -117,7 +114,6 @@ export class ReplicaSlots<S> {
     return last === undefined ? explainNone(this.#replicas) : last;
   }
 
-  /** Returns undefined if none fits, and null if those that fit are full. */
   #findLeastBusy(fits: (replica: Replica<S>) => boolean): Replica<S> | null | undefined {
     const replicas = this.#replicas;
     let best: Replica<S> | null | undefined;

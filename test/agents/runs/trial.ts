@@ -112,7 +112,7 @@ export const failing = (
   code: ErrorCode,
   fields: Partial<InternalChatError> = {},
 ): InternalChatError => ({
-  ...{ ok: false, code, why: `it fails with ${code}` },
+  ...{ ok: false, code, reason: `it fails with ${code}` },
   ...fields,
 });
 /** Until the question is taken back. */

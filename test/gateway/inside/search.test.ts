@@ -160,7 +160,11 @@ test.each<[string, number, string]>([
   const caller = await front.openKey();
   front.server.script = () => writeErrorPage(status, "Error");
   const failed = await front.inside.search.ask(comeFrom(caller), wish("secret words"), NEVER);
-  expect(failed).toMatchObject({ ok: false, code, why: expect.stringContaining("search engine") });
+  expect(failed).toMatchObject({
+    ok: false,
+    code,
+    reason: expect.stringContaining("search engine"),
+  });
   const line = { code: expect.any(String), key_id: caller.key_id, request_id: "request-1" };
   const noted = front.lines.filter(({ key_id }) => key_id === caller.key_id);
   expect(noted).toMatchObject([line]);

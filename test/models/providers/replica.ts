@@ -4,7 +4,7 @@ import {
   createOpenaiProvider,
   type OpenaiProviderOptions,
 } from "../../../src/models/providers/openai/provider.ts";
-import { withoutReasoning } from "../../../src/models/providers/reasoning.ts";
+import { withoutReasoning } from "../../../src/models/providers/reasoning-filter.ts";
 import { createTrustedEgress, type Exchange, type ReplyListener } from "../../../src/net/index.ts";
 import { guardCallback } from "../../../src/platform/error-boundary.ts";
 import { createAsk } from "../../support/ask.ts";

@@ -28,7 +28,7 @@ export function readAnswer(reply: string): string {
   return normalizeAnswer(lines.findLast((line) => MEANINGFUL.test(line)) ?? reply);
 }
 
-/** An object or a list in JSON is an answer as a whole: its last line says nothing. */
+/** JSON as a whole is the answer: its last line says nothing. */
 function readJson(reply: string): string | undefined {
   const text = reply.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, "$1");
   if (!/^[[{]\s*["{[\]}]/.test(text)) return undefined;
@@ -39,7 +39,6 @@ function readJson(reply: string): string | undefined {
   }
 }
 
-/** Finds what follows the last marker; without one the answer is empty. */
 function findMarked(reply: string): { index: number; answer: string } {
   let last: RegExpExecArray | undefined;
   for (const marker of [LABEL, HEADING, HASHES]) {
@@ -74,7 +73,6 @@ function readBraces(text: string, start: number): string {
   return text.slice(start);
 }
 
-/** Spellings that say the same, in the order in which they are replaced. */
 const SPELLINGS: readonly [RegExp, string][] = [
   // Vowel signs and the stretching of Arabic, and characters that are not seen.
   [/[\u0640\u064b-\u0652\u0670\p{Cf}\p{Variation_Selector}]/gu, ""],

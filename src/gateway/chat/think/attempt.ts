@@ -10,7 +10,6 @@ import { readAnswer } from "./answer.ts";
 
 /** Maximum characters of a reply, which is kept until the winner is known. */
 const CHARACTERS_MAX = 1_000_000;
-/** Weight of a call's chunk beside its text. */
 const CALL_CHARACTERS = 64;
 /** Attempts at temperature 0 would agree on anything. */
 const TEMPERATURE = 0.7;
@@ -24,7 +23,6 @@ const TOO_LONG: UpstreamError = {
 
 export interface AttemptReply {
   ok: true;
-  /** Equal for equal answers; "" for an empty reply. */
   answer: string;
   text: string;
   calls: readonly Chunk[];
@@ -32,7 +30,6 @@ export interface AttemptReply {
 }
 
 export class Attempt {
-  /** Rejects with a bug, or with an ApiError of the pipeline. */
   readonly ended: Promise<void>;
   completion: Completion | undefined;
   /** Known once the attempt has ended; a completion that went well may be too long. */
@@ -79,7 +76,6 @@ export class Attempt {
   }
 }
 
-/** A temperature and a seed that the caller chose are kept. */
 function buildAttemptRequest(request: ModelRequest, index: number): ModelRequest {
   const { request_id, temperature, seed } = request;
   return {

@@ -10,7 +10,6 @@ import {
 import type { Settings } from "../../../settings/index.ts";
 import { Attempt, type AttemptReply } from "./attempt.ts";
 
-/** Number of attempts at once, and of further ones where their answers differ. */
 export type ThinkSettings = Settings["think"];
 
 /**
@@ -45,7 +44,6 @@ export function think(complete: Complete, settings: ThinkSettings): Complete {
   };
 }
 
-/** The attempts at one request, in the order of their start. */
 class Vote {
   readonly #complete: Complete;
   readonly #request: ModelRequest;
@@ -118,7 +116,6 @@ function isUnanimous(replies: readonly AttemptReply[]): boolean {
   return replies.length > 1 && replies.every(({ answer }) => answer === replies[0]!.answer);
 }
 
-/** Tests whether the leading answer wins even if `more` attempts agree on another one. */
 function hasWinner(replies: readonly AttemptReply[], more: number): boolean {
   const [first = 0, second = 0] = [...countVotes(replies).values()].sort((a, b) => b - a);
   return first - second > more;
@@ -134,7 +131,6 @@ function findWinner(replies: readonly AttemptReply[]): AttemptReply | undefined 
 interface UsageSum extends CompletionStats {
   usage?: TokenUsage;
   isEstimated: boolean;
-  /** The part that servers reported. */
   reportedUsage?: TokenUsage;
 }
 
@@ -157,7 +153,6 @@ function sumUsage(completions: readonly Completion[]): UsageSum {
   return sum;
 }
 
-/** Prefers the number that a server reported to an estimate. */
 function findPromptTokens(completions: readonly Completion[]): number | undefined {
   const known = completions.filter(({ usage }) => usage !== undefined);
   const reported = known.find((completion) => completion.ok && !completion.usageEstimated);

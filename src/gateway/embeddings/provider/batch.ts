@@ -13,10 +13,8 @@ import type { ReplicaClient } from "./replica-client.ts";
 import type { ParsedEmbeddings } from "./reply.ts";
 
 export interface BatchItem {
-  /** Place among the inputs. */
   index: number;
   content: InputContent;
-  /** Known only if the server has counted them. */
   tokens: number | null;
   /** The item may be too long, which only the usage of its own reply shows. */
   isAlone?: true;
@@ -39,7 +37,7 @@ export function fitsSurely(text: string): boolean {
   return Buffer.byteLength(text.normalize("NFKC")) <= SAFE_BYTES;
 }
 
-/** Estimates tokens where nobody counts; the server cuts or refuses what is longer. */
+/** Estimates where nothing counts; the server cuts or refuses longer texts. */
 export function estimateBatchItem(text: string): number {
   return Math.min(TOKENS_MAX, Math.max(1, Math.ceil(estimateTokens(text))));
 }
@@ -110,13 +108,11 @@ export class BatchConverter {
   }
 }
 
-/** The cuts after each refusal of texts that nobody counted. */
 const CUTS: readonly ((text: string) => string)[] = [
   (text) => keepStart(text, LIKELY_TOKENS, estimateTokens),
   (text) => keepStart(text, SAFE_BYTES, countBytes),
 ];
 
-/** Returns null if no item can be cut any more. */
 function shortenRefused(items: readonly BatchItem[], refusals: number): BatchItem[] | null {
   const cut = CUTS[refusals];
   if (!cut) return null;

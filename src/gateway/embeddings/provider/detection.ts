@@ -10,7 +10,6 @@ const KNOWN_MS = 600_000;
 /** Time until a server that was ill or loading is asked again. */
 const UNSURE_MS = 10_000;
 
-/** A request whose good reply names the protocol. */
 interface KindProbe {
   path: string;
   usual: EmbeddingProtocol;
@@ -45,7 +44,6 @@ export class ServerDetection {
     this.#protocol = this.#probe.usual;
   }
 
-  /** The protocol of servers that say nothing else. */
   get usual(): EmbeddingProtocol {
     return this.#probe.usual;
   }
@@ -62,7 +60,7 @@ export class ServerDetection {
     return this.#protocol;
   }
 
-  /** Detects again at the next use, since the server behaves unlike its kind. */
+  /** The server behaves unlike its kind: the next use detects again. */
   forget(): void {
     this.#knownUntil = 0;
   }

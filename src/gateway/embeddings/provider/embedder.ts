@@ -18,7 +18,6 @@ import { Tokenizer, truncateInputs } from "./tokenizer.ts";
 
 /** gateway.endpoints.embeddings.input: maximum texts of a request. */
 const BATCH_MAX = 64;
-/** Errors after which the server may be one of another kind. */
 const UNEXPECTED: readonly UpstreamError["code"][] = ["upstream_error", "model_unavailable"];
 
 type ReplicaEmbed = (
@@ -27,7 +26,6 @@ type ReplicaEmbed = (
   leftMs: number,
 ) => Promise<Embedded | UpstreamError>;
 
-/** Asks nothing before its start. */
 export function createUpstreamEmbedder(
   settings: EmbeddingsSettings,
   options: MeteredBackendOptions,
@@ -94,7 +92,6 @@ function createReplicaEmbed(
   };
 }
 
-/** Puts the vectors at the places of their inputs and adds the usage. */
 function join(
   joined: Embedded,
   batch: readonly BatchItem[],

@@ -7,7 +7,6 @@ const TOO_LARGE = /too large to process/i;
 /** TEI: too many texts in one request. */
 const TOO_MANY = /maximum allowed batch size/i;
 
-/** Statuses of a server without the route. */
 const ABSENT: readonly number[] = [404, 405, 501];
 
 export function isGood(status: number): boolean {

@@ -8,7 +8,6 @@ export type TokenIds = readonly number[];
 /** A text, or the token ids of a text that was cut. */
 export type InputContent = string | TokenIds;
 
-/** A route by which a server tells the token ids of a text. */
 export interface TokenRoute {
   path: string;
   /** `framed`: with the tokens around every text, such as `<s>` and `</s>`. */
@@ -21,7 +20,6 @@ export interface EmbeddingProtocol {
   path: string;
   write(model: string, input: readonly InputContent[], encoding_format: EncodingFormat): object;
   read: ReadReply;
-  /** Maximum texts of a request, if the server says so. */
   batchMax: number | null;
   /** Routes to try for counting; without any the server cuts by itself. */
   tokenRoutes: readonly TokenRoute[];

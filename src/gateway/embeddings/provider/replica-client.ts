@@ -17,7 +17,6 @@ import type { EmbedRequest } from "../contract.ts";
  */
 const REPLY_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The place of the standard routes, unless the settings name another one. */
 const STANDARD = "/v1/";
 
 /** Other paths than the standard ones follow the server's address without `/v1`. */

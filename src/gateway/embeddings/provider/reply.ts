@@ -15,7 +15,6 @@ type JsonFields = Record<string, unknown>;
 const BYTES = DIMENSIONS * Float32Array.BYTES_PER_ELEMENT;
 const PADDED_CHARS = Math.ceil(BYTES / 3) * 4;
 const BARE_CHARS = Math.ceil((BYTES * 4) / 3);
-/** Maximum error of the length of a unit vector in 32-bit floats. */
 const LENGTH_ERROR_MAX = 1e-6;
 const NO_LIST = "its reply is no list of vectors";
 const INCOMPLETE = "its reply has not one vector for each input";
@@ -74,7 +73,6 @@ function isJson(value: unknown): value is JsonFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns a sentence for what is no vector. */
 function readVector(raw: unknown): Float32Array | string {
   const vector = typeof raw === "string" ? readBase64(raw) : readNumberList(raw);
   if (!vector) return `a vector of its reply has not ${DIMENSIONS} numbers`;

@@ -13,9 +13,7 @@ const KNOWN_MS = 600_000;
 const PROBE = "a";
 
 interface KnownRoute {
-  /** Some servers have none. */
   route: TokenRoute | null;
-  /** Number of tokens behind every text, once it was needed. */
   tail: number | undefined;
   until: number;
 }
@@ -26,7 +24,6 @@ export class Tokenizer {
   readonly #clock: Clock;
   #known: KnownRoute | undefined;
 
-  /** The first of the routes that tells ids is the server's. */
   constructor(routes: readonly TokenRoute[], model: string, clock: Clock) {
     this.#routes = routes;
     this.#model = model;
@@ -42,7 +39,6 @@ export class Tokenizer {
     return (await this.#ask(client, known.route, text)) ?? this.#find(client, text);
   }
 
-  /** Counts the tokens behind every text, for a server that has told ids. */
   async measureTail(client: ReplicaClient): Promise<number | UpstreamError> {
     const known = this.#known;
     if (!known?.route) return 0;
@@ -91,7 +87,6 @@ export class Tokenizer {
   }
 }
 
-/** Counts the tokens behind the text's own ids; 0 if those are not found. */
 function countTail(framed: TokenIds, bare: TokenIds): number {
   const frame = framed.length - bare.length;
   for (let lead = 0; lead <= frame; lead++) {

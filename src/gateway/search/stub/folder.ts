@@ -6,16 +6,13 @@ import { join, sep } from "node:path";
 const FILES_MAX = 50_000;
 const FOLDERS_MAX = 50_000;
 const FILE_BYTES_MAX = 1_048_576;
-/** Files whose state is read at once. */
 const STATS_MAX = 32;
 /** Since it was listed, a file may have become a pipe without a writer, or a link to elsewhere. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const ENDING = /\.(?:md|markdown)$/i;
 
 export interface FolderFile {
-  /** Below the folder, with `/` between the names. */
   path: string;
-  /** The real path, behind symbolic links. */
   place: string;
   /** Differs between two states of the file. */
   stamp: string;
@@ -29,7 +26,6 @@ interface Entry {
 
 export interface Listing {
   files: FolderFile[];
-  /** Number of files and folders that are unreadable, too large or too many. */
   skipped: number;
 }
 

@@ -7,7 +7,6 @@ const SITE = "https://search.example/";
 const TITLE_CHARACTERS_MAX = 300;
 /** Maximum characters of a row; snippets of longer ones take long. */
 const ROW_CHARACTERS_MAX = 16_384;
-/** Simple lines between two lines of `---` at the top. */
 const FRONT_MATTER =
   /^\ufeff?---[ \t]*\r?\n((?:.{0,4096}\r?\n){0,64}?)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/;
 const FIELD = /^(title|url|lang)[ \t]*:[ \t]*(["']?)(.{0,2048}?)\2[ \t]*\r?$/gim;
@@ -16,7 +15,6 @@ const COMMENT = /<!--(?:(?!<!--)[\s\S])*?-->/g;
 /** The renderer takes time that grows with the square of the depth. */
 const DEEP_NESTING = /^[ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]*){16,}/gm;
 
-/** Returns no rows if the path is too long for a link. */
 export function readPage(path: string, markdown: string): FullTextRow[] {
   const front = FRONT_MATTER.exec(markdown);
   const fields = new Map<string, string>();

@@ -17,9 +17,7 @@ import ownPages from "./pages.md" with { type: "text" };
 const REFRESH_AFTER_MS = 5_000;
 /** Time that such a search waits for the changes; a small folder needs less. */
 const REFRESH_WAIT_MS = 250;
-/** Files that are read at once. */
 const READS_MAX = 8;
-/** Rows that are indexed in one turn of the event loop. */
 const ROWS_A_TURN = 2;
 /** Maximum characters of all pages together; the index takes about three times as much memory. */
 const CHARACTERS_MAX = 268_435_456;
@@ -34,7 +32,6 @@ const UNREADABLE: UpstreamError = {
 export interface StubSearchOptions {
   /** "": the engine has pages about this service. */
   folder: string;
-  /** Time that a search waits for the first reading of the folder. */
   timeout_ms: number;
   clock: Clock;
   log: Log;
@@ -194,7 +191,6 @@ class FolderSearch implements SearchEngine {
     this.#options.log.warn(message);
   }
 
-  /** Returns false if the file is left out. */
   async #replace(index: FullTextIndex, { path, stamp }: FolderFile, text: string | undefined) {
     await this.#remove(index, path);
     const rows = text === undefined ? [] : readPage(path, text);

@@ -12,11 +12,9 @@ import type {
 } from "../contract.ts";
 import { invalidReplyError } from "./errors.ts";
 
-/** A message or a delta as it came, unchecked. */
 export interface RawMessage {
   content?: unknown;
   tool_calls?: unknown;
-  /** Servers' names for reasoning. */
   reasoning?: unknown;
   reasoning_content?: unknown;
   thinking?: unknown;
@@ -42,7 +40,6 @@ export class StreamAssembler {
   #choice: unknown = null;
   #usage: TokenUsage | null = null;
   #estimatedTokens = 0;
-  /** The model has begun, possibly with reasoning. */
   hasBegun = false;
   /** The server has sent an end: a later failure leaves the completion whole. */
   isOver = false;
@@ -61,7 +58,6 @@ export class StreamAssembler {
     return (index ?? this.#choice) === this.#choice;
   }
 
-  /** Passes on what is new; a promise holds the server back. */
   take(raw: RawMessage): void | Promise<void> {
     const { content, tool_calls } = raw;
     const reasoning = raw.reasoning ?? raw.reasoning_content ?? raw.thinking;
@@ -87,7 +83,6 @@ export class StreamAssembler {
     this.#usage = readUsage(raw) ?? this.#usage;
   }
 
-  /** Adds the usage of what had been made until the failure. */
   breakOff(failure: UpstreamError): UpstreamError {
     return this.hasBegun ? { ...failure, usage: this.#usage ?? this.#estimateUsage() } : failure;
   }
@@ -215,7 +210,6 @@ export class CallNormalizer {
     return { kind: "call", index: call.index, id: call.id, name, arguments: call.arguments };
   }
 
-  /** Finds the call that a part continues, unless it begins another. */
   #find(key: unknown, id: string, name: string): AssembledCall | undefined {
     // A part without index and name cannot begin a call, even with a new id each time.
     const isContinuation = typeof key !== "number" && name === "";

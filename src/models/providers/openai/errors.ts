@@ -54,7 +54,6 @@ export function classifyError(status: number | null, text: string): UpstreamErro
   return fail("upstream_error", !isRequestRefused, reason, upstreamStatus);
 }
 
-/** Describes why we gave a request up. */
 export function timeoutError(reason: TimeoutReason): UpstreamError {
   switch (reason) {
     case "left":
@@ -62,7 +61,7 @@ export function timeoutError(reason: TimeoutReason): UpstreamError {
     case "deaf":
       return fail("client_closed_request", false, "the caller stopped reading");
     case "late":
-      // gateway.errors.upstream_timeout: not retryable, since the caller's time is used up.
+      // gateway.errors.upstream_timeout: the caller's time is used up, so a retry is useless.
       return fail("upstream_timeout", false, "no answer in time");
     case "stalled":
       // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
@@ -70,7 +69,6 @@ export function timeoutError(reason: TimeoutReason): UpstreamError {
   }
 }
 
-/** Describes why a request or its reply broke off by itself. */
 export function connectionError(failure: FetchFailure): UpstreamError {
   switch (failure) {
     case "refused":

@@ -54,7 +54,6 @@ export function createOpenaiProvider(options: OpenaiProviderOptions): RawComplet
   };
 }
 
-/** One request and its reply. */
 class ProviderExchange implements ReplyListener {
   readonly #options: OpenaiProviderOptions;
   readonly #request: ModelRequest;
@@ -140,7 +139,6 @@ class ProviderExchange implements ReplyListener {
     });
   }
 
-  /** The body of an error may say more than its status. */
   #openErrorReader(head: ReplyHead): BodyReader {
     this.#timeouts.allow(ERROR_BODY_MS);
     const classify = (text: string) => {

@@ -25,7 +25,6 @@ interface RawReply {
   code?: unknown;
 }
 
-/** Context of reading a reply. */
 export interface ReplyContext {
   request: ModelRequest;
   onChunk: OnRawChunk;
@@ -34,7 +33,6 @@ export interface ReplyContext {
   stall_timeout_ms: number;
 }
 
-/** Reads a whole reply: one chunk of text and whole calls. */
 export function readReply(
   text: string,
   { request, onChunk, ids }: ReplyContext,
@@ -63,7 +61,6 @@ function numberCalls(message: RawMessage): RawMessage {
   return { ...message, tool_calls: numbered };
 }
 
-/** Takes one event; a promise holds the stream back, and a failure ends it. */
 export function takeEvent(
   event: string,
   assembler: StreamAssembler,

@@ -2,7 +2,6 @@
 import { repairJson, writeJson } from "../../../platform/json.ts";
 import type { ModelMessage, ModelRequest, ToolCall } from "../contract.ts";
 
-/** Returns a server's address without the `/v1` of the settings. */
 export function rootOf(url: string): string {
   return url.replace(/\/+$/, "").replace(/\/v1$/, "");
 }
@@ -40,9 +39,7 @@ export function writeRequestHeaders({
   return headers;
 }
 
-/** Settings of a server's requests. */
 export interface RequestForm {
-  /** Name of the model at the server. */
   model: string;
   reasoning_on: Readonly<Record<string, unknown>>;
   reasoning_off: Readonly<Record<string, unknown>>;

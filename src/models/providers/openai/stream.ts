@@ -19,7 +19,6 @@ export class StreamReader implements BodyReader {
   readonly #context: StreamContext;
   readonly #assembler: StreamAssembler;
   readonly #parser = new SseParser();
-  /** Events that wait while the consumer holds the stream back. */
   #events: string[] = [];
   #length = 0;
   #isHeld = false;
@@ -105,13 +104,11 @@ export class StreamReader implements BodyReader {
 export class SseParser {
   readonly #decoder = new TextDecoder();
   readonly #lineEnd = /\r\n?|\n/g;
-  /** Start of a line whose end has not come. */
   #line = "";
   #data: string | null = null;
   /** The last text ended with \r, which may be half of \r\n. */
   #isHalved = false;
 
-  /** Returns the `data` of the events that the bytes complete. */
   push(bytes: Uint8Array): string[] {
     return this.#takeText(this.#decoder.decode(bytes, { stream: true }));
   }

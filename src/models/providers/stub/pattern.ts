@@ -3,7 +3,6 @@
 const LENGTH_MAX = 1_000;
 const PATTERN_LENGTH_MAX = 500;
 const DEPTH_MAX = 16;
-/** Text for each escape. */
 const ESCAPES = new Map([
   ...Object.entries({ d: "0", w: "a", s: " ", D: "a", W: " ", S: "a", b: "", B: "" }),
   ...Object.entries({ n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", "0": "\0" }),
@@ -13,7 +12,6 @@ const OTHERS = "a0A _-.é";
 
 class UnsupportedPattern extends Error {}
 
-/** Returns null for a pattern with unsupported parts, such as a lookahead. */
 export function writeMatch(pattern: string, lengthMin = 0): string | null {
   if (pattern.length > PATTERN_LENGTH_MAX) return null;
   try {
@@ -27,7 +25,6 @@ export function writeMatch(pattern: string, lengthMin = 0): string | null {
 class PatternReader {
   readonly #text: string;
   #at = 0;
-  /** Place where a character may be repeated to reach the minimum length. */
   #stretch = { at: 0, character: "", room: 0 };
 
   constructor(text: string) {
@@ -43,7 +40,6 @@ class PatternReader {
     return text.slice(0, at) + character.repeat(missing) + text.slice(at);
   }
 
-  /** Takes the first alternative and skips the others. */
   #readChoice(depth: number): string {
     if (depth > DEPTH_MAX) throw new UnsupportedPattern();
     const first = this.#readSequence(depth, depth === 0);
@@ -123,7 +119,6 @@ class PatternReader {
     return ESCAPES.get(character) ?? character;
   }
 
-  /** Reads how often the part before it has to stand and may stand. */
   #readCount(): [least: number, most: number] {
     const count = /[*+?]|\{([0-9]{1,6})(,?)([0-9]{0,6})\}/y;
     count.lastIndex = this.#at;

@@ -56,12 +56,10 @@ export function createStub(options: StubOptions): RawComplete {
   };
 }
 
-/** One reply under way. */
 class StubStream {
   readonly #request: ModelRequest;
   readonly #options: StubOptions;
   #tokens = 0;
-  /** Time of the next token, from the first one on. */
   #dueMs: number | null = null;
   #unbroken = 0;
 
@@ -143,7 +141,6 @@ class StubStream {
   }
 }
 
-/** Adds a chunk to a whole reply: one for each text and each call. */
 function append(whole: Chunk[], chunk: Chunk): void {
   const last = whole.at(-1);
   if (last?.kind === "text" && chunk.kind === "text") last.text += chunk.text;

@@ -4,7 +4,6 @@ import type { Chunk, ModelMessage, ModelRequest, ModelTool } from "../contract.t
 import { writeArguments, writeDocument } from "./schema-filler.ts";
 import { readScript, type ScriptStep } from "./script.ts";
 
-/** One token, or one of the things that happen between tokens. */
 export type StubToken =
   | { do: "send"; chunk: Chunk }
   | Extract<ScriptStep, { do: "delay" } | { do: "stall" } | { do: "fail" }>;
@@ -61,7 +60,6 @@ function chooseSteps(request: ModelRequest): ScriptStep[] {
   return [{ do: "call", name, arguments: writeArguments(parameters, text) }];
 }
 
-/** Steps of each round; null without a `!next`. */
 function readRounds(text: string): ScriptStep[][] | null {
   // Saves most messages the reading before their results.
   if (!text.includes("!next")) return null;
@@ -77,7 +75,6 @@ function hasOutput(script: ScriptStep[]): boolean {
   return script.some((step) => ["say", "fill", "call", "stall", "fail"].includes(step.do));
 }
 
-/** Writes the document that the format asks for; null where any text will do. */
 function writeForm(form: ModelRequest["response_format"], text: string): string | null {
   switch (form?.type) {
     case "json_schema":
@@ -153,12 +150,10 @@ function layOut(steps: ScriptStep[], maxTokens: number, newCallId: () => string)
 
 const textChunk = (text: string): Chunk => ({ kind: "text", text });
 
-/** Writes a text of exactly that many tokens. */
 function fill(tokens: number): string {
   return Array.from({ length: tokens }, (_, n) => FILLER[n % FILLER.length]).join(" ");
 }
 
-/** Ends the tokens before the first stop string in their text; false without one. */
 function cutAtStop(tokens: StubToken[], stop: string[]): boolean {
   const text = tokens.map(textOf).join("");
   const found = stop.map((one) => text.indexOf(one)).filter((index) => index >= 0);

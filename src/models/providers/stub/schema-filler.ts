@@ -4,10 +4,8 @@ import { writeMatch } from "./pattern.ts";
 
 type StubSchema = Record<string, unknown>;
 
-/** Stands for a value where no value fits. */
 const NOTHING = Symbol("nothing");
 
-/** How arguments and documents differ. */
 interface FillStyle {
   depthMax: number;
   /** Items of a list without a length of its own. */
@@ -27,14 +25,11 @@ const NAME_COST = 80;
 const NAMES_MAX = 500;
 /** Maximum references in a row, and parts of an `allOf`. */
 const STEPS_MAX = 8;
-/** Maximum characters of the message in one field. */
 const MESSAGE_CHARACTERS_MAX = 1_000;
-/** Maximum characters of a text, whatever its schema wants. */
 const TEXT_CHARACTERS_MAX = 10_000;
 /** Numbers that stand alone: neither the 2 of "add2" nor the 11 of "2026-11". */
 const NUMBERS = /(?<![\w.-])-?[0-9]{1,15}(?:\.[0-9]{1,15})?/g;
 
-/** Keywords that decide a value; others are left out of joined schemas. */
 const KEYWORDS = [
   ...["type", "const", "enum", "default", "format", "pattern", "minLength", "maxLength"],
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
@@ -60,7 +55,6 @@ export function writeArguments(parameters: StubSchema | undefined, message: stri
   return JSON.stringify(isSchema(value) ? value : {});
 }
 
-/** Writes the smallest document found that fits, else `null`. */
 export function writeDocument(schema: StubSchema, message: string): string {
   const value = new SchemaFiller(schema, message, DOCUMENT).fill(schema, 0);
   return JSON.stringify(value === NOTHING ? null : value);
@@ -186,7 +180,6 @@ class SchemaFiller {
   }
 }
 
-/** Joins two schemas; the second wins where both name a keyword. */
 function join(one: StubSchema, other: StubSchema): StubSchema {
   const joined: StubSchema = {};
   for (const word of KEYWORDS) {
@@ -208,7 +201,6 @@ function listRequired({ required }: StubSchema): string[] {
   return required.slice(0, NAMES_MAX).filter((name) => typeof name === "string");
 }
 
-/** Types that a schema names, or means by its keywords. */
 function typesOf(schema: StubSchema): unknown[] {
   const { type, properties, required, items, prefixItems } = schema;
   if (Array.isArray(type)) return type.slice(0, STEPS_MAX);
@@ -236,7 +228,6 @@ function fitText(text: string, schema: StubSchema): string {
   return cut + "x".repeat(Math.max(0, lengthMin - [...cut].length));
 }
 
-/** Finds the nearest number within the bounds that is a multiple of the wanted unit. */
 function fitNumber(wanted: number, schema: StubSchema, step: number | null): number {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const above = numberOr(exclusiveMinimum, -Infinity);

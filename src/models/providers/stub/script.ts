@@ -21,14 +21,13 @@ export type ScriptStep =
   /** Later steps are for the next round, after the results of its tools. */
   | { do: "next" };
 
-/** gateway.endpoints.chat_completions.6: no output budget is larger. */
+/** gateway.endpoints.chat_completions.6: maximum output budget. */
 const TOKENS_MAX = 8_192;
 /** Longest delay that the settings allow. */
 const DELAY_MAX_MS = 600_000;
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const REASON = /^[a-z_]{1,64}$/;
 
-/** Error codes of the gateway in the order of its specification. */
 export const SCRIPTED_CODES = [
   "invalid_request",
   "context_length_exceeded",
@@ -54,7 +53,6 @@ export const SCRIPTED_CODES = [
 
 interface Line {
   form: string;
-  /** Returns the step, or a sentence about what is wrong. */
   read(rest: string): ScriptStep | string;
 }
 

@@ -70,7 +70,7 @@ test("a key without the scope `search` reaches no search", async () => {
 });
 
 describe("a search that failed", () => {
-  const failure: SearchAnswer = { ok: false, code: "upstream_error", why: "status 502" };
+  const failure: SearchAnswer = { ok: false, code: "upstream_error", reason: "status 502" };
 
   test("tells its code, and nothing that is for the log", async () => {
     const { tool } = createStub(failure);

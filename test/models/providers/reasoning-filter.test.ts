@@ -6,7 +6,10 @@ import type {
   RawComplete,
   ReasoningChunk,
 } from "../../../src/models/providers/contract.ts";
-import { type ReasoningTags, withoutReasoning } from "../../../src/models/providers/reasoning.ts";
+import {
+  type ReasoningTags,
+  withoutReasoning,
+} from "../../../src/models/providers/reasoning-filter.ts";
 import { createAsk } from "../../support/ask.ts";
 import { joinText } from "./replica.ts";
 

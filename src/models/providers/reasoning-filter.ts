@@ -12,7 +12,7 @@ export interface ReasoningTags {
 }
 
 /**
- * gateway.endpoints.chat_completions.reasoning: no reasoning reaches the caller. Wraps each
+ * gateway.endpoints.chat_completions.reasoning: the caller gets no reasoning. Wraps each
  * attempt, so that another replica may still take over after reasoning alone.
  */
 export function withoutReasoning(
@@ -35,13 +35,11 @@ class ReasoningFilter {
   readonly #onChunk: OnChunk;
   readonly #reasons: boolean;
   #mode: Mode;
-  /** The reasoning has its tag, or a word. */
   #hasBegun = false;
   /** Reasoning has quoted the opening tag: its closing one may belong to either. */
   #isNested = false;
   /** Text of the mode `unsure`; passed on if nothing closes it. */
   #unsure = "";
-  /** End of the text so far, where it may be the start of a tag. */
   #tagStart = "";
   #hasText = false;
   #hasSent = false;
@@ -89,7 +87,6 @@ class ReasoningFilter {
     return this.#onChunk({ kind: "text", text: trimmed });
   }
 
-  /** Returns the part of a text that is no reasoning. */
   #filter(text: string): string {
     let passed = "";
     // Found once for many others: searching behind each would take quadratic time.
@@ -110,7 +107,6 @@ class ReasoningFilter {
     }
   }
 
-  /** Takes an opening tag and returns the text before it that is no reasoning. */
   #open(before: string, isFirst: boolean): string {
     const mode = this.#mode;
     if (mode === "unsure") {
@@ -134,7 +130,6 @@ class ReasoningFilter {
     this.#needsTrim ||= !this.#hasSent;
   }
 
-  /** Takes a text without whole tags and returns what is no reasoning. */
   #takeRest(text: string): string {
     this.#tagStart = findTagStart(text);
     const whole = text.slice(0, text.length - this.#tagStart.length);
@@ -154,7 +149,6 @@ function createSearch(text: string, tag: string): (at: number) => number {
   };
 }
 
-/** Finds the longest end of a text that is the start of a tag. */
 function findTagStart(text: string): string {
   const start = text.lastIndexOf("<");
   const tail = start === -1 ? "" : text.slice(start);
