@@ -1,4 +1,4 @@
-// Wires the agents module: routes of definitions, threads, runs and tools, and the run engine.
+// Wires the agents module: its routes and the run engine.
 import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";

@@ -12,13 +12,11 @@ import type { DiskSpace } from "../storage/index.ts";
 export interface TriggersDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
-  /** Validates the run of a fire, except for checks inside its transaction. */
   prepareRun: RunStarter["prepare"];
   clock: Clock;
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
   secrets: Secrets;
-  /** The current settings; a reload may change them. */
   settings(): Settings;
 }

@@ -15,7 +15,6 @@ export interface FireRequest {
   source: FireSource;
   instant?: DueInstant;
   webhook_id?: string;
-  /** Body of the signed request; present for source webhook. */
   hook?: unknown;
   fired_by_key_id?: string;
 }
@@ -31,7 +30,6 @@ export interface FireRunOptions {
   ids: Ids;
 }
 
-/** Maximum attempts when a trigger is changed during its fire. */
 const ATTEMPTS_MAX = 5;
 
 /** agents.states.p12: errors that also pause the trigger, by their cause. */

@@ -1,4 +1,4 @@
-// Triggers of every account, for operators: lists, lookups, pause and resume.
+// Triggers of every account, for operators.
 import type { TriggersDeps } from "./deps.ts";
 import type { FireRow } from "./fire.ts";
 import { triggerStore } from "./store/index.ts";

@@ -225,7 +225,6 @@ function openFireList(router: Router, triggers: Triggers): void {
       const { limit = FIRES_LIMIT.default } = query;
       const list = `fires ${trigger_id} ${outcome}`;
       const before = query.before === undefined ? null : decodePosition(list, query.before);
-      // One row more shows that a page follows.
       const found = await triggers.listFires({ trigger_id, outcome, before, limit: limit + 1 });
       const rows = found.slice(0, limit);
       const last = found.length > rows.length ? rows.at(-1)! : null;

@@ -104,7 +104,6 @@ export class Scheduler implements Service {
     return fired > 0;
   }
 
-  /** Fires the same number of triggers of each account side by side. */
   async #fireBatch(accounts: readonly string[]): Promise<number> {
     const perAccount = Math.floor(FIRES_AT_ONCE / accounts.length);
     const limits = accounts.map((accountId) => {

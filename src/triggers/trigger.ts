@@ -130,7 +130,6 @@ export const TriggerName = Resource(
   "The trigger that fired.",
 );
 
-/** A row with the state of its agent, which pauses it too. */
 export const FoundTrigger = Row(TriggerRow, {
   agent_archived_at: maybe(Timestamp("Set for an archived agent.")),
 });

@@ -148,7 +148,6 @@ export class Triggers {
 export interface StatusChange {
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
-  /** Key of its runs after a resume or another message; null keeps the present key. */
   key_id: string | null;
   pausedBy: string;
 }

@@ -1,4 +1,4 @@
-// Approvals of every account, for operators: lists, lookups and decisions.
+// Approvals of every account, for operators.
 import type { Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";

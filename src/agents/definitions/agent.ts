@@ -83,7 +83,6 @@ export const AgentDetail = Resource(
 );
 
 const { operator_hold: _, ...stored } = fields;
-/** Holds are stored apart. */
 export const AgentRow = Row(Type.Object(stored), { account_id: Type.String() });
 export type AgentRow = Static<typeof AgentRow>;
 

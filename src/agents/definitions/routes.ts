@@ -33,7 +33,6 @@ const VersionsQuery = Type.Object({
   ),
 });
 
-/** `alias` names the default model. */
 export function openDefinitionRoutes(
   router: Router,
   definitions: Definitions,

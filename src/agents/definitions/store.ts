@@ -34,7 +34,6 @@ export interface NewVersionPlan {
   account_id: string;
   change: BehaviourChange;
   agentChange: AgentChange;
-  /** Required current version; null accepts any. */
   expectedVersion: number | null;
   model: string | null;
   tool_revisions: ToolPin[];

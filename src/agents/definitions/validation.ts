@@ -10,7 +10,6 @@ import type { ToolPin } from "./version.ts";
 /** Errors of a stopped model, which may be back before a run's turn comes. */
 const TEMPORARY: readonly string[] = ["model_offline", "model_unavailable"];
 
-/** Replaces the names of the default model by null. */
 export function storeModel(
   sent: string | null | undefined,
   alias: string,

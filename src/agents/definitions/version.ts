@@ -179,7 +179,6 @@ export type Behaviour = Pick<
   "system_prompt" | "model" | "tools" | "policy" | "budgets" | "model_params"
 >;
 
-/** Fields of an object, of which null stands for the default. */
 export type Partly<T> = { [K in keyof T]?: T[K] | null };
 
 /** Changes of a request: an absent field is inherited, null stands for the default. */

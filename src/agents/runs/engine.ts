@@ -39,7 +39,6 @@ export class RunEngine implements Service {
   readonly #active = new Map<string, ActiveRun>();
   /** Runs cancelled during a claim, which may be among the claimed ones. */
   readonly #earlyCancels = new Set<string>();
-  /** Runs whose last execution ended with a bug. */
   readonly #failed = new Set<string>();
   #suspect: string | undefined;
   #unlisten: (() => void)[] = [];

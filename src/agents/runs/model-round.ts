@@ -101,7 +101,6 @@ const TEMPORARY: readonly ErrorCode[] = [
   "rate_limit_exceeded",
   "capacity_exceeded",
 ];
-/** Maximum time to retry temporary failures. */
 const TEMPORARY_MS_MAX = 600_000;
 /** Failures that may occur again, and are retried a few times only. */
 const TRANSIENT: readonly ErrorCode[] = [

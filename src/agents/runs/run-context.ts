@@ -22,7 +22,6 @@ import type { FinalStatus } from "./transitions.ts";
 export type InterruptReason = "cancel" | "stop" | "time" | "key" | "lost";
 
 export interface RunControl {
-  /** Aborts with an `InterruptReason`. */
   signal: AbortSignal;
   isDraining(): boolean;
   /** Lends the run's slot to others for a while. */
@@ -92,12 +91,10 @@ export class RunContext {
     this.#startedAt = deps.clock.monotonic();
   }
 
-  /** Time that the run has worked, without waiting. */
   get workedMs(): number {
     return Math.round(this.#workedBeforeMs + this.deps.clock.monotonic() - this.#startedAt);
   }
 
-  /** Name of the model's next round in the watchdog's notes. */
   get roundName(): string {
     return `round ${this.state.row.usage.rounds + 1}`;
   }
@@ -169,7 +166,6 @@ export class RunContext {
     return intent;
   }
 
-  /** Ends the run; every planned call has a result then. */
   async finish(final: FinalState, entry: RunEntry = this.newEntry()): Promise<RunOutcome> {
     const { state, deps } = this;
     // A reply that broke off has made the cost unknown, which may not have been reported.

@@ -38,7 +38,6 @@ export class RunEntry {
     this.addStep({ kind: "system", data });
   }
 
-  /** Adds a result as a step, and as the message that the model reads. */
   addResult(result: ToolResultData): void {
     this.addStep({ kind: "tool_result", data: result });
     this.messages.push(toolMessage(result, this.#ids.uuid()));

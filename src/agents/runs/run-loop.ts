@@ -24,7 +24,6 @@ import {
 import { newThreadLog, restoreState } from "./state.ts";
 import type { RunStore } from "./store/index.ts";
 
-/** Maximum rounds in a row without a valid call. */
 const INVALID_ROUNDS_MAX = 3;
 
 export interface ExecutionOptions extends Pick<RunContextOptions, "findCaller"> {

@@ -42,19 +42,16 @@ export interface RunState {
   readonly runFrom: number;
   messageTokens: number;
   summary: Summary | null;
-  /** Room left after the model rejected longer prompts, and the number of rejections. */
   contextLimit: { roomTokens: number; times: number } | null;
   openCalls: OpenCall[];
   /** Fingerprints of denied calls, which are not requested again. */
   readonly deniedCalls: Set<string>;
   invalidRounds: number;
   readonly results: Map<string, ToolResultData>;
-  /** Total characters of the results, and the number of truncated ones. */
   readonly shown: { characters: number; truncated: number };
   readonly sources: ContentSource[];
   /** Addresses that stay allowed after outside content; null where the run opens none. */
   readonly knownAddresses: KnownAddresses | null;
-  /** Models and tools whose missing price has been reported. */
   readonly unpriced: Set<string>;
   /** Calls that blocked the event loop until the watchdog ended the process, with their count. */
   readonly hungCalls: Map<string, number>;

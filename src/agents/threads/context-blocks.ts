@@ -14,7 +14,6 @@ export interface ThreadMessage extends ShownMessage {
 }
 
 export interface Block {
-  /** Indexes of its first message and of the next block's. */
   from: number;
   to: number;
   entries: BlockEntry[];
@@ -27,7 +26,6 @@ export interface BlockEntry {
   tokens: number;
 }
 
-/** Tokens of a message's role and borders. */
 const MESSAGE_TOKENS = 4;
 /** Replaces the result of a call whose run ended first: model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";

@@ -133,7 +133,6 @@ function openReads(router: Router, { database, log }: ThreadsDeps): void {
       refusals: ["thread_not_found"],
     },
     async ({ params, query, caller, request, request_id }) => {
-      // Message numbers have no gaps, so that the count is the newest number.
       const { id, message_count } = await require(params.id, caller);
       const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
       const rows = {

@@ -2,11 +2,9 @@
 // inside which a schedule is plain arithmetic.
 import type { Schedule } from "./schedule.ts";
 
-/** Time between two clock changes of a zone. */
 export interface Stretch {
   /** First instant; -Infinity before the first clock change. */
   startMs: number;
-  /** Instant of the next clock change, or Infinity. */
   endMs: number;
   /** Wall time less UTC. */
   offsetMs: number;

@@ -19,7 +19,6 @@ export interface TriggerChange {
   transition: { to: "active" } | { to: "paused"; reason: PausedReason } | null;
   /** Key of its runs after a resume or another message; null keeps the present key. */
   key_id: string | null;
-  /** The schedule from which `next_fire_at` was computed. */
   seen: Pick<TriggerRow, "cron" | "time_zone">;
   next_fire_at: number | null;
   now: number;

@@ -68,7 +68,6 @@ export function listTimed(db: Db, after: DuePosition, limit: number): Promise<Tr
   );
 }
 
-/** Corrects next fires one by one; resolves to the number of changed triggers. */
 export async function realign(tx: Tx, changes: readonly Realignment[]): Promise<number> {
   let changed = 0;
   for (const { trigger_id, from, to } of changes) {

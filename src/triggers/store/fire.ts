@@ -10,7 +10,6 @@ import { type PausedReason, TriggerName, TriggerRow } from "../trigger.ts";
 import { findRequested } from "./lookup.ts";
 
 export interface DueInstant {
-  /** The trigger's `next_fire_at` when this was computed. */
   dueAt: number;
   seen: Pick<TriggerRow, "cron" | "time_zone">;
   scheduledAt: number;

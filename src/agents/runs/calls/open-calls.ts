@@ -24,7 +24,6 @@ export function isSent({ attempt, risk }: ToolCallData): boolean {
   return attempt > 0 && risk !== "read";
 }
 
-/** Applies a `tool_call` step; it replaces the earlier step of the same call. */
 export function applyCall(open: readonly OpenCall[], call: ToolCallData): OpenCall[] {
   const others = open.filter((one) => one.call.tool_call_id !== call.tool_call_id);
   if (call.decision === "needs_approval") return [...others, { call, status: "awaiting_approval" }];

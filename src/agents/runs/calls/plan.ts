@@ -82,7 +82,6 @@ export class CallPlanner {
     });
   }
 
-  /** Adds a step for each call, and returns those to run or to decide. */
   async planCalls(calls: readonly ToolCallText[]): Promise<ToolCallData[]> {
     const planned: ToolCallData[] = [];
     for (const [index, call] of calls.entries()) {

@@ -45,7 +45,7 @@ class CallRound {
     const { state, control } = this.#context;
     const { signal } = control;
     this.#waiting = [...calls];
-    // Calls end with the round, whatever ends it.
+    // Calls end with their round.
     const over = new AbortController();
     const callSignal = AbortSignal.any([signal, over.signal]);
     const interrupted = Promise.withResolvers<void>();

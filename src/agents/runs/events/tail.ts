@@ -35,7 +35,6 @@ export class Tail {
       work: () => this.#read(),
       onError: (failure) => {
         options.onFailure(failure);
-        // Clients connect again.
         this.#endAll();
       },
       retryMs: 0,

@@ -32,7 +32,6 @@ export interface Idempotency {
 }
 
 export interface StartLimits {
-  /** Maximum queued and running runs of an account. */
   active_runs: number;
   /** Maximum runs that an account starts in any 24 hours. */
   daily_runs: number;
@@ -86,7 +85,6 @@ export async function start(tx: Tx, admission: Admission): Promise<Started> {
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
   await enforceLimits(tx, run, counts, limits);
   if (admission.thread_id === null) await addThread(tx, run);
-  // A hook's body taints the thread that stores it.
   else if (run.external_content) await markThread(tx, admission.thread_id);
   // Lists are ordered by number and by time: a clock set back must not separate the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);

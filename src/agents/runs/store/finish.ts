@@ -30,7 +30,6 @@ export interface RunFinish {
   status: FinalStatus;
   error: Static<typeof Run>["error"];
   event_id: string;
-  /** Two for each pending approval. */
   fresh: FreshIds;
 }
 
@@ -112,9 +111,7 @@ export async function endIdle(
 }
 
 interface Closing {
-  /** Status of the run before it ended. */
   before: RunRow["status"];
-  /** Unused ids; each step, message and event removes one. */
   ids: string[];
   at: number;
 }

@@ -20,7 +20,6 @@ export interface RunFilter {
   limit: number;
 }
 
-/** Position of a run, without its input and output. */
 export const RunPosition = Type.Object({
   status: RunRow.properties.status,
   last_seq: Type.Integer(),

@@ -180,7 +180,6 @@ interface StepsPlace {
   status: RunRow["status"];
 }
 
-/** Part of a transaction: adds steps outside a record. */
 export async function addSteps(
   tx: Tx,
   run_id: string,

@@ -6,7 +6,6 @@ import { listAsks, type RunRow } from "../run.ts";
 /** Bytes that a run counts alone before it updates its account's counter, which others lock too. */
 export const SETTLED_AT_BYTES = 1_048_576;
 
-/** Bytes deleted with the run, and bytes that stay in its thread. */
 export interface RunBytes {
   own: number;
   thread: number;
@@ -17,7 +16,6 @@ export function addBytes({ own, thread }: RunBytes): Sql {
     unsettled_bytes = unsettled_bytes + ${own + thread}`;
 }
 
-/** Part of a transaction: counts what a run stores outside its records. */
 export async function countRunBytes(tx: Tx, run_id: string, bytes: RunBytes): Promise<void> {
   await tx.run(sql`UPDATE runs SET ${addBytes(bytes)} WHERE id = ${run_id}`);
 }
