@@ -245,8 +245,8 @@ export class CallNormalizer {
 function readArguments(value: unknown): string {
   if (typeof value === "string") return value;
   if (!isObject(value)) return "";
-  // Invalid on purpose: an empty text would be a call without arguments, which could run.
-  return isTooDeep(value) ? "{" : JSON.stringify(value);
+  // A text instead of an object fails every check; `{}` could run without its arguments.
+  return isTooDeep(value) ? '"nested too deep"' : JSON.stringify(value);
 }
 
 /** Walks level by level: JSON.stringify recurses, and takes seconds for 40,000 levels. */
