@@ -101,13 +101,14 @@ const SCENES: Readonly<Record<string, Scene>> = {
       if (isOf(point, "rotate")) await ask("POST", `/v1/triggers/${ids.hook}/rotate-secret`, WEEK);
     },
   },
-  "a trigger that goes": {
-    points: twice("triggers.remove"),
-    act: ({ ask }) => ask("DELETE", `/v1/triggers/${ids.spare_trigger}`),
-  },
+  // Before its trigger goes: in one story of all scenes there would be none to pause.
   "an agent that is archived": {
     points: twice("triggers.pauseArchived"),
     act: ({ ask }) => ask("PATCH", `/v1/agents/${ids.spare_agent}`, { status: "archived" }),
+  },
+  "a trigger that goes": {
+    points: twice("triggers.remove"),
+    act: ({ ask }) => ask("DELETE", `/v1/triggers/${ids.spare_trigger}`),
   },
   "a new endpoint": {
     points: twice("webhooks.create"),
