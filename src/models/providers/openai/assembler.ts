@@ -254,7 +254,10 @@ function isTooDeep(value: object): boolean {
   let level = [value];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > ARGUMENTS_DEPTH_MAX) return true;
-    level = level.flatMap((parent) => Object.values(parent).filter(isObject));
+    level = level.flatMap((parent) => {
+      const inner: unknown[] = Array.isArray(parent) ? parent : Object.values(parent);
+      return inner.filter(isObject);
+    });
   }
   return false;
 }
