@@ -11,13 +11,18 @@ export interface Failure {
   end?(pid: number): void;
 }
 
+/** Only root may raise a hard limit again. */
+const mayRaiseLimits = process.getuid?.() === 0;
+
 /** `isApart`: in a network of our own, out of which nothing leads. */
 export const listFailures = (isApart: boolean): Failure[] => [
   // The broadcast of loopback: the system refuses it before it returns.
   { name: "inside the call", host: "127.255.255.255:8000" },
   // Reserved for documentation, and nothing routes there.
   ...(isApart ? [{ name: "no route", host: "198.51.100.7:8000" }] : []),
-  { name: "no descriptors", host: serveWell(), begin: takeDescriptors, end: giveDescriptors },
+  ...(mayRaiseLimits
+    ? [{ name: "no descriptors", host: serveWell(), begin: takeDescriptors, end: giveDescriptors }]
+    : []),
   { name: "refused", host: "127.0.0.1:1" },
   { name: "black hole", host: listenDeaf() },
   { name: "reset", host: listenReset() },
@@ -67,8 +72,9 @@ const listenDeaf = (): string => {
   return `127.0.0.1:${port}`;
 };
 
+/** The hard limit too, or the process would take descriptors from its reserve. */
 const limitDescriptors = (pid: number, most: number): void => {
-  Bun.spawnSync(["prlimit", "--pid", `${pid}`, `--nofile=${most}:`]);
+  Bun.spawnSync(["prlimit", "--pid", `${pid}`, `--nofile=${most}:${most}`]);
 };
 
 /** No number is free below the limit, and whatever is open stays so. */

@@ -9,6 +9,7 @@ import {
   writeAllowEntry,
 } from "../net/index.ts";
 import { type Clock, containTimers } from "../platform/clock.ts";
+import { reserveDescriptors } from "../platform/descriptors.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
@@ -22,7 +23,7 @@ export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
   server: {
     readonly url: string;
-    callers: { list: ConnectionGuardOptions["listCallers"] };
+    listClients: ConnectionGuardOptions["listClients"];
   };
 }
 
@@ -127,13 +128,14 @@ const HTTP_PORT = 80;
 function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): void {
   const sockets = openProcessSockets();
   if (!sockets) return;
+  reserveDescriptors();
   guardConnections({
     sockets,
     clock,
     log,
     port: Number(new URL(server.url).port || HTTP_PORT),
     rules: () => reload.settings.server,
-    listCallers: () => server.callers.list(),
+    listClients: () => server.listClients(),
   });
 }
 

@@ -1,4 +1,4 @@
-// Clients: the name that each is counted under, and the connections of those with a valid key.
+// Clients: the name that each is counted under, and the connections of requests under way.
 import { type Address, isWithin, type Network, readAddress, readNetwork } from "../net/index.ts";
 
 /** Name of requests without a socket. */
@@ -66,8 +66,8 @@ function nameAddress({ bits, value }: Address): string {
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
 }
 
-/** The requests under way whose key was valid. */
-export class ActiveCallers {
+/** A set of requests, from which those that are over drop out. */
+export class OpenRequests {
   readonly #findSent: (request: Request) => Request;
   readonly #findPeer: (sent: Request) => Bun.SocketAddress | null;
   readonly #requests = new Set<Request>();

@@ -4,7 +4,7 @@ import { type Identify, isInternal, type RateLimiter, requireScope } from "../ac
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
-import type { ActiveCallers } from "./clients.ts";
+import type { OpenRequests } from "./clients.ts";
 import { listUuids, lowerUuids } from "./fields.ts";
 import { compileParameters } from "./parameters.ts";
 import {
@@ -35,7 +35,7 @@ interface CommonOptions extends ResponderOptions {
   identify: Identify;
   limiter: Pick<RateLimiter, "take">;
   holdOpen(request: Request): () => void;
-  callers?: Pick<ActiveCallers, "add" | "delete">;
+  callers?: Pick<OpenRequests, "add" | "delete">;
 }
 
 /** Time after which a slow request's connection is held open; most requests end before. */

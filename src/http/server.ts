@@ -5,7 +5,7 @@ import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
-import { ActiveCallers, createNameClient, type NameClient } from "./clients.ts";
+import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { listenError } from "./listen-error.ts";
 import { documentRoute } from "./openapi/document.ts";
@@ -55,7 +55,9 @@ export class HttpServer implements Service {
   readonly name = "http";
   readonly app = new Elysia({ strictPath: true, normalize: false });
   /** Requests under way with a valid key; their connections are not closed. */
-  readonly callers: ActiveCallers;
+  readonly callers: OpenRequests;
+  /** Requests whose sender has the refusal and still sends the body. */
+  readonly #refused: OpenRequests;
   readonly #options: HttpServerOptions;
   readonly #origins: Origins;
   readonly #nameClient: NameClient;
@@ -69,10 +71,13 @@ export class HttpServer implements Service {
     this.#options = options;
     this.#origins = new Origins(options.origins ?? EVERY_ORIGIN);
     this.#nameClient = createNameClient(options.trusted_proxies ?? []);
-    this.callers = new ActiveCallers(
-      (request) => this.#findSent(request),
-      (request) => this.#server?.requestIP(request) ?? null,
-    );
+    const create = () =>
+      new OpenRequests(
+        (request) => this.#findSent(request),
+        (request) => this.#server?.requestIP(request) ?? null,
+      );
+    this.callers = create();
+    this.#refused = create();
   }
 
   get isStopping(): boolean {
@@ -119,6 +124,10 @@ export class HttpServer implements Service {
     const sent = this.#findSent(request);
     this.#server?.timeout(sent, 0);
     return () => this.#server?.timeout(sent, IDLE_TIMEOUT_S);
+  }
+
+  listClients() {
+    return { served: this.callers.list(), refused: this.#refused.list() };
   }
 
   addressOf(request: Request): string {
@@ -177,7 +186,8 @@ export class HttpServer implements Service {
     const request = this.#normalize(sent);
     const refusal = this.#origins.check(request);
     const reply = refusal ? this.#refuse(refusal, request) : next(request);
-    return isBounded(request) ? reply : closeAfterReply(request, reply, this.#options.clock);
+    if (isBounded(request)) return reply;
+    return closeAfterReply(request, reply, this.#options.clock, this.#refused);
   }
 
   readonly #route: AnswerRequest = (request) => {

@@ -1,5 +1,6 @@
 // Bounds the bytes read of a refused body: its sender gets the reply, then the connection ends.
 import type { Clock } from "../platform/clock.ts";
+import type { OpenRequests } from "./clients.ts";
 
 const UNREAD_BYTES_MAX = 256 * 1024;
 /** Maximum time for the rest of a body, in all and in silence. */
@@ -21,6 +22,7 @@ export async function closeAfterReply(
   request: Request,
   reply: Response | Promise<Response>,
   clock: Clock,
+  refused?: Pick<OpenRequests, "add" | "delete">,
 ): Promise<Response> {
   const response = await reply;
   // Bun hides the body of a GET or HEAD, and would read it to its end.
@@ -37,7 +39,9 @@ export async function closeAfterReply(
     async pull(sink: ReadableStreamDirectController) {
       void sink.write(text);
       void sink.flush();
+      refused?.add(request);
       await discard(rest, request.signal, clock);
+      refused?.delete(request);
       sink.close();
     },
   });

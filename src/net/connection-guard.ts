@@ -16,7 +16,7 @@ export interface ConnectionGuardOptions {
   sockets: ProcessSockets;
   port: number;
   rules(): ConnectionRules;
-  listCallers(): readonly Peer[];
+  listClients(): Clients;
   clock: Clock;
   log: Log;
 }
@@ -24,6 +24,13 @@ export interface ConnectionGuardOptions {
 export interface Peer {
   address: Address;
   port: number;
+}
+
+export interface Clients {
+  /** Clients with a valid key and a request under way. */
+  served: readonly Peer[];
+  /** Clients that still send the body of a request refused already. */
+  refused: readonly Peer[];
 }
 
 /** Interval of counting descriptors, which costs 4 µs. */
@@ -35,6 +42,10 @@ const SEARCH_SHARE = 1 / 20;
 const TURN_DESCRIPTORS = 500;
 /** Minimum silence of an idle connection, whose next request may be on its way. */
 const SILENT_MS = 100;
+/** Age within which the first request of a connection may be on its way. */
+const NEW_MS = 10;
+/** Accuracy of times from one search to the next. */
+const SAME_MS = 10;
 const RANGE = 8;
 const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;
@@ -54,6 +65,7 @@ class ConnectionGuard {
   #isStopped = false;
   #cancel: Cancel = () => {};
   #searchAt = 0;
+  #begun: BegunRequests = new Map();
   #logAt = 0;
   #closed = 0;
 
@@ -78,14 +90,17 @@ class ConnectionGuard {
   }
 
   async #check(): Promise<number> {
-    const { sockets, rules, listCallers, clock } = this.#options;
+    const { sockets, rules, listClients, clock } = this.#options;
     const count = sockets.count();
     const { missing, spare } = computeNeed(sockets.limit, count, rules().reserved_descriptors);
     const now = clock.monotonic();
     const mayExceed = count > rules().connections_per_address && now >= this.#searchAt;
     if (missing <= 0 && !mayExceed) return CHECK_EVERY_MS;
     const all = await this.#readAll(count);
-    const chosen = chooseToClose(all, listCallers(), rules(), { missing, spare });
+    const seenAt = clock.monotonic();
+    const search = { all, clients: listClients(), seenAt, begunBefore: this.#begun };
+    const chosen = chooseToClose(search, rules(), { missing, spare });
+    this.#begun = findBegun(all, seenAt);
     for (const socket of chosen) sockets.end(socket);
     this.#closed += chosen.length;
     this.#searchAt = clock.monotonic() + (clock.monotonic() - now) / SEARCH_SHARE;
@@ -115,6 +130,22 @@ class ConnectionGuard {
   }
 }
 
+/** Connections that have received since they last sent; the value is the time of that sending. */
+type BegunRequests = ReadonlyMap<string, number>;
+
+function findBegun(all: readonly ProcessSocket[], seenAt: number): BegunRequests {
+  const begun = all.filter((one) => one.hasSent && one.receivedAgoMs < one.sentAgoMs);
+  return new Map(begun.map((one) => [namePeer(one), seenAt - one.sentAgoMs]));
+}
+
+export interface ConnectionSearch {
+  all: readonly ProcessSocket[];
+  clients: Clients;
+  seenAt: number;
+  /** Requests that had begun at the search before. */
+  begunBefore: BegunRequests;
+}
+
 interface Need {
   missing: number;
   /** Further connections to close then, so that not each new one causes a search. */
@@ -126,29 +157,42 @@ function computeNeed(limit: number, count: number, reserved: number): Need {
   return { missing: reserve - (limit - count), spare: Math.floor(limit * SPARE_SHARE) };
 }
 
+/** In the order of closing; a connection or request that has just begun belongs to none. */
+const RANKS = ["refused", "silent", "unanswered", "idle", "stuck"] as const;
+type Rank = (typeof RANKS)[number] | null;
+
+function createRank({ clients, seenAt, begunBefore }: ConnectionSearch) {
+  const refused = new Set(clients.refused.map(namePeer));
+  return (socket: ProcessSocket): Rank => {
+    const { hasReceived, hasSent, sentAgoMs, receivedAgoMs } = socket;
+    const name = namePeer(socket);
+    if (refused.has(name)) return "refused";
+    if (!hasSent && sentAgoMs < NEW_MS) return null;
+    if (!hasSent) return hasReceived ? "unanswered" : "silent";
+    if (Math.min(sentAgoMs, receivedAgoMs) >= SILENT_MS) return "idle";
+    const sentBefore = begunBefore.get(name) ?? Number.NaN;
+    return Math.abs(seenAt - sentAgoMs - sentBefore) <= SAME_MS ? "stuck" : null;
+  };
+}
+
 /**
- * Chooses no connection that serves a caller. First come connections that sent nothing, then those
- * never answered, then idle ones; within each group the longest idle.
+ * Chooses no connection that serves a caller. First come refused ones, then silent ones. Then
+ * come those never answered, idle ones, and those whose request stays incomplete. Within each
+ * group, the longest idle comes first.
  */
 export function chooseToClose(
-  all: readonly ProcessSocket[],
-  callers: readonly Peer[],
+  search: ConnectionSearch,
   { connections_per_address, trusted_proxies }: ConnectionRules,
   { missing, spare }: Need,
 ): ProcessSocket[] {
-  const served = new Set(callers.map(namePeer));
-  const open = all.filter((socket) => !served.has(namePeer(socket)));
-  const silent = open.filter((one) => !one.hasReceived);
-  const unanswered = open.filter((one) => one.hasReceived && !one.hasSent);
-  const idle = open.filter(
-    (one) => one.hasSent && Math.min(one.sentAgoMs, one.receivedAgoMs) >= SILENT_MS,
+  const { all, clients } = search;
+  const served = new Set(clients.served.map(namePeer));
+  const unserved = all.filter((one) => !served.has(namePeer(one)));
+  const groups = Map.groupBy(unserved, createRank(search));
+  // A client that is not served cannot keep its connection by sending single bytes.
+  const ordered = RANKS.flatMap((name) =>
+    (groups.get(name) ?? []).toSorted((one, other) => other.sentAgoMs - one.sentAgoMs),
   );
-  // An unanswered client cannot keep its connection by sending single bytes.
-  const ordered = [
-    ...sortBy(silent, "receivedAgoMs"),
-    ...sortBy(unanswered, "sentAgoMs"),
-    ...sortBy(idle, "sentAgoMs"),
-  ];
 
   const exempt = [...LOOPBACK, ...trusted_proxies.map((text) => readNetwork(text)!)];
   const surplus = countSurplus(all, connections_per_address, exempt);
@@ -177,13 +221,6 @@ function countSurplus(
     counts.set(name, (counts.get(name) ?? -most) + 1);
   }
   return counts;
-}
-
-function sortBy(
-  sockets: readonly ProcessSocket[],
-  age: "receivedAgoMs" | "sentAgoMs",
-): ProcessSocket[] {
-  return sockets.toSorted((one, other) => other[age] - one[age]);
 }
 
 function namePeer({ address, port }: Peer): string {

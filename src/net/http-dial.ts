@@ -1,7 +1,7 @@
 // Opens a connection to a server, in time and, over TLS, only to one that proves its name.
 import { isIP } from "node:net";
 import type { Cancel, Clock } from "../platform/clock.ts";
-import { hasFreeDescriptors } from "../platform/descriptors.ts";
+import { hasFreeDescriptors, withReserve } from "../platform/descriptors.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { explainFetchFailure, type FetchFailure } from "./failure.ts";
 import { type ConnectionOwner, HttpConnection } from "./http-connection.ts";
@@ -97,7 +97,9 @@ class DialAttempt {
     const socket = this.#handler;
     try {
       // `connectError` is called before the promise rejects.
-      Bun.connect({ hostname, port, ...(tls && { tls }), socket }).catch(() => undefined);
+      withReserve(() => Bun.connect({ hostname, port, ...(tls && { tls }), socket })).catch(
+        () => undefined,
+      );
     } catch (error) {
       this.#failConnect(error);
     }
@@ -119,7 +121,8 @@ class DialAttempt {
 
   #failConnect(error: unknown): void {
     // Bun reports the lack of a descriptor like an address that refuses.
-    const isScarce = !this.#isOver && this.#retries++ < RETRIES_MAX && !hasFreeDescriptors(1);
+    const isScarce =
+      !this.#isOver && this.#retries++ < RETRIES_MAX && !withReserve(() => hasFreeDescriptors(1));
     if (isScarce) {
       this.#options.clock.after(
         RETRY_MS,

@@ -1,6 +1,7 @@
 // Counts file descriptors, and starts Workers only where they find enough.
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { devNull } from "node:os";
+import { openLibc } from "./libc.ts";
 
 const DIRECTORY = "/proc/self/fd";
 /** Descriptors that a burst of connections may take in one turn of the event loop. */
@@ -9,6 +10,18 @@ const WORKER_DESCRIPTORS = 2;
 const WORKER_START_MS = 30;
 /** Time in which a Worker reads its script through one more descriptor. */
 const WORKER_READ_MS = 3;
+const RLIMIT_NOFILE = 7;
+/** Share of all descriptors that accepted connections cannot take, and its maximum. */
+const RESERVED_SHARE = 1 / 8;
+const RESERVED_MAX = 1_024;
+
+interface SoftLimit {
+  read(): bigint;
+  /** Has no effect above the hard limit. */
+  write(limit: bigint): void;
+}
+
+let reserve: { limit: SoftLimit; size: bigint } | undefined;
 
 /** The soft limit, which Bun raises to the hard one at its start; null outside of Linux. */
 export function readDescriptorLimit(): number | null {
@@ -41,6 +54,46 @@ export function openWorker(script: URL): Worker {
   }
   Bun.sleepSync(WORKER_READ_MS);
   return worker;
+}
+
+/**
+ * Keeps descriptors for `withReserve`, by a lower soft limit: a flood of clients refills at once
+ * what is freed, so connections to model servers would rarely find a descriptor.
+ */
+export function reserveDescriptors(): void {
+  const limit = readDescriptorLimit();
+  const libc = openLibc({
+    getrlimit: { args: ["i32", "ptr"], returns: "i32" },
+    setrlimit: { args: ["i32", "ptr"], returns: "i32" },
+  });
+  if (!libc || limit === null || reserve) return;
+  const limits = new BigUint64Array(2);
+  const soft: SoftLimit = {
+    read() {
+      libc.getrlimit(RLIMIT_NOFILE, limits);
+      return limits[0]!;
+    },
+    write(value) {
+      limits[0] = value;
+      libc.setrlimit(RLIMIT_NOFILE, limits);
+    },
+  };
+  const size = BigInt(Math.min(RESERVED_MAX, Math.floor(limit * RESERVED_SHARE)));
+  reserve = { limit: soft, size };
+  soft.write(soft.read() - size);
+}
+
+/** Runs a function that may take reserved descriptors, but only before it returns. */
+export function withReserve<Result>(run: () => Result): Result {
+  if (!reserve) return run();
+  // The limit may have been changed from outside.
+  const lowered = reserve.limit.read();
+  reserve.limit.write(lowered + reserve.size);
+  try {
+    return run();
+  } finally {
+    reserve.limit.write(lowered);
+  }
 }
 
 export function hasFreeDescriptors(count: number): boolean {

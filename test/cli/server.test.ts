@@ -15,7 +15,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
   const events: string[] = [];
   let fail = () => {};
   const serving: Serving = {
-    server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+    server: { url: "http://127.0.0.1:1", listClients: () => ({ served: [], refused: [] }) },
     admin: { models: { list: async () => [] as unknown } } as Serving["admin"],
     start: async () => void events.push("start"),
     stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
@@ -116,7 +116,7 @@ test("a bug in a timer's callback is one line of the log, and ends nothing", asy
         clock.after(0, () => { throw new Error("bug 7"); });
         clock.after(1, () => setTimeout(onFatal, 1));
         return {
-          server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          server: { url: "http://127.0.0.1:1", listClients: () => ({ served: [], refused: [] }) },
           admin: { models: { list: async () => [] } },
           start() {},
           stop() {},
@@ -157,7 +157,7 @@ for (const [title, bug] of [
         output: { print() {} },
         watchdog: null,
         build: async () => ({
-          server: { url: "http://127.0.0.1:1", callers: { list: () => [] } },
+          server: { url: "http://127.0.0.1:1", listClients: () => ({ served: [], refused: [] }) },
           admin: { models: { list: async () => [] } },
           start() { ${bug}; },
           stop() {},

@@ -11,6 +11,7 @@ import { createLog } from "../../src/platform/log.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const RULES = { reserved_descriptors: 4, connections_per_address: 100, trusted_proxies: [] };
+const NOW = 1_000_000;
 const NONE = { missing: 0, spare: 0 };
 
 let port = 1_000;
@@ -25,18 +26,23 @@ function make(
 
 const choose = (
   all: readonly ProcessSocket[],
-  callers: readonly ProcessSocket[],
+  served: readonly ProcessSocket[],
   need = NONE,
   rules: Partial<ConnectionRules> = {},
-) => chooseToClose(all, callers, { ...RULES, ...rules }, need).map(({ port }) => port);
+  refused: readonly ProcessSocket[] = [],
+  begunBefore: ReadonlyMap<string, number> = new Map(),
+) => {
+  const search = { all, clients: { served, refused }, seenAt: NOW, begunBefore };
+  return chooseToClose(search, { ...RULES, ...rules }, need).map(({ port }) => port);
+};
 
 describe("where descriptors are scarce", () => {
   const served = make({ hasReceived: true, receivedAgoMs: 90_000, sentAgoMs: 90_000 });
   const idle = make({ hasReceived: true, hasSent: true, receivedAgoMs: 30_000, sentAgoMs: 30_000 });
   const asking = make({ hasReceived: true, hasSent: true, receivedAgoMs: 5, sentAgoMs: 40_000 });
   const slow = make({ hasReceived: true, receivedAgoMs: 1, sentAgoMs: 20_000 });
-  const silent = make({ receivedAgoMs: 10 });
-  const longer = make({ receivedAgoMs: 9_000 });
+  const silent = make({ receivedAgoMs: 10, sentAgoMs: 10 });
+  const longer = make({ receivedAgoMs: 9_000, sentAgoMs: 9_000 });
   const all = [served, idle, asking, slow, silent, longer];
 
   test("those that sent nothing go first, then those never answered, then the idle ones", () => {
@@ -53,6 +59,35 @@ describe("where descriptors are scarce", () => {
     expect(chosen).not.toContain(asking.port);
   });
 
+  test("a refused sender goes before one that may just have come", () => {
+    const sending = [7, 900].map((sentAgoMs) =>
+      make({ hasReceived: true, hasSent: true, receivedAgoMs: 1, sentAgoMs }),
+    );
+    const order = [sending[1]!, sending[0]!, longer].map(({ port }) => port);
+    const need = { missing: 3, spare: 0 };
+    expect(choose([...all, ...sending], [served], need, {}, sending)).toEqual(order);
+    expect(choose([...all, ...sending], sending, need, {}, sending)).not.toContain(order[0]);
+  });
+
+  test("bytes keep an idle connection only while its request may become whole", () => {
+    const begun = make({ hasReceived: true, hasSent: true, receivedAgoMs: 1, sentAgoMs: 800 });
+    const name = `32 ${begun.address.value} ${begun.port}`;
+    const need = { missing: 9, spare: 0 };
+    const chooseAt = (sentBefore: number) =>
+      choose([begun], [], need, {}, [], new Map([[name, sentBefore]]));
+    expect(chooseAt(NOW - 800)).toEqual([begun.port]);
+    expect(chooseAt(NOW - 790)).toEqual([begun.port]);
+    // A reply was sent since the last search.
+    expect(chooseAt(NOW - 820)).toEqual([]);
+    expect(choose([begun], [], need)).toEqual([]);
+  });
+
+  test("a new connection has the time to send its request", () => {
+    const need = { missing: 9, spare: 0 };
+    const ages = [9, 10].map((ageMs) => make({ receivedAgoMs: ageMs, sentAgoMs: ageMs }));
+    expect(choose(ages, [], need)).toEqual([ages[1]!.port]);
+  });
+
   test("more are closed than are missing, so that not each new one is a search", () => {
     expect(choose(all, [], { missing: 1, spare: 2 })).toHaveLength(3);
     expect(choose(all, [], { missing: 0, spare: 2 })).toEqual([]);
@@ -63,8 +98,8 @@ describe("of an address with too many", () => {
   const cap = { connections_per_address: 3 };
 
   test("the longest idle are closed, and no one else's", () => {
-    const many = [10, 50, 30, 40, 20].map((receivedAgoMs) => make({ receivedAgoMs }));
-    const other = make({ from: "203.0.113.2", receivedAgoMs: 99 });
+    const many = [10, 50, 30, 40, 20].map((sentAgoMs) => make({ sentAgoMs }));
+    const other = make({ from: "203.0.113.2", sentAgoMs: 99 });
     const chosen = choose([...many, other], [], NONE, cap);
     expect(chosen).toEqual([many[1]!.port, many[3]!.port]);
   });
@@ -108,7 +143,7 @@ test("nobody is looked for while enough descriptors are free, and one line tells
     },
     port: 80,
     rules: () => RULES,
-    listCallers: () => [open[0]!],
+    listClients: () => ({ served: [open[0]!], refused: [] }),
     clock,
     log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
   });
