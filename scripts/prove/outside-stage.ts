@@ -2,7 +2,7 @@
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { launch, makeKey, makeScratch, readUntil } from "../bench/stage.ts";
-import { type Failure, listFailures } from "./outside-failures.ts";
+import { type Failure, listFailures, MOST_DESCRIPTORS } from "./outside-failures.ts";
 import type { PathsResult, Tried } from "./outside-paths.ts";
 
 /** A place that is not given back would hold the third for longer than it is waited for. */
@@ -87,13 +87,15 @@ url = "http://${host}"
 connect_timeout = "${CONNECT_MS}ms"
 `;
 
+const limited = ["prlimit", `--nofile=${MOST_DESCRIPTORS}:${MOST_DESCRIPTORS}`];
+
 const openGround = async (program: string, host: string): Promise<Ground> => {
   const directory = makeScratch();
   const config = join(directory, "wadi.toml");
   await Bun.write(config, writeSettings(host));
   const at = ["--config", config, "--data", join(directory, "data")];
   const key = await makeKey(program, at, ["agents", "embeddings", "search", "think"]);
-  const child = launch([program, "serve", "--port", "0", ...at]);
+  const child = launch([...limited, program, "serve", "--port", "0", ...at]);
   const port = Number(await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/));
   // One connection, made before anything fails: none can be made without descriptors.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
