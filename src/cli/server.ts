@@ -126,9 +126,10 @@ const HTTP_PORT = 80;
 
 /** Without a list of connections, only the idle timeout closes them. */
 function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): void {
+  // Before the limit is read, since the guard counts below the lowered one.
+  reserveDescriptors();
   const sockets = openProcessSockets();
   if (!sockets) return;
-  reserveDescriptors();
   guardConnections({
     sockets,
     clock,
