@@ -1,8 +1,6 @@
 // Answers under way: a stop of the program ends them with an error instead of silence.
 import type { CompletionStats, UpstreamError } from "../models/index.ts";
 
-const STOP_REASON = "the program stopped before the answer was whole";
-
 /**
  * The result of an answer that a stop ends. Streams can carry only `upstream_error`
  * (gateway.events.4), after which clients try again (gateway.errors.upstream_error).
@@ -11,10 +9,15 @@ export const STOPPED: UpstreamError = {
   ok: false,
   code: "upstream_error",
   retryable: false,
-  reason: STOP_REASON,
+  reason: "the program stopped before the answer was whole",
+  endedBy: "stop",
 };
 
-export const REVOKED: UpstreamError = { ...STOPPED, reason: "its key was revoked or has expired" };
+export const REVOKED: UpstreamError = {
+  ...STOPPED,
+  reason: "its key was revoked or has expired",
+  endedBy: "revocation",
+};
 
 export class InFlight {
   readonly #ends = new Set<() => void>();
@@ -46,12 +49,4 @@ export async function untilStop<R>(
   } finally {
     leave();
   }
-}
-
-export function isRevoked({ reason }: UpstreamError): boolean {
-  return reason === REVOKED.reason;
-}
-
-export function isStopped({ reason }: UpstreamError): boolean {
-  return reason === STOP_REASON;
 }

@@ -13,7 +13,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { ERROR_CODES } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { traceIdOf } from "../../platform/trace.ts";
-import { type InFlight, isRevoked, isStopped, STOPPED, untilStop } from "../in-flight.ts";
+import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import type { NamedBy } from "./authorize.ts";
 import { checkContext } from "./context-check.ts";
@@ -80,7 +80,7 @@ export class ChatExecution {
     // gateway.errors.client_closed_request: logged with the status that nobody receives.
     if (code === "client_closed_request") {
       log.info(reason, { ...fields, status: ERROR_CODES[code].status });
-    } else if (code === "context_length_exceeded" || isStopped(failure) || isRevoked(failure)) {
+    } else if (code === "context_length_exceeded" || failure.endedBy) {
       log.info(reason, fields);
     } else {
       log.warn(`the model server failed: ${reason}`, fields);

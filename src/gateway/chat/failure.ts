@@ -2,7 +2,6 @@
 import { writeErrorFrame } from "../../http/index.ts";
 import type { UpstreamError } from "../../models/index.ts";
 import { type ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
-import { isRevoked } from "../in-flight.ts";
 import { unavailableError } from "./authorize.ts";
 import { explainLength } from "./context-check.ts";
 import type { PreparedChat } from "./execution.ts";
@@ -18,8 +17,8 @@ export function errorOfCompletion(
   failure: UpstreamError,
   { request, model, by }: Pick<PreparedChat, "request" | "model" | "by">,
 ): ApiError {
-  const { code } = failure;
-  if (isRevoked(failure)) return apiError("invalid_api_key");
+  const { code, endedBy } = failure;
+  if (endedBy === "revocation") return apiError("invalid_api_key");
   switch (code) {
     // gateway.errors.context_length_exceeded
     case "context_length_exceeded": {

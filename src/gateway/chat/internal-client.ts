@@ -15,7 +15,6 @@ import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { ModelSettings } from "../../settings/index.ts";
-import { isStopped } from "../in-flight.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import { modelAccessError, requireFeatures } from "./authorize.ts";
 import { type ChatExecution, type PreparedChat, requestLogFields } from "./execution.ts";
@@ -173,10 +172,10 @@ function toChatError(error: ApiError, failure?: UpstreamError): InternalChatErro
   const code = publicCode(error.code, "gateway") as ErrorCode;
   const reply: InternalChatError = { ok: false, code, reason: error.message };
   if (!failure) return reply;
-  const { retryAfterMs, usage, promptTokens } = failure;
+  const { retryAfterMs, usage, promptTokens, endedBy } = failure;
   if (retryAfterMs !== undefined) reply.retry_after_ms = retryAfterMs;
   if (usage !== undefined) reply.usage = usage;
   if (promptTokens !== undefined) reply.prompt_tokens = promptTokens;
-  if (isStopped(failure)) reply.is_stopped = true;
+  if (endedBy === "stop") reply.is_stopped = true;
   return reply;
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { traceIdOf } from "../../platform/trace.ts";
-import { type InFlight, isStopped, STOPPED, untilStop } from "../in-flight.ts";
+import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
 import type { GatewayRecorder, RecordedOk } from "../request-log/recorder.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { MeteredBackend, MeteredPlan, MeteredService } from "./service.ts";
@@ -115,7 +115,7 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     const { code, reason, upstreamStatus, attempts } = failure;
     const fields = { ...this.#logFields(context), upstream_status: upstreamStatus, code };
     if (code === LEFT) log.info(reason, { ...fields, status: ERROR_CODES[code].status });
-    else if (isStopped(failure)) log.info(reason, fields);
+    else if (failure.endedBy === "stop") log.info(reason, fields);
     else if (attempts === 0) log.info(`the ${backendName} was not asked: ${reason}`, fields);
     else log.warn(`the ${backendName} failed: ${reason}`, fields);
   }

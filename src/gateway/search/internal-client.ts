@@ -6,7 +6,6 @@ import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../settings/index.ts";
-import { isStopped } from "../in-flight.ts";
 import { type MeteredExecution, publicErrorCode } from "../metered/execution.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import type { EngineQuery, SearchEngine, SearchOutcome } from "./contract.ts";
@@ -59,7 +58,7 @@ export function createInternalSearchClient(options: InternalSearchOptions): Inte
           return { ok: true, results: chooseResults(found.hits, max_results) };
         }
         const failure = toFailure(execution.toApiError(found));
-        if (isStopped(found)) failure.is_stopped = true;
+        if (found.endedBy === "stop") failure.is_stopped = true;
         recorder.close(apiError(failure.code).status, failure.code, 0);
         return failure;
       } catch (error) {

@@ -101,6 +101,8 @@ export interface UpstreamError {
   retryable: boolean;
   /** Sentence for the operator's log, never in the server's own words. */
   reason: string;
+  /** Our side ended an answer that was under way. */
+  endedBy?: "stop" | "revocation";
   upstreamStatus?: number;
   /**
    * A server without status may be gone. `perhaps`: it may be making a whole reply, which begins
