@@ -3,13 +3,13 @@ import type { Clock } from "../platform/clock.ts";
 
 const SECOND_MS = 1_000;
 /** Minimum wait, so that nobody asks again in the same moment. */
-const WAIT_MIN_MS = SECOND_MS;
+const RETRY_AFTER_MIN_MS = SECOND_MS;
 /** Maximum wait: no window of any plan is longer than a month. */
-const WAIT_MAX_MS = 31 * 24 * 3_600 * SECOND_MS;
+const RETRY_AFTER_MAX_MS = 31 * 24 * 3_600 * SECOND_MS;
 
 export function clampRetryAfter(waitMs: number): number | null {
   if (Number.isNaN(waitMs)) return null;
-  return Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, waitMs));
+  return Math.min(RETRY_AFTER_MAX_MS, Math.max(RETRY_AFTER_MIN_MS, waitMs));
 }
 
 /** Reads `Retry-After`, in seconds or as a date; null if it holds neither. */

@@ -22,8 +22,8 @@ const QUEUES_A_CLAIM = 64;
 /** Results that may wait to be written before nothing more is claimed. */
 const UNWRITTEN_MAX = 512;
 /** Least and most time until the next check of the wall clock, which may be set. */
-const WAIT_MIN_MS = 100;
-const WAIT_MAX_MS = 60_000;
+const CHECK_WAIT_MIN_MS = 100;
+const CHECK_WAIT_MAX_MS = 60_000;
 const GRACE_MS = 1_000;
 /** Maximum deliveries that are claimed and not over, of healthy endpoints and of all others. */
 const HEALTHY_SLOTS = 64;
@@ -208,11 +208,11 @@ export class DeliveryWorker implements Service {
     const { nextDueAt } = this.#queue;
     if (nextDueAt === Number.POSITIVE_INFINITY) return "on_wake";
     const waitMs = nextDueAt - this.#deps.clock.now();
-    return { inMs: Math.max(WAIT_MIN_MS, Math.min(waitMs, WAIT_MAX_MS)) };
+    return { inMs: Math.max(CHECK_WAIT_MIN_MS, Math.min(waitMs, CHECK_WAIT_MAX_MS)) };
   }
 
   #sendReady(): void {
-    if (this.#isStopping) this.#putBackAll();
+    if (this.#isStopping) this.#releaseReady();
     if (!this.#isOn()) return;
     for (const endpoint of this.#ready) {
       const { health, ready } = endpoint;
@@ -247,7 +247,7 @@ export class DeliveryWorker implements Service {
     if (pauses) this.#queue.pause(endpoint);
     else this.#queue.place(endpoint);
     // Deliveries that were claimed ahead of a failure would keep slots of healthy endpoints.
-    if (pauses || endpoint.health.get() === "failing") this.#putBack(endpoint);
+    if (pauses || endpoint.health.get() === "failing") this.#release(endpoint);
     // The result and the claim that follows share a commit.
     this.#results.add(result);
     this.wake();
@@ -269,7 +269,7 @@ export class DeliveryWorker implements Service {
   }
 
   async #drain(): Promise<void> {
-    this.#putBackAll();
+    this.#releaseReady();
     await this.#claims.stop();
     await Promise.all(this.#sending.values());
     await this.#results.flush();
@@ -287,11 +287,11 @@ export class DeliveryWorker implements Service {
     for (const controller of this.#sending.keys()) controller.abort();
   }
 
-  #putBackAll(): void {
-    for (const endpoint of this.#ready) this.#putBack(endpoint);
+  #releaseReady(): void {
+    for (const endpoint of this.#ready) this.#release(endpoint);
   }
 
-  #putBack(endpoint: KnownEndpoint): void {
+  #release(endpoint: KnownEndpoint): void {
     for (const delivery of this.#takeReady(endpoint)) {
       this.#results.add(skipAttempt(delivery, "released"));
     }

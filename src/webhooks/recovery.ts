@@ -7,7 +7,7 @@ import { yieldToEventLoop } from "../platform/clock.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { WebhookDeps } from "./deps.ts";
 import type { DueQueue } from "./due-queue.ts";
-import { WAIT_MAX_MS } from "./retry-schedule.ts";
+import { RETRY_WAIT_MAX_MS } from "./retry-schedule.ts";
 import type { FarQueue, HeldDelivery, WaitingEndpoint } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 
@@ -103,7 +103,7 @@ function listFar(endpoint: WaitingEndpoint, now: number): FarQueue[] {
   const { id: webhookId, first_far_at, retry_far_at } = endpoint;
   const queues = [
     { webhookId, queue: 0, until: now + FIRST_WAIT_MAX_MS, farAt: first_far_at },
-    { webhookId, queue: 1, until: now + WAIT_MAX_MS, farAt: retry_far_at },
+    { webhookId, queue: 1, until: now + RETRY_WAIT_MAX_MS, farAt: retry_far_at },
   ] as const;
   return queues
     .filter(({ until, farAt }) => farAt !== null && farAt > until)

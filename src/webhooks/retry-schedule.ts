@@ -21,7 +21,7 @@ const JITTER = 0.2;
 /** Maximum delay that a server can ask for; it never brings an attempt forward. */
 const DELAY_MAX_MS = 10 * HOUR_MS;
 
-export const WAIT_MAX_MS = 24 * HOUR_MS * (1 + JITTER) + DELAY_MAX_MS;
+export const RETRY_WAIT_MAX_MS = 24 * HOUR_MS * (1 + JITTER) + DELAY_MAX_MS;
 /** Wait after a 410 whose endpoint is not disabled, because it was changed meanwhile. */
 export const GONE_WAIT_MS = MINUTE_MS;
 

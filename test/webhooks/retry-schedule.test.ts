@@ -1,7 +1,11 @@
 // When deliveries are tried again.
 import { expect, test } from "bun:test";
 import { drawFraction } from "../../src/platform/ids.ts";
-import { type FailedAttempt, planRetry, WAIT_MAX_MS } from "../../src/webhooks/retry-schedule.ts";
+import {
+  type FailedAttempt,
+  planRetry,
+  RETRY_WAIT_MAX_MS,
+} from "../../src/webhooks/retry-schedule.ts";
 import { createSeededIds } from "../support/ids.ts";
 
 const MINUTE_MS = 60_000;
@@ -61,5 +65,5 @@ test("what is of no use sooner waits so long at least", () => {
 
 test("nothing waits longer than the longest wait", () => {
   const longest = plan(9, { fraction: 1, retryAfterMs: 365 * 24 * HOUR_MS });
-  expect(longest).toBe(WAIT_MAX_MS);
+  expect(longest).toBe(RETRY_WAIT_MAX_MS);
 });

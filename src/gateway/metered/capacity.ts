@@ -4,7 +4,7 @@ import { type ApiError, apiError } from "../../platform/errors.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 
 /** Maximum wait in the queue: callers have time-outs of their own. */
-const WAIT_MAX_MS = 10_000;
+const QUEUED_MS_MAX = 10_000;
 const NEWEST_WEIGHT = 0.2;
 
 export interface CapacitySize {
@@ -36,7 +36,7 @@ export class Capacity {
     const find = () => this.#take();
     if (!find()) {
       if (this.#size.max_queued === 0) throw this.#fullError();
-      const request = { account, find, isSkippable: false, timeoutMs: WAIT_MAX_MS, signal };
+      const request = { account, find, isSkippable: false, timeoutMs: QUEUED_MS_MAX, signal };
       const slot = await this.#queue.wait(request);
       if (slot === "left") throw apiError("client_closed_request");
       if (slot !== true) throw this.#fullError();
