@@ -21,7 +21,7 @@ export interface Claimant {
   reclaim(isDead: IsDead): Promise<void>;
   /** Drops all claims: other processes have declared this one dead. */
   onEpochLost(): void;
-  /** Runs after each heartbeat, once the rows of dead processes were put back. */
+  /** Runs after each heartbeat, once the rows of dead processes were reclaimed. */
   onHeartbeat(): void;
 }
 

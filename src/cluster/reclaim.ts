@@ -1,4 +1,4 @@
-// Puts back rows of dead processes, and rows that this process has lost track of.
+// Finds claimed rows that nobody works on: those of dead processes, and strays of this one.
 import type { Claimant, Process } from "./process.ts";
 
 const ROWS_A_WRITE = 250;
@@ -12,7 +12,7 @@ export interface ReclaimerOptions<R extends ClaimedRow> {
   process: Pick<Process, "epoch">;
   list(): Promise<readonly R[]>;
   isInHand(id: string): boolean;
-  putBack(rows: readonly R[]): Promise<void>;
+  requeue(rows: readonly R[]): Promise<void>;
 }
 
 export class Reclaimer<R extends ClaimedRow> {
@@ -25,18 +25,18 @@ export class Reclaimer<R extends ClaimedRow> {
   }
 
   async reclaim(isDead: Parameters<Claimant["reclaim"]>[0]): Promise<void> {
-    const { process, list, isInHand, putBack } = this.#options;
+    const { process, list, isInHand, requeue } = this.#options;
     const before = this.#stray;
     this.#stray = new Set();
-    const lost = (await list()).filter(({ id, epoch }) => {
+    const abandoned = (await list()).filter(({ id, epoch }) => {
       if (epoch !== process.epoch) return isDead(epoch);
       if (isInHand(id)) return false;
       // One pass is no proof: the row may just have been claimed, or just be finished.
       this.#stray.add(id);
       return before.has(id);
     });
-    for (let at = 0; at < lost.length; at += ROWS_A_WRITE) {
-      await putBack(lost.slice(at, at + ROWS_A_WRITE));
+    for (let at = 0; at < abandoned.length; at += ROWS_A_WRITE) {
+      await requeue(abandoned.slice(at, at + ROWS_A_WRITE));
     }
   }
 }

@@ -47,7 +47,7 @@ export class Recovery {
       process: deps.process,
       list: store.listHeld,
       isInHand,
-      async putBack(rows) {
+      async requeue(rows) {
         for (const key of await store.release(rows)) queue.expect(key, Number.NEGATIVE_INFINITY);
         onFound();
       },

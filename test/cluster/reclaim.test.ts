@@ -13,7 +13,7 @@ function createTrial(inHand: readonly string[], rows: readonly ClaimedRow[]) {
     process: { epoch: OWN },
     list: async () => rows,
     isInHand: (id) => known.has(id),
-    async putBack(group) {
+    async requeue(group) {
       writes.push(group.map(({ id }) => id));
     },
   });

@@ -45,7 +45,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "runs.note": { starts: [free(FAILING)] },
   "runs.release": { starts: [free(SLOW)], act: async ({ child }) => child.terminate() },
   "processes.end": { starts: [free(ROUNDS)], isSecond: true },
-  "runs.recover": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
+  "runs.reclaim": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
 /**
  * Old runs are swept at most once an hour; a process that is alone with its database shows no sign of life to

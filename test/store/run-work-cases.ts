@@ -15,7 +15,7 @@ const crash = async ({ runs, processes }: Houses, times: number) => {
   for (let i = 0; i < times; i++) {
     const epoch = await processes.register(BEGIN);
     await claimAny(runs, epoch);
-    await runs.recover([finding("r-1", i)], [epoch], BEGIN + i);
+    await runs.reclaim([finding("r-1", i)], [epoch], BEGIN + i);
   }
 };
 const claimAny = async (runs: Houses["runs"], epoch: number) => {
@@ -160,7 +160,7 @@ const claimCases: Case[] = [
     },
   },
   {
-    method: "runs.recover",
+    method: "runs.reclaim",
     title: "puts the runs of the dead back into the line, with a step",
     async given(houses) {
       await startMany(houses, ["r-1", "r-2"]);
@@ -170,7 +170,7 @@ const claimCases: Case[] = [
       await houses.runs.claim(2, TURN, BEGIN);
     },
     act: ({ runs }) =>
-      runs.recover([finding("r-1"), finding("r-2"), finding("r-3")], [1], BEGIN + 80),
+      runs.reclaim([finding("r-1"), finding("r-2"), finding("r-3")], [1], BEGIN + 80),
     async judge(_, houses) {
       const back = { status: "running", epoch: 0, recoveries: 1, last_seq: 2 };
       expect(await houses.runs.find("r-1", null)).toMatchObject(back);
@@ -179,13 +179,13 @@ const claimCases: Case[] = [
         ...{ seq: 2, kind: "system", round: 1, data: { event: "recovered" } },
       });
       // Again: it is nobody's now.
-      await houses.runs.recover([finding("r-1")], [1], BEGIN + 81);
+      await houses.runs.reclaim([finding("r-1")], [1], BEGIN + 81);
       expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 1 });
       expect(await houses.ran.counts()).toMatchObject([{ active: 2 }]);
     },
   },
   {
-    method: "runs.recover",
+    method: "runs.reclaim",
     title: "takes a run up five times without progress, and ends it at the sixth",
     async given(houses) {
       await start(houses, "r-1");
@@ -193,7 +193,7 @@ const claimCases: Case[] = [
       expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
       await claimAny(houses.runs, await houses.processes.register(BEGIN));
     },
-    act: ({ runs }) => runs.recover([finding("r-1", 5)], [6], BEGIN + 80),
+    act: ({ runs }) => runs.reclaim([finding("r-1", 5)], [6], BEGIN + 80),
     async judge(_, houses) {
       const failed = { status: "failed", epoch: 0, error: { code: "crash_loop" } };
       expect(await houses.runs.find("r-1", null)).toMatchObject({
@@ -206,7 +206,7 @@ const claimCases: Case[] = [
     },
   },
   {
-    method: "runs.recover",
+    method: "runs.reclaim",
     title: "closes what was asked of a person when it gives a run up",
     async given(houses) {
       await start(houses, "r-1");
@@ -215,7 +215,7 @@ const claimCases: Case[] = [
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
       await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
     },
-    act: ({ runs }) => runs.recover([finding("r-1", 5, { cause: "bug" })], [1], BEGIN + 80),
+    act: ({ runs }) => runs.reclaim([finding("r-1", 5, { cause: "bug" })], [1], BEGIN + 80),
     async judge(_, houses) {
       const run = await houses.runs.find("r-1", null);
       const error = { code: "internal_error" };
@@ -229,7 +229,7 @@ const claimCases: Case[] = [
     },
   },
   {
-    method: "runs.recover",
+    method: "runs.reclaim",
     title: "counts crashes since the last step of model or tools, and says which call hung",
     async given(houses) {
       await start(houses, "r-1");
@@ -244,13 +244,13 @@ const claimCases: Case[] = [
       const crashes: (number | undefined)[] = [];
       const look = async () => crashes.push((await runs.find("r-1", null))?.crashes);
       await look();
-      await runs.recover([finding("r-1", 7, { hungCall: "c-1" })], [2], BEGIN);
+      await runs.reclaim([finding("r-1", 7, { hungCall: "c-1" })], [2], BEGIN);
       await look();
       const epoch = await processes.register(BEGIN);
       await claimAny(runs, epoch);
       await runs.note(makeRecord("r-1", { epoch, steps: [makeProgress("s-2")] }));
       await look();
-      await runs.recover([finding("r-1", 8, { cause: "stray" })], [epoch], BEGIN);
+      await runs.reclaim([finding("r-1", 8, { cause: "stray" })], [epoch], BEGIN);
       await look();
       return crashes;
     },
@@ -280,7 +280,7 @@ const suspectCases: Case[] = [
       for (const nth of [1, 2]) {
         const epoch = await houses.processes.register(BEGIN);
         await houses.runs.claim(epoch, TURN, BEGIN);
-        await houses.runs.recover([finding("r-2", nth), finding("r-3", nth)], [epoch], BEGIN);
+        await houses.runs.reclaim([finding("r-2", nth), finding("r-3", nth)], [epoch], BEGIN);
       }
       await start(houses, "r-4");
       await houses.processes.register(BEGIN);

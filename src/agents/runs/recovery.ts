@@ -11,7 +11,7 @@ const BUGS_MAX = 1_000;
 
 export interface RunRecoveryOptions {
   deps: Pick<AgentsDeps, "activity" | "clock" | "ids" | "process">;
-  store: Pick<RunStore, "listHeld" | "recover">;
+  store: Pick<RunStore, "listHeld" | "reclaim">;
   isActive(run_id: string): boolean;
   hasFailed(run_id: string): boolean;
 }
@@ -30,7 +30,7 @@ export class RunRecovery {
       process: options.deps.process,
       list: options.store.listHeld,
       isInHand: options.isActive,
-      putBack: (runs) => this.#recover(runs),
+      requeue: (runs) => this.#requeue(runs),
     });
   }
 
@@ -38,7 +38,7 @@ export class RunRecovery {
     return this.#reclaimer.reclaim(isDead);
   }
 
-  async #recover(runs: readonly ClaimedRun[]): Promise<void> {
+  async #requeue(runs: readonly ClaimedRun[]): Promise<void> {
     const { deps, store } = this.#options;
     const findings = runs.map((run): RecoveryFinding => {
       const found = this.#classify(run);
@@ -47,7 +47,7 @@ export class RunRecovery {
       return { run_id: run.id, fresh: Array.from({ length }, deps.ids.uuid), ...found };
     });
     const epochs = [...new Set(runs.map((run) => run.epoch))];
-    await store.recover(findings, epochs, deps.clock.now());
+    await store.reclaim(findings, epochs, deps.clock.now());
   }
 
   #classify({ id, epoch, last_seq }: ClaimedRun): Pick<RecoveryFinding, "cause" | "hungCall"> {

@@ -1,4 +1,4 @@
-// Which process sends what: deliveries that are claimed, put back, or due.
+// Which process sends what: deliveries that are claimed, released, or due.
 import { type Static, Type } from "@sinclair/typebox";
 import { isAlive } from "../../cluster/store.ts";
 import { type Db, type Sql, sql, type Tx } from "../../database/index.ts";

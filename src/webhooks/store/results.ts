@@ -31,7 +31,7 @@ export type AttemptResult = ResultKey &
     | ({ kind: "delivered" | "failed" } & Tried)
     /** `gone` is tried again as well, where its endpoint is not disabled. */
     | ({ kind: "retry" | "gone"; nextAttemptAt: number } & Tried)
-    /** Without an attempt: the event is gone, or the delivery is put back. */
+    /** Without an attempt: the event is gone, or the delivery is released. */
     | { kind: "expired" | "released" }
   );
 

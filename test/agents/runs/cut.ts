@@ -53,9 +53,9 @@ function cutBehind(judge: (write: Write) => Point["side"] | null) {
   const wrap = (store: RunStore): RunStore => {
     const guarded = WRITES.map((method) => [method, guard(store[method], () => judge(method))]);
     // Others' runs are taken up by the living.
-    const recover = guard(store.recover, () => null);
+    const reclaim = guard(store.reclaim, () => null);
     const claimSuspect = guard(store.claimSuspect, () => null);
-    return { ...store, ...Object.fromEntries(guarded), recover, claimSuspect } as RunStore;
+    return { ...store, ...Object.fromEntries(guarded), reclaim, claimSuspect } as RunStore;
   };
   const wrapProcesses = (store: ProcessStore): ProcessStore => {
     const guarded = SIGNS.map((method) => [method, guard(store[method], () => null)]);

@@ -233,7 +233,7 @@ describe("a process that died", () => {
     await second.engine.start();
     await second.processes.end(1, 0);
     const findings = [{ run_id: id, fresh: ["s-x"], cause: "crash", hungCall: null } as const];
-    await second.store.recover(findings, [1], 0);
+    await second.store.reclaim(findings, [1], 0);
     expect(await second.ended(id)).toMatchObject({ output: { message: "in time" } });
     await first.clock.advance(2_000);
     late.resolve();

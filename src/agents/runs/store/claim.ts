@@ -1,4 +1,4 @@
-// Which process executes which run: claims, releases, and the recovery of runs of dead processes.
+// Which process executes which run: claims, releases, and runs reclaimed from dead processes.
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
 import { isAlive } from "../../../cluster/store.ts";
@@ -105,8 +105,8 @@ export interface RecoveryFinding {
   hungCall: string | null;
 }
 
-/** Returns runs of dead epochs to the queue, or fails those that are given up. */
-export async function recover(
+/** Takes runs from dead epochs: each is queued again, or fails where it is given up. */
+export async function reclaim(
   tx: Tx,
   findings: readonly RecoveryFinding[],
   dead: readonly number[],

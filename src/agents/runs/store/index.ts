@@ -4,7 +4,7 @@ import { type Bound, type Db, sql, store } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { findEarlier, findStartable, type Idempotency, start } from "./admission.ts";
-import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, recover, release } from "./claim.ts";
+import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
@@ -84,7 +84,7 @@ export const runStore = store(
     claim,
     claimSuspect,
     release,
-    recover,
+    reclaim,
     plan: recordRound,
     intend: recordIntent,
     settle: recordRound,
