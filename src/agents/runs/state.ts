@@ -9,8 +9,14 @@ import type { Summary } from "../threads/context-view.ts";
 import type { Message, NewMessage } from "../threads/thread.ts";
 import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
-import { recallAddresses, rememberResult } from "./calls/known-addresses.ts";
-import { applyCall, applyDecision, type OpenCall } from "./calls/open-calls.ts";
+import { READ_OUTPUT, recallAddresses, rememberResult } from "./calls/known-addresses.ts";
+import {
+  type DecidedApproval,
+  fingerprint,
+  type OpenCall,
+  withCall,
+  withDecision,
+} from "./calls/open-calls.ts";
 import { listAsks, type RunRow } from "./run.ts";
 import type {
   ApprovalData,
@@ -22,8 +28,6 @@ import type {
 } from "./step.ts";
 
 const SOURCES_MAX = 100;
-/** Reads earlier results again, so that its results are no new sources. */
-const READ_OUTPUT = "read_output";
 
 export interface ContentSource {
   seq: number;
@@ -43,7 +47,7 @@ export interface RunState {
   messageTokens: number;
   summary: Summary | null;
   contextLimit: { roomTokens: number; times: number } | null;
-  openCalls: OpenCall[];
+  openCalls: readonly OpenCall[];
   /** Fingerprints of denied calls, which are not requested again. */
   readonly deniedCalls: Set<string>;
   invalidRounds: number;
@@ -164,22 +168,29 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
   switch (kind) {
     case "assistant":
       state.openCalls = [];
+      // Undone by the first result other than `invalid_arguments`.
       if ((data as AssistantData).tool_calls.length > 0) state.invalidRounds += 1;
       return;
     case "tool_call":
-      state.openCalls = applyCall(state.openCalls, data as ToolCallData);
+      state.openCalls = withCall(state.openCalls, data as ToolCallData);
       return;
-    case "approval": {
-      const denied = applyDecision(state.openCalls, data as unknown as ApprovalData);
-      if (denied !== undefined) state.deniedCalls.add(denied);
+    case "approval":
+      applyDecision(state, data as unknown as ApprovalData);
       return;
-    }
     case "tool_result":
       applyResult(state, seq, data as ToolResultData);
       return;
     case "system":
       applyEvent(state, data as SystemData);
   }
+}
+
+function applyDecision(state: RunState, { event, approval }: ApprovalData): void {
+  if (event === "requested" || event === "closed") return;
+  const decided = approval as unknown as DecidedApproval;
+  state.openCalls = withDecision(state.openCalls, event, decided);
+  if (event === "approved") return;
+  state.deniedCalls.add(fingerprint(decided.tool, decided.arguments_sha256));
 }
 
 function applyResult(state: RunState, seq: number, result: ToolResultData): void {

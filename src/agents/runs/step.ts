@@ -92,7 +92,10 @@ export type ToolResultData = Static<typeof ToolResultData>;
 
 const ApprovalData = Type.Object(
   {
-    event: oneOf(["requested", "approved", "rejected", "expired", "closed"], "What happened."),
+    event: oneOf(
+      ["requested", "approved", "rejected", "expired", "closed"] as const,
+      "What happened.",
+    ),
     approval: Approval,
   },
   { $id: "ApprovalData", description: "Of `approval`: the approval as it was then." },

@@ -10,7 +10,8 @@ import type { OpenCall } from "./open-calls.ts";
 
 /** Runs without this tool open no addresses and remember none. */
 const OPENS_ADDRESSES = "read_page";
-const READ_OUTPUT = "read_output";
+/** Reads earlier results again, so that its results are no new sources. */
+export const READ_OUTPUT = "read_output";
 
 /** Collects the addresses of the thread; null where the version cannot open any. */
 export function recallAddresses(

@@ -1,8 +1,9 @@
 // Calls of a round without a result: where each of them stands, and the results that end them.
 import { formatMoney } from "../../../platform/money.ts";
 import { type Approval, hashArguments } from "../../approvals/approval.ts";
+import type { Decision } from "../../approvals/decision.ts";
 import type { NewMessage } from "../../threads/thread.ts";
-import type { ApprovalData, ToolCallData, ToolResultData } from "../step.ts";
+import type { ToolCallData, ToolResultData } from "../step.ts";
 
 export type DecidedApproval = Pick<
   Approval,
@@ -24,28 +25,24 @@ export function isSent({ attempt, risk }: ToolCallData): boolean {
   return attempt > 0 && risk !== "read";
 }
 
-export function applyCall(open: readonly OpenCall[], call: ToolCallData): OpenCall[] {
+export function withCall(open: readonly OpenCall[], call: ToolCallData): OpenCall[] {
   const others = open.filter((one) => one.call.tool_call_id !== call.tool_call_id);
   if (call.decision === "needs_approval") return [...others, { call, status: "awaiting_approval" }];
   if (isSent(call)) return [...others, { call, status: "sent" }];
   return [...others, { call, status: "ready", approval: null }];
 }
 
-/** Applies an `approval` step, and returns the fingerprint of a denied call. */
-export function applyDecision(
-  open: OpenCall[],
-  { event, approval }: ApprovalData,
-): string | undefined {
-  if (event !== "approved" && event !== "rejected" && event !== "expired") return undefined;
-  const decided = approval as unknown as DecidedApproval;
-  const at = open.findIndex(({ call }) => call.approval_id === decided.id);
-  const one = open[at];
-  if (one?.status === "awaiting_approval") {
-    const { call } = one;
-    if (event === "approved") open[at] = { call, status: "ready", approval: decided };
-    else open[at] = { call, status: "denied", event, approval: decided };
-  }
-  return event === "approved" ? undefined : fingerprint(decided.tool, decided.arguments_sha256);
+export function withDecision(
+  open: readonly OpenCall[],
+  event: Decision | "expired",
+  approval: DecidedApproval,
+): OpenCall[] {
+  return open.map((one): OpenCall => {
+    const { call, status } = one;
+    if (status !== "awaiting_approval" || call.approval_id !== approval.id) return one;
+    if (event === "approved") return { call, status: "ready", approval };
+    return { call, status: "denied", event, approval };
+  });
 }
 
 /** The call as it will be sent: an approved one with exactly the arguments that were shown. */

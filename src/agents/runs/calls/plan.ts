@@ -97,7 +97,7 @@ export class CallPlanner {
     const { version, deniedCalls } = state;
     const tool = findTool(call.name);
     const pin = version.tool_revisions.find(({ name }) => name === call.name);
-    const base: ToolCallData = {
+    const unrun: ToolCallData = {
       tool_call_id: call.id,
       name: call.name,
       revision: pin?.revision ?? 0,
@@ -108,30 +108,32 @@ export class CallPlanner {
       approval_id: null,
       attempt: 0,
     };
+    const answerUnrun = (outcome: StepOutcome, content: string, value: unknown = null) => {
+      entry.addStep({ kind: "tool_call", data: { ...unrun, arguments: value } });
+      entry.addResult(makeResult(unrun, { outcome, content }));
+      return undefined;
+    };
     if (index >= CALLS_A_ROUND_MAX) {
-      return this.#reject(base, "error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+      return answerUnrun("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
     }
     if (!pin || !tool) {
       const names = version.tools.filter(findTool).join(", ") || "none";
       const outcome = pin ? "disabled" : "unknown_tool";
-      return this.#reject(
-        base,
-        outcome,
-        `There is no such tool now. The tools you have: ${names}.`,
-      );
+      const content = `There is no such tool now. The tools you have: ${names}.`;
+      return answerUnrun(outcome, content);
     }
     const { account_id: account, external_content } = entry.progress;
     const checked = await checkArguments(tool.parameters, call.arguments, { account });
-    if (!checked.ok) return this.#reject(base, "invalid_arguments", checked.faults.join("\n"));
+    if (!checked.ok) return answerUnrun("invalid_arguments", checked.faults.join("\n"));
     const { value } = checked;
     const isDenied =
       deniedCalls.size > 0 && deniedCalls.has(fingerprint(call.name, hashArguments(value)));
-    if (isDenied) return this.#reject({ ...base, arguments: value }, "rejected", DENIED);
+    if (isDenied) return answerUnrun("rejected", DENIED, value);
     const { risk, name } = tool;
     const { policy } = version;
     const { decision, why } = decide({ risk, name, policy, has_external: external_content });
     const data: ToolCallData = {
-      ...base,
+      ...unrun,
       arguments: value,
       decision,
       why,
@@ -141,11 +143,5 @@ export class CallPlanner {
     };
     entry.addStep({ kind: "tool_call", data });
     return data;
-  }
-
-  #reject(call: ToolCallData, outcome: StepOutcome, content: string): undefined {
-    const { entry } = this.#options;
-    entry.addStep({ kind: "tool_call", data: call });
-    entry.addResult(makeResult(call, { outcome, content }));
   }
 }
