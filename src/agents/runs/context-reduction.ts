@@ -33,10 +33,8 @@ export async function reduceContext(
   if (error?.code !== TOO_LONG || times > HALVINGS_MAX) return false;
   const room = Math.max(0, Math.floor(Math.min(tokens, roomTokens) / 2));
   const reduced = { ...state, contextLimit: { roomTokens: room, times } };
-  const prompt = buildPrompt(
-    { state: reduced, deps: context.deps, findTool: (name) => context.findTool(name) },
-    maySummarise(context),
-  );
+  const { deps, findTool } = context;
+  const prompt = buildPrompt({ state: reduced, deps, findTool }, maySummarise(context));
   if (prompt.tokens >= tokens && !prompt.summary) return false;
   const entry = context.newEntry();
   const message = "The thread is too long for the model; it is asked with less of it.";

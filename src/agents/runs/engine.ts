@@ -63,7 +63,7 @@ export class RunEngine implements Service {
     this.#suspects = new WorkerLoop({ ...loop, work: () => this.#claimSuspect() });
     process.join({
       reclaim: (isDead) => this.#recovery.reclaim(isDead),
-      onEpochLost: () => this.#interruptAll("lost"),
+      onEpochLost: () => this.#interruptAll("epoch_lost"),
       onHeartbeat: () => {
         this.#claims.wake();
         this.#suspects.wake();

@@ -112,8 +112,8 @@ const TRANSIENT: readonly ErrorCode[] = [
 ];
 const TRANSIENT_ATTEMPTS_MAX = 4;
 const TRANSIENT_MS_MAX = 30_000;
-const FIRST_WAIT_MS = 1_000;
-const WAIT_MS_MAX = 30_000;
+const FIRST_RETRY_WAIT_MS = 1_000;
+const RETRY_WAIT_MS_MAX = 30_000;
 
 interface RetryState {
   attempts: number;
@@ -132,7 +132,7 @@ export function planRetry(
   const isTemporary = TEMPORARY.includes(code);
   if (!isTemporary && !TRANSIENT.includes(code)) return null;
   if (!isTemporary && attempts >= TRANSIENT_ATTEMPTS_MAX) return null;
-  const doubledMs = Math.min(FIRST_WAIT_MS * 2 ** (attempts - 1), WAIT_MS_MAX);
+  const doubledMs = Math.min(FIRST_RETRY_WAIT_MS * 2 ** (attempts - 1), RETRY_WAIT_MS_MAX);
   const waitMs = Math.max(doubledMs * (0.75 + draw / 2), retry_after_ms);
   const limitMs = isTemporary ? TEMPORARY_MS_MAX : TRANSIENT_MS_MAX;
   return elapsedMs + waitMs > limitMs ? null : Math.ceil(waitMs);
@@ -150,7 +150,7 @@ async function takeReply(context: RunContext, reply: InternalCompletion): Promis
   const planner = new CallPlanner({
     ids: deps.ids,
     state,
-    findTool: (name) => context.findTool(name),
+    findTool: context.findTool,
     checkArguments: createArgumentsCheck(deps.compute),
     entry,
   });

@@ -6,7 +6,6 @@ import type { AgentsDeps } from "../deps.ts";
 import type { ThreadMessage } from "../threads/context-blocks.ts";
 import { buildContextView, type SummaryNeed, summaryMessage } from "../threads/context-view.ts";
 import { toModelTool } from "../tools/catalog.ts";
-import type { Tool } from "../tools/contract.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunState } from "./state.ts";
 
@@ -25,13 +24,12 @@ export interface Prompt {
 }
 
 type PromptContext = Pick<RunContext, "state" | "deps" | "findTool">;
-type FindTool = (name: string) => Tool | undefined;
+type FindTool = PromptContext["findTool"];
 
 /** Requests a summary instead of a reply where the thread is too long and `maySummarise`. */
 export function buildPrompt(context: PromptContext, maySummarise: boolean): Prompt {
-  const { state, deps } = context;
+  const { state, deps, findTool } = context;
   const { inside } = deps;
-  const findTool: FindTool = (name) => context.findTool(name);
   const { version, row } = state;
   const tools = listTools(version, findTool);
   const model = inside.chat.find(row.model);

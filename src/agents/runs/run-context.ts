@@ -19,7 +19,7 @@ import type { EncodedStep, Progress, Recorded, RunRecord } from "./store/record.
 import type { Intent } from "./store/round.ts";
 import type { FinalStatus } from "./transitions.ts";
 
-export type InterruptReason = "cancel" | "stop" | "time" | "key" | "lost";
+export type InterruptReason = "cancel" | "stop" | "time" | "key" | "epoch_lost";
 
 export interface RunControl {
   signal: AbortSignal;
@@ -28,11 +28,11 @@ export interface RunControl {
   park(waitMs: number): Promise<"resumed" | "interrupted" | "draining">;
 }
 
-/** `lost`: another process has the run or will have it. */
-export type RunOutcome = "ended" | "waiting" | "released" | "lost";
-
-/** Outcome of one step of the run loop; the signal has the reason of `interrupted`. */
-export type StepResult = RunOutcome | "next" | "interrupted";
+/**
+ * Outcome of one step of the run loop; the signal has the reason of `interrupted`. `over`: the run
+ * has ended, waits for a person, or was released.
+ */
+export type StepResult = "next" | "interrupted" | "over";
 
 export interface FinalState {
   status: FinalStatus;
@@ -104,9 +104,7 @@ export class RunContext {
     return this.#retry(() => this.#options.findCaller(this.state.row.started_by_key_id));
   }
 
-  findTool(name: string): Tool | undefined {
-    return this.#options.toolset.find(name);
-  }
+  readonly findTool = (name: string): Tool | undefined => this.#options.toolset.find(name);
 
   async refreshTools(): Promise<void> {
     const { refresh } = this.#options.toolset;
@@ -162,11 +160,11 @@ export class RunContext {
     );
     if (intent.kind === "lost") throw new RunLost();
     if (intent.kind === "written") this.#apply(entry, record, intent.recorded);
-    if (intent.kind === "cancelled") this.state.row = { ...this.state.row, cancel_requested: true };
+    if (intent.kind === "cancelled") this.#markCancelled();
     return intent;
   }
 
-  async finish(final: FinalState, entry: RunEntry = this.newEntry()): Promise<RunOutcome> {
+  async finish(final: FinalState, entry: RunEntry = this.newEntry()): Promise<"over"> {
     const { state, deps } = this;
     // A reply that broke off has made the cost unknown, which may not have been reported.
     this.reportUnpriced(entry, state.row.model, entry.progress.cost.model);
@@ -183,32 +181,30 @@ export class RunContext {
       this.#options.store.finish(record, end),
     );
     if (!isWritten) throw new RunLost();
-    return "ended";
+    return "over";
   }
 
   /** agents.states.running_priced_cost_reaches_max_cost */
-  finishOverBudget(
-    { code, message }: Exceeded,
-    entry: RunEntry = this.newEntry(),
-  ): Promise<RunOutcome> {
+  finishOverBudget({ code, message }: Exceeded, entry = this.newEntry()): Promise<"over"> {
     entry.addEvent("budget", message, { budget: code });
     return this.finish({ status: "budget_exceeded", error: { code, message } }, entry);
   }
 
   /** Waits for decisions unless the run was cancelled or all are made already. */
-  async wait(): Promise<"waiting" | "next"> {
+  async wait(): Promise<"over" | "next"> {
     const { store } = this.#options;
     const outcome = await this.#retry(() =>
       store.wait(this.state.row.id, this.#epoch, this.workedMs),
     );
     if (outcome === "lost") throw new RunLost();
-    if (outcome === "waiting") return "waiting";
-    if (outcome === "cancelled") this.state.row = { ...this.state.row, cancel_requested: true };
-    else {
-      await this.takeDecisions();
-      if (this.state.openCalls.every(({ status }) => status === "awaiting_approval")) {
-        throw new Error("a run waits for approvals that nobody knows of");
-      }
+    if (outcome === "waiting") return "over";
+    if (outcome === "cancelled") {
+      this.#markCancelled();
+      return "next";
+    }
+    await this.takeDecisions();
+    if (this.state.openCalls.every(({ status }) => status === "awaiting_approval")) {
+      throw new Error("a run waits for approvals that nobody knows of");
     }
     return "next";
   }
@@ -223,10 +219,14 @@ export class RunContext {
     state.row = { ...state.row, pending_approvals };
   }
 
-  async release(): Promise<RunOutcome> {
+  async release(): Promise<"over"> {
     const { store } = this.#options;
     await this.#retry(() => store.release(this.#epoch, this.state.row.id, this.workedMs));
-    return "released";
+    return "over";
+  }
+
+  #markCancelled(): void {
+    this.state.row = { ...this.state.row, cancel_requested: true };
   }
 
   #encode({ progress, steps, messages, outputs, effects, summary }: RunEntry): RunRecord {

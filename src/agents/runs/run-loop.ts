@@ -18,7 +18,6 @@ import {
   type RunContextOptions,
   type RunControl,
   RunLost,
-  type RunOutcome,
   type StepResult,
 } from "./run-context.ts";
 import { newThreadLog, restoreState } from "./state.ts";
@@ -37,26 +36,23 @@ export async function executeRun(
   { deps, store, findVersion, openToolset, findCaller }: ExecutionOptions,
   row: RunRow,
   control: RunControl,
-): Promise<RunOutcome> {
+): Promise<void> {
   const retry = <T>(read: () => Promise<T>) => retryUnavailable(deps.clock, read);
   const version = await retry(() => findVersion(row.agent_id, row.version));
   if (!version) throw new Error("the version of a run is missing");
   const toolset = await retry(() => openToolset(row.account_id, version));
   const log = newThreadLog(row) ?? (await retry(() => store.load(row)));
   const state = restoreState({ row, version, ...log }, createFence(deps.ids.token(16)));
-  return runLoop(new RunContext({ deps, store, state, control, toolset, findCaller }));
+  await runLoop(new RunContext({ deps, store, state, control, toolset, findCaller }));
 }
 
-async function runLoop(context: RunContext): Promise<RunOutcome> {
+async function runLoop(context: RunContext): Promise<void> {
   try {
-    for (;;) {
-      const result = await runStep(context);
-      if (result === "interrupted") return await endInterrupted(context);
-      if (result !== "next") return result;
-    }
+    let result: StepResult = "next";
+    while (result === "next") result = await runStep(context);
+    if (result === "interrupted") await endInterrupted(context);
   } catch (error) {
-    if (error instanceof RunLost) return "lost";
-    throw error;
+    if (!(error instanceof RunLost)) throw error;
   }
 }
 
@@ -76,7 +72,7 @@ async function runStep(context: RunContext): Promise<StepResult> {
   return runModelRound(context);
 }
 
-function endInterrupted(context: RunContext): Promise<RunOutcome> | RunOutcome {
+async function endInterrupted(context: RunContext): Promise<unknown> {
   switch (context.control.signal.reason as InterruptReason) {
     case "cancel":
       return context.finish(CANCELLED);
@@ -86,7 +82,7 @@ function endInterrupted(context: RunContext): Promise<RunOutcome> | RunOutcome {
       return context.finish(KEY_ENDED);
     case "stop":
       return context.release();
-    case "lost":
-      return "lost";
+    case "epoch_lost":
+      return;
   }
 }
