@@ -2,8 +2,8 @@
 import { outboxStore } from "../outbox/index.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { AgentsDeps } from "./deps.ts";
-import { IDEMPOTENCY_MS } from "./runs/store/admission.ts";
 import { runStore } from "./runs/store/index.ts";
+import { IDEMPOTENCY_MS } from "./runs/store/start.ts";
 
 /** Maximum runs of one write; each has many rows, and the write still takes milliseconds. */
 const RUNS_AT_ONCE = 100;

@@ -42,7 +42,7 @@ export interface RouteSpec<
   query?: Q;
   ignores_unknown_query?: true;
   /** Authorizes access to the object before a body is read, so that no body fault reveals it. */
-  admit?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
+  authorize?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
   request_headers?: readonly RequestHeader[];
   body?: B;
   /** Replaces the surface's limit. */

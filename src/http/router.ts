@@ -113,7 +113,7 @@ function createPipeline(
     // agents.errors.not_enabled
     if (spec.feature && !policy.isEnabled(spec.feature)) throw apiError("not_enabled");
     const { params, query } = readParameters(request.url);
-    if (spec.admit) await spec.admit({ caller, params: params as Record<string, unknown> });
+    if (spec.authorize) await spec.authorize({ caller, params: params as Record<string, unknown> });
     // gateway.limits.body_size, agents.limits.body_size: the limit also holds for unread bodies.
     if (!check) checkLength(request, bytes_max);
     const checked = check?.(await readBody(context));

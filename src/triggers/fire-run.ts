@@ -95,7 +95,7 @@ async function prepare(
     trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findSender(request) },
   };
   try {
-    return { ok: true, admission: await prepareRun(caller, trigger.agent_id, run) };
+    return { ok: true, start: await prepareRun(caller, trigger.agent_id, run) };
   } catch (error) {
     if (error instanceof ApiError) return refuse(error, clock.now());
     throw error;

@@ -12,7 +12,7 @@ const Query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maxi
 const thing = {
   ...describeRoute(Body),
   ...{ scope: "agents" as const, feature: "http_tools" as const, params: IdParams, query: Query },
-  async admit({ caller: { scopes } }: { caller: Caller }) {
+  async authorize({ caller: { scopes } }: { caller: Caller }) {
     if (!scopes.includes("agents.approve")) throw apiError("scope_required");
   },
 };
@@ -220,11 +220,11 @@ test("who is admitted is judged with the ids of the path, before anything of a b
   const asked: unknown[] = [];
   const { ask } = createHall(
     (door) => {
-      const admit = async ({ params }: { params: unknown }) => {
+      const authorize = async ({ params }: { params: unknown }) => {
         asked.push(params);
         throw apiError("approval_not_found");
       };
-      const spec = { ...describeRoute(Body), params: IdParams, admit };
+      const spec = { ...describeRoute(Body), params: IdParams, authorize };
       door.post("/v1/approvals/:id/approve", spec, () => [200, {}]);
     },
     { surface: "agents" },

@@ -1,10 +1,10 @@
 // What a fire must do, whatever its source, on every engine.
 import { expect } from "bun:test";
-import type { Admission } from "../../src/agents/runs/store/admission.ts";
+import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
 import type { Fired, FireInput, PreparedFire } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
-import { BEGIN, FREE, makeAdmission, makeRun } from "../support/runs.ts";
+import { BEGIN, FREE, makePreparedRun, makeRun } from "../support/runs.ts";
 import { makeFiring, makeHook, makeTimedFiring, makeTrigger } from "../support/triggers.ts";
 import type { Case, Houses } from "./cases.ts";
 import { start } from "./run-acts.ts";
@@ -28,9 +28,13 @@ const eventsOf = async ({ outbox }: Houses, account_id = "a-1") =>
     ...event,
     data: JSON.parse(data),
   }));
-const prepareRun = (id: string, more: Partial<Admission> = {}, run: object = {}): PreparedFire => ({
+const prepareRun = (
+  id: string,
+  more: Partial<PreparedRun> = {},
+  run: object = {},
+): PreparedFire => ({
   ok: true,
-  admission: makeAdmission(`run of ${id}`, { fire_id: id, trigger_id: "t-1", ...run }, more),
+  start: makePreparedRun(`run of ${id}`, { fire_id: id, trigger_id: "t-1", ...run }, more),
 });
 const refuseAs = (
   outcome: "held" | "refused" | "failed",

@@ -1,10 +1,10 @@
 // What the cases of the store of runs do again and again.
 
-import type { Admission } from "../../src/agents/runs/store/admission.ts";
 import type { RecoveryFinding } from "../../src/agents/runs/store/claim.ts";
 import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
+import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import type { FinalStatus } from "../../src/agents/runs/transitions.ts";
-import { BEGIN, makeAdmission, makeRecord, makeStep } from "../support/runs.ts";
+import { BEGIN, makePreparedRun, makeRecord, makeStep } from "../support/runs.ts";
 import type { Houses } from "./cases.ts";
 
 export const DAY_MS = 86_400_000;
@@ -20,8 +20,8 @@ export const codeOf = (work: Promise<unknown>) =>
     () => "accepted",
     (failure: { code?: string }) => failure.code,
   );
-export const start = ({ runs }: Houses, id: string, ...more: [object?, Partial<Admission>?]) =>
-  runs.start(makeAdmission(id, ...more));
+export const start = ({ runs }: Houses, id: string, ...more: [object?, Partial<PreparedRun>?]) =>
+  runs.start(makePreparedRun(id, ...more));
 export const startMany = async (houses: Houses, ids: readonly string[]) => {
   for (const id of ids) await start(houses, id);
 };

@@ -1,12 +1,12 @@
 // What the start of a run must do, on every engine.
 import { expect } from "bun:test";
 import type { RunRow } from "../../src/agents/runs/run.ts";
-import type { Admission } from "../../src/agents/runs/store/admission.ts";
+import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import { BEGIN, FREE, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
 import { codeOf, DAY_MS, EVERY, end, start, startMany, takeUp } from "./run-acts.ts";
 
-const again = (body_hash = "h-1", key = "once"): Partial<Admission> => ({
+const again = (body_hash = "h-1", key = "once"): Partial<PreparedRun> => ({
   idempotency: { key, body_hash },
 });
 

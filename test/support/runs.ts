@@ -4,8 +4,8 @@ import { ApprovalRow } from "../../src/agents/approvals/approval.ts";
 import { DEFAULT_BUDGETS } from "../../src/agents/definitions/version.ts";
 import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { NewStep } from "../../src/agents/runs/step.ts";
-import type { Admission, StartLimits } from "../../src/agents/runs/store/admission.ts";
 import type { Progress, RunRecord } from "../../src/agents/runs/store/record.ts";
+import type { PreparedRun, StartLimits } from "../../src/agents/runs/store/start.ts";
 import { MessageRow, type NewMessage, ThreadRow } from "../../src/agents/threads/thread.ts";
 import { type Database, sql, store } from "../../src/database/index.ts";
 import { maybe } from "../../src/platform/schema.ts";
@@ -81,11 +81,11 @@ const makeUsage = (rounds: number): RunRow["usage"] => ({
   tool_calls: rounds,
 });
 
-export function makeAdmission(
+export function makePreparedRun(
   id: string,
   fields: Partial<RunRow> = {},
-  more: Partial<Admission> = {},
-): Admission {
+  more: Partial<PreparedRun> = {},
+): PreparedRun {
   const run = makeRun(id, fields);
   return {
     ...{

@@ -3,7 +3,7 @@ import type { SealedSecret } from "../../src/crypto/store.ts";
 import type { TriggerChange } from "../../src/triggers/store/change.ts";
 import type { DueInstant, FireInput } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
-import { BEGIN, makeAdmission } from "./runs.ts";
+import { BEGIN, makePreparedRun } from "./runs.ts";
 
 /** Of kind cron, due a minute after the beginning. */
 export const makeTrigger = (id: string, fields: Partial<TriggerRow> = {}): TriggerRow => ({
@@ -46,7 +46,7 @@ export function makeFiring(
   return {
     ...{ trigger_id, preparedFor: { key_id, input, thread_id, name }, source: "manual" },
     ...{ instant: null, webhook_id: null, fired_by_key_id: "k-2" },
-    prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
+    prepared: { ok: true, start: makePreparedRun(`run of ${id}`, run) },
     ...{ fire_id: id, event_id: `event of ${id}`, now: BEGIN + 1_000 },
     ...fields,
   };
@@ -68,7 +68,7 @@ export function makeTimedFiring(
   const run = { trigger_kind: "cron" as const, trigger_id, fire_id: id };
   return makeFiring(id, trigger_id, {
     ...{ source: "cron", instant: makeInstant(instant), fired_by_key_id: null },
-    prepared: { ok: true, admission: makeAdmission(`run of ${id}`, run) },
+    prepared: { ok: true, start: makePreparedRun(`run of ${id}`, run) },
     now: instant.scheduledAt ?? BEGIN + 60_000,
     ...fields,
   });

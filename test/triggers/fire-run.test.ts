@@ -9,7 +9,7 @@ import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { BEGIN, makeAdmission } from "../support/runs.ts";
+import { BEGIN, makePreparedRun } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
 const CALLER = { account_id: "a-1", key_id: "k-1" } as Caller;
@@ -43,7 +43,7 @@ function openTrial({ answers = [], find = () => found, ...more }: TrialOptions =
     findCaller: async () => CALLER,
     async prepareRun(_caller, _agent_id, wish) {
       wishes.push(wish);
-      return makeAdmission("r-1");
+      return makePreparedRun("r-1");
     },
     ...{ clock, ids: createSeededIds(1) },
     ...more,

@@ -21,7 +21,7 @@ import { create as createAgent } from "../store/agent-cases.ts";
 import type { Houses } from "../store/cases.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { makeAdmission } from "../support/runs.ts";
+import { makePreparedRun } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
 export type TriggerWrites = Bound<typeof triggerStore>;
@@ -105,7 +105,7 @@ export async function openTrial(
           const { kind: trigger_kind, id: trigger_id, fire_id } = trigger!;
           const id = ids.uuid();
           const run = { agent_id, account_id, trigger_kind, trigger_id, fire_id };
-          return makeAdmission(id, { ...run, created_at: clock.now() }, { limits: LIMITS });
+          return makePreparedRun(id, { ...run, created_at: clock.now() }, { limits: LIMITS });
         },
       });
       const keeper = new Scheduler({

@@ -170,7 +170,7 @@ function openDecision(
       summary: verb === "approve" ? "Approve a call" : "Reject a call",
       description: DESCRIPTIONS[decision],
       params: IdParams,
-      async admit({ params, caller }) {
+      async authorize({ params, caller }) {
         const { started_by_key_id, fired_by_key_id } = await require(params.id, caller);
         // agents.endpoints.approvals.key_lacks_agents_approve, agents.authentication.2
         requireScope(caller, "agents.approve");

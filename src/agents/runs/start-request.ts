@@ -7,7 +7,7 @@ import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
-import type { Idempotency } from "./store/admission.ts";
+import type { Idempotency } from "./store/start.ts";
 
 const MESSAGE_CHARACTERS_MAX = 100_000;
 const AMOUNT_CHARACTERS_MAX = 24;

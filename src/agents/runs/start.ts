@@ -8,8 +8,8 @@ import type { AgentsDeps } from "../deps.ts";
 import { freezePrices, type PriceOf } from "./cost.ts";
 import type { RunRow, TriggerKind } from "./run.ts";
 import { lowerBudgets, type StartRun } from "./start-request.ts";
-import type { Admission, Idempotency, Startable, Started } from "./store/admission.ts";
 import type { RunStore } from "./store/index.ts";
+import type { Idempotency, PreparedRun, Startable, Started } from "./store/start.ts";
 
 export interface RunRequest {
   message: string;
@@ -55,13 +55,13 @@ export class RunStarter {
       const run = await runs.findStarted(agent.account_id, agent_id, idempotency, now);
       if (run) return { run, isNew: false };
     }
-    const admission = await this.#admit(caller, agent, agent_id, request);
-    return this.#write(idempotency ? { ...admission, idempotency } : admission);
+    const prepared = await this.#prepareRun(caller, agent, agent_id, request);
+    return this.#write(idempotency ? { ...prepared, idempotency } : prepared);
   }
 
   /** Checks a start for a trigger, which writes it inside its own transaction. */
-  async prepare(caller: Caller, agent_id: string, request: RunRequest): Promise<Admission> {
-    return this.#admit(caller, await this.#findAgent(caller, agent_id), agent_id, request);
+  async prepare(caller: Caller, agent_id: string, request: RunRequest): Promise<PreparedRun> {
+    return this.#prepareRun(caller, await this.#findAgent(caller, agent_id), agent_id, request);
   }
 
   /** agents.errors.agent_not_found, agents.authentication.4: checked before idempotency. */
@@ -75,12 +75,12 @@ export class RunStarter {
     return agent;
   }
 
-  async #admit(
+  async #prepareRun(
     caller: Caller,
     agent: Startable,
     agent_id: string,
     request: RunRequest,
-  ): Promise<Admission> {
+  ): Promise<PreparedRun> {
     const { clock, ids, inside, alias, disk, settings } = this.#deps;
     const { findVersion, priceOf } = this.#options;
     // agents.errors.agent_held
@@ -131,11 +131,11 @@ export class RunStarter {
   }
 
   /** agents.errors.admission_busy */
-  async #write(admission: Admission): Promise<Started> {
-    const release = this.#inFlight.take(admission.run.account_id);
+  async #write(prepared: PreparedRun): Promise<Started> {
+    const release = this.#inFlight.take(prepared.run.account_id);
     if (!release) throw apiError("admission_busy", { headers: { "retry-after": BUSY_RETRY_S } });
     try {
-      return await this.#options.runs.start(admission);
+      return await this.#options.runs.start(prepared);
     } finally {
       release();
     }

@@ -1,6 +1,6 @@
 // Writes one fire of a trigger in one transaction: its row, its run, its event and the next fire.
 import { Type } from "@sinclair/typebox";
-import { type Admission, hasLiveRun, start } from "../../agents/runs/store/admission.ts";
+import { hasLiveRun, type PreparedRun, start } from "../../agents/runs/store/start.ts";
 import { countRows, into, sql, type Tx } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
 import { ApiError } from "../../platform/errors.ts";
@@ -21,7 +21,7 @@ export interface DueInstant {
 
 /** A run that may start, or the reason against it as known before the transaction. */
 export type PreparedFire =
-  | { ok: true; admission: Admission }
+  | { ok: true; start: PreparedRun }
   | {
       ok: false;
       outcome: "held" | "refused" | "failed" | "limited" | "missed";
@@ -177,10 +177,10 @@ async function startRun(
     const message = "An earlier run of the trigger was not over.";
     return { ...none, outcome: "skipped", error: { code: "overlap", message } };
   }
-  const { admission } = prepared;
+  const run = { ...prepared.start.run, fire_id };
   try {
-    const { run } = await start(tx, { ...admission, run: { ...admission.run, fire_id } });
-    return { outcome: "started", run_id: run.id, error: null, retry_after: null };
+    const started = await start(tx, { ...prepared.start, run });
+    return { outcome: "started", run_id: started.run.id, error: null, retry_after: null };
   } catch (error) {
     // An ApiError is thrown before anything is written.
     if (!(error instanceof ApiError)) throw error;

@@ -19,7 +19,7 @@ const MODEL = { id: "stub-1", price: null };
 interface Doubles {
   terms?: object | null;
   judged?: () => Promise<object>;
-  start?: (admission: unknown) => Promise<unknown>;
+  start?: (prepared: unknown) => Promise<unknown>;
 }
 
 function open({ terms = TERMS, judged, start }: Doubles = {}) {

@@ -4,7 +4,7 @@ import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { processStore } from "../../../src/cluster/store.ts";
 import { encodeCursor } from "../../../src/http/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
-import { makeAdmission, makeRecord } from "../../support/runs.ts";
+import { makePreparedRun, makeRecord } from "../../support/runs.ts";
 import { type Document, findBreach } from "../gateway/document.ts";
 import { allow } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -25,8 +25,8 @@ async function openThreads(name: string) {
     const own = { account_id, agent_id, thread_id: crypto.randomUUID() };
     const run = { ...own, created_at: app.clock.now(), input: { message: "Hello" }, ...fields };
     const message_id = crypto.randomUUID();
-    const admission = makeAdmission(crypto.randomUUID(), run, { thread_id, message_id });
-    return (await runs.start(admission)).run;
+    const prepared = makePreparedRun(crypto.randomUUID(), run, { thread_id, message_id });
+    return (await runs.start(prepared)).run;
   };
   const read = async (path: string): Promise<Json> =>
     readJson(await app.get(`/v1/threads${path}`, { key }));

@@ -3,13 +3,13 @@ import { Type } from "@sinclair/typebox";
 import { type Bound, type Db, sql, store } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
-import { findEarlier, findStartable, type Idempotency, start } from "./admission.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
+import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";
 
 const Id = Type.Object({ id: Type.String() });
 const Account = Type.Object({ account_id: Type.String() });

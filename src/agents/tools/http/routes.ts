@@ -184,7 +184,7 @@ export function openTrialRoute(
       feature: "http_tools",
       params: NameParams,
       // agents.authentication.2: a scope never includes another.
-      async admit({ caller }) {
+      async authorize({ caller }) {
         requireScope(caller, "agents.approve");
       },
       body: Trial,

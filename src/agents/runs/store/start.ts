@@ -1,4 +1,4 @@
-// Admission of runs: the transaction that accepts a run or rejects it.
+// The start of a run: the transaction that accepts a run or rejects it.
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
 import { cleanText, type Db, into, sql, type Tx } from "../../../database/index.ts";
@@ -15,7 +15,7 @@ import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { listAsks, RunRow } from "../run.ts";
 import { measureStart } from "./stored-bytes.ts";
 
-export interface Admission {
+export interface PreparedRun {
   /** Complete except for its number, message position and taint. */
   run: RunRow;
   /** Existing thread; null creates one with the run's `thread_id`. */
@@ -67,25 +67,25 @@ const Live = Type.Object({ id: Type.String() });
  * agents.states.none_post_v1_agents_id_runs: part of a transaction, also of a trigger's fire. It
  * rejects before its first write, so that the fire can be recorded.
  */
-export async function start(tx: Tx, admission: Admission): Promise<Started> {
-  const { run, limits, idempotency } = admission;
+export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
+  const { run, limits, idempotency } = prepared;
   if (idempotency) {
     const earlier = await findEarlier(tx, run, idempotency);
     if (earlier) return { run: earlier, isNew: false };
   }
-  const position = await resolveThread(tx, admission);
+  const position = await resolveThread(tx, prepared);
   const counts = await tx.one(
     Counts,
     sql`SELECT started, active, last_created_at, ${sumStored(run.account_id)} AS stored_bytes
         FROM run_counts WHERE account_id = ${run.account_id}`,
   );
-  const { own, thread } = measureStart(run, admission.thread_id === null);
+  const { own, thread } = measureStart(run, prepared.thread_id === null);
   // agents.errors: storage_limit_reached
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
   await enforceLimits(tx, run, counts, limits);
-  if (admission.thread_id === null) await addThread(tx, run);
-  else if (run.external_content) await markThread(tx, admission.thread_id);
+  if (prepared.thread_id === null) await addThread(tx, run);
+  else if (run.external_content) await markThread(tx, prepared.thread_id);
   // Lists are ordered by number and by time: a clock set back must not separate the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
   const row: RunRow = {
@@ -102,7 +102,7 @@ export async function start(tx: Tx, admission: Admission): Promise<Started> {
   );
   await tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`);
   await countStored(tx, run.account_id, "runs", own + thread);
-  await addMessages(tx, row, admission);
+  await addMessages(tx, row, prepared);
   // Uses the request's clock, by which `findEarlier` looks for the key.
   if (idempotency) await remember(tx, run, idempotency);
   tx.tell("runs.queued", run.account_id);
@@ -150,7 +150,7 @@ type ThreadPosition = Pick<RunRow, "thread_id" | "message_seq" | "external_conte
 const LastMessage = Type.Object({ seq: Type.Integer() });
 
 /** Decides the thread and message position of a run, without writing. */
-async function resolveThread(tx: Tx, { run, thread_id }: Admission): Promise<ThreadPosition> {
+async function resolveThread(tx: Tx, { run, thread_id }: PreparedRun): Promise<ThreadPosition> {
   const { account_id, agent_id, external_content } = run;
   const added = listAsks(run.input).length;
   if (thread_id === null) return { thread_id: run.thread_id, message_seq: added, external_content };
@@ -221,7 +221,7 @@ async function enforceLimits(
 async function addMessages(
   tx: Tx,
   { id, thread_id, message_seq, input, created_at }: RunRow,
-  { message_id, hook_message_id }: Pick<Admission, "message_id" | "hook_message_id">,
+  { message_id, hook_message_id }: Pick<PreparedRun, "message_id" | "hook_message_id">,
 ): Promise<void> {
   const asks = listAsks(input);
   const message_ids = asks.map(({ external }) => (external ? hook_message_id! : message_id));
