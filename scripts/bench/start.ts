@@ -1,6 +1,6 @@
 // From exec to the first answer, and the memory that the program holds after it.
-import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 import { type Report, readRssMb, type Spread, spreadOf, writeSpread } from "./measure.ts";
 import { buildBare, type Child, findFreePort, launch, makeScratch, readUntil } from "./stage.ts";
 
@@ -73,7 +73,11 @@ const listCandidates = (program: string, scratch: string, at: number): Candidate
   const serve = (data: string) => (port: number) => [
     ...[program, "serve", "--port", String(port), "--json", "--data", data],
   ];
-  const readKey = (child: Child) => readUntil(child, /"keys":\["(\w+)"/);
+  // Builds before 0.1.0's key file print the key itself.
+  const readKey = async (child: Child) => {
+    const found = await readUntil(child, /"(?:keys":\["|key_file":")([^"]+)"/);
+    return isAbsolute(found) ? readFileSync(found, "utf8").trim() : found;
+  };
   let kept_key: string | undefined;
   return [
     {
