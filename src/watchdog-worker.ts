@@ -1,4 +1,4 @@
 // An entry point of the binary: a Worker that watches the event loop.
-import { serveWatchdog } from "./cluster/index.ts";
+import { serveWatchdog } from "./cluster/watchdog.ts";
 
 serveWatchdog();

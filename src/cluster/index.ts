@@ -3,7 +3,6 @@ export { type Claimant, Process } from "./process.ts";
 export { Reclaimer } from "./reclaim.ts";
 export {
   type Activity,
-  serveWatchdog,
   UNWATCHED,
   Watchdog,
   type WatchdogOptions,

@@ -34,7 +34,7 @@ export {
   streamList,
   streamNumbered,
 } from "./streamed-list.ts";
-export { named, unquoted } from "./validation.ts";
+export { named } from "./validation.ts";
 export {
   openWebhookListener,
   type ReceivedBody,

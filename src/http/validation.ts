@@ -3,7 +3,7 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { apiError } from "../platform/errors.ts";
-import { rulesOf } from "../platform/schema.ts";
+import { isUnquoted, rulesOf } from "../platform/schema.ts";
 import { shorten } from "../platform/text.ts";
 
 export interface FieldError {
@@ -16,12 +16,6 @@ export interface FieldError {
 const NOUN = Symbol("noun");
 export function named<S extends TSchema>(schema: S, noun: string): S {
   return Object.assign(schema, { [NOUN]: noun });
-}
-
-/** A value that no message quotes. */
-const UNQUOTED = Symbol("unquoted");
-export function unquoted<S extends TSchema>(schema: S): S {
-  return Object.assign(schema, { [UNQUOTED]: true });
 }
 
 /** gateway.errors.invalid_request, gateway.errors.p4: a check returns the value or throws. */
@@ -134,7 +128,7 @@ function isAccepted(items: TSchema, value: unknown): boolean {
 }
 
 function findStringFault(schema: TSchema, value: unknown, path: string): FieldError | null {
-  const quoted = UNQUOTED in schema ? undefined : value;
+  const quoted = isUnquoted(schema) ? undefined : value;
   if (typeof value !== "string") return explain(path, "must be a string", quoted);
   const { minLength, maxLength, pattern } = schema;
   if (isLengthOutside(value, minLength ?? 0, maxLength ?? value.length)) {
@@ -178,7 +172,7 @@ function findUnionFault(variants: TSchema[], value: unknown, path: string): Fiel
   const alike = variants.filter((variant) => !("const" in variant) && isOfType(variant, value));
   if (alike.length > 1) return findTagFault(alike, value, path);
   if (alike.length === 1) return faults[variants.indexOf(alike[0]!)]!;
-  const isQuoted = !variants.some((variant) => UNQUOTED in variant);
+  const isQuoted = !variants.some(isUnquoted);
   return explain(path, `must be ${nameWanted(variants)}`, isQuoted ? value : undefined);
 }
 

@@ -22,4 +22,4 @@ export {
   type TrustedEgress,
   type TrustedServer,
 } from "./trusted.ts";
-export { URL_CHARACTERS_MAX, type UrlCheck } from "./url.ts";
+export type { UrlCheck } from "./url.ts";

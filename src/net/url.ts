@@ -1,12 +1,11 @@
 // Validates an address that a stranger wants us to call, before any name is resolved.
 import { isIP } from "node:net";
+import { URL_CHARACTERS_MAX } from "../platform/text.ts";
 import type { AllowEntry } from "./allow-list.ts";
 import { isAllowed, portOf } from "./allow-list.ts";
 
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: string };
 
-/** Browsers open no longer address. */
-export const URL_CHARACTERS_MAX = 2_048;
 const NAME_CHARACTERS_MAX = 253;
 
 const PRIVATE_ENDINGS = new Set([

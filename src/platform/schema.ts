@@ -22,6 +22,17 @@ export function maybe<S extends TSchema>(schema: S): TUnion<[S, TNull]> {
   return Object.assign(union, { [FORM]: formOf(schema) });
 }
 
+/** Marks a value that no error message quotes. */
+const UNQUOTED = Symbol("unquoted");
+
+export function unquoted<S extends TSchema>(schema: S): S {
+  return Object.assign(schema, { [UNQUOTED]: true });
+}
+
+export function isUnquoted(schema: TSchema): boolean {
+  return UNQUOTED in schema;
+}
+
 /** The pattern of a stored text: no database keeps a NUL. */
 export const TEXT_PATTERN = "^[^\\u0000]*$";
 

@@ -1,6 +1,8 @@
 // Texts of unknown length and content, made fit for a message of ours.
 
 const QUOTED_CHARACTERS_MAX = 64;
+/** Maximum length of a URL; browsers open no longer one. */
+export const URL_CHARACTERS_MAX = 2_048;
 
 /** The well-formed beginning of a text, with "…" behind it where more follows. */
 export function shorten(text: string, charactersMax = QUOTED_CHARACTERS_MAX): string {

@@ -1,9 +1,9 @@
 // Request bodies for triggers, and the rules that their schemas cannot express.
 import { type Static, Type } from "@sinclair/typebox";
 import { validateSigningSecret } from "../crypto/index.ts";
-import { Uuid, unquoted } from "../http/index.ts";
+import { Uuid } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
-import { maybe, oneOf, TEXT_PATTERN } from "../platform/schema.ts";
+import { maybe, oneOf, TEXT_PATTERN, unquoted } from "../platform/schema.ts";
 import { ZONE_CHARACTERS_MAX, zoneFault } from "./cron/occurrences.ts";
 import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
 import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES, type TriggerRow } from "./trigger.ts";

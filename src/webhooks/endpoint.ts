@@ -1,6 +1,5 @@
 // A webhook endpoint: as its owner sees it, as it is stored, and as callers create and change it.
 import { type Static, Type } from "@sinclair/typebox";
-import { URL_CHARACTERS_MAX } from "../net/index.ts";
 import {
   maybe,
   oneOf,
@@ -10,6 +9,7 @@ import {
   Timestamp,
   withRules,
 } from "../platform/schema.ts";
+import { URL_CHARACTERS_MAX } from "../platform/text.ts";
 
 const DESCRIPTION_CHARACTERS_MAX = 500;
 

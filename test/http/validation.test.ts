@@ -3,9 +3,9 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest } from "../../src/gateway/chat/request.ts";
-import { compileCheck, findFieldError, unquoted } from "../../src/http/validation.ts";
+import { compileCheck, findFieldError } from "../../src/http/validation.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
-import { withRules } from "../../src/platform/schema.ts";
+import { unquoted, withRules } from "../../src/platform/schema.ts";
 import { createDraw } from "./draw.ts";
 
 /** The sentence about a value; null: it fits. */

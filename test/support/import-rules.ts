@@ -49,6 +49,12 @@ const entryPoints: Record<string, readonly string[]> = {
   stores: [],
 };
 
+const notInWorkers: Record<string, readonly string[]> = {
+  "writer-worker": ["src/http/index.ts", "src/net/index.ts"],
+  "compute-worker": ["src/http/index.ts", "@sinclair/typebox"],
+  "watchdog-worker": ["@sinclair/typebox"],
+};
+
 const isOwn = (path: string) => path.startsWith("src/");
 const isComputation = (path: string) => basename(path) === "computations.ts";
 const isEntryPoint = (module: string) => module === "app" || module in entryPoints;
@@ -150,6 +156,23 @@ export const importRules: Rule[] = [
       { "src/stores.ts": 'import { keyStore } from "./access/store.ts";' },
       { "src/compute-worker.ts": 'import { computations } from "./agents/tools/computations.ts";' },
     ],
+  },
+  {
+    says: "Workers load no code of the main thread, which would cost memory at every start",
+    check(file, graph) {
+      const unneeded = notInWorkers[moduleOf(file.path)] ?? [];
+      return unneeded.flatMap((target): Breach[] => {
+        const path = findPath(file, target, graph);
+        return path ? [[1, `imports ${path.join(" → ")}`]] : [];
+      });
+    },
+    refuses: [
+      {
+        "src/writer-worker.ts": 'import "./stores.ts";',
+        "src/stores.ts": 'import { named } from "./http/index.ts";',
+      },
+    ],
+    allows: [{ "src/writer-worker.ts": 'import type { Router } from "./http/index.ts";' }],
   },
   {
     says: "src/ stands alone: nothing beside it is imported",

@@ -1,5 +1,5 @@
 // Finds the web addresses in a text.
-import { URL_CHARACTERS_MAX } from "../../net/index.ts";
+import { URL_CHARACTERS_MAX } from "../../platform/text.ts";
 
 const PLACES_MAX = 10_000;
 /** Maximum examined characters per character of a text, since places may overlap. */

@@ -6,9 +6,8 @@ import {
   type GuardedFailure,
   type GuardedReply,
   isRedirect,
-  URL_CHARACTERS_MAX,
 } from "../../../net/index.ts";
-import { shorten } from "../../../platform/text.ts";
+import { shorten, URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 import { PAGE, UNCOMPUTED } from "../compute-tasks.ts";
 import { type BuiltinTool, failure, type ToolResult, type ToolUse } from "../contract.ts";
 import type { Omission } from "../page/page.ts";

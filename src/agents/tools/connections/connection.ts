@@ -1,7 +1,14 @@
 // Connections as they are sent, stored and shown: secrets of endpoints, which are never shown.
 import { type Static, Type } from "@sinclair/typebox";
-import { unquoted } from "../../../http/index.ts";
-import { maybe, oneOf, Resource, Row, TEXT_PATTERN, Timestamp } from "../../../platform/schema.ts";
+import {
+  maybe,
+  oneOf,
+  Resource,
+  Row,
+  TEXT_PATTERN,
+  Timestamp,
+  unquoted,
+} from "../../../platform/schema.ts";
 
 export const NAME_CHARACTERS_MAX = 200;
 export const SECRET_CHARACTERS_MAX = 8_192;

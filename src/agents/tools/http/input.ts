@@ -1,9 +1,10 @@
 // Requests that register a tool or a revision: their schemas and validation.
 import { type Static, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
-import { URL_CHARACTERS_MAX, type UrlCheck } from "../../../net/index.ts";
+import type { UrlCheck } from "../../../net/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/schema.ts";
+import { URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 import { RISKS } from "../contract.ts";
 import type { CheckSchema } from "../json-schema/check.ts";
 import { type StoredRevision, TOOL_NAME } from "../revision.ts";

@@ -1,6 +1,6 @@
 // Reads HTML as a text for models, piece by piece, in time and memory linear in its length.
 import { Parser } from "htmlparser2";
-import { URL_CHARACTERS_MAX } from "../../../net/index.ts";
+import { URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 import {
   type Attributes,
   breakOf,
