@@ -10,7 +10,6 @@ const timeout_ms = 120_000;
 
 /** In milliseconds, roughly: what takes long begins first, so that nobody waits for it at the end. */
 const SLOWEST = {
-  "test/spec-engines.test.ts": 90_000,
   "test/crash/suspects.test.ts": 13_000,
   "test/binary/reload.test.ts": 8_000,
   "test/crash/events.test.ts": 7_000,
@@ -54,47 +53,92 @@ const readReport = (xml: string): Count | undefined => {
   return { passed: tests - failed - skipped, failed, skipped };
 };
 
+interface Outcome {
+  count: Count | undefined;
+  code: number;
+}
+
+/** Runs test files in processes of their own; what they print is shown, or only if one fails. */
+const run = async (
+  args: string[],
+  env: Record<string, string>,
+  isQuiet = false,
+): Promise<Outcome> => {
+  const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
+  const report = join(scratch, "report.xml");
+  try {
+    const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
+    const output = isQuiet ? "pipe" : "inherit";
+    // Within a process the files share what they import, which is half its time.
+    const child = Bun.spawn([process.execPath, "test", "--no-isolate", ...flags, ...args], {
+      cwd: dirname(import.meta.dir),
+      env: { ...process.env, TMPDIR: chooseFolder(), ...env },
+      stdio: [isQuiet ? "ignore" : "inherit", output, output],
+    });
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.on(signal, () => child.kill(signal));
+    const { stdout, stderr } = child as { stdout?: ReadableStream; stderr?: ReadableStream };
+    const printed = await Promise.all([stdout, stderr].map((stream) => stream?.text() ?? ""));
+    const code = await child.exited;
+    if (code !== 0) console.log(printed.join(""));
+    const written = await Bun.file(report)
+      .text()
+      .catch(() => "");
+    return { count: readReport(written), code };
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+};
+
+/** The tests that are asked for, with a process for each core. */
+const runAsked = async (args: string[]): Promise<Outcome> => {
+  const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
+  const timings = join(scratch, "timings.json");
+  writeFileSync(timings, JSON.stringify({ version: 1, files: SLOWEST }));
+  try {
+    return await run(["--parallel", `--timings=${timings}`, ...args], {});
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+};
+
+/** The black-box tests of the specs once more, on the PostgreSQL that WADI_TEST_POSTGRES names. */
+const runSpecOnPostgres = async (): Promise<Outcome> => {
+  const outcome = await run(["./test/spec"], { WADI_TEST_PLACE: "postgres" }, true);
+  const passed = outcome.count?.passed ?? 0;
+  console.log(`the spec suite on PostgreSQL: ${passed} passed, code ${outcome.code}`);
+  return outcome;
+};
+
 const runTests = async (args: string[]): Promise<number> => {
   try {
     const builds: Build[] = [{}, { failPoints: true }];
     for (const build of builds) if (isStale(build)) await compile(build);
   } catch (error) {
     console.error(error);
-    return conclude(undefined, 1);
+    return conclude([{ count: undefined, code: 1 }]);
   }
-  const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
-  const report = join(scratch, "report.xml");
-  try {
-    const timings = join(scratch, "timings.json");
-    writeFileSync(timings, JSON.stringify({ version: 1, files: SLOWEST }));
-    // A process for each core; within one the files share what they import, which is half its time.
-    const shares = ["--parallel", "--no-isolate", `--timings=${timings}`];
-    const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
-    const child = Bun.spawn([process.execPath, "test", ...shares, ...flags, ...args], {
-      cwd: dirname(import.meta.dir),
-      env: { ...process.env, TMPDIR: chooseFolder() },
-      stdio: ["inherit", "inherit", "inherit"],
-    });
-    for (const signal of ["SIGINT", "SIGTERM"] as const)
-      process.on(signal, () => child.kill(signal));
-    const code = await child.exited;
-    const written = await Bun.file(report)
-      .text()
-      .catch(() => "");
-    return conclude(readReport(written), code);
-  } finally {
-    rmSync(scratch, { recursive: true });
-  }
+  const { WADI_TEST_ENGINES, WADI_TEST_POSTGRES } = process.env;
+  const hasEngines = WADI_TEST_ENGINES && WADI_TEST_POSTGRES;
+  // Beside the rest: one computes while the other waits for its server.
+  return conclude(
+    await Promise.all([runAsked(args), ...(hasEngines ? [runSpecOnPostgres()] : [])]),
+  );
 };
 
 /** Prints the last line and returns the exit code: nothing passes unless every test was seen to. */
-const conclude = (count: Count | undefined, code: number): number => {
-  // Without a report the run broke off; a file that does not load fails without being counted.
-  if (!count) console.log(`The test run ended with code ${code} before it could report.`);
-  const { passed, skipped } = count ?? { passed: 0, skipped: 0 };
-  const failed = Math.max(count?.failed ?? 1, code === 0 ? 0 : 1);
+const conclude = (outcomes: Outcome[]): number => {
+  const sum: Count = { passed: 0, failed: 0, skipped: 0 };
+  for (const { count, code } of outcomes) {
+    // Without a report the run broke off; a file that does not load fails without being counted.
+    if (!count) console.log(`The test run ended with code ${code} before it could report.`);
+    sum.passed += count?.passed ?? 0;
+    sum.skipped += count?.skipped ?? 0;
+    sum.failed += Math.max(count?.failed ?? 1, code === 0 ? 0 : 1);
+  }
+  const { passed, failed, skipped } = sum;
   console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`);
-  return failed > 0 || passed === 0 ? 1 : 0;
+  return failed > 0 || outcomes.some(({ count }) => !count?.passed) ? 1 : 0;
 };
 
 process.exit(await runTests(process.argv.slice(2)));

@@ -120,7 +120,7 @@ describe("on a data directory", () => {
 if (!POSTGRES) test.skip("`wadi serve` on the PostgreSQL of WADI_TEST_POSTGRES", () => {});
 else {
   describe("on PostgreSQL", () => {
-    const ground = openServer(POSTGRES);
+    const ground = openServer(POSTGRES, false);
     const env = { WADI_SERVER__DATABASE: "" };
     beforeAll(async () => {
       const place = await ground.makePlace();

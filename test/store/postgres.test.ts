@@ -123,11 +123,13 @@ function testServers(server: string): void {
 
   test("take their place again when its connection was cut", async () => {
     const database = await openTestDatabase(place, true);
-    const cut = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
-    await run(cut);
+    // Of this database alone: other tests have servers beside it.
+    const lock = `pg_locks WHERE locktype = 'advisory' AND database =
+      (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    await run(`SELECT pg_terminate_backend(pid) FROM ${lock}`);
     // The server itself waits until the place is taken again.
     await run(`DO $$ BEGIN
-      WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory') LOOP
+      WHILE NOT EXISTS (SELECT 1 FROM ${lock}) LOOP
         PERFORM pg_sleep(0.01);
       END LOOP; END $$`);
     expect(await failureOf(openTestDatabase(place, true))).toBeInstanceOf(DatabaseInUse);

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
-import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
+import { createDatabase, createEmptyDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 import { trialMigration, trialStores } from "./trial.ts";
 
 export const WRITER = new URL("./database-writer.ts", import.meta.url);
@@ -90,11 +90,11 @@ export function openCopies(writer?: URL): Ground {
 }
 
 /** A PostgreSQL server whose user may create databases; each place is a new one. */
-export function openServer(server: string): Ground {
+export function openServer(server: string, hasTables = true): Ground {
   const made: string[] = [];
   return {
     async makePlace() {
-      const url = await createDatabase(server);
+      const url = await (hasTables ? createDatabase : createEmptyDatabase)(server);
       made.push(url);
       return { kind: "postgres", url, connections_max: 16 };
     },

@@ -13,7 +13,7 @@ const SERVER = process.env.WADI_TEST_POSTGRES;
 
 /** A PostgreSQL without tables each time: the given server, or PGlite. */
 export async function openPostgres(): Promise<Ground> {
-  return SERVER ? openServer(SERVER) : openPglite();
+  return SERVER ? openServer(SERVER, false) : openPglite();
 }
 
 /** One for all the test files of a process, which run in turn: making it takes seconds. */

@@ -8,8 +8,6 @@ import { createManualClock } from "./clock.ts";
 import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 
 const SERVER = process.env.WADI_TEST_POSTGRES;
-/** The program's writer in one file, which a Worker reads faster than its sources. */
-const BUNDLED = process.env.WADI_TEST_WRITER;
 
 export interface TestPlace {
   place: DatabaseLocation;
@@ -49,7 +47,7 @@ async function openFile(writer: URL): Promise<TestPlace> {
     original = readFileSync(file);
   }
   return {
-    place: { kind: "sqlite", file, writer: BUNDLED ? Bun.pathToFileURL(BUNDLED) : writer },
+    place: { kind: "sqlite", file, writer },
     release: async () => rmSync(directory, { recursive: true, force: true }),
   };
 }
@@ -62,7 +60,7 @@ afterAll(async () => {
 async function openPostgres(server: string): Promise<TestPlace> {
   const url = emptied.pop() ?? (await createDatabase(server));
   return {
-    place: { kind: "postgres", url, connections_max: 4 },
+    place: { kind: "postgres", url, connections_max: 2 },
     async release() {
       await emptyDatabase(url);
       emptied.push(url);
