@@ -6,13 +6,14 @@ import { nextAfter } from "../../src/triggers/cron/occurrences.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { createDraw } from "../support/draw.ts";
+import { countRounds } from "../support/rounds.ts";
 import { readRuns } from "../support/runs.ts";
 import { takeSchedule } from "./cron/use.ts";
 import { openTrial, type Trial, type TriggerWrites } from "./trial.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const SEEDS = Array.from({ length: 12 }, (_, n) => n + 1);
+const SEEDS = Array.from({ length: countRounds(12) }, (_, n) => n + 1);
 const ACTS = 24;
 /** Of each kind of write that a timekeeper does. */
 const WRITES = ["fire", "realign", "change"] as const;

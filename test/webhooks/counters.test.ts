@@ -4,10 +4,11 @@ import { expect, test } from "bun:test";
 import { ApiError } from "../../src/platform/errors.ts";
 import { createBatchFactory } from "../../src/webhooks/fan-out.ts";
 import { createDraw } from "../http/draw.ts";
+import { countRounds } from "../support/rounds.ts";
 import { makeHappened } from "../support/webhooks.ts";
 import { type Fixture, openFixture, WISH } from "./fixture.ts";
 
-const SEEDS = [1, 2, 3, 4, 5, 6];
+const SEEDS = Array.from({ length: countRounds(6) }, (_, n) => n + 1);
 const STEPS = 400;
 const WAITING_MAX = 12;
 const ACCOUNTS = ["a-1", "a-2"];
