@@ -31,7 +31,7 @@ export const isStale = (build: Build = {}): boolean => {
 export const compile = async (build: Build = {}): Promise<string> => {
   const started = new Date();
   const outfile = executable(build);
-  // Built aside and moved in whole, so that nobody runs half a file and two builds cannot meet.
+  // Built aside and moved in whole, so that no process runs half a file and two builds cannot collide.
   const aside = join(root, "dist", `.building-${process.pid}`);
   mkdirSync(aside, { recursive: true });
   try {

@@ -22,6 +22,8 @@ const NOUNS =
 const BANNED_OPENINGS =
   /^(?:null|undefined|true|false|left out|of|who|whose|whoever|what|where|whether|so many|so long|nor|neither|by|as|it|its|that|this|these|those|they|nobody|nothing|somebody|no|not)\b/i;
 
+const BANNED_COMMENT_WORDS = /\b(?:nobody|somebody|whoever)\b/i;
+
 const SENTENCE_WORDS_MAX = 20;
 const FUNCTION_LINES_MAX = 70;
 
@@ -82,6 +84,7 @@ export function findBreaches(sources: readonly Source[]): Findings {
     "type names declared twice": [],
     "import circles": [],
     "banned comment openings": [],
+    "banned comment words": [],
     "comment sentences over 20 words": [],
     "functions over 70 lines": sources.flatMap(findLongFunctions),
   };
@@ -109,6 +112,9 @@ export function findBreaches(sources: readonly Source[]): Findings {
       const opening = text.replace(/^(?:(?:gateway|agents)\.[\w.]+[,:;]?\s*)+/, "");
       if (BANNED_OPENINGS.test(opening)) {
         findings["banned comment openings"]!.push(`${path}:${line} ${opening.slice(0, 60)}`);
+      }
+      if (BANNED_COMMENT_WORDS.test(text)) {
+        findings["banned comment words"]!.push(`${path}:${line} ${text.slice(0, 60)}`);
       }
       for (const sentence of plain(text).split(/(?<=[.!?])\s+|:\s+|;\s+| · /)) {
         const words = sentence.split(/\s+/).filter((word) => /\w/.test(word)).length;

@@ -8,7 +8,7 @@ import { type Build, compile, isStale } from "./build.ts";
 // A test waits for facts; this bound only ends one whose fact never comes on a busy machine.
 const timeout_ms = 120_000;
 
-/** In milliseconds, roughly: what takes long begins first, so that nobody waits for it at the end. */
+/** Approximate durations in milliseconds: the longest files start first. */
 const SLOWEST = {
   "test/crash/suspects.test.ts": 13_000,
   "test/binary/reload.test.ts": 8_000,

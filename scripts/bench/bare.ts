@@ -21,7 +21,7 @@ const server = Bun.serve({
   fetch: (request) => (request.method === "POST" ? pass(request) : new Response("ok\n")),
 });
 console.log(`http://127.0.0.1:${server.port}`);
-// It lives no longer than whoever started it; looked at late, because its start is measured.
+// Ends with the process that started it; checked late, because its start is measured.
 setTimeout(async () => {
   for await (const _ of Bun.stdin.stream());
   process.exit(0);

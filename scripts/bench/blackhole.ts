@@ -27,7 +27,7 @@ type Neighbour = (typeof NEIGHBOURS)[number];
 const CONDITIONS = ["alone", ...NEIGHBOURS] as const;
 type Condition = (typeof CONDITIONS)[number];
 
-/** Its health is not asked for: then nobody would ask the dead ones for long. */
+/** Without health checks, which would soon exclude the dead ones. */
 const writeModel = (id: Neighbour, address: string) => `
 [[models]]
 id = "${id}"
@@ -66,7 +66,7 @@ const startCrowd = ({ port, key }: Wadi, model: Neighbour): Crowd => {
   const leaving = new AbortController();
   const told: Record<string, number> = {};
   const play = async (at: number) => {
-    // Nobody keeps step with the others.
+    // Callers start at different times.
     await Bun.sleep((at / CROWD) * PAUSE_MS);
     while (!leaving.signal.aborted) {
       try {

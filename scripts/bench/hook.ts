@@ -1,4 +1,4 @@
-// What it costs to refuse a signed request: the same, whatever is wrong with it, or a stopwatch would tell strangers which triggers there are.
+// Cost of refusing a signed request: the same for every cause, so that timing reveals no trigger.
 import { createHmac } from "node:crypto";
 import { runCaller } from "./caller.ts";
 import { type Figure, type Report, spreadOf, type Table, writeSpread } from "./measure.ts";

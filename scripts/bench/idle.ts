@@ -111,7 +111,7 @@ const hold = async (candidate: Candidate, many: number, mock: Mock): Promise<Hel
     const callers = streams - (await mock.stats()).streams_open;
     const load = startLoad();
     loads.push(load);
-    // Nobody waits for it: its callers end with the process that plays them.
+    // Not awaited: its callers end with the process that plays them.
     load.run({ ...order, callers, stream: SILENT, warm_ms: 2 * callers }).catch(() => undefined);
     while ((await mock.stats()).streams_open < streams) await Bun.sleep(50);
     return readSettledMb(pid);

@@ -220,7 +220,7 @@ if (import.meta.main) {
     },
   });
   console.log(`http://127.0.0.1:${server.port}`);
-  // It lives no longer than whoever started it.
+  // Ends with the process that started it.
   for await (const _ of Bun.stdin.stream());
   process.exit(0);
 }

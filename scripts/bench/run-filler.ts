@@ -1,7 +1,7 @@
 // Fills a database of the program's with as many runs as it would have after years, all of them over.
 import { Database as Connection, type SQLQueryBindings } from "bun:sqlite";
 
-/** One run in so many belongs to somebody else. */
+/** One run in so many belongs to another account. */
 const OTHERS_EVERY = 10;
 const OTHER_ACCOUNTS = 50;
 const AGENTS = 20;

@@ -32,7 +32,7 @@ export interface Child {
   stdout: ReadableStream<Uint8Array>;
   exited: Promise<number>;
   kill(signal: "SIGTERM" | "SIGKILL"): void;
-  /** The end of what it wrote to stderr, for whoever has to explain a failure. */
+  /** The end of what it wrote to stderr, which explains a failure. */
   complaint(): string;
 }
 
@@ -69,7 +69,7 @@ export const readUntil = async (child: Child, pattern: RegExp): Promise<string> 
     text += decoder.decode(value, { stream: true });
     const found = pattern.exec(text);
     if (!found) continue;
-    // A pipe that nobody reads would stop the program one day.
+    // A full pipe would stop the program.
     void (async () => {
       while (!(await reader.read()).done);
     })();

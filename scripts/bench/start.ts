@@ -132,7 +132,7 @@ const writeChat = (key: string): string => {
   return `POST /v1/chat/completions HTTP/1.1\r\n${head}\r\n\r\n${body}`;
 };
 
-/** One request on a connection of its own; the status, or 0 where nobody listens yet. */
+/** One request on a connection of its own; the status, or 0 before the server listens. */
 const ask = async (port: number, request: string): Promise<number> => {
   const { promise, resolve } = Promise.withResolvers<number>();
   const opening = Bun.connect({

@@ -20,7 +20,7 @@ export interface CallJudgement {
   strange: number;
   /** Arrivals that no step tells of that was written before. */
   unwritten: number;
-  /** Arrivals of what nobody may repeat, beyond the first and those that a person allowed. */
+  /** Arrivals of unrepeatable calls beyond the first and those that a person allowed. */
   unallowed: number;
   /** Calls of which the steps count their sendings wrongly. */
   miscounted: number;
@@ -145,7 +145,7 @@ function countUntold(connection: Connection, approvals: readonly Told[]): number
   }).length;
 }
 
-/** What was run counts, and of what nobody knows whether it was done; each costs once. */
+/** Executed calls and calls with an unknown outcome count; each costs once. */
 function countUnsummed(connection: Connection): number {
   return connection
     .query(

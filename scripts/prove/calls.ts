@@ -26,7 +26,7 @@ const PEOPLE_PAUSE_MS = 30;
 const CANCEL_EVERY_MS = 150;
 const SWITCH_EVERY_MS = 400;
 const SWITCHED_OFF_MS = 40;
-/** What nobody decides is over then. */
+/** Undecided approvals expire then. */
 const TTL_S = 60;
 const END_MS_MAX = 300_000;
 const RECENT = 50;
@@ -146,7 +146,7 @@ const startOnce = async (run: Run, server: RunServer): Promise<void> => {
   } else if (reply.status !== 503) throw new Wrong(`a start: ${reply.status} ${text}`);
 };
 
-/** What somebody does of an approval is always the same; some nobody ever sees. */
+/** An approval is always decided the same way; some are never decided. */
 const decideOnce = async (run: Run, server: RunServer): Promise<void> => {
   await Bun.sleep(PEOPLE_PAUSE_MS);
   const headers = { authorization: `Bearer ${run.approver}` };

@@ -10,7 +10,7 @@ export interface Crowd {
 /** A fault of the proof, or a finding: anything but a connection that was cut. */
 export class Wrong extends Error {}
 
-/** Does something again and again, with whatever server there is; a dead one is no failure. */
+/** Repeats an action against the current server; a dead one is no failure. */
 export const repeat = async <C extends Crowd>(
   crowd: C,
   act: (crowd: C, server: RunServer) => Promise<void>,

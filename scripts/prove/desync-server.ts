@@ -12,7 +12,7 @@ export type Manner = (typeof MANNERS)[number];
 export interface DesyncServer {
   manner: Manner;
   port: number;
-  /** Replies that nobody had asked for. */
+  /** Replies without a request. */
   surplus: number;
   /** Those that came in another request's turn. */
   inTurn: number;

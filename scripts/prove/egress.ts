@@ -79,7 +79,7 @@ const attack = async (): Promise<Finding[]> => {
   }
   for (const [bad] of refusedUrls) {
     // A head is one byte a letter and one line. As a reference some are right, and lead to a
-    // public host: `//example.com/`, or with a fragment, which nobody sends.
+    // public host: `//example.com/`, or with a fragment, which no client sends.
     const place = URL.parse(bad, url);
     const isFair = place?.username === "" && FAIR_ORIGINS.includes(place.origin);
     if (isFair || !/^[!-~]+$/.test(bad)) continue;

@@ -108,7 +108,7 @@ const noteReceipt = (crowd: EventCrowd, request: string, status: number, fire: R
   crowd.onAnswer();
 };
 
-/** Whether somebody fires by hand or starts a run, an answer that was cut says nothing. */
+/** For a manual fire and for a run, an answer that was cut says nothing. */
 export const callOnce = async (crowd: EventCrowd, server: RunServer): Promise<void> => {
   await pause(CALLER_PAUSE_MS);
   if (crowd.isClosing) return;
@@ -126,7 +126,7 @@ export const callOnce = async (crowd: EventCrowd, server: RunServer): Promise<vo
   else crowd.runs++;
 };
 
-/** What is decided of an approval is always the same; some nobody sees before all comes to rest. */
+/** An approval is always decided the same way; some only after all else is done. */
 export const decideOnce = async (crowd: EventCrowd, server: RunServer): Promise<void> => {
   await pause(CALLER_PAUSE_MS);
   const { approver } = pick(crowd.ground.accounts);

@@ -15,7 +15,7 @@ export interface Subscription {
   none_until: number;
   /** behind here each is that it selected, */
   all_after: number;
-  /** save between these, where nobody knows whether it was enabled. */
+  /** save between these, where it is unknown whether it was enabled. */
   gaps: [number, number][];
 }
 
@@ -237,7 +237,7 @@ const judgeSent = (connection: Connection, scene: EventScene): Sent => {
   const sent: Sent = { ungiven: [], unasked: [], missing: [], unarrived: [], ...judgeWords(scene) };
   for (const { id, account_id, events: selected } of endpoints) {
     const subscription = scene.subscriptions.find((one) => one.id === id);
-    // Made by a request that was never answered: nobody knows what is meant for it.
+    // Made by a request without an answer: what it should receive is unknown.
     if (!subscription) continue;
     const { endpoint } = subscription;
     const types = new Set<string>(JSON.parse(selected));

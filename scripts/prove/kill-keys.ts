@@ -34,7 +34,7 @@ interface Run {
   /** Keys that are not as they were acknowledged. */
   lost: Set<string>;
   revocations: number;
-  /** Command lines that failed although nobody killed them. */
+  /** Commands that failed without being killed. */
   failed: number;
 }
 
@@ -57,7 +57,7 @@ export const killKeys: Proof = {
     for (let kill = 0; kill < kills; kill++) await liveOnce(run, Math.random() * LIFE_MS_MAX);
     run.isOver = true;
     await Promise.all(writers);
-    // Once more, with nobody writing.
+    // Once more, without writers.
     await liveOnce(run, 0);
     return listFindings(run, kills);
   },
@@ -94,7 +94,7 @@ const lookAtAll = async (run: Run, url: string): Promise<void> => {
       const [id, key] = next;
       const state = key.state;
       const status = await askModels(url, key.secret);
-      // Whoever revoked it meanwhile decides which answer was right.
+      // A revocation meanwhile decides which answer was right.
       if (key.state !== state || state === "unsure") continue;
       if (status !== (state === "live" ? 200 : 401)) run.lost.add(id);
     }

@@ -173,7 +173,7 @@ const observeWrites = (run: Run, url: string) => {
     const reply = await fetch(`${url}${path}`, init).catch(() => null);
     const text = await reply?.text().catch(() => null);
     if (!reply || typeof text !== "string") return null;
-    // At a stop whoever comes late is told so.
+    // At a stop late callers are refused.
     if (reply.status === 503) return null;
     if (!reply.ok) throw new Error(`a write was answered ${reply.status}: ${text}`);
     write.ended_at = performance.now();

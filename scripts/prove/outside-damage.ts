@@ -38,7 +38,7 @@ interface Stored {
   accounts: number;
 }
 
-/** What SQLite itself finds there, on a copy that nobody else sees. */
+/** What SQLite itself finds there, on a copy. */
 const readStored = (ground: Ground): Stored => {
   const { file } = copyGround(ground);
   if (!existsSync(file)) return { commits: 0, accounts: 0 };
@@ -232,7 +232,7 @@ export const proveDamage = async (program: string, isLong: boolean): Promise<Fin
   const whole = await makeKilled(program);
   const all = readStored(whole);
   const sound = copyGround(whole);
-  // Whoever closes it last brings the log into the database.
+  // The last close writes the log into the database.
   await runWadi([program, "accounts", "list", ...sound.at]);
   return [
     atLeast("commits in the log", all.commits, COMMITS),

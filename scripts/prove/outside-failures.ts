@@ -48,7 +48,7 @@ const listenReset = (): string => {
 const AF_INET = 2;
 const SOCK_STREAM = 1;
 
-/** A queue for one connection, which is taken: the system drops whatever else knocks. */
+/** A full queue for one connection: the system drops all others. */
 const listenDeaf = (): string => {
   const { symbols: libc } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
@@ -75,7 +75,7 @@ const limitDescriptors = (pid: number, most: number): void => {
   Bun.spawnSync(["prlimit", "--pid", `${pid}`, `--nofile=${most}:`]);
 };
 
-/** No number is free below the limit, nor in the server's reserve, and whatever is open stays. */
+/** No descriptor is free below the limit or in the reserve; open ones stay. */
 const takeDescriptors = (pid: number): void => {
   const taken = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
   let free = 0;

@@ -154,7 +154,7 @@ const startOnce = async (run: Run, first: RunServer): Promise<void> => {
     ...(thread_id && { thread_id }),
   };
   const headers = { "idempotency-key": `start-${n}` };
-  // Whoever heard nothing sends the same again: to the next server, too.
+  // A caller without an answer repeats its request, also to the next server.
   for (let server: RunServer | null = first; !run.isOver; server = run.server) {
     const reply = await server?.ask("POST", path, body, headers).catch(() => undefined);
     const text = await reply?.text().catch(() => undefined);

@@ -18,7 +18,7 @@ const isStream = (n: number) => n % 5 < 3;
 /** Of every five two leave, a stream among them. */
 const leaves = (n: number) => n % 5 === 1 || n % 5 === 4;
 const LEAVE_AFTER_MS = 10_000;
-/** Far enough apart that nobody doubts who came first. */
+/** Far enough apart that their order is certain. */
 const APART_MS = 20;
 
 /** It notes that it was started, sleeps, and then serves, one request at a time and in order. */
@@ -92,7 +92,7 @@ command = ${JSON.stringify(command)}
 health = "http://127.0.0.1:${port}/health"
 `;
 
-/** In their order; whoever left has status 0. */
+/** In their order; callers that left have status 0. */
 const callAll = async (url: string, key: string): Promise<Call[]> => {
   const calls: Promise<Call>[] = [];
   for (let n = 0; n < CALLERS; n++) {

@@ -4,7 +4,7 @@ import type { Cancel, Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { FindCaller } from "./caller.ts";
 
-/** Interval between checks: an expiry, or a lost wake-up, is reported by nobody. */
+/** Interval between checks: no event reports an expiry or a lost wake-up. */
 const CHECK_EVERY_MS = 5_000;
 
 export interface KeyRevocationOptions {

@@ -55,7 +55,7 @@ interface OperatorDecision {
 
 const CONFLICTS: Readonly<Record<string, string>> = {
   approval_decided: "it was already decided the other way",
-  approval_expired: "nobody decided it in time, and it has expired",
+  approval_expired: "it was not decided in time and has expired",
   approval_closed: "its run has ended, and it was closed with it",
 };
 

@@ -34,7 +34,7 @@ export async function createDevKeys(
     "-approver": { account_id, scopes: ["agents", "agents.approve"] },
     "-none": { account_id },
     "-other": { account_id: other.id, scopes },
-    // Expired whatever `--now` says at a later start.
+    // Expired at a later start, even with another `--now`.
     "-expired": { account_id, scopes, expires_at: 0 },
     "-revoked": { account_id, scopes, revoked_at: clock.now() },
     "-internal": { account_id, scopes, kind: "internal" },

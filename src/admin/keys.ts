@@ -35,7 +35,7 @@ export function createKeyAdmin(
 ) {
   const models = settings.models.map(({ id }) => id);
   return {
-    /** Returns the secret, which nobody can read again. */
+    /** Returns the secret; only its hash is stored. */
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
       validateRequest(request, models);
       const account = request.account === null ? null : await directory.require(request.account);

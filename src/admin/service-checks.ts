@@ -127,7 +127,7 @@ function checkStub(what: ServiceName, settings: Settings): CheckResult {
   const inside = what === "embeddings" ? "vectors made inside" : "pages made inside";
   const made = what === "search" && folder !== "" ? `the pages of ${folder}` : inside;
   if (!listStandIns(settings).includes(what)) return { status: "ok", says: made };
-  return { status: "warn", says: `${made}, beside real models: nobody should keep them` };
+  return { status: "warn", says: `${made}, beside real models: do not store them` };
 }
 
 /** The gateway does not call a watched replica that reports itself unwell. */

@@ -36,8 +36,7 @@ export function writeModelBlock(report: ProbeReport, { id, model, apiKeyEnv }: M
   const { context_window: window, reasoning_on, reasoning_off, requests_max } = report;
   const lines = [...writeHead(report), "[[models]]", set("id", id)];
   if (report.is_self_hosted) lines.push("self_hosted = true");
-  else
-    lines.push("# Where somebody else runs it, an account needs a grant; else: self_hosted = true");
+  else lines.push("# Run by another party: accounts need a grant. Your own: self_hosted = true");
   if (window === null) {
     lines.push("# It does not tell its window of tokens: context_window = 32768 would say so.");
   } else {

@@ -31,8 +31,7 @@ const WHY: Readonly<Record<string, string>> = {
   write: "the tool changes something, and the agent's policy wants a person for that",
   listed: "the agent's policy names the tool in require_approval",
   external_content: "the tool changes something, and the run has read content from outside",
-  outcome_unknown:
-    "it was sent before and nobody knows whether it was done: approving sends it again",
+  outcome_unknown: "it was sent before with an unknown outcome: approving sends it again",
 };
 
 export function explainDecision(id: string): string {

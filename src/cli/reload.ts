@@ -97,9 +97,7 @@ export class SettingsReload {
 
   #warnOfStandIns(): void {
     for (const name of listStandIns(this.#settings)) {
-      this.#log.warn(
-        `the stub answers ${name} beside real models: nobody should keep what it says`,
-      );
+      this.#log.warn(`the stub answers ${name} beside real models: do not store its replies`);
     }
   }
 }

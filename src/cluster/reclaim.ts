@@ -1,4 +1,4 @@
-// Finds claimed rows that nobody works on: those of dead processes, and strays of this one.
+// Finds claimed rows without a worker: those of dead processes, and strays of this one.
 import type { Claimant, Process } from "./process.ts";
 
 const ROWS_A_WRITE = 250;

@@ -131,7 +131,7 @@ function report(options: ThreadOptions, reader: WatchdogMemoryReader): void {
   const at = new Date(clock.now()).toISOString();
   const note: Note = { at, hung, runs: reader.listRuns() };
   if (options.file !== null) writeNote(options.file, note);
-  // A log that nobody reads any more would block the thread as well.
+  // A log without a reader would block this thread as well.
   if (!canWriteLine(STDERR)) return;
   const log = createLog(clock, (line) => writeText(STDERR, line), options.isForPeople);
   log.error("watchdog: the event loop hangs; the process is ended", {

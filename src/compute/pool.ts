@@ -105,7 +105,7 @@ export class ComputePool implements ComputeService {
   #replace(worker: ComputeWorker, error: Error | null): void {
     this.#workers.delete(worker);
     if (error) this.#options.log.error("compute: a worker ended", { error });
-    // A Worker that fails at its start is replaced only if somebody waits for it.
+    // A Worker that fails at its start is replaced only for a waiting task.
     if (!error || this.#queue.size > 0) this.#grow();
   }
 

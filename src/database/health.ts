@@ -71,7 +71,7 @@ export class GuardedEngine implements DatabaseEngine {
   }
 
   #explain(failure: unknown): unknown {
-    // A closed database never recovers, so nobody may retry.
+    // A closed database never recovers, so callers must not retry.
     const explained = this.#isClosed ? failure : explain(this.#place, failure);
     if (!(explained instanceof DatabaseUnusable)) return failure;
     const unavailable = new DatabaseUnavailable(explained.message, { cause: failure });

@@ -28,7 +28,7 @@ const RECLAIM_TRIES_MAX = 60;
  */
 export function lockDatabase(file: string): () => void {
   const directory = dirname(file);
-  // Works on every system, but is lost when somebody deletes its file.
+  // Works on every system, but is lost when its file is deleted.
   const release = lockFile(join(directory, "serve.lock"));
   if (release === null) throw new DatabaseInUse(directory);
   const releaseKernel = lockInKernel(file);

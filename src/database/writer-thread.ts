@@ -1,4 +1,4 @@
-// The writer Worker's side of SQLite: commits whatever waits in one group.
+// The writer Worker's side of SQLite: commits all waiting writes in one group.
 import type { Database as Connection } from "bun:sqlite";
 import { realpathSync, statSync } from "node:fs";
 import { GROUP_CALLS_MAX, GroupCommit } from "./group-commit.ts";
@@ -47,7 +47,7 @@ class WriterThread {
 
   add(calls: readonly WriteCall[]): void {
     this.#waiting.push(...calls);
-    // Behind messages that have arrived by now, so that their calls share one fsync.
+    // Runs after the messages that have arrived, so that their calls share one fsync.
     if (!this.#isRunning) setImmediate(() => this.#run());
     this.#isRunning = true;
   }

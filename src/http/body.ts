@@ -77,7 +77,7 @@ export async function readBytes(
   } catch (failure) {
     // `closeAfterReply` discards the rest.
     reader?.releaseLock();
-    // The connection is gone, so this error reaches nobody.
+    // The connection is closed, so this error is not sent.
     throw failure instanceof ApiError ? failure : apiError("client_closed_request");
   } finally {
     cancel();

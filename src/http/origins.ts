@@ -78,7 +78,7 @@ export class Origins {
     return response;
   }
 
-  /** A name of this machine leads a page to nobody else, whatever DNS says. */
+  /** Local names reach this machine only, whatever DNS says. */
   #isOwn(host: string | undefined): boolean {
     const name = HOST.exec(host ?? "")?.[1]?.toLowerCase();
     if (name === undefined) return false;

@@ -22,7 +22,7 @@ export function authorizeModel(
   if (settings.visibility === "private" && !granted) return "hidden";
   // gateway.authentication.5: a key's list narrows what its account may call and never widens it.
   if (caller.models !== null && !caller.models.includes(settings.id)) return "refused";
-  // gateway.authentication.6: the servers of others need a grant, whoever may see them.
+  // gateway.authentication.6: other owners' servers need a grant, even where the model is visible.
   if (!settings.self_hosted && !granted) return "refused";
   // gateway.endpoints.chat_completions.7: without the scope no call of it can succeed.
   if (settings.think === "required" && !caller.scopes.includes("think")) return "unscoped";

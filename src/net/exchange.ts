@@ -34,8 +34,8 @@ export interface HttpHop {
 
 /**
  * Connects to the address and to nothing else, with the certificate checked against the URL's name.
- * Connections are not reused: if a server closed one just then, nobody could say whether the
- * request had arrived.
+ * Connections are not reused: if a server closes one at that moment, it is unknown whether the
+ * request arrived.
  */
 export function exchange(
   factory: ConnectionFactory,
@@ -82,7 +82,7 @@ class GuardedExchange implements ReplyListener {
         onEnd() {},
         onFree: (connection) => connection.close(),
         onGone() {},
-        // The connection is not reused, so surplus bytes reach nobody.
+        // The connection is not reused, so surplus bytes reach no other request.
         onSurplus() {},
         onBug,
       },

@@ -16,7 +16,7 @@ export interface ConnectionOwner {
   /** The reply is whole, and the next request may be sent. */
   onFree(connection: HttpConnection): void;
   onGone(connection: HttpConnection): void;
-  /** A reply came that nobody can attribute to a request; the connection is closed next. */
+  /** A reply belongs to no request; the connection is closed next. */
   onSurplus(connection: HttpConnection): void;
   onBug(bug: unknown): void;
 }

@@ -2,7 +2,7 @@
 import type { Clock } from "../platform/clock.ts";
 
 const SECOND_MS = 1_000;
-/** Minimum wait, so that nobody asks again in the same moment. */
+/** Minimum wait, so that a caller does not retry at once. */
 const RETRY_AFTER_MIN_MS = SECOND_MS;
 /** Maximum wait: no window of any plan is longer than a month. */
 const RETRY_AFTER_MAX_MS = 31 * 24 * 3_600 * SECOND_MS;

@@ -1,4 +1,4 @@
-// A bounded queue for scarce slots: accounts take turns, and nobody waits for ever.
+// A bounded queue for scarce slots: accounts take turns, and each wait has a bound.
 import type { Cancel, Clock } from "./clock.ts";
 
 export type NotServed = "left" | "full" | "late";

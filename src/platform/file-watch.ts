@@ -20,7 +20,7 @@ export function readStamp(path: string): string {
   }
 }
 
-/** Opening a pipe that nobody writes to would block the whole process. */
+/** Opening a pipe without a writer would block the whole process. */
 export function isPipe(path: string): boolean {
   try {
     return statSync(path).isFIFO();

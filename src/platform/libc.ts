@@ -20,8 +20,8 @@ export function openLibc<F extends Record<string, FFIFunction>>(functions: F) {
 }
 
 /**
- * Tests if a line of at most 4,096 bytes can be written without blocking: a pipe that nobody reads
- * holds up its writer. Systems without `poll` say yes.
+ * Tests if a line of at most 4,096 bytes can be written without blocking: a pipe without a reader
+ * blocks its writer. Systems without `poll` say yes.
  */
 export function canWriteLine(descriptor: number): boolean {
   const libc = openLibc({ poll: { args: ["ptr", "u64", "i32"], returns: "i32" } });

@@ -42,7 +42,7 @@ function completeEmbeddings(embeddings: Mutable<EmbeddingsSettings>, context: Se
     problems.add("embeddings.kind", 'must be "openai" or "tei" where urls are named');
   }
   if (urls.length > 0 && kind === "stub") {
-    problems.add("embeddings.urls", 'must be empty with kind "stub", which asks nobody');
+    problems.add("embeddings.urls", 'must be empty with kind "stub", which asks no server');
   }
   validateHealthEvery(health_every_ms, "embeddings", problems);
   validateHeaders(headers, "embeddings", problems);
@@ -67,7 +67,7 @@ function completeSearch(search: Mutable<SearchSettings>, context: ServiceContext
     problems.add("search.folder", `must be empty with kind "${kind}", which looks elsewhere`);
   }
   if (kind === "stub" && url !== "") {
-    problems.add("search.url", 'must be empty with kind "stub", which asks nobody');
+    problems.add("search.url", 'must be empty with kind "stub", which asks no server');
   }
   validateHeaders(headers, "search", problems);
   search.kind = chooseKind(kind, isNamed, context);

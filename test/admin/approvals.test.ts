@@ -105,8 +105,8 @@ test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the 
   });
   const sentences = {
     approved: "it was already decided the other way",
-    overdue: "nobody decided it in time, and it has expired",
-    expired: "nobody decided it in time, and it has expired",
+    overdue: "it was not decided in time and has expired",
+    expired: "it was not decided in time and has expired",
     cancelled: "its run has ended, and it was closed with it",
   };
   for (const [state, sentence] of Object.entries(sentences)) {

@@ -92,7 +92,7 @@ describe("the stub", () => {
   test("beside real models is warned of: it was named, and its vectors mean nothing", async () => {
     const named = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
     const { embeddings, search } = await check(REAL + named, pretend().openers);
-    const says = "vectors made inside, beside real models: nobody should keep them";
+    const says = "vectors made inside, beside real models: do not store them";
     expect(embeddings).toMatchObject([{ status: "warn", says }]);
     expect(search).toMatchObject([{ status: "warn" }]);
     const inside = '[[models]]\nid = "inside"\nupstream = { kind = "stub" }\n';

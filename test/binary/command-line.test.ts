@@ -133,7 +133,7 @@ describe("what is refused is exit code 1 and one sentence on stderr", () => {
     ["models list --data nowhere", "there is no database in nowhere"],
     ["usage --from 2026-11-21 --to 2026-11-20", "the first day comes first"],
     ["accounts ungrant acme stub1", 'did you mean "stub-1"?'],
-    ["models probe http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1: nobody listens there"],
+    ["models probe http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1: no server listens there"],
     ["models probe ftp://127.0.0.1", "http or https"],
     ["models probe 127.0.0.1:1 --api-key-env NO_SUCH_KEY", "NO_SUCH_KEY is not set"],
     ["models probe 127.0.0.1:1 --config nowhere.toml", "nowhere.toml does not exist"],

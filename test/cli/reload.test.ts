@@ -198,7 +198,7 @@ upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
   // A stub model's own stubs are what it stands for.
   expect(await reload("")).toEqual([]);
   const says = (name: string) =>
-    `the stub answers ${name} beside real models: nobody should keep what it says`;
+    `the stub answers ${name} beside real models: do not store its replies`;
   expect(await reload(real + stubs)).toEqual([says("embeddings"), says("search")]);
   // Pages of somebody's own are not made up.
   expect(await reload(`${real + stubs}folder = "./docs"\n`)).toEqual([says("embeddings")]);

@@ -136,7 +136,7 @@ describe("refused, with the line", () => {
     ],
     [
       '[embeddings]\nkind = "stub"\nurls = ["http://10.0.0.7:8080"]\n',
-      'wadi.toml:3:1: embeddings.urls must be empty with kind "stub", which asks nobody',
+      'wadi.toml:3:1: embeddings.urls must be empty with kind "stub", which asks no server',
     ],
     [
       `${TEI}health_every = "10ms"`,
@@ -185,7 +185,7 @@ describe("refused, with the line", () => {
     ],
     [
       '[search]\nkind = "stub"\nurl = "http://10.0.0.8:8888"\n',
-      'wadi.toml:3:1: search.url must be empty with kind "stub", which asks nobody',
+      'wadi.toml:3:1: search.url must be empty with kind "stub", which asks no server',
     ],
     [
       "[search]\nkind = 1\n",

@@ -36,7 +36,7 @@ const DecidedBy = Type.Object(
     kind: oneOf(["key", "operator"], "`operator`: a person who runs the platform."),
     id: Type.String({ description: "The key's id; of an operator the person's name." }),
   },
-  { description: "Who decided; null: nobody has, or it expired or was closed." },
+  { description: "Who decided; null: undecided, expired or closed." },
 );
 
 /** agents.does.approval, agents.resources.approval */
@@ -87,7 +87,9 @@ export const Approval = Resource(
     ),
     decided_by: maybe(DecidedBy),
     requested_at: Timestamp("When it was requested."),
-    expires_at: Timestamp("From then on nobody can decide it: `approval_ttl_seconds` later."),
+    expires_at: Timestamp(
+      "End of the time for a decision: `approval_ttl_seconds` after its creation.",
+    ),
     decided_at: maybe(
       Timestamp("When it was decided, expired or was closed; null: it is pending."),
     ),

@@ -11,7 +11,7 @@ import { approvalStore } from "./store.ts";
 const LOOK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 
-/** agents.does.risk.p1: decisions check the time themselves; this expires what nobody decides. */
+/** agents.does.risk.p1: decisions check the time themselves; this expires undecided ones. */
 export class ApprovalExpiry implements Service {
   readonly name = "expiry of approvals";
   readonly #deps: Pick<AgentsDeps, "clock" | "ids">;

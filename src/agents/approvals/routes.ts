@@ -80,7 +80,7 @@ export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
     {
       summary: "List approvals",
       description:
-        "Of all agents of the account, newest first; what waits for somebody is `status=pending`.",
+        "Of all agents of the account, newest first; undecided ones have `status=pending`.",
       scope: "agents",
       query: ApprovalsQuery,
       replies: {
@@ -203,7 +203,7 @@ function openDecision(
       refusal_sentences: {
         permission_denied: `This key may not do this; ${OTHERS_DECIDE}.`,
         scope_required: "The key lacks the scope `agents.approve`.",
-        approval_expired: "Nobody decided by `expires_at`.",
+        approval_expired: "It was not decided by `expires_at`.",
       },
     },
     async ({ params, body, caller }) => {

@@ -2,7 +2,7 @@
 import type { Caller } from "../../access/index.ts";
 import type { AgentsDeps } from "../deps.ts";
 
-/** Maximum age of an entry whose change nobody reports, within agents.authentication.1. */
+/** Maximum age of an entry whose change is not reported, within agents.authentication.1. */
 const AGE_MS_MAX = 1_000;
 const CALLERS_MAX = 10_000;
 

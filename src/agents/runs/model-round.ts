@@ -70,7 +70,7 @@ async function callModel(
       return inside.chat.ask(sender, request, control.signal);
     });
     if (reply.ok) return { kind: "reply", reply };
-    // agents.does.cost.1: tokens were made, and nobody knows what they cost.
+    // agents.does.cost.1: tokens were generated at an unknown cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
     if (control.signal.aborted) return { kind: "interrupted" };
     if (reply.is_stopped) return { kind: "draining" };

@@ -1,5 +1,5 @@
-// Returns runs to the queue that nobody executes any more: those of dead processes, and those whose
-// execution failed here.
+// Requeues runs that no process executes: those of dead processes, and those whose execution
+// failed here.
 import { type Claimant, Reclaimer } from "../../cluster/index.ts";
 import type { AgentsDeps } from "../deps.ts";
 import { CRASHES_MAX, type RecoveryFinding } from "./store/claim.ts";

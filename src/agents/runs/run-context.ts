@@ -204,7 +204,7 @@ export class RunContext {
     }
     await this.takeDecisions();
     if (this.state.openCalls.every(({ status }) => status === "awaiting_approval")) {
-      throw new Error("a run waits for approvals that nobody knows of");
+      throw new Error("a run waits for approvals that its state lacks");
     }
     return "next";
   }

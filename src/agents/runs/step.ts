@@ -81,7 +81,7 @@ export const ToolResultData = Type.Object(
     }),
     http_status: maybe(Type.Integer({ description: "Of an HTTP tool; null: none came." })),
     duration_ms: maybe(
-      Type.Integer({ description: "Milliseconds; null: it was not run, or nobody saw its end." }),
+      Type.Integer({ description: "Milliseconds; null: it was not run, or its end is unknown." }),
     ),
     external: Type.Boolean({ description: "true: content from outside the platform." }),
     cost,

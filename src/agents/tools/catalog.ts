@@ -38,7 +38,7 @@ export function createBuiltins(options: BuiltinsOptions): readonly BuiltinTool[]
 
 export interface Catalog {
   find(name: string): BuiltinTool | undefined;
-  /** Micro-SAR per call, or null where nobody set a price. */
+  /** Micro-SAR per call; null without a price. */
   priceOf(tool: BuiltinTool, prices: ToolPrices): number | null;
   list(prices: ToolPrices): ToolRevision[];
 }
@@ -52,7 +52,7 @@ export function createCatalog(builtins: readonly BuiltinTool[]): Catalog {
   };
 }
 
-/** agents.does.cost.2: a price that nobody set is unknown, unless the tool is free. */
+/** agents.does.cost.2: without a price the cost is unknown, unless the tool is free. */
 function priceOf({ name, isFree }: BuiltinTool, prices: ToolPrices): number | null {
   return prices.get(name) ?? (isFree ? 0 : null);
 }

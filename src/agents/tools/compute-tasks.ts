@@ -26,6 +26,6 @@ export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {
 export const UNCOMPUTED: Record<Uncomputed, string> = {
   timeout: "took too long and was given up",
   busy: "was not begun, because too much else is being computed: try again later",
-  aborted: "was given up, because nobody waits for it any more",
+  aborted: "was given up, because its request has ended",
   failed: "failed by a fault of the service",
 };

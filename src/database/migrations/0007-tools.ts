@@ -62,7 +62,7 @@ function writeConnections({ integer, text, strict, clustered }: Dialect): string
       updated_at ${integer} NOT NULL,
       UNIQUE (account_id, name)
     )${strict}`,
-    // Whatever has a secret: sealed, bound to its kind, its row and its owner.
+    // Sealed secrets, each bound to its kind, row and owner.
     `CREATE TABLE secrets (
       kind ${text} NOT NULL,
       row_id ${text} NOT NULL,

@@ -75,10 +75,10 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
 
 function writeOutbox({ integer, text, strict }: Dialect): string[] {
   return [
-    // 1: nobody has been given it yet of those who listen.
+    // 1: not yet fanned out to endpoints.
     `ALTER TABLE outbox ADD COLUMN is_pending ${integer} NOT NULL DEFAULT 0`,
     `CREATE INDEX outbox_pending ON outbox (account_id, created_at, id) WHERE is_pending = 1`,
-    // The accounts of which somebody listens: the events of others wait for nobody.
+    // Accounts that have an endpoint; events of other accounts are not fanned out.
     `CREATE TABLE outbox_listeners (
       account_id ${text} PRIMARY KEY
     )${strict}`,

@@ -77,7 +77,7 @@ export class ChatExecution {
     const { log } = this.#options;
     const { code, reason, upstreamStatus: upstream_status } = failure;
     const fields = { ...this.#logFields(chat), upstream_status, code };
-    // gateway.errors.client_closed_request: logged with the status that nobody receives.
+    // gateway.errors.client_closed_request: the status is only logged.
     if (code === "client_closed_request") {
       log.info(reason, { ...fields, status: ERROR_CODES[code].status });
     } else if (code === "context_length_exceeded" || failure.endedBy) {

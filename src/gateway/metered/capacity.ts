@@ -32,7 +32,7 @@ export class Capacity {
    */
   async use<R>(account: string, signal: AbortSignal, work: () => Promise<R>): Promise<R> {
     if (signal.aborted) throw apiError("client_closed_request");
-    // A released slot is passed to the queue at once, so that a free one has nobody waiting.
+    // A released slot goes to the queue at once: with a free slot the queue is empty.
     const find = () => this.#take();
     if (!find()) {
       if (this.#size.max_queued === 0) throw this.#fullError();

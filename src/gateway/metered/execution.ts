@@ -37,7 +37,7 @@ type MeteredWork<B, R> = (backend: B) => Promise<MeteredResult<R>>;
 
 /** gateway.errors.service_unavailable: the caller got nothing of the work. */
 const STOPPED_BEFORE: UpstreamError = { ...STOPPED, code: "model_offline" };
-/** gateway.errors.client_closed_request: logged with the status that nobody receives. */
+/** gateway.errors.client_closed_request: the status is only logged. */
 const LEFT = "client_closed_request";
 
 export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {

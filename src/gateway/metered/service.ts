@@ -175,7 +175,7 @@ export function showShared(metrics: Metrics, status: () => readonly MeteredStatu
     });
   show(
     "wadi_service_up",
-    "1: it would answer; 0: by what was seen last, nobody would.",
+    "1: it would answer; 0: by the last check, no replica would.",
     ({ state }) => (state === "on" ? 1 : 0),
   );
   show(

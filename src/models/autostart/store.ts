@@ -12,7 +12,7 @@ export type ManagedServerState = "asleep" | "starting" | "up" | "stopping" | "st
 const Row = Type.Object({
   id: Type.String(),
   state: Type.Unsafe<ManagedServerState>({ type: "string" }),
-  /** We stopped it: whatever its health says, it has to be started. */
+  /** Wadi stopped it: it has to be started, whatever its health says. */
   is_put_down: Type.Boolean(),
   changed_at: Timestamp("When it came into that state."),
   starts: Type.Integer(),

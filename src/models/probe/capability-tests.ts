@@ -198,7 +198,7 @@ export function explain({ status, failure, text }: ProbeReply): string {
     return text === null ? "its answer is too large" : "its answer is no chat completion";
   }
   const says: Record<NonNullable<typeof failure>, string> = {
-    refused: "nobody listens there",
+    refused: "no server listens there",
     reset: "it broke the connection off",
     dns: "its name has no address",
     tls: "it has no valid certificate for its name",

@@ -55,7 +55,7 @@ export interface ModelRequest {
   seed: number | null;
   stop: string[];
   response_format: ResponseFormat | null;
-  /** The model reasons first; its reasoning reaches nobody. */
+  /** The model reasons first; its reasoning is not returned. */
   reasoning: boolean;
   /** Chunks are wanted as they come; a whole reply is cheaper. */
   stream: boolean;
@@ -119,9 +119,9 @@ export interface CompletionOk {
   /** `stop`, `tool_calls`, or another reason of the server's. */
   finishReason: string;
   usage: TokenUsage;
-  /** The server reported no usage, so nobody pays by `usage`. */
+  /** The server reported no usage, so `usage` is an estimate; costs count `reportedUsage` only. */
   usageEstimated?: true;
-  /** Part of an estimated usage that servers reported, which is paid by. */
+  /** The part of an estimated usage that servers reported. */
   reportedUsage?: TokenUsage;
 }
 
@@ -132,7 +132,7 @@ export interface CompletionStats {
   waitedMs?: number;
 }
 
-/** Made for one request, so that whoever passes it on may add to it. */
+/** Made for one request, so each stage may add to it. */
 export type Completion = (CompletionOk | UpstreamError) & CompletionStats;
 
 /** Performs a request; failures outside are values, never thrown. */

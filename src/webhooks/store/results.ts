@@ -7,11 +7,11 @@ import { ATTEMPTS_MAX, AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
 import { EndpointRow } from "../endpoint.ts";
 
 const HOUR_MS = 3_600_000;
-/** Least time without a success before an endpoint is disabled … */
+/** Minimum time without a success before an endpoint is disabled. */
 const FAILING_MS = 120 * HOUR_MS;
-/** … least failures in that time … */
+/** Minimum failures in that time. */
 const FAILURES_MIN = 10;
-/** … and least time from the first to the last but one, so that a leaping clock disables nobody. */
+/** Minimum time from the first to the last but one: a clock change disables no endpoint. */
 const FAILING_SPREAD_MS = 12 * HOUR_MS;
 
 export type NewAttempt = Omit<AttemptRow, "delivery_id" | "number">;

@@ -257,7 +257,7 @@ describe("what is no model server is told as what it is", () => {
   test("nobody", async () => {
     const { root, stop } = startModelServer({});
     await stop();
-    expect(says(await probe(root))).toBe("nobody listens there");
+    expect(says(await probe(root))).toBe("no server listens there");
   });
 
   test("one that never answers is given up in time", async () => {

@@ -49,7 +49,7 @@ export function openEventRoute(router: Router, { findRun }: RunsDeps, streams: R
       description:
         "Server-sent events: the status, every step from the first, then what happens, up to " +
         "`[DONE]`. Comments come in silence. It ends after an hour, or when the server restarts: " +
-        "whoever connects again drops the steps it has by `seq`.",
+        "a client that reconnects drops the steps it has by `seq`.",
       scope: "agents",
       params: IdParams,
       replies: { [STREAM]: { description: "The events.", stream: RunEvent } },

@@ -55,7 +55,7 @@ export interface Overdue {
   event_id: string;
 }
 
-/** agents.does.risk.p1: expires approvals that nobody has decided, and returns their number. */
+/** agents.does.risk.p1: expires undecided approvals, and returns their number. */
 export async function expire(tx: Tx, overdue: readonly Overdue[], now: number): Promise<number> {
   let expired = 0;
   for (const one of overdue) if (await expireOne(tx, { ...one, now })) expired++;

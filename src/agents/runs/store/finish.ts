@@ -1,4 +1,4 @@
-// How a run ends, whatever ends it: open calls and approvals are closed, sums of the day counted,
+// The end of a run for any cause: open calls and approvals are closed, sums of the day counted,
 // and the event recorded. Includes cancels by people.
 import { type Static, Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../database/index.ts";

@@ -49,7 +49,7 @@ const DAY_MS = 86_400_000;
 const CLOCK_STEP_MS = 3_600_000;
 export const IDEMPOTENCY_MS = DAY_MS;
 
-/** `Retry-After` of a full account, in seconds: nobody knows when a run ends. */
+/** `Retry-After` of a full account, in seconds; the end of a run is not predictable. */
 const ACTIVE_RETRY_S = "5";
 
 const Earlier = Type.Object({ body_hash: Type.String(), run_id: Type.String() });
@@ -211,7 +211,7 @@ async function enforceLimits(
   );
   const freeMs = oldest ? oldest.created_at + DAY_MS - created_at : 0;
   // agents.errors.daily_runs_limit: a run from the far future was started by a wrong clock, and
-  // blocks nobody.
+  // blocks no other run.
   if (freeMs > 0 && freeMs <= DAY_MS + CLOCK_STEP_MS) {
     const headers = { "retry-after": String(Math.ceil(freeMs / 1000)) };
     throw apiError("daily_runs_limit", { headers });

@@ -26,7 +26,7 @@ export async function settleStored(tx: Tx, run_id: string): Promise<void> {
   await tx.run(sql`UPDATE runs SET unsettled_bytes = 0 WHERE id = ${run_id}`);
 }
 
-/** Part of a transaction: the same for a run that has ended, whose own counter nobody reads. */
+/** Part of a transaction: the same for a run that has ended, whose own counter is not read. */
 export async function settleLast(tx: Tx, run_id: string): Promise<void> {
   await tx.run(
     sql`INSERT INTO stored_bytes (account_id, part, bytes)

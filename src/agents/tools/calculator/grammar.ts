@@ -7,7 +7,7 @@ const CHARACTERS_MAX = 1_000;
 const DEPTH_MAX = 64;
 const QUOTE_CHARACTERS_MAX = 20;
 
-/** An error of whoever wrote the calculation; its message is a sentence. */
+/** An invalid calculation; its message is a sentence for the caller. */
 export class CalculationError extends Error {}
 
 export function fail(message: string): never {

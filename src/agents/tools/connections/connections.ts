@@ -173,7 +173,7 @@ function findHostsProblem(hosts: readonly string[]): string | null {
 }
 
 function isHost(text: string): boolean {
-  // There are no wildcards; whoever writes one means hosts that no call would reach.
+  // Wildcards are not supported; a call would match no host.
   if (text.includes("*")) return false;
   // `URL.host` leaves out the usual port of either scheme.
   return ["https", "http"].every((scheme) => URL.parse(`${scheme}://${text}/`)?.host === text);

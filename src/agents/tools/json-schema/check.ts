@@ -31,7 +31,7 @@ export function createSchemaCheck(compute: Compute): CheckSchema {
 export interface JsonBounds {
   /** Maximum depth of objects and lists; the value itself is the first. */
   depthMax: number;
-  /** Maximum number of objects, lists and booleans: whatever can be a schema. */
+  /** Maximum number of objects, lists and booleans: each can be a schema. */
   partsMax: number;
 }
 

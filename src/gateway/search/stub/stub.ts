@@ -164,7 +164,7 @@ class FolderSearch implements SearchEngine {
       if (!this.#isDown && code) log.warn("search: the folder cannot be read", { code });
       else if (!this.#isDown) log.error("search: the index of the folder failed", { error });
       this.#isDown = true;
-      // Readiness tells the state of the folder while nobody searches, too.
+      // Readiness reports the folder's state also between searches.
       const retry = () => void this.#refresh();
       if (this.#isStarted) this.#cancelRetry = clock.after(REFRESH_AFTER_MS, retry);
     }

@@ -22,7 +22,7 @@ export interface RawMessage {
 
 type RawPart = { type?: unknown; text?: unknown; thinking?: unknown } | null;
 
-/** Words of one line; longer reasons are a server's own text, which reaches nobody. */
+/** Words of one line; longer reasons are a server's own text, which is not passed on. */
 const REASON = /^\w{1,32}$/;
 /** Maximum tokens that are believed, so that sums fit a database. */
 const TOKENS_MAX = 1_000_000_000;
