@@ -26,10 +26,14 @@ export class SlotPool {
     return Math.ceil((ACCOUNT_SHARE * this.#free - taken) / (ACCOUNT_SHARE + 1));
   }
 
-  /** A negative count gives slots back. */
-  take(accountId: string, count: number): void {
-    const taken = (this.#taken.get(accountId) ?? 0) + count;
+  acquire(accountId: string, count: number): void {
     this.#free -= count;
+    this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + count);
+  }
+
+  release(accountId: string, count: number): void {
+    const taken = (this.#taken.get(accountId) ?? 0) - count;
+    this.#free += count;
     if (taken === 0) this.#taken.delete(accountId);
     else this.#taken.set(accountId, taken);
   }

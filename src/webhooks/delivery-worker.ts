@@ -7,13 +7,13 @@ import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { Sender } from "./attempt.ts";
 import { SlotPool } from "./concurrency.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { DueQueue, type EndpointQueue, type KnownEndpoint } from "./due-queue.ts";
+import { DueQueue, type EndpointQueue, type KnownEndpoint, NEVER } from "./due-queue.ts";
 import { HEALTHS } from "./endpoint-health.ts";
 import { FanOutWorker } from "./fan-out.ts";
 import { Recovery } from "./recovery.ts";
 import { type AttemptOutcome, skipAttempt } from "./response.ts";
 import { ResultWriter } from "./result-writer.ts";
-import type { ClaimedDelivery, ClaimResult } from "./store/claim.ts";
+import { type ClaimedDelivery, type ClaimResult, RETRIES } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
@@ -179,7 +179,7 @@ export class DeliveryWorker implements Service {
         const wanted = ahead * endpoint.health.concurrency - endpoint.claims;
         const count = Math.min(wanted, pool.freeFor(endpoint.accountId));
         if (count <= 0) continue;
-        this.#take(endpoint, pool, count);
+        this.#acquireSlots(endpoint, pool, count);
         this.#queue.beginClaim(queue);
         plan.push({ queue, pool, count });
       }
@@ -194,19 +194,20 @@ export class DeliveryWorker implements Service {
   ): void {
     const { endpoint } = queue;
     const rows = results?.[at]?.rows ?? [];
-    this.#take(endpoint, pool, rows.length - count);
+    // Slots for which the store found no delivery.
+    this.#releaseSlots(endpoint, pool, count - rows.length);
     for (const delivery of rows) {
       this.#inHand.add(delivery.id);
       endpoint.ready.push({ delivery, pool });
     }
     if (rows.length > 0) this.#ready.add(endpoint);
-    const nextDueAt = results?.[at]?.nextDueAt ?? Number.POSITIVE_INFINITY;
+    const nextDueAt = results?.[at]?.nextDueAt ?? NEVER;
     this.#queue.endClaim(queue, results && nextDueAt);
   }
 
   #waitForDue(): NextPass {
     const { nextDueAt } = this.#queue;
-    if (nextDueAt === Number.POSITIVE_INFINITY) return "on_wake";
+    if (nextDueAt === NEVER) return "on_wake";
     const waitMs = nextDueAt - this.#deps.clock.now();
     return { inMs: Math.max(CHECK_WAIT_MIN_MS, Math.min(waitMs, CHECK_WAIT_MAX_MS)) };
   }
@@ -241,7 +242,7 @@ export class DeliveryWorker implements Service {
     const attempt = endpoint.health.begin();
     const { result, outcome, pauses } = await this.#sender.send(delivery, controller.signal);
     this.#sending.delete(controller);
-    this.#take(endpoint, pool, -1);
+    this.#releaseSlots(endpoint, pool, 1);
     endpoint.health.end(attempt, outcome);
     if (outcome !== "none") this.#attempts[outcome] += 1;
     if (pauses) this.#queue.pause(endpoint);
@@ -259,7 +260,7 @@ export class DeliveryWorker implements Service {
       const { kind, deliveryId, webhookId } = result;
       this.#inHand.delete(deliveryId);
       if ("nextAttemptAt" in result) {
-        this.#queue.expect({ webhookId, queue: 1 }, result.nextAttemptAt);
+        this.#queue.expect({ webhookId, queue: RETRIES }, result.nextAttemptAt);
       }
       if (kind === "released") this.#queue.recheck(webhookId);
       // A gone endpoint that was changed meanwhile is not disabled.
@@ -300,7 +301,7 @@ export class DeliveryWorker implements Service {
   #takeReady(endpoint: KnownEndpoint): ClaimedDelivery[] {
     this.#ready.delete(endpoint);
     return endpoint.ready.splice(0).map(({ delivery, pool }) => {
-      this.#take(endpoint, pool, -1);
+      this.#releaseSlots(endpoint, pool, 1);
       return delivery;
     });
   }
@@ -309,8 +310,13 @@ export class DeliveryWorker implements Service {
     return this.#deps.settings().agents.webhooks;
   }
 
-  #take(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
+  #acquireSlots(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
     endpoint.claims += count;
-    pool.take(endpoint.accountId, count);
+    pool.acquire(endpoint.accountId, count);
+  }
+
+  #releaseSlots(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
+    endpoint.claims -= count;
+    pool.release(endpoint.accountId, count);
   }
 }

@@ -2,8 +2,19 @@
 import type { Clock } from "../platform/clock.ts";
 import type { SlotPool } from "./concurrency.ts";
 import { EndpointHealth, type HealthLevel } from "./endpoint-health.ts";
-import type { ClaimedDelivery, QueueKey, QueueNumber, WaitingEndpoint } from "./store/claim.ts";
+import {
+  type ClaimedDelivery,
+  FIRST_ATTEMPTS,
+  type QueueKey,
+  type QueueNumber,
+  RETRIES,
+  type WaitingEndpoint,
+} from "./store/claim.ts";
 
+/** Wall times of a queue without deliveries, and of one that is due without a known time. */
+export const NEVER = Number.POSITIVE_INFINITY;
+export const OVERDUE = Number.NEGATIVE_INFINITY;
+/** Interval between checks of queues that are due later. */
 const CHECK_EVERY_MS = 100;
 /** Endpoints kept in memory before those without deliveries are dropped. */
 const ENDPOINTS_KEPT = 10_000;
@@ -21,9 +32,9 @@ export interface KnownEndpoint {
 export interface EndpointQueue {
   readonly endpoint: KnownEndpoint;
   readonly number: QueueNumber;
-  /** Wall time; Infinity while nothing is known to wait. */
+  /** Wall time, or `NEVER`. */
   dueAt: number;
-  /** The same for announcements during a claim, which may have missed them. */
+  /** Due time of announcements during a claim, which may have missed them; or `NEVER`. */
   announcedAt: number;
   isClaiming: boolean;
 }
@@ -39,8 +50,8 @@ export class DueQueue {
   };
   readonly #later = new Set<EndpointQueue>();
   #dropIdleAt = ENDPOINTS_KEPT;
-  #nextDueAt = Number.POSITIVE_INFINITY;
-  #checkedAt = Number.NEGATIVE_INFINITY;
+  #nextDueAt = NEVER;
+  #checkedAt = OVERDUE;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -57,7 +68,7 @@ export class DueQueue {
   }
 
   announce(webhookId: string): void {
-    this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
+    this.expect({ webhookId, queue: FIRST_ATTEMPTS }, OVERDUE);
   }
 
   /** Notes that something is due at `at` which no queue may know of. */
@@ -68,8 +79,8 @@ export class DueQueue {
   }
 
   recheck(webhookId: string): void {
-    this.expect({ webhookId, queue: 0 }, Number.NEGATIVE_INFINITY);
-    this.expect({ webhookId, queue: 1 }, Number.NEGATIVE_INFINITY);
+    this.expect({ webhookId, queue: FIRST_ATTEMPTS }, OVERDUE);
+    this.expect({ webhookId, queue: RETRIES }, OVERDUE);
   }
 
   pause(endpoint: KnownEndpoint): void {
@@ -95,14 +106,14 @@ export class DueQueue {
     const endpoint = this.#endpoints.get(id) ?? this.#add(id, account_id);
     endpoint.isPaused = false;
     endpoint.health.load(record);
-    if (first_due_at !== null) this.#expect(endpoint.queues[0], first_due_at);
-    if (retry_due_at !== null) this.#expect(endpoint.queues[1], retry_due_at);
+    if (first_due_at !== null) this.#expect(endpoint.queues[FIRST_ATTEMPTS], first_due_at);
+    if (retry_due_at !== null) this.#expect(endpoint.queues[RETRIES], retry_due_at);
     this.place(endpoint);
   }
 
   beginClaim(queue: EndpointQueue): void {
     queue.isClaiming = true;
-    queue.announcedAt = Number.POSITIVE_INFINITY;
+    queue.announcedAt = NEVER;
     this.#place(queue);
   }
 
@@ -127,7 +138,7 @@ export class DueQueue {
 
   #findSet(queue: EndpointQueue): Set<EndpointQueue> | undefined {
     if (queue.isClaiming || queue.endpoint.isPaused) return undefined;
-    if (queue.dueAt === Number.POSITIVE_INFINITY) return undefined;
+    if (queue.dueAt === NEVER) return undefined;
     if (queue.dueAt <= this.#clock.now()) return this.#due[healthOf(queue)];
     this.#nextDueAt = Math.min(this.#nextDueAt, queue.dueAt);
     return this.#later;
@@ -144,7 +155,7 @@ export class DueQueue {
     const { now, monotonic } = this.#clock;
     if (this.#nextDueAt > now() || monotonic() - this.#checkedAt < CHECK_EVERY_MS) return;
     this.#checkedAt = monotonic();
-    this.#nextDueAt = Number.POSITIVE_INFINITY;
+    this.#nextDueAt = NEVER;
     for (const queue of [...this.#later]) this.#place(queue);
   }
 
@@ -152,8 +163,8 @@ export class DueQueue {
     if (this.#endpoints.size >= this.#dropIdleAt) this.#dropIdle();
     const createQueue = (number: QueueNumber): EndpointQueue => ({
       number,
-      dueAt: Number.POSITIVE_INFINITY,
-      announcedAt: Number.POSITIVE_INFINITY,
+      dueAt: NEVER,
+      announcedAt: NEVER,
       isClaiming: false,
       get endpoint() {
         return endpoint;
@@ -166,7 +177,7 @@ export class DueQueue {
       isPaused: false,
       claims: 0,
       ready: [],
-      queues: [createQueue(0), createQueue(1)],
+      queues: [createQueue(FIRST_ATTEMPTS), createQueue(RETRIES)],
     };
     this.#endpoints.set(id, endpoint);
     return endpoint;
@@ -174,7 +185,7 @@ export class DueQueue {
 
   #dropIdle(): void {
     for (const [id, { claims, isPaused, queues }] of this.#endpoints) {
-      const isIdle = queues.every(({ dueAt }) => dueAt === Number.POSITIVE_INFINITY);
+      const isIdle = queues.every(({ dueAt }) => dueAt === NEVER);
       if (isIdle && claims === 0 && !isPaused) this.#endpoints.delete(id);
     }
     this.#dropIdleAt = Math.max(ENDPOINTS_KEPT, 2 * this.#endpoints.size);
@@ -183,5 +194,5 @@ export class DueQueue {
 
 /** Retries never take slots of healthy endpoints. */
 function healthOf({ endpoint, number }: EndpointQueue): HealthLevel {
-  return number === 1 ? "failing" : endpoint.health.get();
+  return number === RETRIES ? "failing" : endpoint.health.get();
 }

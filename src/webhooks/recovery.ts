@@ -6,9 +6,15 @@ import type { Bound } from "../database/index.ts";
 import { yieldToEventLoop } from "../platform/clock.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { WebhookDeps } from "./deps.ts";
-import type { DueQueue } from "./due-queue.ts";
+import { type DueQueue, OVERDUE } from "./due-queue.ts";
 import { RETRY_WAIT_MAX_MS } from "./retry-schedule.ts";
-import type { FarQueue, HeldDelivery, WaitingEndpoint } from "./store/claim.ts";
+import {
+  type FarQueue,
+  FIRST_ATTEMPTS,
+  type HeldDelivery,
+  RETRIES,
+  type WaitingEndpoint,
+} from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 
 const ENDPOINTS_A_PAGE = 200;
@@ -48,7 +54,7 @@ export class Recovery {
       list: store.listHeld,
       isInHand,
       async requeue(rows) {
-        for (const key of await store.release(rows)) queue.expect(key, Number.NEGATIVE_INFINITY);
+        for (const key of await store.release(rows)) queue.expect(key, OVERDUE);
         onFound();
       },
     });
@@ -102,8 +108,8 @@ export class Recovery {
 function listFar(endpoint: WaitingEndpoint, now: number): FarQueue[] {
   const { id: webhookId, first_far_at, retry_far_at } = endpoint;
   const queues = [
-    { webhookId, queue: 0, until: now + FIRST_WAIT_MAX_MS, farAt: first_far_at },
-    { webhookId, queue: 1, until: now + RETRY_WAIT_MAX_MS, farAt: retry_far_at },
+    { webhookId, queue: FIRST_ATTEMPTS, until: now + FIRST_WAIT_MAX_MS, farAt: first_far_at },
+    { webhookId, queue: RETRIES, until: now + RETRY_WAIT_MAX_MS, farAt: retry_far_at },
   ] as const;
   return queues
     .filter(({ until, farAt }) => farAt !== null && farAt > until)

@@ -6,8 +6,10 @@ import { OutboxRow } from "../../outbox/store.ts";
 import { maybe, oneOf } from "../../platform/schema.ts";
 import { ATTEMPT_KINDS } from "../delivery.ts";
 
-/** An endpoint's queues, in column `lane`: 0 for first attempts, 1 for retries. */
-export type QueueNumber = 0 | 1;
+/** An endpoint's two queues, as numbers in column `lane`. */
+export const FIRST_ATTEMPTS = 0;
+export const RETRIES = 1;
+export type QueueNumber = typeof FIRST_ATTEMPTS | typeof RETRIES;
 
 export interface QueueKey {
   webhookId: string;
