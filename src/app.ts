@@ -74,7 +74,7 @@ export interface AppOptions {
   accepts_loss?: boolean;
   /** /metrics needs no token. */
   has_open_metrics?: boolean;
-  /** Answers only names of this machine, since everybody knows the keys. */
+  /** Answers only requests to names of this machine, since the keys are public. */
   is_local_only?: boolean;
   activity?: Activity;
   writeCommands?(): Promise<string>;
@@ -186,7 +186,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       admin = buildAdmin({ settings, access, database, clock, ids, secrets });
     },
     start: services.start,
-    /** Sockets end first. What was opened by the build is closed even without a start. */
+    /** Stops the services first; closes what the build has opened even without a start. */
     async stop(deadline_ms) {
       agents.drain();
       try {
@@ -257,7 +257,7 @@ type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "di
 
 type AgentService = ReturnType<typeof createAgentService>;
 
-/** Joins agents, triggers and webhooks, which know each other only by what they are given. */
+/** Wires agents, triggers and webhooks. */
 function createAgentService(router: Router, given: AgentServiceDeps) {
   const process = new Process(given);
   const freeMin = () => given.settings().limits.free_disk_bytes;

@@ -19,8 +19,8 @@ const SCENES: readonly Pick<Order, "callers" | "stream">[] = [
 ];
 
 /**
- * The model that the crowd asks: `slow` answers as late as the others are given up, so that what
- * differs from it is not the work for the crowd itself.
+ * Models that the crowd asks. `slow` answers as late as requests to the others time out, so that
+ * the work for the crowd is the same.
  */
 const NEIGHBOURS = ["slow", "silent", "unrouted"] as const;
 type Neighbour = (typeof NEIGHBOURS)[number];

@@ -1,5 +1,4 @@
-// What must be true of calls and of what came of them, whatever happened to the program that made
-// them.
+// Checks calls and their results after any failure of the program that made them.
 import { Database as Connection } from "bun:sqlite";
 import type { Approval } from "../../src/agents/approvals/approval.ts";
 import type { StepRow, ToolCallData, ToolResultData } from "../../src/agents/runs/step.ts";

@@ -16,7 +16,7 @@ const SLOW_MS_MAX = 900;
 /** Longer than any tool here waits. */
 const NEVER_MS = 60_000;
 
-/** What it has read has happened, whatever it answers then. */
+/** Counts each call that it has read as done, with any reply. */
 export const openCallReceiver = async (): Promise<CallReceiver> => {
   const arrivals: (Arrival & { id: string })[] = [];
   let broken = 0;

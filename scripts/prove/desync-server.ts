@@ -14,7 +14,7 @@ export interface DesyncServer {
   port: number;
   /** Replies without a request. */
   surplus: number;
-  /** Those that came in another request's turn. */
+  /** Surplus replies that were received as the reply to another request. */
   inTurn: number;
   connections: number;
   stop(): void;

@@ -49,7 +49,7 @@ export interface EventCrowd extends Crowd {
 const pick = <T>(some: readonly T[]): T => some[Math.floor(Math.random() * some.length)]!;
 const pause = (ms_max: number) => Bun.sleep(Math.random() * ms_max);
 
-/** Comes to its end whatever happens to servers meanwhile. */
+/** Runs an action to its end, through crashes of servers. */
 const finish = async (crowd: EventCrowd, act: () => Promise<void>): Promise<void> => {
   if (crowd.isClosing) return;
   crowd.underway++;
@@ -243,14 +243,14 @@ export const recover = async (crowd: EventCrowd, { id, key }: Subscription): Pro
   await insist(crowd, key, "POST", `/v1/webhooks/${id}/deliveries`, body, [409]);
 };
 
-/** Asks whatever server there is until one answers. */
+/** Repeats a request, with the server that runs then, until one answers. */
 const insist = async (
   crowd: EventCrowd,
   key: string,
   method: string,
   path: string,
   body?: object,
-  /** Answers beside success that will do. */
+  /** Further statuses to accept. */
   also: readonly number[] = [],
 ): Promise<object & { status?: unknown }> => {
   const headers = { authorization: `Bearer ${key}` };

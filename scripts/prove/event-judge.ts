@@ -1,5 +1,4 @@
-// What must be true of fires, of events and of what came to endpoints, whatever happened to the
-// program that wrote and sent them.
+// Checks fires, events and deliveries after any failure of the program that wrote and sent them.
 import { Database as Connection } from "bun:sqlite";
 import { type Arrival, hashText } from "./event-receiver.ts";
 import { judgeInstants } from "./instant-judge.ts";
@@ -11,9 +10,9 @@ export interface Subscription {
   key: string;
   /** Its name at the receiver. */
   endpoint: string;
-  /** Up to here none is for it, */
+  /** Number of events up to which none is for this endpoint. */
   none_until: number;
-  /** behind here each is that it selected, */
+  /** Number of events after which each selected one is for it, except in `gaps`. */
   all_after: number;
   /** save between these, where it is unknown whether it was enabled. */
   gaps: [number, number][];

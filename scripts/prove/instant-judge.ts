@@ -1,9 +1,9 @@
 // What must be true of the instants of schedules: each fired once, or was counted as missed.
 import type { Database as Connection } from "bun:sqlite";
 
-/** An instant is on time until then, whatever its trigger says. */
+/** Maximum delay of an instant that counts as on time, for every trigger. */
 const LATE_MS = 60_000;
-/** What passes between the decision that it is not too late and the transaction that fires. */
+/** Maximum time between that decision and the transaction that fires. */
 const SLACK_MS = 5_000;
 
 interface TimedRow {

@@ -1,4 +1,4 @@
-// What must be true of runs in a database, whatever happened to the program that wrote it.
+// Checks the runs in a database after any failure of the program that wrote them.
 import { Database as Connection } from "bun:sqlite";
 
 /** How many runs, threads, accounts or days break each law. */

@@ -107,7 +107,7 @@ export function serveWatchdog(): void {
   port.onmessage = ({ data }) => watch(data);
 }
 
-/** Counts checks instead of time, so that a suspended machine is no alarm. */
+/** Counts checks instead of time, so that a suspended machine raises no alarm. */
 function watch(options: ThreadOptions): void {
   const reader = new WatchdogMemoryReader(options.memory);
   let seen = reader.countBeats();

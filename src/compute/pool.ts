@@ -6,13 +6,13 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { ComputeOrder, ComputeReply, ComputeTask } from "./worker.ts";
 
-/** When one Worker is cut off, the other serves until its successor has started. */
+/** Number of Workers: when one is cut off, the other serves until its successor has started. */
 const WORKERS = 2;
-/** Bun ends the process if a Worker finds no three; the rest is for what opens meanwhile. */
+/** Minimum free descriptors: a Worker that finds fewer than three ends the whole process. */
 const DESCRIPTORS_FREE_MIN = 8;
 const WAITING_MAX = 1_024;
 const WAIT_MS = 30_000;
-/** One starts early, as descriptors may be scarce later; the other costs 4 MB and starts on use. */
+/** Workers kept while idle: one, as descriptors may be scarce later; another costs 4 MB. */
 const WORKERS_AT_REST = 1;
 /** Delay of the first Worker, which must not slow the start of the service. */
 const START_AFTER_MS = 500;

@@ -3,9 +3,9 @@
 /** A computation that runs in a Worker and is cut off at its timeout. */
 export interface ComputeTask<Input, Output> {
   name: string;
-  /** A last resort: inputs are bounded so that no honest one comes near it. */
+  /** Time limit of last resort: tasks on bounded inputs end long before it. */
   timeoutMs: number;
-  /** Never set; types of what the task takes and gives. */
+  /** Never set; carries the types of input and output. */
   input?: Input;
   output?: Output;
 }

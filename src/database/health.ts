@@ -7,7 +7,7 @@ import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
 
 /** Interval between two reports of failures: under load thousands fail in a second. */
 const REPORT_EVERY_MS = 1_000;
-/** Pause behind a failure; a full disk must not meet more load. */
+/** Pause after a failure, which keeps load off a full disk. */
 const RETRY_EVERY_MS = 1_000;
 
 export interface DatabaseHealthOptions {

@@ -148,7 +148,7 @@ class PostgresLock {
     for (let refused = 0; refused < RECLAIM_TRIES_MAX; ) {
       await Bun.sleep(RECLAIM_EVERY_MS);
       if (this.#isReleased) return;
-      // A server that does not answer lets no other in either.
+      // While PostgreSQL does not answer, no other server can take the lock either.
       const isTaken = await this.take().catch(() => undefined);
       if (isTaken) return;
       if (isTaken === false) refused++;

@@ -5,7 +5,7 @@ import { NewerDatabase } from "./errors.ts";
 
 export interface Dialect {
   integer: "INTEGER" | "BIGINT";
-  /** Text that sorts by code points, whatever the server's language. */
+  /** Text that sorts by code points, independent of the server's locale. */
   text: "TEXT" | 'TEXT COLLATE "C"';
   strict: " STRICT" | "";
   clustered: " STRICT, WITHOUT ROWID" | "";

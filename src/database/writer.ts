@@ -110,7 +110,7 @@ export class WriterEngine implements DatabaseEngine {
 
 /**
  * Reads of a connection that writes nothing. A kept row is used only while no process has committed
- * since; each read checks that anew, so a write is visible to everyone who knows of it.
+ * since; each read checks that anew, so an acknowledged write is visible to every later read.
  */
 class CachedReads {
   readonly #db: Db;

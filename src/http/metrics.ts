@@ -5,7 +5,7 @@ import type { Metrics } from "../platform/metrics.ts";
 import type { ObserveReply } from "./response.ts";
 import type { StaticPage } from "./server.ts";
 
-/** Without a token anybody may read the page, which only `dev` allows. */
+/** Without a token the page is public, which only `dev` allows. */
 export function createMetricsPage(metrics: Metrics, token: string | null): StaticPage {
   return {
     path: "/metrics",

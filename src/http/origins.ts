@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from "../platform/errors.ts";
 
 export interface OriginRules {
-  /** Only names of this machine are answered, since everybody knows the keys. */
+  /** Only requests to names of this machine are answered, since the keys are public. */
   isLocalOnly: boolean;
   /** The public address of the server, or ""; its host is one of the server's names. */
   publicUrl(): string;

@@ -29,7 +29,7 @@ export function writeAllowEntry({ host, port }: AllowEntry): string {
   return `${host}:${port === "any" ? "*" : port}`;
 }
 
-/** Tests if the list names the host and port of a URL, whatever the name resolves to. */
+/** Tests if the list names the host and port of a URL, without resolving the name. */
 export function isAllowed(url: URL, allow: readonly AllowEntry[]): boolean {
   const port = portOf(url);
   return allow.some(

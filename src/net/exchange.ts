@@ -14,7 +14,7 @@ import { hasIpHost } from "./url.ts";
 /** Time to connect to one address, so that the name's next address gets its turn. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const FIRST_BYTES = 16_384;
-/** Far above the size up to which Node and Bun let buffers share memory. */
+/** Size of buffers to free early, far above that of buffers which Node and Bun pool. */
 const LARGE_BYTES = 65_536;
 
 export interface ConnectionFactory {
@@ -180,7 +180,7 @@ class BodyBuffer {
   }
 }
 
-/** A fast server would fill a hundred megabytes before the garbage is collected. */
+/** Frees memory early: a fast server fills 100 MB before the garbage is collected. */
 function freeLarge({ buffer }: Uint8Array): void {
   if (buffer.byteLength >= LARGE_BYTES && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -6,9 +6,9 @@ import { type ReplyEvents, ReplyReader } from "./http-reply.ts";
 
 export interface ReplyListener extends ReplyEvents {
   onEnd(): void;
-  /** The last call, also in the middle of a reply. */
+  /** Last call for a request, possibly in the middle of its reply. */
   onFailure(failure: FetchFailure): void;
-  /** Replaces any other end: one of these callbacks threw, or the reader did. */
+  /** Last call instead of `onEnd` and `onFailure`: a callback or the reader threw. */
   onBug(bug: unknown): void;
 }
 

@@ -60,7 +60,7 @@ async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending:
   await countStored(tx, event.account_id, "events", stored_bytes);
 }
 
-/** Part: an account's later events wait for its listeners, or no longer do. */
+/** Part: makes an account's later events pending, or no longer so. */
 export async function setAccountListening(
   tx: Tx,
   account_id: string,

@@ -27,7 +27,7 @@ export interface SchedulerOptions {
   settings(): Pick<Settings, "agents">;
 }
 
-/** agents.does.trigger: each instant of a schedule fires once, whichever process comes first. */
+/** agents.does.trigger: each instant of a schedule fires once, even with several processes. */
 export class Scheduler implements Service {
   readonly name = "trigger scheduler";
   readonly #options: SchedulerOptions;

@@ -7,7 +7,7 @@ import type { AgentsDeps } from "../deps.ts";
 import type { runStore } from "../runs/store/index.ts";
 import { approvalStore } from "./store.ts";
 
-/** Maximum interval between looks: other processes request approvals, and wall clocks are set. */
+/** Maximum interval between checks: other processes request approvals, and wall clocks are set. */
 const LOOK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 

@@ -37,7 +37,7 @@ export function checkTime({ budgets }: Pick<RunRow, "budgets">): Exceeded {
   return exceeded("max_run_seconds", `it has worked for ${budgets.max_run_seconds} seconds`);
 }
 
-/** Checks the calls of a reply, of which the last allowed round may have none. */
+/** Checks the calls of a reply; in the last allowed round, a reply may not call tools. */
 export function checkCalls({ budgets, usage }: Used, calls: number): Exceeded | null {
   if (calls === 0) return null;
   if (usage.rounds >= budgets.max_rounds) {

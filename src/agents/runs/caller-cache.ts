@@ -28,7 +28,7 @@ export class CallerCache {
     const changes = this.#changes;
     const caller = await this.#deps.access.findCaller(keyId);
     this.#entries.delete(keyId);
-    // A key that changed during the look is read again next time.
+    // A key that changed during the read is read again next time.
     if (!caller || changes !== this.#changes) return caller;
     if (this.#entries.size >= CALLERS_MAX) this.#entries.clear();
     this.#entries.set(keyId, { caller, foundAt: now });

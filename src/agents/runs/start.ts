@@ -50,7 +50,7 @@ export class RunStarter {
     const { runs } = this.#options;
     const agent = await this.#findAgent(caller, agent_id);
     if (idempotency) {
-      // A repeated request succeeds, whatever has become of agent and key since.
+      // A repeated request succeeds even if its agent or key has changed since.
       const now = this.#deps.clock.now();
       const run = await runs.findStarted(agent.account_id, agent_id, idempotency, now);
       if (run) return { run, isNew: false };

@@ -72,7 +72,7 @@ export interface Tool {
   timeout_ms: number;
   /** Present on tools that change something outside; their calls are recorded before they leave. */
   sends?: {
-    /** A call of unknown outcome may be sent again without asking anybody. */
+    /** A call of unknown outcome may be sent again without an approval. */
     isIdempotent: boolean;
   };
   run(use: ToolUse): Promise<ToolResult>;

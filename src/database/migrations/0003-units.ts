@@ -1,4 +1,4 @@
-// How each unit was left, and how long its starts take; a row stays when no model needs it.
+// State and start times of each managed server; a row stays when no model needs it.
 import type { Migration } from "../migrate.ts";
 
 export const units: Migration = {

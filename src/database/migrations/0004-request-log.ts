@@ -1,4 +1,4 @@
-// The ledger: a row for each request of the gateway, and the sums of each day, which outlive them.
+// The request log: a row for each request of the gateway, and daily sums, which outlive the rows.
 import type { Migration } from "../migrate.ts";
 
 export const requestLog: Migration = {

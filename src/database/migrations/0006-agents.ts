@@ -84,7 +84,7 @@ function writeThreads({ integer, text, strict, clustered }: Dialect): string[] {
 
 const ENDED_EARLY = "status IN ('waiting_approval', 'failed', 'budget_exceeded', 'cancelled')";
 const TRIGGERED = "trigger_kind <> 'manual'";
-/** Each for one pair of filters: a run that is started by hand and succeeds is in none of them. */
+/** Indexes for pairs of filters; a run that is started by hand and succeeds is in none. */
 const RARE = [
   ["runs_by_status", "status", ENDED_EARLY],
   ["runs_by_agent_status", "agent_id, status", ENDED_EARLY],
@@ -137,7 +137,7 @@ function writeRuns({ integer, text, strict }: Dialect): string[] {
       UNIQUE (account_id, number)
     )${strict}`,
     "CREATE INDEX runs_by_agent ON runs (agent_id, number)",
-    // agents.limits.one_run_per_thread, whatever any code does.
+    // agents.limits.one_run_per_thread is enforced by the database itself.
     `CREATE UNIQUE INDEX runs_live ON runs (thread_id) WHERE finished_at IS NULL`,
     `CREATE INDEX runs_claimable ON runs (account_id, number)
       WHERE epoch = 0 AND status IN ('queued', 'running')`,
@@ -175,7 +175,7 @@ function writeSteps({ integer, text, strict, clustered }: Dialect): string[] {
 
 function writeCounts({ integer, text, strict, clustered }: Dialect): string[] {
   return [
-    // A row for each account: what it has started, and what of it is queued or running.
+    // One row for each account: its number of started runs, and of queued and running ones.
     `CREATE TABLE run_counts (
       account_id ${text} PRIMARY KEY,
       started ${integer} NOT NULL,
@@ -241,7 +241,7 @@ function writeApprovals({ integer, text, strict }: Dialect): string[] {
 
 function writeProcesses({ integer, text, strict }: Dialect): string[] {
   return [
-    // A process of the program: what it executes is its own for as long as it lives.
+    // Processes of the program; rows that one has claimed are its own while it lives.
     `CREATE TABLE processes (
       epoch ${integer} PRIMARY KEY,
       beats ${integer} NOT NULL,

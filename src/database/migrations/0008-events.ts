@@ -57,7 +57,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
       ended_at ${integer} NOT NULL,
       fired_by_key_id ${text}
     )${strict}`,
-    // An instant of a schedule and a request of a sender are one fire each, whatever any code does.
+    // The indexes make each instant of a schedule and each signed request fire only once.
     `CREATE UNIQUE INDEX fires_scheduled ON fires (trigger_id, scheduled_at)
       WHERE scheduled_at IS NOT NULL`,
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
@@ -66,7 +66,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     // Either outcome may be rare among very many fires.
     "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
     "CREATE INDEX fires_by_age ON fires (ended_at)",
-    // The key that fired a trigger by hand, or could: it may not decide what the run asks.
+    // The key that fired a trigger by hand or could sign for it; it may not decide approvals.
     `ALTER TABLE runs ADD COLUMN fired_by_key_id ${text}`,
     `CREATE INDEX runs_live_by_trigger ON runs (trigger_id)
       WHERE trigger_id IS NOT NULL AND finished_at IS NULL`,
@@ -136,8 +136,7 @@ function writeDeliveries({ integer, text, strict, clustered }: Dialect): string[
       lane ${integer} NOT NULL,
       epoch ${integer} NOT NULL
     )${strict}`,
-    // A list of whichever of them is a merge of few ranges: none walks through those that it leaves
-    // out, which may be millions.
+    // Each filtered list merges few ranges and skips millions of rows that the filter excludes.
     `CREATE INDEX deliveries_by_endpoint
       ON deliveries (webhook_id, status, event_type, created_at, id)`,
     `CREATE INDEX deliveries_due ON deliveries (webhook_id, lane, next_attempt_at, id)

@@ -1,4 +1,4 @@
-// The number of commits that this database has seen, by which a start knows that some are missing.
+// The number of commits of this database, by which a start detects that some are missing.
 import type { Migration } from "../migrate.ts";
 
 export const commits: Migration = {

@@ -1,4 +1,4 @@
-// How many bytes accounts store: counters in parts, and what each of their rows was counted with.
+// Stored bytes of accounts: counters in parts, and the bytes that each row was counted with.
 import type { Migration } from "../migrate.ts";
 
 export const storedBytes: Migration = {

@@ -89,7 +89,7 @@ export class ChatExecution {
 
   #logFields({ request, caller, model, user }: PreparedChat) {
     const { account_id, key_id } = caller;
-    // The same text of two accounts is two users.
+    // The same text from two accounts means two users.
     const text = user === null ? undefined : `${accountOf(caller)} ${user}`;
     const hash = text === undefined ? undefined : this.#options.hashUser(text);
     return {

@@ -83,7 +83,7 @@ export class Capacity {
     this.#queue.serve();
   }
 
-  /** The age of present requests counts, too: none may end any more. */
+  /** Includes the age of present requests, all of which may hang. */
   #expectedMs(): number {
     const { count, startMs } = this.#begun;
     const ageMs = count === 0 ? 0 : this.#clock.monotonic() - startMs / count;

@@ -101,12 +101,12 @@ export interface UpstreamError {
   retryable: boolean;
   /** Sentence for the operator's log, never in the server's own words. */
   reason: string;
-  /** Our side ended an answer that was under way. */
+  /** Set if this server, not the model server, ended the answer. */
   endedBy?: "stop" | "revocation";
   upstreamStatus?: number;
   /**
-   * A server without status may be gone. `perhaps`: it may be making a whole reply, which begins
-   * when it is complete.
+   * Set if the server sent no status. `perhaps`: it may still be computing a reply that is not
+   * streamed.
    */
   noResponse?: "surely" | "perhaps";
   retryAfterMs?: number;

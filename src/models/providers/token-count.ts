@@ -1,4 +1,4 @@
-// Counts a prompt's tokens at its model's server, by whichever of the known routes it has.
+// Counts a prompt's tokens at its model's server, by the first known route that the server has.
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { writeJson } from "../../platform/json.ts";

@@ -129,8 +129,8 @@ export function strip(request: ModelRequest): object {
 }
 
 /**
- * Hashes a request whatever the order of its fields. Null and absent fields count alike, so that
- * new fields don't invalidate recordings.
+ * Hashes a request independent of the order of its fields. Null and absent fields count alike, so
+ * that new fields don't invalidate recordings.
  */
 export function hashRequest(request: ModelRequest): string {
   const fields = Object.entries(strip(request)).filter(([, value]) => value !== null);

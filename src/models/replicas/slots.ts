@@ -74,7 +74,7 @@ export class ReplicaSlots<S> {
     return typeof found === "string" ? UNSERVED[found]() : found;
   }
 
-  /** Sends the request, and gives the slot back whatever its result. */
+  /** Sends the request, then releases the slot. */
   async use<E extends UpstreamResult>(
     { replica, request }: ReplicaSlot<S>,
     call: CallServer<S, E>,

@@ -209,7 +209,7 @@ export function sweepOld(tx: Tx, until: number, limit: number): Promise<number> 
   );
 }
 
-/** Deletes up to `limit` rows of deleted endpoints, whatever their status; counts them. */
+/** Deletes up to `limit` rows of deleted endpoints, of any status; returns their number. */
 export async function sweepGone(tx: Tx, limit: number): Promise<number> {
   for (let swept = 0; ; swept++) {
     const gone = await tx.one(Id, sql`SELECT id FROM webhook_endpoints_gone ORDER BY id LIMIT 1`);

@@ -141,7 +141,7 @@ function advance(before: DeliveryRow, result: AttemptResult, now: number): Deliv
   if (before.status !== "pending") {
     return result.kind === "delivered" ? end(after, "delivered", now) : after;
   }
-  // Replayed meanwhile: it is sent once more, whatever this result is.
+  // Replayed meanwhile: it is sent once more, regardless of this result.
   if (before.tries < 0) return { ...after, tries: 0 };
   switch (result.kind) {
     case "delivered":

@@ -117,7 +117,7 @@ export async function settleDenied(
 ): Promise<StepResult> {
   const entry = context.newEntry();
   for (const one of denied) {
-    // A call that was sent before counts, whatever its outcome.
+    // A call that was already sent counts, even if its outcome is unknown.
     if (isSent(one.call)) entry.countCall(0, false);
     entry.addResult(describeDenial(one));
   }

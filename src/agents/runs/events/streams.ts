@@ -48,7 +48,7 @@ export class RunStreams implements Service {
 
   start(): void {}
 
-  /** agents.events.stream.p3: clients connect again, to whichever server runs then. */
+  /** agents.events.stream.p3: clients connect again, to a server that is still running. */
   stop(): void {
     this.#isStopping = true;
     this.#unlisten();

@@ -167,7 +167,7 @@ async function closeApprovals(tx: Tx, run: RunRow, { before, ids, at }: Closing)
   if (run.pending_approvals.length === 0) return run;
   const closed = await tx.all(
     ApprovalRow,
-    // An overdue approval has expired, whichever transaction comes first.
+    // An overdue approval has expired, even if the expiry service has not written it yet.
     sql`UPDATE approvals SET decided_at = ${at},
           status = CASE WHEN expires_at <= ${at} THEN 'expired' ELSE 'closed' END
         WHERE run_id = ${run.id} AND status = 'pending' RETURNING *`,

@@ -179,7 +179,7 @@ function isHost(text: string): boolean {
   return ["https", "http"].every((scheme) => URL.parse(`${scheme}://${text}/`)?.host === text);
 }
 
-/** `authorization` may, since some endpoints want another scheme than Bearer. */
+/** Allows `authorization`, since some endpoints need another scheme than Bearer. */
 function mayCarrySecret(header_name: string): boolean {
   const name = header_name.toLowerCase();
   return !RESERVED_HEADERS.has(name) && !RESERVED_PREFIXES.some((start) => name.startsWith(start));

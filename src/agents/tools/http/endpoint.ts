@@ -30,7 +30,7 @@ const UNKNOWN = "It is unknown whether the call was done.";
  */
 const GATEWAY_STATUSES = new Set([502, 504, 520, 522, 524]);
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/;
-/** Many servers send this type for whatever they know no type of. */
+/** Content type that many servers send for unknown types. */
 const UNTYPED = "application/octet-stream";
 
 export interface EndpointDeps {
@@ -41,7 +41,7 @@ export interface EndpointDeps {
 /** The tool that the engine runs for a revision; a failure of the endpoint is its result. */
 export function createHttpTool(revision: StoredRevision, deps: EndpointDeps): Tool {
   const { name, description, parameters, risk, external_content, timeout_ms } = revision;
-  // An irreversible call is never repeated by itself, whatever it was registered as.
+  // An irreversible call is never repeated by itself, even if registered as idempotent.
   const sends = { isIdempotent: risk === "write" && revision.idempotent };
   return {
     name,

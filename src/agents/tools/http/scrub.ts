@@ -1,4 +1,4 @@
-// Removes a connection's secret from what came back, in whatever form an endpoint repeats it.
+// Removes a connection's secret from a reply, in every form in which an endpoint may repeat it.
 import { yieldToEventLoop } from "../../../platform/clock.ts";
 
 const REPLACEMENT = "[secret]";
@@ -21,8 +21,8 @@ interface View {
 type Range = readonly [from: number, to: number];
 
 /**
- * Removes the secret, in whatever form an endpoint repeats it, in time linear in the text.
- * A text that was cut also loses its end where the secret may begin there.
+ * Removes the secret in all of its forms, in time linear in the text. A text that was cut also
+ * loses its end where the secret may begin there.
  */
 export async function scrub(text: string, secret: string, isCut: boolean): Promise<string> {
   const needles = await listNeedles(secret);
@@ -152,7 +152,7 @@ function listTargets(secret: string): string[] {
   return isFindable ? [credentials, password] : [credentials];
 }
 
-/** The characters of base64 that are the same whatever surrounds a text at this offset. */
+/** The base64 characters of a text at this offset that do not depend on the bytes around it. */
 function encodeInside(text: string, bytesBefore: number): string {
   const all = Buffer.concat([Buffer.alloc(bytesBefore), Buffer.from(text)]);
   const from = Math.ceil((bytesBefore * 8) / 6);

@@ -5,7 +5,7 @@ import { SCHEMA, UNCOMPUTED } from "../compute-tasks.ts";
 import type { Parameters } from "./parameters.ts";
 
 const SCHEMA_BYTES_MAX = 32 * 1024;
-/** Each part that can be a schema takes some ten microseconds to compile. */
+/** Bounds of a schema; each part that can be a schema takes some ten microseconds to compile. */
 const SCHEMA_BOUNDS: JsonBounds = { depthMax: 16, partsMax: 500 };
 const BUSY_RETRY_S = "1";
 

@@ -91,7 +91,7 @@ class FolderSearch implements SearchEngine {
   #index: FullTextIndex | undefined;
   readonly #files = new Map<string, IndexedFile>();
   #characters = 0;
-  /** The state between a start and a stop, and every search; without users reading ends. */
+  /** Number of users: the started service and each search; without users, reading stops. */
   #users = 0;
   #isStarted = false;
   #isComplete = false;
@@ -142,7 +142,7 @@ class FolderSearch implements SearchEngine {
     await settlesWithin(clock, wait_ms, this.#refresh());
   }
 
-  /** Reads the folder; those who come while it is read wait for the same reading. */
+  /** Reads the folder; concurrent callers share one reading. */
   #refresh(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#readAt = this.#options.clock.monotonic();

@@ -137,7 +137,7 @@ function readText(content: unknown): string {
   return texts.filter((text) => typeof text === "string").join("");
 }
 
-/** gateway.resources.reply.p3: `tool_calls` when there are calls, whatever the server says. */
+/** gateway.resources.reply.p3: `tool_calls` if there are calls, even if the server disagrees. */
 function chooseFinishReason(reason: string | null, hasCalls: boolean): string {
   const isNormal = reason === null || reason === "stop" || NORMAL_ENDS.has(reason);
   if (isNormal || reason === "tool_calls") return hasCalls ? "tool_calls" : "stop";

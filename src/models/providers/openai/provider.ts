@@ -143,7 +143,7 @@ class ProviderExchange implements ReplyListener {
     this.#timeouts.allow(ERROR_BODY_MS);
     const classify = (text: string) => {
       const failure = classifyError(head.status, text);
-      // Runs wait that long; a caller is not told, for another replica may serve it at once.
+      // Only runs wait that long; another replica may serve an HTTP caller at once.
       const mayWait = head.status === 429 || head.status === 503;
       const retryAfter = mayWait ? (head.header("retry-after") ?? null) : null;
       const retryAfterMs = readRetryAfter(retryAfter, this.#options.clock);
@@ -179,7 +179,7 @@ class ProviderExchange implements ReplyListener {
   }
 }
 
-/** A server that cannot stream answers whole, whatever it was asked. */
+/** A server that cannot stream sends one JSON reply even when a stream was requested. */
 function isStream(request: ModelRequest, head: ReplyHead): boolean {
   return request.stream && !/^application\/json/i.test(head.header("content-type") ?? "");
 }

@@ -16,7 +16,7 @@ export interface StubReply {
 const FILLER = "the sun sets over the wadi and all its sand is cool now".split(" ");
 const WORDS = /\w(?:[\w.-]*\w)?/g;
 
-/** The same request gets the same reply, whatever its seed; `newCallId` names its calls. */
+/** The same request gets the same reply for every seed; `newCallId` names its calls. */
 export function planReply(request: ModelRequest, newCallId: () => string): StubReply {
   const steps = chooseSteps(request);
   const { tokens, isTruncated } = layOut(steps, request.max_tokens, newCallId);
