@@ -53,7 +53,7 @@ import { stores } from "./stores.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks, registerWebhookMetrics } from "./webhooks/index.ts";
 
-/** Addresses of Workers' scripts, which only this file can name from source and in the binary. */
+/** URLs of Workers' scripts; only this file's place is the same in the source and the binary. */
 export const WRITER = new URL("./writer-worker.ts", import.meta.url);
 const COMPUTE = new URL("./compute-worker.ts", import.meta.url);
 export const WATCHDOG = new URL("./watchdog-worker.ts", import.meta.url);

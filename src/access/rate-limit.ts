@@ -21,7 +21,7 @@ interface Counter {
 /** Size of a new ring, which grows as needed: most accounts stay far below their limit. */
 const RING_MIN = 16;
 const KEPT_SHARE = 0.9;
-/** Requests between two removals of idle counters. */
+/** Number of requests between two removals of idle counters. */
 const SWEEP_EVERY = 10_000;
 
 /**

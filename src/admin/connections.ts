@@ -51,7 +51,7 @@ export function createConnectionAdmin(
       );
       return { account: owner.name, ...created };
     },
-    /** Counts from the next call on, also in a running server; null keeps the hosts. */
+    /** Takes effect at the next call, also in a running server; null keeps the hosts. */
     async setSecret(
       typed: string,
       secret: string,

@@ -9,8 +9,8 @@ export const DEV = "dev";
 const NAME = /^wadi dev [0-9a-f]{8}(-|$)/;
 
 /**
- * Creates the fixed keys of `wadi dev` that are missing: `first` and others with its text as their
- * beginning, which are returned. Throws on data of `wadi serve`.
+ * Creates the missing fixed keys of `wadi dev`: `first`, and others that begin with its text.
+ * Returns the others; throws on data of `wadi serve`.
  */
 export async function createDevKeys(
   access: Access,

@@ -24,7 +24,7 @@ export interface RotatedKey {
 export type ListedKey = Key & { account: string | null };
 
 const LIST = "wadi keys list";
-/** A name fits one line of a table. */
+/** Pattern of a name, which fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
 const LIFETIME_MS_MAX = 36_500 * 86_400_000;
@@ -57,7 +57,7 @@ export function createKeyAdmin(
       const found = await keys.list(owner?.id ?? null);
       return found.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
     },
-    /** Counts from the key's next request on, also in a running server. */
+    /** Takes effect at the key's next request, also in a running server. */
     revoke: (typed: string): Promise<Key> =>
       requireById("key", typed, LIST, (id) => keys.revoke(id, clock.now())),
     /** Makes a new secret; the old one keeps working for the overlap. */

@@ -67,7 +67,7 @@ export function createVerifier({
       verdict: why === null ? taken : "refused",
       why,
       webhook_id,
-      // A forged request must not make a later one a repeat.
+      // A forged request must not mark a later genuine one as a repeat.
       times: why === null ? arrivals.count(webhook_id) : 0,
       type: readType(body),
       answered: why === null ? status : 401,

@@ -93,8 +93,8 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
 }
 
 /**
- * Services that the stub answers beside real models. Its vectors and pages are made up: stored
- * beside real ones they are found out late. A folder of one's own pages counts as real.
+ * Lists services that the stub answers beside real models. Callers may store its made-up vectors
+ * unnoticed. The operator's own folder of pages counts as real.
  */
 export function listStandIns({ models, embeddings, search }: Settings): ServiceName[] {
   if (models.every(({ upstream }) => upstream.kind === "stub")) return [];

@@ -19,7 +19,7 @@ const ANSWER_MS = 20_000;
 const HEALTH_MS = 5_000;
 
 const TEXT = "Hello";
-/** Exceeds what is converted: gateway.limits.embeddings_input */
+/** Number of words above the limit of gateway.limits.embeddings_input */
 const LONG_WORDS = 6_000;
 const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
 const QUERY = "test";

@@ -23,7 +23,7 @@ import {
 } from "../settings/index.ts";
 import { AdminError } from "./errors.ts";
 
-/** Readable by the owner only, since settings name the places of secrets. */
+/** File mode: owner only, since settings name the places of secrets. */
 const MODE = 0o600;
 
 export function createSettingsFile(file: string): void {
@@ -79,7 +79,7 @@ function add(file: string, env: NodeJS.ProcessEnv, placeAddition: PlaceAddition)
     const text = decode(bytes, file);
     const { at, added } = validateAddition(text, { file, env, placeAddition });
     const isSame = readBefore(file, place).bytes.equals(bytes);
-    // An editor ignores the draft, which is our lock.
+    // The draft locks out other additions, but not editors.
     if (!isSame) throw new AdminError(`${file} was changed meanwhile: try again`);
     // Counted from the end, since the text lacks a byte order mark.
     const rest = Buffer.byteLength(text.slice(at));

@@ -47,7 +47,7 @@ function explainRotation(outcome: Extract<RotationResult, { ok: false }>): strin
 
 export interface SweepOptions {
   database: Database;
-  /** Read at each sweep: a reload may change them. */
+  /** Read at each sweep, since a reload may change it. */
   settings(): Pick<Settings, "retention">;
 }
 

@@ -62,7 +62,7 @@ export interface UsageReport {
   totals: UsageRow;
 }
 
-/** Requests of a running server count a moment later. */
+/** Requests of a running server appear a moment later. */
 export function createUsageReport(
   { access, database, clock }: AdminDeps,
   directory: AccountDirectory,

@@ -55,7 +55,7 @@ export async function readHelpTopic(name: string): Promise<string | undefined> {
 
 const DIM = "\u001b\\[2m";
 const RESET = "\u001b\\[0m";
-/** The frame that Bun draws around code. People would paste it with the commands inside. */
+/** Pattern of the frame that Bun draws around code; people would paste it with the commands. */
 const FRAME_EDGE = new RegExp(`^${DIM}(?:┌─ |└─${RESET}).*\\n`, "gm");
 const FRAME_SIDE = new RegExp(`^${DIM}│ ${RESET}`, "gm");
 

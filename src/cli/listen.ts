@@ -12,7 +12,7 @@ const PORT_MAX = 65_535;
 const STATUS = 204;
 const STATUSES = { first: 200, last: 599 };
 const DATA_CHARACTERS = 400;
-/** Form of types and ids; other texts are quoted. */
+/** Pattern of types and ids; other texts are quoted. */
 const WORD = /^[\w.:+-]{1,128}$/;
 
 export async function runListen(input: CommandInput, output: Output): Promise<number> {

@@ -74,7 +74,7 @@ function writeCell(value: unknown): string {
 
 const TEXT_CHARACTERS = 100;
 
-/** Control, bidirectional and invisible characters, which could disguise a text. */
+/** Pattern of control, bidirectional and invisible characters, which could disguise a text. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 export function quote(text: unknown): string {

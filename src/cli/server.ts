@@ -146,7 +146,7 @@ interface RunningServer {
   log: Log;
 }
 
-/** Grace after the deadline; a frozen database would hold up a stop forever. */
+/** Time after the deadline; a hanging database would block the stop forever. */
 const STOP_GRACE_MS = 10_000;
 
 /** The first signal waits for running requests, the second does not. */

@@ -29,7 +29,7 @@ export interface ProcessOptions {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Another server has ended this process, and may be on the same data: it has to exit. */
+  /** Another server declared this process dead and may use the same data: this one must exit. */
   onFatal(reason: Error): void;
 }
 
@@ -43,7 +43,7 @@ export class Process implements Service {
   readonly name = "process";
   readonly #options: ProcessOptions;
   readonly #store: Bound<typeof processStore>;
-  /** A lock keeps other servers off SQLite; that of PostgreSQL can be lost with a connection. */
+  /** A lock keeps other servers off SQLite; PostgreSQL's lock can be lost with its connection. */
   readonly #isAlone: boolean;
   readonly #claimants: Claimant[] = [];
   #heartbeats = new Map<number, Heartbeat>();
@@ -140,7 +140,7 @@ export class Process implements Service {
     return (epoch) => this.#ended.has(epoch) || (epoch < this.#epoch && !alive.has(epoch));
   }
 
-  /** Calls every claimant, also behind one that fails. */
+  /** Calls every claimant, also after one has failed. */
   async #callAll(call: (claimant: Claimant) => Promise<void>): Promise<void> {
     const settled = await Promise.allSettled(this.#claimants.map(call));
     const failed = settled.find((one) => one.status === "rejected");

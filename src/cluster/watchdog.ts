@@ -14,7 +14,7 @@ import {
 
 const BEAT_EVERY_MS = 500;
 const CHECK_EVERY_MS = 500;
-/** Silence after which the event loop counts as hung. */
+/** Time without a heartbeat after which the event loop counts as hung. */
 const SILENCE_MS = 15_000;
 const NOTE_BYTES_MAX = 65_536;
 

@@ -12,7 +12,7 @@ const WORKERS = 2;
 const DESCRIPTORS_FREE_MIN = 8;
 const WAITING_MAX = 1_024;
 const WAIT_MS = 30_000;
-/** Workers kept while idle: one, as descriptors may be scarce later; another costs 4 MB. */
+/** Number of Workers kept idle: one, as descriptors may be scarce later; each costs 4 MB. */
 const WORKERS_AT_REST = 1;
 /** Delay of the first Worker, which must not slow the start of the service. */
 const START_AFTER_MS = 500;

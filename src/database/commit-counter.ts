@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 
-/** Size of one of two slots, written in turns: a torn write spoils one, the other is one less. */
+/** Size of a slot; two are written in turns, so a torn write leaves the previous number. */
 const SLOT_BYTES = 512;
 const SLOT = /^([0-9]{16}) ([0-9a-f]{8})\n/;
 

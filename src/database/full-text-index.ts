@@ -9,7 +9,7 @@ const TITLE_WEIGHT = 5;
 const SNIPPET_WORDS = 32;
 /** Maximum rows that a search ranks, since one costs a microsecond of the event loop. */
 const RANKED_ROWS_MAX = 2_000;
-/** Rows from which on a word counts as frequent as any other. */
+/** Maximum rows counted for a word; more make it no more frequent. */
 const COUNTED_ROWS_MAX = 10_000;
 
 export interface FullTextRow {

@@ -5,7 +5,7 @@ import { DatabaseUnavailable, DatabaseUnusable, explainPostgres, explainSqlite }
 import { probeStore } from "./registry.ts";
 import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
 
-/** Interval between two reports of failures: under load thousands fail in a second. */
+/** Minimum interval between two reports: under load thousands of calls fail in a second. */
 const REPORT_EVERY_MS = 1_000;
 /** Pause after a failure, which keeps load off a full disk. */
 const RETRY_EVERY_MS = 1_000;

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, realpathSync, renameSync, statSync } from "no
 import { basename, dirname, join } from "node:path";
 import { readNotedCommits, readStoredCommits } from "./commit-counter.ts";
 
-/** A start makes this file only once there is a database. */
+/** File that a start creates only after the database. */
 const SECRETS_KEY = "secrets.key";
 const BUSY_TIMEOUT_MS = 2_000;
 const WAY_ON = "or go on without it with `wadi serve --accept-loss`";
@@ -15,7 +15,7 @@ export interface DetectedLoss {
 }
 
 export function findLoss(file: string): DetectedLoss {
-  // Before the row, which is written first: a server may commit in between.
+  // Read before the row: a server that commits in between writes the row first.
   const noted = readNotedCommits(file);
   if (noted === null) return { noted, loss: findLostDatabase(file) };
   const stored = readContent(file)?.commits ?? 0;

@@ -24,7 +24,7 @@ interface MigrationRunner {
   record(migration: Migration): Promise<unknown>;
 }
 
-/** Advisory lock number that no other program uses. */
+/** Number of the advisory lock, which no other program uses. */
 const POSTGRES_LOCK = 7_241_986;
 
 /** Migrates SQLite; an up-to-date database is only read, so lists wait for no writer. */

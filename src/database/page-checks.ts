@@ -12,11 +12,11 @@ import type { DatabaseLocation } from "./store.ts";
 const FIRST_AFTER_MS = 10_000;
 const EVERY_MS = 24 * 60 * 60 * 1_000;
 const RETRY_AFTER_MS = 60_000;
-/** Descriptors for the Worker and its files; without them its start ends the whole process. */
+/** Minimum free descriptors for the Worker; without them its start ends the whole process. */
 const DESCRIPTORS_MIN = 8;
 const PROBLEMS_MAX = 5;
 
-/** SQLite's codes for pages that it cannot read as such. */
+/** Pattern of SQLite's codes for unreadable pages. */
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 export type PageCheckResult = { damage: string | null } | { unreadable: string };

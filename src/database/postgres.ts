@@ -7,14 +7,14 @@ import { createQueue, type Registry, runWrite, type WriteCall } from "./registry
 import { render, type Sql, sql } from "./sql.ts";
 import type { DatabaseEngine, Db, Notification, Tx } from "./store.ts";
 
-/** Attempts of a write beside others; further ones queue behind those that still collide. */
+/** Maximum attempts of a write beside others; further attempts run one by one. */
 const PARALLEL_ATTEMPTS_MAX = 3;
-/** Attempts of a read: more than a pool has connections that a server may end at once. */
+/** Maximum attempts of a read, above the pool's size: a server may cut all connections at once. */
 const READ_ATTEMPTS_MAX = 32;
 /** Time after which a write that only collides fails. */
 const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
-/** NOTIFY refuses 8,000 bytes; a longer list is sent empty: something has changed. */
+/** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
 export const CONNECT_TIMEOUT_S = 10;
 

@@ -3,7 +3,7 @@ import { reachFailPoint } from "../platform/failpoint.ts";
 import { sql } from "./sql.ts";
 import { type Notification, type Store, store, type Tx } from "./store.ts";
 
-/** Larger than the free space of a journal: on a full disk, small writes may still succeed. */
+/** Text larger than a journal's free space: on a full disk, small writes may still succeed. */
 const FILLER = "0".repeat(262_144);
 
 /** The writes that readiness makes: a small one, and one as large as those of callers. */
@@ -37,8 +37,8 @@ export function listWrites(registry: Registry): string[] {
 }
 
 /**
- * Runs one write. Dying at the fail point `:before` the commit must leave nothing; engines reach
- * `:after` behind the commit.
+ * Runs one write. A crash at the fail point `:before` must leave nothing of it. Engines reach
+ * `:after` when it is committed.
  */
 export async function runWrite(
   registry: Registry,

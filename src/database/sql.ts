@@ -48,7 +48,7 @@ export function createInsertion(schema: TObject, before: string, behind: string)
   };
 }
 
-/** Few sizes keep the number of statements small. */
+/** Numbers of rows in one statement; few sizes make few statements. */
 const GROUP_SIZES = [64, 16, 4, 1] as const;
 
 export function* splitRows<T>(rows: readonly T[]): Generator<T[]> {

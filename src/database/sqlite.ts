@@ -5,14 +5,14 @@ import { type Bindable, bindable, isFlat, isSql, none, render, type Sql } from "
 import type { Db, Tx } from "./store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** Tries of the switch to WAL, which does not obey that time-out. */
+/** Maximum tries of the switch to WAL, which ignores that time-out. */
 const SWITCH_TRIES_MAX = 50;
 const SWITCH_EVERY_MS = 10;
 /** Maximum prepared statements of nested templates; the oldest are evicted. */
 const NESTED_STATEMENTS_MAX = 1_000;
 /**
- * SQLite plans a join anew, at 3 to 5 µs, when a bare `?` gets another value. A unary plus keeps
- * the plan, and hides the value from partial indexes: conditions for those are spelt out.
+ * Placeholder of values. SQLite plans a join anew for each value of a bare `?`, at 3 to 5 µs. A
+ * unary plus avoids that, but hides the value from partial indexes, whose conditions are literals.
  */
 const PLACEHOLDER = "+?";
 

@@ -4,11 +4,11 @@ import { apiError } from "../platform/errors.ts";
 import style from "./style.css" with { type: "file" };
 import { listTopics, type References, type Topic } from "./topics.ts";
 
-/** Allows the stylesheet of this server and nothing else: no script, frame, image or form. */
+/** Policy that allows this server's stylesheet only: no script, frame, image or form. */
 const SECURITY_POLICY =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'";
-/** HTML inside a text is shown as text. */
+/** Options by which HTML inside a text is shown as text. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
 /** Time in seconds for which browsers keep a page; an upgrade may change it. */
 const MAX_AGE_S = 300;

@@ -6,15 +6,15 @@ const NOWHERE = "nowhere";
 
 /** IPv4 within IPv6: ::ffff:0:0/96. */
 const MAPPED: Network = readNetwork("::ffff:0:0/96")!;
-/** A subscriber owns at least a /64 of IPv6, which counts as one client. */
+/** Number of IPv6 bits that count as one client: a subscriber owns at least a /64. */
 const SUBSCRIBER_BITS = 64n;
 
-/** Some proxies write the port as well. */
+/** Pattern of an address with brackets, behind which some proxies write the port. */
 const BRACKETED = /^\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?$/;
 const V4_WITH_PORT = /^([0-9.]+):[0-9]{1,5}$/;
 const ENTRY_CHARACTERS_MAX = 64;
 
-/** Requests beyond which ended streams are dropped. */
+/** Number of requests beyond which ended ones are removed. */
 const REQUESTS_KEPT = 256;
 
 export type NameClient = (peer: string | null, forwarded: string | null) => string;
@@ -66,7 +66,7 @@ function nameAddress({ bits, value }: Address): string {
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
 }
 
-/** A set of requests, from which those that are over drop out. */
+/** A set of requests that removes ended ones. */
 export class OpenRequests {
   readonly #findSent: (request: Request) => Request;
   readonly #findPeer: (sent: Request) => Bun.SocketAddress | null;

@@ -7,7 +7,7 @@ import {
   typeOf,
 } from "../platform/errors.ts";
 
-/** First segments below /v1 of the agent service; all other paths are the gateway's. */
+/** Names of the agent service's first segments below /v1; all other paths are the gateway's. */
 const AGENT_SEGMENTS = new Set([
   "agents",
   "runs",

@@ -34,7 +34,7 @@ function isToken(header: string | null, token: string): boolean {
   return timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));
 }
 
-/** Buckets, as the metric's name and labels, by OpenTelemetry's stable HTTP conventions. */
+/** Bounds of buckets by OpenTelemetry's HTTP conventions, as are the metric's name and labels. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 export function observeRequests(metrics: Metrics): ObserveReply {

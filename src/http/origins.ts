@@ -14,11 +14,11 @@ const HOST = /^(\[[0-9a-f:.]+\]|[^:\s,/@[\]]+)(?::\d{1,5})?$/i;
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/([^/\s]+)$/i;
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
-/** Requested headers are echoed, since clients of the standard format send their own. */
+/** Pattern of requested headers, which are echoed: clients of the standard format add their own. */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 const HEADER_NAMES_CHARACTERS_MAX = 2_048;
 const HEADERS = "authorization, content-type";
-/** Seconds for which browsers keep the answer. */
+/** Time in seconds for which browsers cache the answer. */
 const MAX_AGE_S = "600";
 /** Headers that pages may read, beside the few that CORS always exposes. */
 const EXPOSED =

@@ -7,7 +7,7 @@ type Position = readonly (string | number)[];
 
 const CHARACTERS_MAX = 128;
 const ID = /^[0-9a-f-]{36}$/;
-/** Detects typing errors and cursors of other lists; it protects no secret. */
+/** Size of a checksum against typing errors and cursors of other lists; it protects no secret. */
 const CHECKSUM_BYTES = 6;
 
 export const BEFORE = Type.Optional(

@@ -10,7 +10,7 @@ import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { HandlerReply, RequestRecorder, Route } from "./route.ts";
 
-/** Wait for a full disk or a lost database server. */
+/** `Retry-After` for a full disk or a lost database server. */
 const RETRY_AFTER_S = 2;
 
 export interface RequestContext {

@@ -47,7 +47,7 @@ export interface RouteSpec<
   body?: B;
   /** Replaces the surface's limit. */
   body_bytes_max?: number;
-  /** The connection is not closed for being idle while the handler works. */
+  /** Turns the idle time-out of the connection off while the handler works. */
   is_slow?: boolean;
   meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;

@@ -66,7 +66,7 @@ export type Router = ReturnType<typeof createRouter>;
 /** A handler whose types only `Register` knows. */
 type AnyHandler = (ask: HandlerContext<unknown>) => Promise<HandlerReply> | HandlerReply;
 
-/** agents.errors.p9: the body of a route that takes none, since many clients always send one. */
+/** agents.errors.p9: schema for routes without a body, since many clients always send one. */
 const NO_FIELDS = Type.Object({}, { additionalProperties: false });
 
 interface Registered {

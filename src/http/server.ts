@@ -17,7 +17,7 @@ import { closeAfterReply, isBounded } from "./unread-body.ts";
 
 /** Maximum silence of a connection, also of one whose reader has stopped. */
 const IDLE_TIMEOUT_S = 60;
-/** Routes bound bodies themselves and answer in their envelope. */
+/** Size that turns Bun's limit off: routes bound bodies and answer in their envelope. */
 const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
 /** Time for the last frames of a stop to reach their callers. */
 const GRACE_MS = 1_000;
@@ -34,7 +34,7 @@ export interface HttpServerOptions {
   host: string;
   port: number;
   trusted_proxies?: readonly string[];
-  /** Web pages that may send requests; without rules all may, but none that a browser checks. */
+  /** Rules for requests of web pages; without rules, requests that need CORS are not allowed. */
   origins?: OriginRules;
   clock: Clock;
   ids: Ids;
@@ -56,12 +56,12 @@ export class HttpServer implements Service {
   readonly app = new Elysia({ strictPath: true, normalize: false });
   /** Requests under way with a valid key; their connections are not closed. */
   readonly callers: OpenRequests;
-  /** Requests whose sender has the refusal and still sends the body. */
+  /** Requests already refused whose sender still sends the body. */
   readonly #refused: OpenRequests;
   readonly #options: HttpServerOptions;
   readonly #origins: Origins;
   readonly #nameClient: NameClient;
-  /** Requests whose URL was rebuilt, with those that the socket knows. */
+  /** Requests with a rebuilt URL, mapped to the originals that the socket knows. */
   readonly #rebuilt = new WeakMap<Request, Request>();
   readonly #pages: Record<string, AnswerRequest> = {};
   #server: Bun.Server<undefined> | undefined;

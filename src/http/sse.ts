@@ -5,7 +5,7 @@ import { guardCallback } from "../platform/error-boundary.ts";
 /** Maximum unread characters before the source is held back. */
 const UNREAD_MAX = 64 * 1024;
 
-/** Proxies must neither keep nor buffer the stream. */
+/** Headers by which proxies neither store nor buffer the stream. */
 const EVENT_STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
@@ -20,7 +20,7 @@ export interface EventStream {
   comment(text: string): void;
   /** Ends the stream; what was sent before still arrives. */
   close(): void;
-  /** Aborts `left` although the caller is there, who still receives what follows. */
+  /** Aborts `left` although the caller is connected and still receives what is sent. */
   breakOff(): void;
   readonly left: AbortSignal;
   /** Counts bytes handed to the socket; after a close, all bytes. */
@@ -30,8 +30,8 @@ export interface EventStream {
 }
 
 /**
- * Opens a stream. Other headers make it one of other text, for `pass` only. `onBug` gets errors of
- * Bun's callbacks, which end the stream; those of a direct stream's `pull` would be lost.
+ * Opens a stream of events, or of other text for `pass` only if `headers` say so. Errors in Bun's
+ * callbacks end the stream and go to `onBug`; Bun itself would drop them.
  */
 export function openEventStream(
   request: AbortSignal,

@@ -3,7 +3,7 @@ import type { Log } from "../platform/log.ts";
 import type { HandlerReply } from "./route.ts";
 import { openEventStream } from "./sse.ts";
 
-/** Items of one part; a list of one part is answered in one piece. */
+/** Number of items in a part; a list of one part is sent in one piece. */
 export const ITEMS_AT_ONCE = 50;
 
 const HEADERS = { "content-type": "application/json" };

@@ -9,7 +9,7 @@ const HOST = "127.0.0.1";
 const BODY_BYTES_MAX = 1024 * 1024;
 /** Maximum requests at a time. */
 const REQUESTS_MAX = 64;
-/** `readBytes` bounds bodies and says why; Bun's own refusal says nothing. */
+/** Size that turns Bun's limit off: `readBytes` bounds bodies and explains a refusal. */
 const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 export interface ReceivedBody {

@@ -5,7 +5,7 @@ import type { ModelRequest } from "./providers/contract.ts";
 const CODE_POINTS_MAX = 4;
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 256;
-/** Average tokens of a letter, as o200k counts prose and code. */
+/** Average number of o200k tokens for a letter of prose or code. */
 const ASCII_TOKENS = 0.25;
 const LETTER_TOKENS: readonly [below: number, tokens: number][] = [
   // Greek, Cyrillic, Hebrew and accents.

@@ -38,18 +38,18 @@ const CHECK_EVERY_MS = 100;
 const CHECK_SOON_MS = 20;
 /** Maximum share of the time that is spent on searches through all connections. */
 const SEARCH_SHARE = 1 / 20;
-/** Descriptors searched in one turn of the event loop, about 3 ms. */
+/** Number of descriptors searched in one turn of the event loop, about 3 ms. */
 const TURN_DESCRIPTORS = 500;
 /** Minimum silence of an idle connection, whose next request may be on its way. */
 const SILENT_MS = 100;
 /** Age within which the first request of a connection may be on its way. */
 const NEW_MS = 10;
-/** Accuracy of times from one search to the next. */
+/** Maximum difference of equal times in two searches. */
 const SAME_MS = 10;
 const RANGE = 8;
 const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;
-/** Share of all descriptors that is freed beyond the need: clients wait to be accepted. */
+/** Share of all descriptors freed beyond the need, for clients that wait to be accepted. */
 const SPARE_SHARE = 1 / 4;
 const SUBSCRIBER_BITS = 64n;
 const LOOPBACK = [readNetwork("127.0.0.0/8")!, readNetwork("::1")!];
@@ -130,7 +130,7 @@ class ConnectionGuard {
   }
 }
 
-/** Connections that have received since they last sent; the value is the time of that sending. */
+/** Connections with a request under way, each with the time at which its client last sent. */
 type BegunRequests = ReadonlyMap<string, number>;
 
 function findBegun(all: readonly ProcessSocket[], seenAt: number): BegunRequests {
@@ -142,13 +142,13 @@ export interface ConnectionSearch {
   all: readonly ProcessSocket[];
   clients: Clients;
   seenAt: number;
-  /** Requests that had begun at the search before. */
+  /** Requests that were under way at the search before. */
   begunBefore: BegunRequests;
 }
 
 interface Need {
   missing: number;
-  /** Further connections to close then, so that not each new one causes a search. */
+  /** Further connections to close, so that not every new client causes a search. */
   spare: number;
 }
 
@@ -157,7 +157,7 @@ function computeNeed(limit: number, count: number, reserved: number): Need {
   return { missing: reserve - (limit - count), spare: Math.floor(limit * SPARE_SHARE) };
 }
 
-/** In the order of closing; a connection or request that has just begun belongs to none. */
+/** Ranks in the order of closing; a connection or request that has just begun has none. */
 const RANKS = ["refused", "silent", "unanswered", "idle", "stuck"] as const;
 type Rank = (typeof RANKS)[number] | null;
 

@@ -9,9 +9,9 @@ export interface ReplyHead {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r?\n$/;
-/** Each line has a token as its name, directly before the colon; no line is folded. */
+/** Pattern of header lines: a token directly before the colon, and no folded line. */
 const HEADER_LINES = /^(?:[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r?\n)*$/;
-/** Less than a terabyte, which numbers count exactly. */
+/** Pattern of a length below a terabyte, which numbers count exactly. */
 const LENGTH = /^\d{1,12}$/;
 
 /** Returns the end of a head with its blank line, searched from `from` on; -1 if it is open. */

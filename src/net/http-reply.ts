@@ -92,7 +92,7 @@ export class ReplyReader {
   }
 }
 
-/** Ten hexadecimal digits are a terabyte. */
+/** Maximum hexadecimal digits of a chunk's length: ten are a terabyte. */
 const DIGITS_MAX = 10;
 /** Maximum bytes of extensions between two chunks, and of all trailers. */
 const FRAMING_BYTES_MAX = 16_384;

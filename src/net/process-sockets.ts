@@ -26,7 +26,7 @@ const TCP = 6;
 const TCP_INFO = 11;
 const SHUT_RDWR = 2;
 const INFO_BYTES = 256;
-/** Bytes that we read; Linux 4.6 and later write them. */
+/** Minimum bytes of a record; Linux 4.6 and later write them. */
 const INFO_BYTES_LEAST = 160;
 const ADDRESS_BYTES = 28;
 const AF_INET = 2;

@@ -23,7 +23,7 @@ export interface TrustedServer {
   get(headers: Headers, listener: ReplyListener, account: string): Exchange;
 }
 
-/** The account of the program's own requests, such as health checks. */
+/** Account of the program's own requests, such as health checks. */
 export const OWN_ACCOUNT = "";
 
 export interface TrustedEgress {

@@ -15,7 +15,7 @@ const PRIVATE_ENDINGS = new Set([
 
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Parsers of URLs disagree: some drop these, some read a backslash as a slash. */
+/** Characters on which URL parsers disagree: some drop them, some read a backslash as a slash. */
 const DISPUTED = /[\s\\\p{Cc}\p{Cf}\p{Cs}]/u;
 
 /** Validates a URL; if the list names its host and port, only its form is checked. */

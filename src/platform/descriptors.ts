@@ -4,7 +4,7 @@ import { devNull } from "node:os";
 import { openLibc } from "./libc.ts";
 
 const DIRECTORY = "/proc/self/fd";
-/** Descriptors that a burst of connections may take in one turn of the event loop. */
+/** Number of descriptors that a burst of connections may take in one turn of the event loop. */
 const BURST = 1_024;
 const WORKER_DESCRIPTORS = 2;
 const WORKER_START_MS = 30;

@@ -1,6 +1,6 @@
 // Durations as people write them ("500ms", "5s", "10m", "24h", "90d") and as milliseconds.
 
-/** Largest first, so that `formatDuration` finds the shortest form. */
+/** Units, largest first, so that `formatDuration` finds the shortest form. */
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],

@@ -7,9 +7,9 @@ export interface Ids {
 }
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** Bytes from here on would favour the first letters of the alphabet. */
+/** Bound of usable random bytes; others would favour the first letters of the alphabet. */
 const UNBIASED_BELOW = 256 - (256 % 62);
-/** Random bytes drawn at once: asking the system for each id costs more than the id. */
+/** Number of random bytes drawn at once: a system call for each id would cost more than the id. */
 const DRAWN_BYTES = 4_096;
 
 export function createSystemIds(): Ids {
@@ -38,7 +38,7 @@ export function createSystemIds(): Ids {
   };
 }
 
-/** The id of nothing, as long as any other. */
+/** Id that no object has. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 const COUNTED_DIGITS = 12;

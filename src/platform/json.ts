@@ -1,7 +1,7 @@
 // JSON with well-formed Unicode, as tokenizers need it, and canonical JSON (RFC 8785).
 
 const SURROGATE = /\\u[dD][89a-fA-F]/;
-/** Escapes from left to right: a whole surrogate pair, half of one, or any other. */
+/** Pattern of an escape: a whole surrogate pair, half of one, or any other. */
 const ESCAPES =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g;
 const HALF_LENGTH = "\\ud800".length;

@@ -1,7 +1,7 @@
 // The program's log: lines for people on a terminal, else JSON lines.
 import type { Clock } from "./clock.ts";
 
-/** All that a line may carry: identifiers and figures, never prompts, outputs, headers, secrets. */
+/** Names of all fields that a line may have: identifiers and figures, never contents or secrets. */
 const TEXT_FIELDS = [
   "request_id",
   "trace_id",

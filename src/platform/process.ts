@@ -1,7 +1,7 @@
 // The process itself: prepared before anything else is loaded, and its output.
 import { writeSync } from "node:fs";
 
-/** Variables that could make Bun run foreign code inside this program. */
+/** Environment variables that could make Bun run foreign code inside this program. */
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];
 /** Interval of retries; another user of a pipe or terminal may have made it non-blocking. */
 const RETRY_EVERY_MS = 1;
@@ -46,7 +46,7 @@ export function dropProxyVariables(env: Record<string, string | undefined>): voi
   for (const name of Object.keys(env)) if (PROXY_VARIABLE.test(name)) delete env[name];
 }
 
-/** An absolute path: PATH and USER can name anything. */
+/** Command with an absolute path, since PATH and USER cannot be trusted. */
 const ID_COMMAND = ["/usr/bin/id", "-un"];
 
 export function nameUser(): string {

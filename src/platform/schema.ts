@@ -10,7 +10,7 @@ import {
 } from "@sinclair/typebox";
 import { formatMoney } from "./money.ts";
 
-/** The form of a field in its column, where its JSON type does not tell. */
+/** Form of a field in its column, where its JSON type is not enough. */
 const FORM = Symbol("form");
 type SchemaForm = "text" | "number" | "boolean" | "json" | "money" | "time" | "spread";
 
@@ -33,7 +33,7 @@ export function isUnquoted(schema: TSchema): boolean {
   return UNQUOTED in schema;
 }
 
-/** The pattern of a stored text: no database keeps a NUL. */
+/** Pattern of a stored text: no database keeps a NUL. */
 export const TEXT_PATTERN = "^[^\\u0000]*$";
 
 export function oneOf<T extends string>(values: readonly T[], description: string) {

@@ -5,9 +5,9 @@ export interface Trace {
   tracestate?: string;
 }
 
-/** Version 00; an id of zeros means none. */
+/** Pattern of version 00; an id of zeros is invalid. */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-/** The standard lets receivers drop longer values. */
+/** Pattern of a value; the standard lets receivers drop longer ones. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
 /** Reads a well-formed trace; a malformed one is ignored rather than refused. */

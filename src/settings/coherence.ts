@@ -35,7 +35,7 @@ const RESERVED_HEADERS = new Set([
   "transfer-encoding",
   "x-request-id",
 ]);
-/** Fields of the request itself: a setting of that name would be lost or would break it. */
+/** Fields that the gateway writes: a setting of that name would be lost or break the request. */
 const RESERVED_BODY_FIELDS = [
   "max_tokens",
   "messages",

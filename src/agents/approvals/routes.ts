@@ -20,7 +20,7 @@ import { type Decision, decideApproval } from "./decision.ts";
 import { type ApprovalFilter, approvalStore, type FoundApproval } from "./store.ts";
 
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-/** Approvals read and written at once: the arguments of one may take 256 KB. */
+/** Number of approvals handled at once: the arguments of one may take 256 KB. */
 const APPROVALS_AT_ONCE = 10;
 
 const ApprovalsQuery = Type.Object({

@@ -22,7 +22,7 @@ export interface ApprovalFilter {
 const Id = Type.Object({ id: Type.String() });
 const Expiry = Type.Object({ expires_at: Type.Integer() });
 
-/** Literal text, so that the partial index of pending approvals is used. */
+/** Condition as literal text, so that the partial index of pending approvals is used. */
 const PENDING = sql`AND status = 'pending'`;
 
 function whereStatus(status: ApprovalFilter["status"]): Sql {

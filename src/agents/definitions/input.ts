@@ -22,7 +22,7 @@ const MODEL_CHARACTERS_MAX = 128;
 const TOOLS_MAX = 128;
 const TOOL_CHARACTERS_MAX = 64;
 const strict = { additionalProperties: false };
-/** Exceeds every stored amount. */
+/** Maximum length of an amount, above that of every stored one. */
 const AMOUNT_CHARACTERS_MAX = 32;
 
 const name = Type.String({

@@ -191,7 +191,7 @@ export interface BehaviourChange {
   model_params?: Partly<ModelParams> | null;
 }
 
-/** Inherited by a first version, which always brings a prompt. */
+/** Defaults that a first version inherits; its request always has a prompt. */
 export const DEFAULT_BEHAVIOUR: Behaviour = {
   system_prompt: "",
   model: null,

@@ -27,7 +27,7 @@ export interface BlockEntry {
 }
 
 const MESSAGE_TOKENS = 4;
-/** Replaces the result of a call whose run ended first: model servers require one. */
+/** Result of a call whose run ended first; model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
 export function countMessageTokens({ content, tool_calls = [] }: ShownMessage): number {

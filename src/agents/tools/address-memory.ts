@@ -1,4 +1,4 @@
-// Addresses that texts have brought: only those are opened once content from outside was read.
+// Addresses found in texts: after content from outside was read, only these may be opened.
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { listAddresses, listBareAddresses, normalizeAddress } from "./addresses.ts";
 
@@ -7,9 +7,9 @@ const ADDRESSES_MAX = 5_000;
 const ADDRESSES_CHARACTERS_MAX = 500_000;
 /** Maximum characters of unread texts; the oldest are dropped. */
 const UNREAD_CHARACTERS_MAX = 4_194_304;
-/** Places read in a turn of the event loop; one of 2,000 characters takes up to 0.1 ms. */
+/** Number of places read in a turn of the event loop; one of 2,000 characters takes 0.1 ms. */
 const PLACES_A_TURN = 128;
-/** A model that sends a tool more addresses of its own wants no answer, so none is remembered. */
+/** Maximum addresses of a model's own in a call; beyond it, no address of the result is kept. */
 const INVENTED_MAX = 100;
 
 interface UnreadText {

@@ -8,14 +8,14 @@ const EXAMINED_CHARACTERS_MIN = 20_000;
 /** Maximum levels of JSON quoted in JSON. */
 const ESCAPES_DEPTH_MAX = 2;
 
-/** Notes hold what a model wrote, perhaps a moment ago. */
+/** Tools whose results a model may have written itself, perhaps a moment ago. */
 const NOTE_TOOLS = new Set(["memory_list", "memory_get", "memory_set", "memory_delete"]);
 
 export function bringsAddresses(tool: string): boolean {
   return !NOTE_TOOLS.has(tool);
 }
 
-/** Their results are others' words, never the arguments of the call. */
+/** Tools whose results come from outside and never repeat the arguments of the call. */
 const OUTSIDE_TOOLS = new Set(["web_search", "read_page"]);
 
 export function mayEcho(tool: string): boolean {
@@ -116,7 +116,7 @@ function listEnds(token: string): Set<string> {
 }
 
 const SEPARATOR = /[,;|'*^{}[\]]/;
-/** A writing system without spaces continues right behind an address. */
+/** Pattern of a character that may follow an address directly in scripts without spaces. */
 const FOREIGN = /[^\0-\x7f]/;
 const OPENING: ReadonlyMap<string, string> = new Map([
   [")", "("],

@@ -1,10 +1,10 @@
 // Shortens a tool's result to what the model is shown and what is stored.
 
 const SHOWN_BYTES_MAX = 64 * 1024;
-/** Maximum bytes in a run that was shown very much already. */
+/** Maximum bytes of a result in a run with much output already. */
 const NARROW_BYTES_MAX = 4 * 1024;
 const WHOLE_BYTES_MAX = 1024 * 1024;
-/** Share of the tail, which often says how something came out. */
+/** Share of the tail, which often holds the outcome. */
 const TAIL_SHARE = 0.25;
 const MARK_BYTES_MAX = 512;
 
@@ -14,7 +14,7 @@ export interface CutOutput {
   truncated: boolean;
 }
 
-/** Limits that tighten in a long run: its 6,400 calls could bring a megabyte each. */
+/** Limits that tighten in a long run, whose 6,400 calls could return a megabyte each. */
 export interface OutputLimits {
   isWide: boolean;
   keepsWhole: boolean;

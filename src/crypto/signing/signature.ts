@@ -78,7 +78,7 @@ export function makeSigningSecret(): string {
   return secret;
 }
 
-/** Takes the place of missing secrets, for equal times. */
+/** Secret in place of a missing one, so that both cases take equal time. */
 const DECOY_SECRET = makeSigningSecret();
 
 /** Returns what is wrong with a secret from outside, without quoting it. */

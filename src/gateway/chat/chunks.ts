@@ -56,7 +56,7 @@ export function createChunkWriter(id: string, created: number, model: string): C
   };
 }
 
-/** The index of the text; calls count from 0. */
+/** Index of the text; calls count from 0. */
 const TEXT = -1;
 
 /**

@@ -131,7 +131,7 @@ function writeNumbers(vector: Float32Array): number[] {
   return numbers;
 }
 
-/** Powers of ten by which doubles divide exactly. */
+/** Powers of ten by which doubles can be divided exactly. */
 const SCALES = [1e8, 1e9, 1e10, 1e11, 1e12];
 
 /** Finds a double with few digits for a 32-bit float, which would be written with up to 17. */

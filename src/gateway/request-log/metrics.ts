@@ -3,7 +3,7 @@ import type { Metrics } from "../../platform/metrics.ts";
 import type { LogEntry } from "./entry.ts";
 import type { RequestLog } from "./request-log.ts";
 
-/** Buckets of OpenTelemetry's conventions for generative AI. */
+/** Bounds of buckets by OpenTelemetry's conventions for generative AI. */
 const REQUEST_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const FIRST_TOKEN_SECONDS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

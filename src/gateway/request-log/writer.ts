@@ -12,14 +12,14 @@ import type { requestLogStore } from "./store.ts";
  */
 const GATHER_MS = 25;
 const BATCH_MAX = 256;
-/** Rest after a failed write; it doubles with each further failure. */
+/** Pause after a failed write; it doubles with each further failure. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
-/** Failures in a row from which on an entry may be at fault, unless the database is away. */
+/** Number of failures in a row after which an entry may be at fault, if the database answers. */
 const LASTING_FAILURES = 3;
 /** Maximum entries in memory while the database is away: some 60 MB. */
 const WAITING_MAX = 100_000;
-/** Oldest entries that are dropped at once: a single one would cost as much. */
+/** Number of oldest entries dropped at once; dropping a single one would cost as much. */
 const DROPPED_AT_ONCE = 1_000;
 const COMPLAINT_INTERVAL_MS = 60_000;
 

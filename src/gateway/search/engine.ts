@@ -16,7 +16,7 @@ import type { EngineQuery, Search, SearchEngine, SearchHit, SearchOutcome } from
 /** Maximum size of a reply; twenty hits are some kilobytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
 const HEALTH_INTERVAL_MS = 10_000;
-/** Clients wait for a minute by themselves; an engine that pauses longer counts as down. */
+/** Pause above which an engine counts as down; clients wait for a minute by themselves. */
 export const LONG_PAUSE_MS = 60_000;
 
 export interface EngineKind {
@@ -111,7 +111,7 @@ function createRequest(kind: EngineKind, options: RequestOptions): EngineRequest
   const { egress, clock, ...serverOptions } = options;
   return async (query, signal, timeout_ms) => {
     const url = `${kind.url}${kind.path}?${writeQuery(kind.writeQuery(query))}`;
-    // Connections belong to the host, so that a server for each query costs none.
+    // Connections are pooled by host, so opening a server for each query is cheap.
     const reply = await requestServer(egress.open(url, serverOptions), {
       account: query.account,
       headers: kind.writeHeaders?.(query) ?? {},

@@ -12,7 +12,7 @@ import type { EngineQuery, SearchEngine, SearchOutcome } from "./contract.ts";
 import { chooseResults } from "./results.ts";
 import { type SearchResult, STATUS } from "./schema.ts";
 
-/** Maximum time in all that an engine which asks for a pause is waited for. */
+/** Maximum total wait for an engine that asks for a pause. */
 const ENGINE_WAIT_MAX_MS = 600_000;
 
 export interface SearchFailure {

@@ -38,8 +38,8 @@ export function readLink(text: string): URL | null {
 const RAW_CHARACTERS_MAX = 20_000;
 
 /**
- * Tags of HTML's elements only, since a snippet about code may hold `Array<string>`. No part of the
- * pattern repeats over another one, which keeps the time linear.
+ * Pattern of HTML's own tags only, since a snippet about code may hold `Array<string>`. No part of
+ * the pattern repeats over another one, which keeps the time linear.
  */
 const TAG = /<(?:\/?([a-z][a-z0-9]{0,15})(?=[\s/>])[^<>]*|!(?:--|doctype)[^<>]*)>/gi;
 const INLINE = new Set(

@@ -24,7 +24,7 @@ export function strip(schema: TSchema): SpecObject {
   return walk(schema) as SpecObject;
 }
 
-/** TypeBox' pattern of any name; generators read `additionalProperties` instead. */
+/** Pattern by which TypeBox allows any name; generators need `additionalProperties` instead. */
 const ANY_NAME = "^(.*)$";
 
 function spell(schema: TSchema): TSchema {

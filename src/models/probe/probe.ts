@@ -30,7 +30,7 @@ import { detectServerKind } from "./server-kinds.ts";
 
 /** Maximum time of a probe, including the loading of a model. */
 const TOTAL_MS = 30_000;
-/** Other models can be probed by name. */
+/** Maximum models listed; others can be probed by name. */
 const MODELS_MAX = 200;
 
 export interface ProbeOptions {

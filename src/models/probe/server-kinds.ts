@@ -229,7 +229,7 @@ const unnamed: ServerKind = {
   learn: () => ({}),
 };
 
-/** Ordered: some also answer like others, and are recognised by what is their own. */
+/** Kinds in the order of their tests: some also answer like others, so the specific come first. */
 const KINDS: readonly ServerKind[] = [
   embeddingsInference,
   generationInference,

@@ -2,7 +2,7 @@
 import { type Static, type TLiteral, Type } from "@sinclair/typebox";
 import type { Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
 
-/** Changes with a format that older programs would misread. */
+/** Version of the format; it changes when older programs would misread a new one. */
 export const VERSION = 1;
 /** Maximum size, since a replay holds all replies in memory. */
 export const FILE_BYTES_MAX = 256 * 1024 * 1024;
@@ -85,7 +85,7 @@ export const RecordedReply = Type.Object({
 
 export type RecordedReply = Static<typeof RecordedReply>;
 
-/** Field names of a completion in a recording, where they differ from today's. */
+/** Names of a completion's fields in a recording, where they differ from today's. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   finishReason: "finish_reason",
   usageEstimated: "usage_estimated",

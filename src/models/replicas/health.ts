@@ -8,7 +8,7 @@ import { fetchText } from "../providers/body.ts";
 const TIMEOUT_MS = 5_000;
 /** Interval between checks after a bad one. */
 const DOUBT_MS = 2_000;
-/** Bad checks in a row that make a replica unhealthy. */
+/** Number of failed checks in a row that make a replica unhealthy. */
 const MISSES_MAX = 2;
 const BYTES_MAX = 65_536;
 

@@ -28,7 +28,7 @@ export interface ReplicaSlotsOptions {
   clock: Clock;
 }
 
-/** Part of the time for a first token below which a replica is not blamed for a time-out. */
+/** Share of the time for a first token below which a time-out does not count against a replica. */
 const FAIR_PART = 1 / 2;
 const WAITING_MAX = 1_000;
 

@@ -40,7 +40,7 @@ export function createCalculator(compute: Compute): BuiltinTool {
   };
 }
 
-/** A hundred operations of plain numbers take less time than crossing to a Worker. */
+/** Pattern of short plain arithmetic, which takes less time than crossing to a Worker. */
 const PLAIN = /^[\d\s.+*/()-]{1,200}$/;
 
 async function runCalculation(compute: Compute, use: ToolUse): Promise<ToolResult> {

@@ -36,7 +36,7 @@ export const currentTime: BuiltinTool = {
   },
 };
 
-/** An offset such as "+03:00" is no time zone. */
+/** Pattern of a zone's name; an offset such as "+03:00" is not accepted. */
 const ZONE_NAME = /^[A-Za-z]/;
 
 function writeTime(nowMs: number, time_zone: string): string | undefined {

@@ -13,7 +13,7 @@ import { type BuiltinTool, failure, type ToolResult, type ToolUse } from "../con
 import type { Omission } from "../page/page.ts";
 
 const TIMEOUT_MS = 30_000;
-/** Less than the tool's timeout: the page is parsed after the request. */
+/** Time limit of the request, below the tool's own: the page is parsed afterwards. */
 const REQUEST_TIMEOUT_MS = 20_000;
 const REPLY_BYTES_MAX = 2 * 1024 * 1024;
 const REDIRECTS_MAX = 3;
@@ -139,7 +139,7 @@ const OMISSIONS: Record<Omission, string> = {
   sides: "Menus and margins of the page are left out; whole_page shows them.",
 };
 
-/** Hosts are shortened to so many characters in the guard's sentences. */
+/** Number of characters to which the guard's sentences shorten hosts. */
 const HOST_CHARACTERS_SHOWN = 63;
 
 /** The guard's sentences contain no IP address. */

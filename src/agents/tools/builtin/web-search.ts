@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type GatewayInternal, readSearchInput, SEARCH_FIELDS } from "../../../gateway/index.ts";
 import { type BuiltinTool, failure, success, type ToolResult, type ToolUse } from "../contract.ts";
 
-/** Includes waits for the account's quota and the shared capacity. */
+/** Time limit that includes waits for the account's quota and the shared capacity. */
 const TIMEOUT_MS = 120_000;
 
 /** gateway.authentication.4: the scope that the search route requires. */

@@ -11,19 +11,19 @@ import {
 } from "./grammar.ts";
 
 const DIGITS = 64;
-/** Digits of intermediate values, so that 1/3*3 is 1 and sqrt(2)^2 is 2. */
+/** Number of digits of intermediate values: 1/3*3 is 1, and sqrt(2)^2 is 2. */
 const WORKING_DIGITS = 80;
 /** Numbers reach from 1e-9999 to 1e9999. */
 const EXPONENT_MAX = 9_999;
 const FACTORIAL_MAX = 1_000;
 /** Maximum angle; reducing a larger one takes long and has no exact digits left. */
 const ANGLE_MAX = "1e30";
-/** Sines nearer to zero are zero, because pi has only the working digits. */
+/** Minimum sine; smaller ones count as zero, because pi has only the working digits. */
 const SINE_MIN = "1e-70";
 const PLACES_MAX = 64;
-/** Below this, decimal.js loops without end: the square of its argument is zero. */
+/** Minimum argument; below it, its square is zero and decimal.js loops without end. */
 const TINY = "1e-45";
-/** From here on decimal.js loops too; the arc tangent is a quarter turn in all digits. */
+/** Maximum argument of the arc tangent; above it, decimal.js loops, and the result is pi/2. */
 const TANGENT_MAX = "1e90";
 /** Maximum calls of logarithms, angles and the like, which take up to 10 ms each. */
 const SLOW_CALLS_MAX = 16;

@@ -13,7 +13,7 @@ import {
 export const NAME_CHARACTERS_MAX = 200;
 export const SECRET_CHARACTERS_MAX = 8_192;
 export const HOSTS_MAX = 20;
-/** A name of 253 characters, a colon and a port. */
+/** Maximum length: a name of 253 characters, a colon and a port. */
 const HOST_CHARACTERS_MAX = 259;
 const HEADER_NAME_CHARACTERS_MAX = 64;
 

@@ -18,7 +18,7 @@ const HOST_RULE =
   'must name whole hosts such as "api.example.com" or "api.example.com:8443", in lower case: ' +
   "without https://, path, `*` and the usual port";
 
-/** A token of RFC 9110, section 5.6.2. */
+/** Pattern of a header's name: a token of RFC 9110, section 5.6.2. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
 const RESERVED_HEADERS = new Set([

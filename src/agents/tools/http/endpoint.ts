@@ -21,12 +21,11 @@ import type { StoredRevision } from "../revision.ts";
 import { scrub } from "./scrub.ts";
 
 const REPLY_BYTES_MAX = 1024 * 1024;
-/** The beginning of a failure says what is wrong. */
+/** Maximum text of a failure, whose beginning says what is wrong. */
 const FAILURE_CHARACTERS_MAX = 4_000;
 const UNKNOWN = "It is unknown whether the call was done.";
 /**
- * Statuses of proxies that did not hear the endpoint's end. 520, 522 and 524 stand in no standard;
- * Cloudflare sends them.
+ * Statuses of proxies that got no whole reply of the endpoint; 520, 522 and 524 are Cloudflare's.
  */
 const GATEWAY_STATUSES = new Set([502, 504, 520, 522, 524]);
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/;
@@ -130,7 +129,7 @@ export function classifyOutcome(reply: GuardedOutcome, isRead: boolean): ToolOut
     if (!reply.sent) return "error";
   }
   if (status === null) return "outcome_unknown";
-  // A write whose reply was lost behind its status was done all the same.
+  // A write is done once its status has arrived, even if the rest of the reply is lost.
   if (isSuccess(status)) return "ok";
   return GATEWAY_STATUSES.has(status) && !isRead ? "outcome_unknown" : "error";
 }
@@ -189,7 +188,7 @@ async function describeReply(
     const beginning = shorten(text, FAILURE_CHARACTERS_MAX);
     return { content: `${answer("")}\n\n${beginning}`, isQuoted: true };
   }
-  // Stands in front, since the end of a long text is cut again.
+  // Put first, since the end of a long text is cut again.
   const note = truncated ? `The reply has ${size}; this is its beginning.\n\n` : "";
   return { content: note + text, isQuoted: true };
 }

@@ -17,7 +17,7 @@ const TIMEOUT_MS_MIN = 1_000;
 const TIMEOUT_MS_MAX = 120_000;
 
 const strict = { additionalProperties: false };
-/** The path of connections would be that of a tool of this name. */
+/** Name whose path would be that of connections. */
 const RESERVED = "connections";
 
 const ENDPOINT = "https://api.example.com/letters";

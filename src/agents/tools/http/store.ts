@@ -16,7 +16,7 @@ import { bindHost } from "../connections/store.ts";
 import { RISKS } from "../contract.ts";
 import { StoredRevision, ToolRevisionRow } from "../revision.ts";
 
-/** Names per enabled tool; disabled tools keep their names and do not count towards the limit. */
+/** Maximum names per enabled tool; disabled tools keep their names but free their place. */
 const NAMES_PER_TOOL = 10;
 /** Maximum revisions of a tool; none is deleted, since versions may have pinned it. */
 const REVISIONS_MAX = 1_000;

@@ -76,7 +76,7 @@ function chooseCauses({ keyword, causes }: Fault): Fault[][] {
 }
 
 function writePlace({ pointer }: JsonNode, root: string): string {
-  // The validator marks the name of a property so.
+  // The validator marks a property's name by a leading `*`.
   if (pointer.startsWith("*")) return `${pointer.slice(1)}: The field's name`;
   return pointer === "" ? `${root}:` : `${pointer}:`;
 }

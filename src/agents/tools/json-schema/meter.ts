@@ -6,7 +6,7 @@ import type { Pattern } from "./pattern.ts";
 
 /** Maximum work of a check; a step is about a tenth of a microsecond. */
 const STEPS_MAX = 2_000_000;
-/** Steps of one character in one part of an automaton, when all parts have to be followed. */
+/** Number of steps of one character in one part of an automaton. */
 const PATTERN_STEPS = 0.2;
 const DEPTH_MAX = 2_000;
 /** Maximum faults kept of one keyword; fewer are shown. */
@@ -137,7 +137,7 @@ function matchNames({ type, children }: JsonNode, patterns: readonly Pattern[]):
   return children.length * (1 + patterns.length) + match(names, patterns);
 }
 
-/** Numbers of very different size have hundreds of digits when they are divided. */
+/** Divisions of numbers of very different size have hundreds of digits. */
 function divide(node: JsonNode, divisor: number): number {
   if (node.type !== "number") return 0;
   const size = Math.abs(Math.log10(Math.abs(readValue<number>(node)) || 1) - Math.log10(divisor));

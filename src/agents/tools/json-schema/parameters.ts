@@ -21,7 +21,7 @@ import { Meter, TooMuchWork } from "./meter.ts";
 import { copySchema, DIALECT, HOME, KEYWORDS } from "./schema-copy.ts";
 import { SchemaError, writeSentence } from "./schema-error.ts";
 
-/** Two sentences say where and what: the first may be that no alternative fits. */
+/** Maximum faults shown: the first may only say that no alternative fits. */
 const META_FAULTS_MAX = 2;
 /** Characters of the schemas whose validators are cached; a validator takes 30 times the memory. */
 const CACHED_CHARACTERS_MAX = 500_000;

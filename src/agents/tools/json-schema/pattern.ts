@@ -1,12 +1,12 @@
 // Patterns of callers' schemas, matched by RE2's automata in time linear in the text.
 import { SchemaError } from "./schema-error.ts";
 
-/** RE2's own limit of repeats, nested ones multiplied. */
+/** Maximum repeats, nested ones multiplied, as in RE2. */
 const REPEATS_MAX = 1_000;
-/** Memory of an automaton's states; beyond it the automaton works without remembering. */
+/** Maximum memory of an automaton's states; beyond it, states are not cached. */
 const MEMORY_BYTES_MAX = 256 * 1024;
 const AUTOMATA_MAX = 200;
-/** A class of Unicode, such as \p{L}, has hundreds of ranges to read. */
+/** Size of a Unicode class such as \p{L}, which has hundreds of ranges. */
 const UNICODE_CLASS_SIZE = 20;
 const REPEAT = /\{(\d{1,5})(?:,(\d{0,5}))?\}/y;
 
@@ -52,8 +52,8 @@ function compileAutomaton({ RE2JS, RE2Set }: Library, text: string): Automaton {
 }
 
 /**
- * Estimates an automaton's parts from above: one for each character, times its repeats. Everything
- * before a repeated group counts as part of it.
+ * Estimates an upper bound of an automaton's parts: one for each character, times its repeats.
+ * Everything before a repeated group counts as part of it.
  */
 export function estimateSize(text: string): number {
   let size = 1;

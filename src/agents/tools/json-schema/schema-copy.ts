@@ -4,11 +4,11 @@ import { estimateSize } from "./pattern.ts";
 import { SchemaError, stepInto } from "./schema-error.ts";
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
-/** The address of a schema without `$id`; nothing can be fetched from it. */
+/** Address of a schema without `$id`; nothing can be fetched from it. */
 export const HOME = "https://parameters.invalid/";
-/** Compiling takes a few microseconds for each part of a pattern, summed over all patterns. */
+/** Maximum parts of all patterns together; each takes a few microseconds to compile. */
 const PATTERN_SIZE_MAX = 4_000;
-/** Fewer than the automata that are cached, so that one check compiles none of them twice. */
+/** Maximum patterns, below the number of cached automata: a check compiles none twice. */
 const PATTERNS_MAX = 100;
 /** Characters that the validator reads in a fragment only when encoded. */
 const ENCODED_IN_FRAGMENTS = /[^!$&-;=?-Z_a-z~\u0080-\u{10ffff}]/gu;

@@ -14,9 +14,9 @@ import {
 } from "./elements.ts";
 import { cleanVisible, type Section, type TableRow, TextWriter } from "./text-writer.ts";
 
-/** Each closing tag searches the open elements; real pages nest less than a third of this. */
+/** Maximum depth, as each closing tag searches all open elements; real pages need a third. */
 const DEPTH_MAX = 256;
-/** The text may outgrow its source: a link of a few letters becomes a whole address. */
+/** Maximum length of the text, which may outgrow its source: links become whole addresses. */
 const TEXT_CHARACTERS_MAX = 1_000_000;
 const TITLE_CHARACTERS_MAX = 300;
 const ALT_CHARACTERS_MAX = 300;

@@ -5,7 +5,7 @@ import { cleanVisible, type Section } from "./text-writer.ts";
 
 const PIECE_BYTES = 8_192;
 const TEXT_CHARACTERS_MAX = 1_000_000;
-/** A main part with fewer characters is no text of its own. */
+/** Minimum length of a main part that stands alone. */
 const MAIN_CHARACTERS_MIN = 200;
 
 export interface PageInput extends ContentHeaders {

@@ -1,7 +1,7 @@
 // Writes the text of a page: words with single spaces, lines, lists, tables and links.
 import { ZONES, type Zone } from "./elements.ts";
 
-/** Lists and quotations that would indent further look the same. */
+/** Maximum indentation; deeper lists and quotations are not indented further. */
 const PREFIX_CHARACTERS_MAX = 24;
 const MARKER_CHARACTERS_MAX = 48;
 const FENCE = "```";
@@ -204,7 +204,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d) || code === 0xa0;
 }
 
-/** White space and joiners, marks of direction, and variants: they change what is seen. */
+/** Invisible characters that change how others look: joiners, marks of direction, variants. */
 const KEPT = [
   String.raw`\t\n\f\r\u200c\u200d`,
   String.raw`\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069`,

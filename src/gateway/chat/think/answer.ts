@@ -1,7 +1,7 @@
 // Reads the final answer out of an attempt, in a form that is equal for equal answers.
 import { writeCanonical } from "../../../platform/json.ts";
 
-/** A longer answer is compared as it stands. */
+/** Maximum length of an answer that is normalized; a longer one is compared unchanged. */
 const ANSWER_CHARACTERS_MAX = 2_000;
 /** `Answer:`, `**Final answer**:`, `The answer is:`, `الإجابة:`, `الجواب النهائي:`. */
 const LABEL = new RegExp(

@@ -11,7 +11,7 @@ import { readAnswer } from "./answer.ts";
 /** Maximum characters of a reply, which is kept until the winner is known. */
 const CHARACTERS_MAX = 1_000_000;
 const CALL_CHARACTERS = 64;
-/** Attempts at temperature 0 would agree on anything. */
+/** Default temperature; at 0 all attempts would give the same answer. */
 const TEMPERATURE = 0.7;
 
 const TOO_LONG: UpstreamError = {

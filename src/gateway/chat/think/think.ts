@@ -33,7 +33,7 @@ export function think(complete: Complete, settings: ThinkSettings): Complete {
     if (signal.aborted) return { ...timeoutError("left"), ...stats, usage };
     const winner = findWinner(vote.replies);
     if (!winner) return { ...vote.failures[0]!, ...stats, usage };
-    // The attempt has ended, so that no slow caller could hold it back.
+    // The attempt has ended, so a slow caller cannot hold it back.
     if (winner.text !== "") void onChunk({ kind: "text", text: winner.text });
     for (const call of winner.calls) void onChunk(call);
     const { finishReason } = winner;

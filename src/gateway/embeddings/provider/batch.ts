@@ -20,24 +20,24 @@ export interface BatchItem {
   isAlone?: true;
 }
 
-/** Tokens around a text, and the space that some tokenizers set in front of it. */
+/** Maximum tokens around a text, with the space that some tokenizers put before it. */
 const FRAME_TOKENS = 4;
-/** Bytes in NFKC, which bge-m3 reads, that never are too many tokens. */
+/** Maximum NFKC bytes (which bge-m3 reads) that never exceed the token limit. */
 const SAFE_BYTES = TOKENS_MAX - FRAME_TOKENS;
-/** An estimate may be wrong by a third. */
+/** Maximum estimate that surely fits: it may be wrong by a third. */
 const LIKELY_TOKENS = TOKENS_MAX * 0.75;
-/** Maximum cuts by the usage of replies; then as much stays as surely fits. */
+/** Maximum cuts by reported usage; after them only what surely fits is kept. */
 const CUTS_MAX = 6;
 /** Margin for letters that have fewer tokens than the ones that stay. */
 const CUT_MARGIN = 0.99;
 
-/** gateway.limits.embeddings_input: tests whether no tokenizer makes too many tokens of it. */
+/** gateway.limits.embeddings_input: tests if the text fits with every tokenizer. */
 export function fitsSurely(text: string): boolean {
   if (text.length > SAFE_BYTES || Buffer.byteLength(text) > SAFE_BYTES) return false;
   return Buffer.byteLength(text.normalize("NFKC")) <= SAFE_BYTES;
 }
 
-/** Estimates where nothing counts; the server cuts or refuses longer texts. */
+/** Estimates tokens where no tokenizer counts them; the server cuts or refuses longer texts. */
 export function estimateBatchItem(text: string): number {
   return Math.min(TOKENS_MAX, Math.max(1, Math.ceil(estimateTokens(text))));
 }

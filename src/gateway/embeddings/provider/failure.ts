@@ -2,9 +2,9 @@
 import { classifyError, type UpstreamError } from "../../../models/index.ts";
 import type { ServerReply } from "../../metered/client.ts";
 
-/** llama.cpp: an input must fit into one physical batch. */
+/** Words of llama.cpp for an input that exceeds one physical batch. */
 const TOO_LARGE = /too large to process/i;
-/** TEI: too many texts in one request. */
+/** Words of TEI for too many texts in one request. */
 const TOO_MANY = /maximum allowed batch size/i;
 
 const ABSENT: readonly number[] = [404, 405, 501];

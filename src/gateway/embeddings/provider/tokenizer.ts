@@ -9,7 +9,7 @@ import type { ReplicaClient } from "./replica-client.ts";
 
 /** Time until the server is asked for its route again. */
 const KNOWN_MS = 600_000;
-/** One letter is one token or two in every vocabulary. */
+/** Text of a trial; one letter is one or two tokens in every vocabulary. */
 const PROBE = "a";
 
 interface KnownRoute {

@@ -7,7 +7,7 @@ const FILES_MAX = 50_000;
 const FOLDERS_MAX = 50_000;
 const FILE_BYTES_MAX = 1_048_576;
 const STATS_MAX = 32;
-/** Since it was listed, a file may have become a pipe without a writer, or a link to elsewhere. */
+/** Flags against a listed file that was replaced by a pipe without a writer, or by a link. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const ENDING = /\.(?:md|markdown)$/i;
 

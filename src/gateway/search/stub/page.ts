@@ -2,7 +2,7 @@
 import type { FullTextRow } from "../../../database/index.ts";
 import { readLink, stripMarkup } from "../results.ts";
 
-/** Reserved by RFC 2606: its links lead nowhere. */
+/** Base of links; RFC 2606 reserves it, so they lead nowhere. */
 const SITE = "https://search.example/";
 const TITLE_CHARACTERS_MAX = 300;
 /** Maximum characters of a row; snippets of longer ones take long. */
@@ -12,7 +12,7 @@ const FRONT_MATTER =
 const FIELD = /^(title|url|lang)[ \t]*:[ \t]*(["']?)(.{0,2048}?)\2[ \t]*\r?$/gim;
 const HEADING = /<h[1-6]>([\s\S]{0,2000}?)<\/h[1-6]>/;
 const COMMENT = /<!--(?:(?!<!--)[\s\S])*?-->/g;
-/** The renderer takes time that grows with the square of the depth. */
+/** Pattern of deep nesting, for which the renderer takes quadratic time. */
 const DEEP_NESTING = /^[ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]*){16,}/gm;
 
 export function readPage(path: string, markdown: string): FullTextRow[] {

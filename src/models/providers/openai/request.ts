@@ -23,7 +23,7 @@ export function writeHeaders(
   return headers;
 }
 
-/** Form of our own ids, and of most that proxies make. */
+/** Pattern of our own ids, and of those that most proxies make. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**

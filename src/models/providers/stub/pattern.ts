@@ -7,7 +7,7 @@ const ESCAPES = new Map([
   ...Object.entries({ d: "0", w: "a", s: " ", D: "a", W: " ", S: "a", b: "", B: "" }),
   ...Object.entries({ n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", "0": "\0" }),
 ]);
-/** Candidates for a negated class; almost every one lacks one of them. */
+/** Characters to try for a negated class; nearly every such class allows one of them. */
 const OTHERS = "a0A _-.é";
 
 class UnsupportedPattern extends Error {}

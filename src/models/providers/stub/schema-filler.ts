@@ -18,7 +18,7 @@ const DOCUMENT: FillStyle = { depthMax: 16, itemsMin: 0, fallback: NOTHING };
 
 /** Maximum work and length of one value, since schemas may repeat and contain themselves. */
 const BUDGET = 262_144;
-/** A value costs at least so much of it, so there are some 500. */
+/** Minimum cost of a value, which allows some 500 values. */
 const VALUE_COST = 500;
 const NAME_COST = 80;
 /** Maximum names and variants of one schema that are read. */
@@ -210,7 +210,7 @@ function typesOf(schema: StubSchema): unknown[] {
   return ["minimum" in schema || "maximum" in schema ? "number" : "string"];
 }
 
-/** References weigh most: they may contain what they stand in. */
+/** Weights of variants by type; references weigh most, as they may be recursive. */
 const WEIGHTS: Readonly<Record<string, number>> = { array: 1, object: 2 };
 function compareWeight(one: unknown, other: unknown): number {
   const weigh = (schema: unknown) =>

@@ -23,7 +23,7 @@ export type ScriptStep =
 
 /** gateway.endpoints.chat_completions.6: maximum output budget. */
 const TOKENS_MAX = 8_192;
-/** Longest delay that the settings allow. */
+/** Maximum delay, the same as in the settings. */
 const DELAY_MAX_MS = 600_000;
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const REASON = /^[a-z_]{1,64}$/;
