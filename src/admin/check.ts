@@ -108,7 +108,7 @@ function checkSecretsKey(name: string, sealed_with: string | null): CheckRow {
   };
   const warnings: string[] = [];
   try {
-    const keys = readKeyFile(name, (why) => warnings.push(why));
+    const keys = readKeyFile(name, (message) => warnings.push(message));
     if (sealed_with !== null && !keys?.some(({ id }) => id === sealed_with)) {
       const what = keys ? "it is another than that of the stored secrets" : "it is missing";
       return row("fail", `${what}: put back the file with which they were sealed`);

@@ -22,7 +22,7 @@ export function createSecretAdmin({ secrets }: AdminDeps) {
 }
 
 function explainRotation(outcome: Extract<RotationResult, { ok: false }>): string {
-  switch (outcome.why) {
+  switch (outcome.reason) {
     case "no file":
       return "this installation has no key file: its secrets last as long as the program runs";
     case "busy":

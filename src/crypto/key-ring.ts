@@ -4,13 +4,13 @@ import { readStamp } from "../platform/file-watch.ts";
 import { explainKeyFile, makeKeyFile, readKeyFile } from "./key-file.ts";
 import { type MasterKey, makeMasterKey } from "./master-key.ts";
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 export interface KeyRing {
   readonly file: string | null;
-  /** Lists the keys, newest first; looks at the file once a second at most. */
+  /** Lists the keys, newest first; checks the file once a second at most. */
   list(): readonly MasterKey[];
-  look(): readonly MasterKey[];
+  refresh(): readonly MasterKey[];
   /** Lists the keys; creates the file where there is none. */
   make(): readonly MasterKey[];
   /** Returns why no key is at hand: "is missing", or "cannot be used" and the reason. */
@@ -30,7 +30,7 @@ export function createKeyRing({ file, clock, warn }: KeyRingOptions): KeyRing {
 function createTransientRing(): KeyRing {
   const keys = [makeMasterKey()];
   const list = () => keys;
-  return { file: null, list, look: list, make: list, fault: () => null };
+  return { file: null, list, refresh: list, make: list, fault: () => null };
 }
 
 class FileKeyRing implements KeyRing {
@@ -40,7 +40,7 @@ class FileKeyRing implements KeyRing {
   #keys: readonly MasterKey[] = [];
   #fault: string | null = null;
   #stamp: string | null = null;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(file: string, clock: Clock, warn: (message: string) => void) {
     this.file = file;
@@ -49,12 +49,12 @@ class FileKeyRing implements KeyRing {
   }
 
   list(): readonly MasterKey[] {
-    const isFresh = this.#clock.monotonic() - this.#lookedAt < LOOK_EVERY_MS;
-    return isFresh ? this.#keys : this.look();
+    const isFresh = this.#clock.monotonic() - this.#checkedAt < CHECK_EVERY_MS;
+    return isFresh ? this.#keys : this.refresh();
   }
 
-  look(): readonly MasterKey[] {
-    this.#lookedAt = this.#clock.monotonic();
+  refresh(): readonly MasterKey[] {
+    this.#checkedAt = this.#clock.monotonic();
     const stamp = readStamp(this.file);
     if (stamp === this.#stamp) return this.#keys;
     this.#stamp = stamp;
@@ -62,8 +62,8 @@ class FileKeyRing implements KeyRing {
   }
 
   make(): readonly MasterKey[] {
-    if (this.look().length > 0 || this.#fault !== "is missing") return this.#keys;
-    // The next look stamps the new file.
+    if (this.refresh().length > 0 || this.#fault !== "is missing") return this.#keys;
+    // The next refresh stamps the new file.
     this.#stamp = null;
     return this.#read(() => makeKeyFile(this.file));
   }

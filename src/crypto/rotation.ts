@@ -20,11 +20,11 @@ export type RotationResult =
   /** A resumed rotation ends with the key of the interrupted one. */
   | { ok: true; key_id: string; is_resumed: boolean; resealed: number; given_up: number }
   /** The key is in no file · another rotation runs. */
-  | { ok: false; why: "no file" | "busy" }
+  | { ok: false; reason: "no file" | "busy" }
   /** The database's key is not at hand; without a `fault`, the file has another. */
-  | { ok: false; why: "unavailable"; fault: string | null }
+  | { ok: false; reason: "unavailable"; fault: string | null }
   /** All others have the new key, and the file keeps both. */
-  | { ok: false; why: "unreadable"; left: number; places: SecretPlace[] };
+  | { ok: false; reason: "unreadable"; left: number; places: SecretPlace[] };
 
 interface Resealed {
   resealed: number;
@@ -40,9 +40,9 @@ export interface RotationOptions extends RotationRequest {
 
 export async function rotateSecrets(options: RotationOptions): Promise<RotationResult> {
   const { file } = options.ring;
-  if (file === null) return { ok: false, why: "no file" };
+  if (file === null) return { ok: false, reason: "no file" };
   const release = takeFile(options.ring, file);
-  if (release === null) return { ok: false, why: "busy" };
+  if (release === null) return { ok: false, reason: "busy" };
   try {
     return await rotate(options, file);
   } finally {
@@ -62,10 +62,10 @@ async function rotate(
   file: string,
 ): Promise<RotationResult> {
   const known = await store.findKey();
-  const keys = known === undefined || gives_up ? ring.make() : ring.look();
+  const keys = known === undefined || gives_up ? ring.make() : ring.refresh();
   const isAtHand = known === undefined || keys.some(({ id }) => id === known);
   if (keys.length === 0 || !(isAtHand || gives_up)) {
-    return { ok: false, why: "unavailable", fault: ring.fault() };
+    return { ok: false, reason: "unavailable", fault: ring.fault() };
   }
   // Two lines are left by an interrupted rotation.
   const [next, old] = keys.length === 2 ? keys : [makeMasterKey(), keys[0]];
@@ -75,9 +75,9 @@ async function rotate(
   const isTurned = await turn(store, both, gives_up);
   const done = isTurned ? await resealAll(store, both, gives_up) : null;
   // Another rotation came in between, with a copy of the file.
-  if (done === null) return { ok: false, why: "unavailable", fault: null };
+  if (done === null) return { ok: false, reason: "unavailable", fault: null };
   const { left, places, ...sum } = done;
-  if (left > 0) return { ok: false, why: "unreadable", left, places };
+  if (left > 0) return { ok: false, reason: "unreadable", left, places };
   replaceKeyFile(file, [next!]);
   return { ok: true, key_id: next!.id, is_resumed, ...sum };
 }
@@ -136,7 +136,7 @@ function reseal(keys: readonly MasterKey[], old: SealedSecret): Resealing {
 
 /** Locks the file, because two writers would lose a key; throws where it cannot be written. */
 function takeFile(ring: KeyRing, name: string): (() => void) | null {
-  const file = ring.look().length > 0 ? realpathSync(name) : name;
+  const file = ring.refresh().length > 0 ? realpathSync(name) : name;
   const lock = `${file}.lock`;
   accessSync(dirname(file), constants.W_OK | constants.X_OK);
   // Another user's lock gives a better error here than as a database.

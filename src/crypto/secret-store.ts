@@ -23,7 +23,7 @@ const ATTEMPTS_MAX = 3;
  */
 export type OpenedSecret =
   | { ok: true; secret: string }
-  | { ok: false; why: "missing" | "unavailable" | "unreadable" };
+  | { ok: false; reason: "missing" | "unavailable" | "unreadable" };
 
 export interface SecretStoreOptions {
   store: Bound<typeof secretStore>;
@@ -89,15 +89,15 @@ export class SecretStore {
         : this.#store.find(kind, row_id));
       if (decoy && found?.key_id === decoy.key.id) {
         unseal(decoy.key, decoy.sealed, found.sealed);
-        return { ok: false, why: "missing" };
+        return { ok: false, reason: "missing" };
       }
-      if (found?.account_id !== account_id) return { ok: false, why: "missing" };
+      if (found?.account_id !== account_id) return { ok: false, reason: "missing" };
       const key = this.#findKey(found.key_id);
       if (key) {
         const secret = unseal(key, place, found.sealed);
         if (secret !== null) return { ok: true, secret };
         this.#log.warn(`the secret of the ${kind} ${row_id} cannot be opened: it is damaged`);
-        return { ok: false, why: "unreadable" };
+        return { ok: false, reason: "unreadable" };
       }
       // A rotation may have sealed it again since it was read.
       if (found.sealed === tried) break;
@@ -105,13 +105,13 @@ export class SecretStore {
     }
     // Logs the fault of the key.
     await this.#findSealingKey({ claim: false });
-    return { ok: false, why: "unavailable" };
+    return { ok: false, reason: "unavailable" };
   }
 
   #findKey(key_id: string): MasterKey | undefined {
     const isIt = (key: MasterKey) => key.id === key_id;
     // A rotation may have written the file since the last look.
-    return this.#ring.list().find(isIt) ?? this.#ring.look().find(isIt);
+    return this.#ring.list().find(isIt) ?? this.#ring.refresh().find(isIt);
   }
 
   async #findSealingKey({ claim }: { claim: boolean }): Promise<MasterKey | undefined> {

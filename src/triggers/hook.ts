@@ -208,7 +208,7 @@ export function createHookVerifier({ triggers, pairs, secrets, clock }: HookSign
     const about = { kind: "trigger", row_id: id, account_id: account_id ?? NO_ID } as const;
     const opened = await pairs.openAlike(about, now);
     // Without the secrets' key, no signature can be verified.
-    if (!opened.ok && opened.why === "unavailable") await secrets.require("trigger");
+    if (!opened.ok && opened.reason === "unavailable") await secrets.require("trigger");
     const webhook_id = headers.get("webhook-id") ?? "";
     const timestamp = headers.get("webhook-timestamp") ?? "";
     const signature = headers.get("webhook-signature") ?? "";

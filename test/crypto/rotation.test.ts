@@ -106,7 +106,7 @@ describe("a rotation", () => {
 
   test("is not one where the key lasts as long as the process", async () => {
     const passing = openTestSecrets(database, clock);
-    expect(await passing.rotate({ gives_up: false })).toEqual({ ok: false, why: "no file" });
+    expect(await passing.rotate({ gives_up: false })).toEqual({ ok: false, reason: "no file" });
   });
 
   test("leaves another that is under way alone", async () => {
@@ -122,7 +122,7 @@ describe("a rotation", () => {
     };
     const ring = createKeyRing({ file, clock, warn() {} });
     const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
-    expect([inner, rotated.ok]).toEqual([{ ok: false, why: "busy" }, true]);
+    expect([inner, rotated.ok]).toEqual([{ ok: false, reason: "busy" }, true]);
     await expectOpen(server, 1);
   });
 
@@ -130,7 +130,7 @@ describe("a rotation", () => {
     await fill(1);
     const before = readFileSync(file, "latin1");
     const ring = createKeyRing({ file, clock, warn() {} });
-    const gone = { ...ring, file: join(directory, "nowhere", "secrets.key"), look: () => [] };
+    const gone = { ...ring, file: join(directory, "nowhere", "secrets.key"), refresh: () => [] };
     const failure = await failureOf(
       rotateSecrets({ store: database.bind(secretStore), ring: gone, gives_up: false }),
     );
@@ -287,12 +287,12 @@ describe("where the key of what is stored", () => {
   test("is missing or another, nothing is changed", async () => {
     await fill(2);
     renameSync(file, join(directory, "away"));
-    const missing = { ok: false, why: "unavailable", fault: "is missing" };
+    const missing = { ok: false, reason: "unavailable", fault: "is missing" };
     expect(await rotate()).toEqual(missing as never);
     expect(readdirSync(directory)).not.toContain("secrets.key");
     makeKeyFile(file);
     const other = readFileSync(file, "latin1");
-    expect(await rotate()).toEqual({ ok: false, why: "unavailable", fault: null });
+    expect(await rotate()).toEqual({ ok: false, reason: "unavailable", fault: null });
     expect(readFileSync(file, "latin1")).toBe(other);
     writeFileSync(file, "no key");
     for (const gives_up of [false, true]) {
@@ -309,7 +309,7 @@ describe("where the key of what is stored", () => {
     const key = { ok: true, is_resumed: false };
     expect(await rotate(true)).toMatchObject({ ...key, resealed: 0, given_up: 3 });
     const server = open();
-    expect(await server.open(at(0))).toEqual({ ok: false, why: "missing" });
+    expect(await server.open(at(0))).toEqual({ ok: false, reason: "missing" });
     await store(server, 0);
     await expectOpen(open(), 1);
   });
@@ -319,8 +319,8 @@ describe("where the key of what is stored", () => {
     const { damage } = database.bind(keeperStore);
     for (let n = 10; n < 22; n++) await damage(`c-${n}`, "v1.damaged");
     const rotated = await rotate();
-    expect(rotated).toMatchObject({ ok: false, why: "unreadable", left: 12 });
-    const places = rotated.ok || rotated.why !== "unreadable" ? [] : rotated.places;
+    expect(rotated).toMatchObject({ ok: false, reason: "unreadable", left: 12 });
+    const places = rotated.ok || rotated.reason !== "unreadable" ? [] : rotated.places;
     expect(places.map(({ row_id }) => row_id)).toEqual(
       Array.from({ length: 10 }, (_, i) => `c-${i + 10}`),
     );
@@ -332,7 +332,7 @@ describe("where the key of what is stored", () => {
     expect(await rotate(true)).toMatchObject(ended);
     expect(keyIds()).toHaveLength(1);
     await expectOpen(server, 11);
-    expect(await server.open(at(11))).toEqual({ ok: false, why: "missing" });
+    expect(await server.open(at(11))).toEqual({ ok: false, reason: "missing" });
     for (let n = 22; n < 30; n++) expect((await server.open(at(n))).ok).toBe(true);
   });
 
@@ -351,7 +351,7 @@ describe("where the key of what is stored", () => {
     };
     const ring = createKeyRing({ file, clock, warn() {} });
     const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
-    expect(rotated).toEqual({ ok: false, why: "unavailable", fault: null });
+    expect(rotated).toEqual({ ok: false, reason: "unavailable", fault: null });
     copyFileSync(copy, file);
     await expectOpen(server, 5);
   });

@@ -25,7 +25,7 @@ import { openTestSecrets } from "../support/secrets.ts";
 const place = { kind: "connection", row_id: "c-1", account_id: "a-1" } as const;
 const about = { ...place, set_at: 7 };
 const SECRET = "canary-4f1c";
-const unavailable = { ok: false, why: "unavailable" } as const;
+const unavailable = { ok: false, reason: "unavailable" } as const;
 const opened = { ok: true, secret: SECRET } as const;
 const sayFault = (what: string) =>
   `the secrets key in ${file} ${what}: secrets can be neither used nor stored for now`;
@@ -107,7 +107,7 @@ describe("a box with its key", () => {
   test("knows nothing of another's secret, and of none that was dropped", async () => {
     const box = open();
     await store(box);
-    const missing = { ok: false, why: "missing" };
+    const missing = { ok: false, reason: "missing" };
     expect(await box.open({ ...place, account_id: "a-2" })).toEqual(missing as never);
     expect(await box.open({ ...place, row_id: "c-2" })).toEqual(missing as never);
     await database.bind(keeperStore).drop("connection", "c-1");
@@ -123,7 +123,7 @@ describe("a box with its key", () => {
     for (const text of [first!.sealed, "", "v1.garbage", `${first!.sealed}x`]) {
       await damage("c-2", text);
       const found = await box.open({ ...place, row_id: "c-2" });
-      expect(found).toEqual({ ok: false, why: "unreadable" });
+      expect(found).toEqual({ ok: false, reason: "unreadable" });
     }
     const said = "the secret of the connection c-2 cannot be opened: it is damaged";
     expect(box.said).toEqual([said, said, said, said]);

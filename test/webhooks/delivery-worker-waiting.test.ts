@@ -17,7 +17,7 @@ describe("where secrets cannot be opened", () => {
     let asked = 0;
     trial.box.open = async () => {
       asked += 1;
-      return { ok: false, why: "unavailable" };
+      return { ok: false, reason: "unavailable" };
     };
     return {
       ask: () => asked,

@@ -8,7 +8,7 @@ import type { runStore } from "../runs/store/index.ts";
 import { approvalStore } from "./store.ts";
 
 /** Maximum interval between checks: other processes request approvals, and wall clocks are set. */
-const LOOK_EVERY_MS = 30_000;
+const CHECK_EVERY_MS = 30_000;
 const APPROVALS_A_WRITE = 100;
 
 /** agents.does.risk.p1: decisions check the time themselves; this expires undecided ones. */
@@ -31,7 +31,7 @@ export class ApprovalExpiry implements Service {
       clock,
       work: () => this.#expireOverdue(),
       onError: (error) => log.error("approvals: expiry failed", { error }),
-      retryMs: LOOK_EVERY_MS,
+      retryMs: CHECK_EVERY_MS,
     });
   }
 
@@ -52,7 +52,7 @@ export class ApprovalExpiry implements Service {
     if (overdue.length > 0) await this.#runs.expire(overdue, clock.now());
     if (overdue.length === APPROVALS_A_WRITE) return "now";
     const next = await this.#approvals.findNextExpiry();
-    const delayMs = next === undefined ? LOOK_EVERY_MS : next - clock.now();
-    return { inMs: Math.min(Math.max(delayMs, 0), LOOK_EVERY_MS) };
+    const delayMs = next === undefined ? CHECK_EVERY_MS : next - clock.now();
+    return { inMs: Math.min(Math.max(delayMs, 0), CHECK_EVERY_MS) };
   }
 }

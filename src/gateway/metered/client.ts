@@ -44,14 +44,8 @@ export async function requestServer(
     const { status, header, text } = reply;
     const retry_after_ms = readRetryAfter(header("retry-after"), clock);
     if (text !== null) return { ok: true, status, header, text, retry_after_ms };
-    const why = "its reply is too large, or packed in an unknown way";
-    return {
-      ok: false,
-      code: "upstream_error",
-      retryable: true,
-      reason: why,
-      upstreamStatus: status,
-    };
+    const reason = "its reply is too large, or packed in an unknown way";
+    return { ok: false, code: "upstream_error", retryable: true, reason, upstreamStatus: status };
   } finally {
     limit.cancel();
   }
@@ -63,6 +57,7 @@ type ConnectionBreak = Parameters<typeof connectionError>[0];
 const UNREACHABLE: readonly ConnectionBreak[] = ["refused", "dns", "tls", "timeout"];
 
 function explainBreak(failure: ConnectionBreak): UpstreamError {
-  const why: UpstreamError = { ...connectionError(failure), noResponse: "surely" };
-  return UNREACHABLE.includes(failure) ? { ...why, code: "model_offline", retryable: true } : why;
+  const error: UpstreamError = { ...connectionError(failure), noResponse: "surely" };
+  if (!UNREACHABLE.includes(failure)) return error;
+  return { ...error, code: "model_offline", retryable: true };
 }

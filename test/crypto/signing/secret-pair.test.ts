@@ -61,15 +61,15 @@ describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
   });
 
   test("is missing where nothing was stored, and elsewhere", async () => {
-    expect(await secretsAt(1_000)).toEqual({ ok: false, why: "missing" });
+    expect(await secretsAt(1_000)).toEqual({ ok: false, reason: "missing" });
     await open().store(about, FIRST, put);
     const others = { ...place, account_id: "a-2" };
-    expect(await open()[how](others, 1_000)).toEqual({ ok: false, why: "missing" });
+    expect(await open()[how](others, 1_000)).toEqual({ ok: false, reason: "missing" });
   });
 
   test("is unreadable where it was damaged", async () => {
     await open().store(about, FIRST, put);
     await database.bind(keeperStore).damage("t-1", "v1.x.y");
-    expect(await secretsAt(1_000)).toEqual({ ok: false, why: "unreadable" });
+    expect(await secretsAt(1_000)).toEqual({ ok: false, reason: "unreadable" });
   });
 });

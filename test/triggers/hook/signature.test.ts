@@ -26,7 +26,7 @@ function openTrial(opened: OpenedPair = { ok: true, secrets: [SECRET] }) {
     pairs: {
       async openAlike({ kind, row_id, account_id }, now) {
         asked.push(["openAlike", kind, row_id, account_id, now]);
-        return row_id === HOOK ? opened : { ok: false, why: "missing" };
+        return row_id === HOOK ? opened : { ok: false, reason: "missing" };
       },
     },
     secrets: {
@@ -76,14 +76,14 @@ test("agents.authentication.p3 whatever is wrong, as much is looked for and open
 });
 
 test("a secret that is damaged verifies nobody", async () => {
-  for (const why of ["unreadable", "missing"] as const) {
-    const { send } = openTrial({ ok: false, why });
+  for (const reason of ["unreadable", "missing"] as const) {
+    const { send } = openTrial({ ok: false, reason });
     expect(await failureOf(send())).toMatchObject({ code: "invalid_signature" });
   }
 });
 
 test("agents.errors.triggers_unavailable a key that goes this moment is told of as it is to everybody", async () => {
-  const { send, asked } = openTrial({ ok: false, why: "unavailable" });
+  const { send, asked } = openTrial({ ok: false, reason: "unavailable" });
   expect(await failureOf(send())).toMatchObject({ code: "triggers_unavailable" });
   expect(asked.at(-1)).toEqual(["require", "trigger"]);
 });

@@ -239,7 +239,7 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
       return { ok: false, problem: "Its connection is not for the endpoint's host." };
     }
     const opened = await secrets.open({ kind: "connection", row_id: id, account_id });
-    if (!opened.ok) return { ok: false, problem: SECRET_PROBLEMS[opened.why] };
+    if (!opened.ok) return { ok: false, problem: SECRET_PROBLEMS[opened.reason] };
     writeUse(row);
     const { kind, header_name } = row;
     return { ok: true, connection: { kind, header_name, secret: opened.secret } };
