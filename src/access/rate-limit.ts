@@ -5,7 +5,7 @@ import { apiError } from "../platform/errors.ts";
 export interface LimitRule {
   requests_max: number;
   window_ms: number;
-  /** Time for which an exceeded counter stays closed; 0 keeps sliding. */
+  /** Time for which an exceeded counter stays closed; 0: it never closes, its window slides. */
   closingMs: number;
   /** Maximum tracked names; least recently used are evicted. Set it where callers make up names. */
   names_max?: number;
@@ -20,6 +20,7 @@ interface Counter {
 
 /** Size of a new ring, which grows as needed: most accounts stay far below their limit. */
 const RING_MIN = 16;
+/** Share of names that an eviction leaves. */
 const KEPT_SHARE = 0.9;
 /** Number of requests between two removals of idle counters. */
 const SWEEP_EVERY = 10_000;
@@ -93,7 +94,7 @@ export class RateLimiter {
     return counter;
   }
 
-  /** Evicts many at once, because a map skips every deleted entry to find its first. */
+  /** Evicts many at once: finding the first key of a map walks over all deleted ones. */
   #evict(namesMax: number): void {
     for (const name of this.#counters.keys()) {
       if (this.#counters.size <= namesMax * KEPT_SHARE) break;
@@ -112,6 +113,7 @@ export class RateLimiter {
 function growRing(counter: Counter, requestsMax: number): void {
   const { takenAt, next } = counter;
   const length = Math.min(requestsMax, Math.max(RING_MIN, 2 * takenAt.length));
+  // Copies the old ring to the end of the new one, oldest first; slot 0 is free.
   counter.takenAt = new Float64Array(length).fill(Number.NEGATIVE_INFINITY);
   counter.takenAt.set(takenAt.subarray(next), length - takenAt.length);
   counter.takenAt.set(takenAt.subarray(0, next), length - next);

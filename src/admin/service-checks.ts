@@ -19,7 +19,7 @@ const ANSWER_MS = 20_000;
 const HEALTH_MS = 5_000;
 
 const TEXT = "Hello";
-/** Number of words above the limit of gateway.limits.embeddings_input */
+/** Number of words above the limit, which shows if the server cuts a long text. */
 const LONG_WORDS = 6_000;
 const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
 const QUERY = "test";
@@ -51,8 +51,8 @@ export interface ServiceCheckOptions {
 /** Lists the checks: one for each replica of embeddings, and one for search. */
 export function listServiceChecks(options: ServiceCheckOptions): (() => Promise<CheckRow>)[] {
   const { embeddings } = options.settings;
-  const isAsked = embeddings.kind === "openai" || embeddings.kind === "tei";
-  const replicas = isAsked ? embeddings.urls : [undefined];
+  const hasServers = embeddings.kind === "openai" || embeddings.kind === "tei";
+  const replicas = hasServers ? embeddings.urls : [undefined];
   return [
     ...replicas.map((url) => () => checkEmbeddings(url, options)),
     () => checkSearch(options),
@@ -88,8 +88,9 @@ async function checkEmbeddings(
   const seen = `one text in ${short.took_ms} ms, ${short.answer.vectors[0]?.length ?? 0} numbers`;
   const health = await checkHealth(embeddings, url, options);
   const long = await embed(LONG_TEXT);
-  const longer = `${LONG_WORDS} words in`;
-  const says = long.ok ? `${longer} ${long.took_ms} ms` : `not ${longer} one text: ${long.reason}`;
+  const says = long.ok
+    ? `${LONG_WORDS} words in ${long.took_ms} ms`
+    : `not ${LONG_WORDS} words in one text: ${long.reason}`;
   const status = long.ok ? health.status : worse(health.status, "warn");
   return { ...row, status, says: [seen, says, health.says].filter(Boolean).join(", ") };
 }
@@ -105,7 +106,7 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
       const ask = { request_id: ids.uuid(), trace: null, account: "", language: null };
       return engine.search({ ...ask, query: QUERY, max_results: 1 }, signal);
     });
-    // A query may cost money, so it is named.
+    // Says that a query was sent, since it may cost money.
     const asked = "one query asked";
     if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.reason}` };
     const count = found.answer.hits.length;
@@ -130,7 +131,7 @@ function checkStub(what: ServiceName, settings: Settings): CheckResult {
   return { status: "warn", says: `${made}, beside real models: do not store them` };
 }
 
-/** The gateway does not call a watched replica that reports itself unwell. */
+/** An unwell replica fails the check only where its health is watched. */
 async function checkHealth(
   plan: EmbeddingsSettings,
   url: string,

@@ -65,7 +65,7 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
 export interface SweepStatus {
   now: string;
   last_sweep_at: string | null;
-  /** The clock is over 7 days ahead of the last write. */
+  /** The clock is over 7 days ahead of the last trusted sweep. */
   is_clock_doubtful: boolean;
 }
 

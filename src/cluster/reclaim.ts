@@ -31,7 +31,7 @@ export class Reclaimer<R extends ClaimedRow> {
     const abandoned = (await list()).filter(({ id, epoch }) => {
       if (epoch !== process.epoch) return isDead(epoch);
       if (isInHand(id)) return false;
-      // One pass is no proof: the row may just have been claimed, or just be finished.
+      // One pass is no proof: the row may have been claimed or finished a moment ago.
       this.#stray.add(id);
       return before.has(id);
     });

@@ -13,7 +13,7 @@ const ProcessRow = Type.Object({
 
 const Epoch = Type.Object({ epoch: Type.Integer() });
 
-/** Part: a process that others declared dead may claim nothing. */
+/** Part of a transaction: a process that others declared dead may claim nothing. */
 export async function isAlive(tx: Tx, epoch: number): Promise<boolean> {
   const alive = await tx.one(
     Epoch,

@@ -101,8 +101,8 @@ export const secretStore = store(
 );
 
 /**
- * Part: stores a secret in place of the previous one. Throws for one that a rotation has overtaken;
- * `SecretStore.store` then seals it again.
+ * Part of a transaction: stores a secret in place of the previous one. Throws if a rotation has
+ * overtaken it; `SecretStore.store` then seals it again.
  */
 export async function putSecret(tx: Tx, secret: SealedSecret): Promise<void> {
   if ((await findKey(tx)) !== secret.key_id) throw secretError(secret.kind);

@@ -1,4 +1,4 @@
-// Commits writes in groups on a SQLite connection: one transaction and fsync, a savepoint each.
+// Commits SQLite writes in groups: one transaction and fsync a group, one savepoint a call.
 import type { Database as Connection } from "bun:sqlite";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { CommitCounter } from "./commit-counter.ts";

@@ -27,9 +27,9 @@ export class WriterEngine implements DatabaseEngine {
   readonly #worker: Worker;
   readonly #sent: Answer[] = [];
   #unsent: WriteCall[] = [];
-  #end: Error | undefined;
-  #isOver = false;
-  readonly #over = Promise.withResolvers<void>();
+  #endReason: Error | undefined;
+  #hasEnded = false;
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(connection: Connection, script: URL, bus: Bus, onDeath: (failure: Error) => void) {
     connection.run("PRAGMA query_only = ON");
@@ -50,7 +50,7 @@ export class WriterEngine implements DatabaseEngine {
   }
 
   write(store: string, method: string, args: unknown[]): Promise<unknown> {
-    if (this.#end) return Promise.reject(this.#end);
+    if (this.#endReason) return Promise.reject(this.#endReason);
     // One message a turn: calls of the same turn are committed together.
     if (this.#unsent.length === 0) queueMicrotask(() => this.#send());
     this.#unsent.push({ store, method, args });
@@ -60,10 +60,10 @@ export class WriterEngine implements DatabaseEngine {
   }
 
   async close(): Promise<void> {
-    this.#end ??= new Error("the database is closed");
+    this.#endReason ??= new Error("the database is closed");
     // In a microtask, behind the writes of this turn.
     queueMicrotask(() => this.#post({ close: true }));
-    await this.#over.promise;
+    await this.#ended.promise;
   }
 
   #post(message: ToWriter): void {
@@ -76,7 +76,7 @@ export class WriterEngine implements DatabaseEngine {
     try {
       this.#post({ calls: pack(calls) });
     } catch (failure) {
-      // Arguments that are no plain data cannot cross; this turn's calls are the last ones.
+      // Arguments that are no plain data cannot be sent; this turn's calls are the last in `#sent`.
       for (const answer of this.#sent.splice(-calls.length)) answer({ bug: failure as Error });
     }
   }
@@ -88,20 +88,20 @@ export class WriterEngine implements DatabaseEngine {
       this.#bus.publish(notifications);
     } else if ("foreign" in message) this.#bus.publishUnknown();
     else if ("lost" in message) this.#die(new DatabaseLost(message.lost));
-    else if ("closed" in message) this.#stop(this.#end!);
+    else if ("closed" in message) this.#stop(this.#endReason!);
   }
 
   #stop(reason: Error): void {
-    this.#end = reason;
-    this.#isOver = true;
+    this.#endReason = reason;
+    this.#hasEnded = true;
     for (const answer of this.#sent.splice(0)) answer({ bug: reason });
     this.#worker.terminate();
-    this.#over.resolve();
+    this.#ended.resolve();
   }
 
-  /** Without a writer nothing can be kept, so the process has to end. */
+  /** Waiting writes fail, and the process ends, since no later write could be stored. */
   #die(reason: Error | string): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const failure = typeof reason === "string" ? new Error(reason) : reason;
     this.#stop(failure);
     this.#onDeath(failure);

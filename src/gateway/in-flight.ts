@@ -1,4 +1,4 @@
-// Answers under way: a stop of the program ends them with an error instead of silence.
+// Replies in flight: a stop or a revocation ends them with an error instead of silence.
 import type { CompletionStats, UpstreamError } from "../models/index.ts";
 
 /**

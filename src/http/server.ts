@@ -13,7 +13,7 @@ import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { Router } from "./router.ts";
-import { closeAfterReply, isBounded } from "./unread-body.ts";
+import { closeAfterReply, hasBoundedBody } from "./unread-body.ts";
 
 /** Maximum silence of a connection, also of one whose reader has stopped. */
 const IDLE_TIMEOUT_S = 60;
@@ -186,7 +186,7 @@ export class HttpServer implements Service {
     const request = this.#normalize(sent);
     const refusal = this.#origins.check(request);
     const reply = refusal ? this.#refuse(refusal, request) : next(request);
-    if (isBounded(request)) return reply;
+    if (hasBoundedBody(request)) return reply;
     return closeAfterReply(request, reply, this.#options.clock, this.#refused);
   }
 

@@ -3,13 +3,14 @@ import type { Clock } from "../platform/clock.ts";
 import type { OpenRequests } from "./clients.ts";
 
 const UNREAD_BYTES_MAX = 256 * 1024;
-/** Maximum time for the rest of a body, in all and in silence. */
+/** Maximum time for the rest of a body. */
 const UNREAD_MS_MAX = 5_000;
+/** Maximum time without a byte of it. */
 const SILENT_MS_MAX = 1_000;
 
 type UnreadRest = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
-export function isBounded({ headers }: Request): boolean {
+export function hasBoundedBody({ headers }: Request): boolean {
   const length = headers.get("content-length");
   return length === null ? !headers.has("transfer-encoding") : Number(length) <= UNREAD_BYTES_MAX;
 }
@@ -22,10 +23,10 @@ export async function closeAfterReply(
   request: Request,
   reply: Response | Promise<Response>,
   clock: Clock,
-  refused?: Pick<OpenRequests, "add" | "delete">,
+  openRefusals?: Pick<OpenRequests, "add" | "delete">,
 ): Promise<Response> {
   const response = await reply;
-  // Bun hides the body of a GET or HEAD, and would read it to its end.
+  // Bun gives no `body` for GET and HEAD but reads it whole, unless the connection closes.
   if (!request.body) response.headers.set("connection", "close");
   // A successful request has read its body, and a locked one was read to its end.
   if (response.ok || !request.body || request.body.locked) return response;
@@ -39,9 +40,9 @@ export async function closeAfterReply(
     async pull(sink: ReadableStreamDirectController) {
       void sink.write(text);
       void sink.flush();
-      refused?.add(request);
+      openRefusals?.add(request);
       await discard(rest, request.signal, clock);
-      refused?.delete(request);
+      openRefusals?.delete(request);
       sink.close();
     },
   });
@@ -53,13 +54,13 @@ async function discard(rest: UnreadRest, signal: AbortSignal, clock: Clock): Pro
   const end = () => over.resolve(null);
   const beganAt = clock.monotonic();
   let length = 0;
-  const check = (before: number) => {
+  const endIfSilent = (lengthBefore: number) => {
     const isLate = clock.monotonic() - beganAt >= UNREAD_MS_MAX;
-    if (isLate || length === before) return end();
+    if (isLate || length === lengthBefore) return end();
     const seen = length;
-    cancel = clock.after(SILENT_MS_MAX, () => check(seen));
+    cancel = clock.after(SILENT_MS_MAX, () => endIfSilent(seen));
   };
-  let cancel = clock.after(SILENT_MS_MAX, () => check(0));
+  let cancel = clock.after(SILENT_MS_MAX, () => endIfSilent(0));
   signal.addEventListener("abort", end, { once: true });
   try {
     while (length < UNREAD_BYTES_MAX) {

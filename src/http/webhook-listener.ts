@@ -3,7 +3,7 @@ import type { Clock } from "../platform/clock.ts";
 import { ApiError } from "../platform/errors.ts";
 import { readBytes } from "./body.ts";
 import { listenError } from "./listen-error.ts";
-import { closeAfterReply, isBounded } from "./unread-body.ts";
+import { closeAfterReply, hasBoundedBody } from "./unread-body.ts";
 
 const HOST = "127.0.0.1";
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -65,7 +65,9 @@ export function openWebhookListener({
       development: false,
       maxRequestBodySize: BODY_BYTES_UNBOUNDED,
       fetch: (request) =>
-        isBounded(request) ? receive(request) : closeAfterReply(request, receive(request), clock),
+        hasBoundedBody(request)
+          ? receive(request)
+          : closeAfterReply(request, receive(request), clock),
     });
   } catch (failure) {
     throw listenError(failure, { host: HOST, port });

@@ -7,7 +7,7 @@ import { modelStore } from "./store.ts";
 
 /**
  * `hidden`: as if the model did not exist · `refused`: visible, but not permitted · `unscoped`:
- * permitted, but useless to a key without the scope `think`.
+ * permitted, but the model always thinks and the key lacks the scope `think`.
  */
 export type ModelPermission = "allowed" | "unscoped" | "refused" | "hidden";
 

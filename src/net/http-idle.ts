@@ -45,7 +45,7 @@ export class IdleConnections {
     this.#clock = clock;
   }
 
-  /** Takes the account's last used connection, so that others of a burst can time out. */
+  /** Takes the account's last used connection, so that those of a past burst expire. */
   take(origin: IdleOrigin, account: string): PooledConnection | undefined {
     const pooled = origin.ready.get(account)?.at(-1);
     if (pooled) this.drop(pooled);
@@ -56,7 +56,7 @@ export class IdleConnections {
     const now = this.#clock.monotonic();
     const { origin, openedAt, requests } = pooled;
     const isSpent = requests >= REQUESTS_MAX || now - openedAt >= AGE_MAX_MS;
-    if (isSpent || isTooQuick(pooled, now)) {
+    if (isSpent || noteReplyTime(pooled, now)) {
       pooled.connection.close();
       return;
     }
@@ -94,8 +94,8 @@ export class IdleConnections {
   }
 
   /**
-   * A timer fires after the reads of its turn. So surplus bytes that a server had sent were seen,
-   * even if the process had stood still.
+   * Readies connections one timer after their use: the event loop reads sockets before timers, so
+   * surplus bytes that were sent by then have closed their connection.
    */
   #settle(): void {
     const settling = this.#settling;
@@ -124,8 +124,8 @@ export class IdleConnections {
     }
   }
 
-  #closeLongest(isMeant: (pooled: PooledConnection) => boolean): void {
-    const longest = this.#all.values().find(isMeant);
+  #closeLongest(matches: (pooled: PooledConnection) => boolean): void {
+    const longest = this.#all.values().find(matches);
     if (longest) this.#close(longest);
   }
 
@@ -135,8 +135,8 @@ export class IdleConnections {
   }
 }
 
-/** Notes a reply's time. The first request of a connection follows no other. */
-function isTooQuick({ origin, requests, askedAt }: PooledConnection, now: number): boolean {
+/** Notes a reply's time; true: it was too quick to be this request's own. */
+function noteReplyTime({ origin, requests, askedAt }: PooledConnection, now: number): boolean {
   const tookMs = now - askedAt;
   const { shortestReplyMs } = origin;
   if (requests > 1 && tookMs < shortestReplyMs * QUICK_SHARE) return true;

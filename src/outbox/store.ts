@@ -38,7 +38,7 @@ export interface OutboxEvent {
   data: Record<string, unknown>;
 }
 
-/** Part: writes an event, pending where the account listens. */
+/** Part of a transaction: writes an event, pending where the account listens. */
 export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void> {
   const { account_id } = happened;
   const listeners = sql`FROM outbox_listeners WHERE account_id = ${account_id}`;
@@ -47,7 +47,7 @@ export async function recordEvents(tx: Tx, happened: OutboxEvent): Promise<void>
   if (is_pending) tx.tell("outbox", account_id);
 }
 
-/** Part: writes an event that its one receiver gets in the same transaction. */
+/** Part of a transaction: writes an event that its one receiver gets in the same transaction. */
 export function recordEvent(tx: Tx, happened: OutboxEvent): Promise<void> {
   return addEvent(tx, happened, false);
 }
@@ -60,7 +60,7 @@ async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending:
   await countStored(tx, event.account_id, "events", stored_bytes);
 }
 
-/** Part: makes an account's later events pending, or no longer so. */
+/** Part of a transaction: makes an account's later events pending, or no longer so. */
 export async function setAccountListening(
   tx: Tx,
   account_id: string,
@@ -76,7 +76,7 @@ export async function setAccountListening(
   await tx.run(sql`DELETE FROM outbox_listeners WHERE account_id = ${account_id}`);
 }
 
-/** Part: lists up to `limit` pending events of an account, oldest first. */
+/** Part of a transaction: lists up to `limit` pending events of an account, oldest first. */
 export function listPending(db: Db, account_id: string, limit: number): Promise<OutboxRow[]> {
   return db.all(
     OutboxRow,

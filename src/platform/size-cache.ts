@@ -17,6 +17,7 @@ export class SizeCache<Value> {
     return entry.value;
   }
 
+  /** Evicts the oldest entries; a value above the maximum evicts all, itself included. */
   set(key: string, value: Value, size: number): void {
     this.#delete(key);
     this.#entries.set(key, { value, size });

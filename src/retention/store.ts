@@ -1,11 +1,11 @@
-// Time of the last sweep, and the newest time at which the program certainly wrote.
+// Time of the last sweep, and the time by which the clock is judged.
 import { type Static, Type } from "@sinclair/typebox";
 import { sql, store } from "../database/index.ts";
 import { maybe } from "../platform/schema.ts";
 
 const SweepRow = Type.Object({
   swept_at: maybe(Type.Integer()),
-  /** A start with a doubtful clock does not move it: a wrong clock cannot vouch for itself. */
+  /** Time of the last sweep by a clock that was trusted then; null before the first start. */
   witnessed_at: maybe(Type.Integer()),
 });
 export type SweepRow = Static<typeof SweepRow>;

@@ -12,7 +12,7 @@ const STEP_MS = 60_000;
 const ROWS_MAX = 2_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A clock this far ahead of the last write is doubtful. */
+/** Distance beyond the last trusted sweep from which a clock is doubtful. */
 const DOUBT_MS = 7 * DAY_MS;
 
 export interface Sweep {
@@ -124,7 +124,7 @@ export class Sweeper implements Service {
   }
 }
 
-/** A doubtful clock has to run for a day before anything is deleted. */
+/** A doubtful clock is trusted after a day without a step; then rows are deleted. */
 function decideSweep(row: SweepRow, now: number, settledMs: number): "sweep" | "wait" | "doubtful" {
   if (row.swept_at === null || row.witnessed_at === null) return "wait";
   if (isDoubtful(row, now) && settledMs < DAY_MS) return "doubtful";

@@ -96,7 +96,7 @@ export const Table = Type.Object(
         stop_timeout: duration({
           description: "How long a stop lets running requests end.",
           default: "30s",
-          // Less than what a last word to each caller may take would be a cut without it.
+          // A shorter stop would cut connections before each caller is told.
           minimum: 1_000,
           maximum: HOUR_MS,
         }),

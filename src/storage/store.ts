@@ -37,7 +37,7 @@ async function findStored(db: Db, account_id: string): Promise<number> {
   return (await db.one(Sum, sql`SELECT ${sumStored(account_id)} AS bytes`))!.bytes;
 }
 
-/** Part: adds `bytes`, which may be negative. */
+/** Part of a transaction: adds `bytes`, which may be negative. */
 export async function countStored(
   tx: Tx,
   account_id: string,
@@ -51,7 +51,7 @@ export async function countStored(
   );
 }
 
-/** Part: throws where `bytes` more exceed the account's budget. */
+/** Part of a transaction: throws where `bytes` more exceed the account's budget. */
 export async function requireStorage(
   db: Db,
   account_id: string,
@@ -61,7 +61,7 @@ export async function requireStorage(
   requireStoredBytes((await findStored(db, account_id)) + bytes, storedMax);
 }
 
-/** Part: requires and counts the bytes of rows that are never deleted. */
+/** Part of a transaction: requires and counts the bytes of rows that are never deleted. */
 export async function storeDefinition(
   tx: Tx,
   account_id: string,
@@ -84,7 +84,7 @@ export async function dropStored(tx: Tx, account_id: string, part: StoredPart): 
   await tx.run(sql`DELETE FROM stored_bytes WHERE account_id = ${account_id} AND part = ${part}`);
 }
 
-/** Part: subtracts bytes, unless the counter itself is gone. */
+/** Part of a transaction: subtracts bytes, unless the counter itself is gone. */
 export async function releaseStored(
   tx: Tx,
   account_id: string,

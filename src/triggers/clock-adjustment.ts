@@ -7,7 +7,7 @@ import { recomputeDue } from "./due.ts";
 import type { DuePosition, Realignment } from "./store/due.ts";
 import type { triggerStore } from "./store/index.ts";
 
-/** Minimum jump; smaller ones are corrections by a time server and skip no instant. */
+/** Minimum jump; smaller ones are corrections by a time server and cannot skip a fire. */
 const JUMP_MS_MIN = 1_000;
 const TRIGGERS_A_WRITE = 100;
 /** The second pass finds instants computed before the jump but written after the first pass. */
@@ -32,7 +32,7 @@ export class ClockAdjustment {
   }
 
   /** Reads the clocks; false while schedules have to be recomputed. */
-  check(): boolean {
+  checkClock(): boolean {
     const { clock, log } = this.#options;
     const [wall, monotonic] = [clock.now(), clock.monotonic()];
     if (!this.#seen) {
@@ -51,7 +51,7 @@ export class ClockAdjustment {
 
   async apply(): Promise<void> {
     const { isStopping } = this.#options;
-    for (let pass = 1; !this.check() && pass <= PASSES_MAX && !isStopping(); pass++) {
+    for (let pass = 1; !this.checkClock() && pass <= PASSES_MAX && !isStopping(); pass++) {
       const realigned = await this.#realignAll(this.#since!);
       if (isStopping()) return;
       if (realigned === 0 || pass === PASSES_MAX) this.#since = undefined;

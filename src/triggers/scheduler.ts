@@ -72,7 +72,7 @@ export class Scheduler implements Service {
   async #fireDue(): Promise<NextPass> {
     const { clock } = this.#options;
     // Clock changes are noticed even while nothing fires.
-    this.#clockAdjustment.check();
+    this.#clockAdjustment.checkClock();
     this.#failuresInARow = 0;
     for (;;) {
       if (!this.#isOpen()) return { inMs: CHECK_EVERY_MS };
@@ -97,7 +97,7 @@ export class Scheduler implements Service {
     const accounts = await this.#triggers.listDueAccounts(now);
     let fired = 0;
     for (let at = 0; at < accounts.length; at += FIRES_AT_ONCE) {
-      if (!this.#isOpen() || !this.#clockAdjustment.check()) return true;
+      if (!this.#isOpen() || !this.#clockAdjustment.checkClock()) return true;
       if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX) return true;
       fired += await this.#fireBatch(accounts.slice(at, at + FIRES_AT_ONCE));
     }

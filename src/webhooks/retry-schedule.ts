@@ -4,7 +4,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Waits behind the first attempt, the second … The last attempt has none behind it. */
+/** Wait after the first failed attempt, the second, and so on; after the last there is none. */
 const WAITS_MS = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -16,7 +16,7 @@ const WAITS_MS = [
   20 * HOUR_MS,
   24 * HOUR_MS,
 ];
-/** Share by which a wait varies, from the second on, so that failures do not return together. */
+/** Jitter of each wait from the second on, so that failures do not return together. */
 const JITTER = 0.2;
 /** Maximum delay that a server can ask for; it never brings an attempt forward. */
 const DELAY_MAX_MS = 10 * HOUR_MS;
@@ -29,7 +29,9 @@ export interface FailedAttempt {
   tries: number;
   /** Delay that the server asked for, or 0. */
   retryAfterMs: number;
+  /** Minimum wait for this kind of response. */
   leastWaitMs: number;
+  /** Random number from 0 to 1, for the jitter. */
   fraction: number;
 }
 

@@ -87,14 +87,21 @@ function reaches(imports: ReadonlyMap<string, Set<string>>, from: string, to: st
   return direct.has(to) || [...direct].some((next) => next !== from && reaches(imports, next, to));
 }
 
-export const writeImportTable = (mayImport: Readonly<Record<string, readonly string[]>>): string =>
-  [
+/** Modules that have files yet. */
+export const writeImportTable = (
+  mayImport: Readonly<Record<string, readonly string[]>>,
+  graph: ModuleGraph,
+): string => {
+  const present = new Set([...graph.keys()].map(moduleOf));
+  const rows = Object.entries(mayImport).filter(([module]) => present.has(module));
+  return [
     "| module | may import |",
     "|---|---|",
-    ...Object.entries(mayImport).map(([module, others]) =>
+    ...rows.map(([module, others]) =>
       `| `.concat("`", module, "` | ", others.join(", ") || "nothing", " |"),
     ),
   ].join("\n");
+};
 
 function listImports(graph: ModuleGraph): Map<string, Set<string>> {
   const modules = new Map<string, Set<string>>();

@@ -5,7 +5,7 @@ export class RunSlots {
   readonly #countMax: () => number;
   /** Accounts with waiting runs in the order of their turns. */
   readonly #waiting = new Set<string>();
-  /** Accounts reported during a claim, which may have missed their runs. */
+  /** Accounts that got runs during a claim; the claim may have missed these runs. */
   #reported = new Set<string>();
   readonly #returning = new Set<() => void>();
   #taken = 0;
@@ -30,6 +30,7 @@ export class RunSlots {
       if (quotas.length === free) break;
       quotas.push({ account_id, runsMax: 0 });
     }
+    // Free slots are dealt one by one, round the accounts.
     for (let at = 0; free > 0; at = (at + 1) % quotas.length, free--) quotas[at]!.runsMax += 1;
     return quotas;
   }

@@ -1,4 +1,4 @@
-// Signing secrets in pairs: after a rotation, the previous secret holds beside the current one.
+// Signing secrets in pairs: after a rotation, the previous secret stays valid beside the new one.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe } from "../../platform/schema.ts";
 import { createDecoy } from "../cipher.ts";
@@ -15,8 +15,8 @@ export const RotateSecret = Type.Object(
       maybe(
         Type.Integer({
           description:
-            "For so many seconds the secret before holds beside the new one; 0: not at all. Null " +
-            "or left out: 86400, a day.",
+            "Seconds for which the previous secret stays valid beside the new one; 0: not at " +
+            "all. Null or omitted: 86400, a day.",
           minimum: 0,
           maximum: OVERLAP_SECONDS.maximum,
         }),
@@ -26,7 +26,7 @@ export const RotateSecret = Type.Object(
   {
     additionalProperties: false,
     $id: "RotateSecret",
-    description: "For how long two secrets hold; an empty body is `{}`.",
+    description: "How long two secrets are valid; an empty body is `{}`.",
     examples: [{}, { overlap_seconds: 3_600 }],
   },
 );
@@ -49,27 +49,27 @@ export interface SecretPairs {
     secret: string,
     write: (sealed: SealedSecret) => Promise<T>,
   ): Promise<T>;
-  /** Stores another secret; the previous one holds for `overlap_ms` more. */
+  /** Stores another secret; the previous one stays valid for `overlap_ms` more. */
   rotate<T>(
     about: SecretOwner,
     request: { secret: string; overlap_ms: number },
     write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
   ): Promise<T>;
   open(place: SecretPlace, now: number): Promise<OpenedPair>;
-  /** Opens at the same cost where there are no secrets, for callers who must not learn that. */
+  /** Like `open`, and as slow where nothing is stored, so that its time reveals nothing. */
   openAlike(place: SecretPlace, now: number): Promise<OpenedPair>;
 }
 
 export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">): SecretPairs {
   const decoyText = writePair({ current: makeSigningSecret(), previous: null });
-  // The decoy has a key of its own, so its kind does not matter.
+  // The decoy is sealed under a key of its own; any kind will do.
   const decoy = createDecoy("trigger", decoyText);
   return {
     store: (about, secret, write) =>
       secrets.store(about, writePair({ current: secret, previous: null }), write),
     async rotate(about, { secret, overlap_ms }, write) {
       const opened = await secrets.open(about);
-      // An unreadable secret has no overlap: the new one mends it.
+      // A previous secret that cannot be opened is dropped.
       const before = opened.ok ? readPair(opened.secret).current : null;
       const expires_at = before === null || overlap_ms === 0 ? null : about.set_at + overlap_ms;
       const previous = expires_at === null ? null : { secret: before!, expires_at };

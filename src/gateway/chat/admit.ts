@@ -56,7 +56,7 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
   };
 }
 
-/** Errors of fields, and errors of the key, which only a script causes here. */
+/** Errors without deprecation headers: those of keys and fields precede the choice of a model. */
 const UNMARKED: readonly ErrorCode[] = [
   "validation",
   "invalid_request",

@@ -76,8 +76,8 @@ class ChatStream {
       return this.#send(this.#options.chunks.piece(chunk));
     };
     const completion = await complete(request, onChunk, this.#stream.left);
-    const isLeft = !completion.ok && completion.code === "client_closed_request";
-    return this.#broken && isLeft ? { ...completion, ...this.#broken } : completion;
+    const endedAsLeft = !completion.ok && completion.code === "client_closed_request";
+    return this.#broken && endedAsLeft ? { ...completion, ...this.#broken } : completion;
   }
 
   /** The pipeline ends as for a caller that left, but this caller gets the reason. */
@@ -134,8 +134,8 @@ class ChatStream {
     this.#idle.stop();
     this.#stream.close();
     // A caller that has left gets nothing; others got the stream's status.
-    const isLeft = code === "client_closed_request";
-    const status = isLeft ? ERROR_CODES[code].status : this.#options.status;
+    const endedAsLeft = code === "client_closed_request";
+    const status = endedAsLeft ? ERROR_CODES[code].status : this.#options.status;
     this.#chat.recorder.close(status, code, this.#stream.countSent());
   }
 

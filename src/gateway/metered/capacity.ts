@@ -17,6 +17,7 @@ export class Capacity {
   readonly #queue: FairQueue<true>;
   #size: CapacitySize;
   #inUse = 0;
+  /** Number of running requests, and the sum of their start times, for their average age. */
   #begun = { count: 0, startMs: 0 };
   #durationMs: number | undefined;
 
@@ -51,7 +52,7 @@ export class Capacity {
     }
   }
 
-  /** Estimates when all present requests will be done; whole seconds in milliseconds. */
+  /** Estimated milliseconds until all present requests are done, in whole seconds. */
   freeInMs(): number {
     const rounds = (this.#inUse + this.#queue.size) / this.#size.max_concurrent;
     return 1000 * Math.max(1, Math.ceil((rounds * this.#expectedMs()) / 1000));

@@ -33,8 +33,8 @@ export class IdleTimer {
     const check = () => {
       const nowMs = this.#clock.monotonic();
       const isBusy = this.#inFlight > 0;
-      const idleAtMs = (isBusy ? nowMs : this.#idleSinceMs) + idleStopMs;
-      const dueMs = Math.max(idleAtMs, this.#upSinceMs + minUpMs);
+      const idleDueMs = (isBusy ? nowMs : this.#idleSinceMs) + idleStopMs;
+      const dueMs = Math.max(idleDueMs, this.#upSinceMs + minUpMs);
       if (!isBusy && nowMs >= dueMs) run();
       else this.#cancel = this.#clock.after(dueMs - nowMs, check);
     };

@@ -9,6 +9,7 @@ const SUCCESSES_NEEDED = 2;
 
 export interface BreakerRequest {
   isTrial: boolean;
+  /** The replica's count of them at the start of the request. */
   signsOfLife: number;
 }
 
@@ -19,6 +20,7 @@ export interface BreakerOptions {
   onChange(): void;
 }
 
+/** `answered`: alive, but no proof that it works · `nothing`: no sign at all. */
 type ReplicaSign = "good" | "bad" | "answered" | "nothing";
 
 export class Breaker {
@@ -43,9 +45,9 @@ export class Breaker {
     return this.#signsOfLife;
   }
 
-  /** Admits a request; otherwise other replicas are asked while there are any. */
+  /** Admits a request; a replica that does not is used only if no other does. */
   admits(): boolean {
-    return this.#state.kind === "closed" || (!this.#trial && this.#isTrying());
+    return this.#state.kind === "closed" || (!this.#trial && this.#isHalfOpen());
   }
 
   /** Returns the failure of a replica that has been silent for long, or null. */
@@ -54,7 +56,7 @@ export class Breaker {
   }
 
   begin(): BreakerRequest {
-    const isTrial = !this.#trial && this.#isTrying();
+    const isTrial = !this.#trial && this.#isHalfOpen();
     const request = { isTrial, signsOfLife: this.#signsOfLife };
     if (isTrial) this.#trial = request;
     return request;
@@ -72,7 +74,7 @@ export class Breaker {
     }
     if (sign === "bad") this.#noteFailure(request.isTrial);
     // Another trial may have failed meanwhile, and older successes prove nothing.
-    else if (sign === "good" && request.isTrial && this.#isTrying()) {
+    else if (sign === "good" && request.isTrial && this.#isHalfOpen()) {
       if (++this.#successes >= SUCCESSES_NEEDED) this.close();
     }
   }
@@ -95,7 +97,7 @@ export class Breaker {
     if (wasOpen) this.#options.onTurn(false);
   }
 
-  #isTrying(): boolean {
+  #isHalfOpen(): boolean {
     return this.#state.kind === "open" && this.#options.clock.monotonic() >= this.#state.until;
   }
 

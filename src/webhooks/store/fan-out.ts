@@ -6,16 +6,17 @@ import { countOn } from "../../platform/ids.ts";
 import { Row, writeRow } from "../../platform/schema.ts";
 import { countStored, ROW_BYTES } from "../../storage/store.ts";
 import { DeliveryRow, LOST } from "../delivery.ts";
+import { FIRST_ATTEMPTS } from "./claim.ts";
 
 export interface FanOutBatch {
   limit: number;
-  /** Fresh id, from which those of the deliveries are counted on. */
+  /** Fresh id; the deliveries get it and its successors. */
   firstId: string;
   now: number;
   waitingMax: number;
 }
 
-/** A write fanned out one batch instead, since its account has more pending events: repeat it. */
+/** The write only fanned out a batch of older events and has to be repeated. */
 export interface Backlog {
   kind: "backlog";
 }
@@ -31,8 +32,8 @@ const Receiver = Type.Object({
 type Receiver = Static<typeof Receiver>;
 
 /**
- * A part: fans out the oldest pending events of an account; false: more may be pending. Beyond the
- * account's limit a delivery is stored as failed, never lost.
+ * Part of a transaction: fans out the oldest pending events of an account; false: more may be
+ * pending. Beyond the account's limit a delivery is stored as failed, never lost.
  */
 export async function fanOutAccount(
   tx: Tx,
@@ -94,7 +95,7 @@ export function makeDelivery({ id, webhook_id, event, kind, now }: NewDelivery):
     account_id: event.account_id,
     kind,
     tries: 0,
-    lane: 0,
+    lane: FIRST_ATTEMPTS,
     epoch: 0,
   };
 }
@@ -103,12 +104,12 @@ function fail(delivery: DeliveryRow, last_error: string, now: number): DeliveryR
   return { ...delivery, status: "failed", next_attempt_at: null, last_error, completed_at: now };
 }
 
-/** Stored bytes of a delivery, which five indexes hold; its attempts are counted as they come. */
+/** Estimate: a delivery and its five indexes take about three rows; attempts are counted later. */
 export const DELIVERY_BYTES = 3 * ROW_BYTES;
 const CountedRow = Row(DeliveryRow, { stored_bytes: Type.Integer() });
 const insertDeliveries = createInsertion(CountedRow, "INSERT INTO deliveries", "");
 
-/** A part: writes new deliveries, counts the pending ones and announces them. */
+/** Part of a transaction: writes new deliveries, counts the pending ones and announces them. */
 export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promise<void> {
   for (const group of splitRows(rows)) {
     const counted = group.map((row) => ({ ...row, stored_bytes: DELIVERY_BYTES }));
@@ -125,7 +126,7 @@ export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promi
   for (const [id, count] of waiting) await addPending(tx, id, count);
 }
 
-/** A part: counts more pending deliveries of an endpoint and announces them. */
+/** Part of a transaction: counts more pending deliveries of an endpoint and announces them. */
 export async function addPending(tx: Tx, webhook_id: string, count: number): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET pending_deliveries = pending_deliveries + ${count}

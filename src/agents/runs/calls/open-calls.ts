@@ -10,7 +10,7 @@ export type DecidedApproval = Pick<
   "id" | "tool" | "tool_call_id" | "arguments" | "arguments_sha256" | "reason"
 >;
 
-/** `sent`: under way, or sent by a process that died. */
+/** `sent`: under way, or without a result because its process died. */
 export type OpenCall = { call: ToolCallData } & (
   | { status: "ready"; approval: DecidedApproval | null }
   | { status: "awaiting_approval" | "sent" }

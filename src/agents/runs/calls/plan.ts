@@ -18,7 +18,7 @@ const CALLS_A_ROUND_MAX = 32;
 const CALLS_STORED_MAX = 128;
 const REASON_CHARACTERS_MAX = 64;
 const NAME_CHARACTERS_MAX = 128;
-/** Maximum characters of all arguments of a reply, and of the longest arguments of a call. */
+/** Maximum characters of all arguments of a reply together. */
 const ARGUMENTS_CHARACTERS_MAX = 262_144;
 /** Length of arguments whose check takes milliseconds, and a turn of the event loop of its own. */
 const LONG_ARGUMENTS_CHARACTERS = 4_096;
@@ -50,7 +50,8 @@ export function readReply(reply: InternalCompletion, cost: Amount, ids: Ids): As
   };
 }
 
-const DENIED = "The same call was not allowed earlier in this run: it is not asked for again.";
+const ALREADY_DENIED =
+  "The same call was not allowed earlier in this run: it is not asked for again.";
 
 export interface CallPlannerOptions {
   ids: Pick<Ids, "uuid">;
@@ -97,7 +98,7 @@ export class CallPlanner {
     const { version, deniedCalls } = state;
     const tool = findTool(call.name);
     const pin = version.tool_revisions.find(({ name }) => name === call.name);
-    const unrun: ToolCallData = {
+    const refused: ToolCallData = {
       tool_call_id: call.id,
       name: call.name,
       revision: pin?.revision ?? 0,
@@ -108,32 +109,32 @@ export class CallPlanner {
       approval_id: null,
       attempt: 0,
     };
-    const answerUnrun = (outcome: StepOutcome, content: string, value: unknown = null) => {
-      entry.addStep({ kind: "tool_call", data: { ...unrun, arguments: value } });
-      entry.addResult(makeResult(unrun, { outcome, content }));
+    const answerWithoutRun = (outcome: StepOutcome, content: string, value: unknown = null) => {
+      entry.addStep({ kind: "tool_call", data: { ...refused, arguments: value } });
+      entry.addResult(makeResult(refused, { outcome, content }));
       return undefined;
     };
     if (index >= CALLS_A_ROUND_MAX) {
-      return answerUnrun("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
+      return answerWithoutRun("error", `Only ${CALLS_A_ROUND_MAX} calls of one reply are run.`);
     }
     if (!pin || !tool) {
       const names = version.tools.filter(findTool).join(", ") || "none";
       const outcome = pin ? "disabled" : "unknown_tool";
       const content = `There is no such tool now. The tools you have: ${names}.`;
-      return answerUnrun(outcome, content);
+      return answerWithoutRun(outcome, content);
     }
     const { account_id: account, external_content } = entry.progress;
     const checked = await checkArguments(tool.parameters, call.arguments, { account });
-    if (!checked.ok) return answerUnrun("invalid_arguments", checked.faults.join("\n"));
+    if (!checked.ok) return answerWithoutRun("invalid_arguments", checked.faults.join("\n"));
     const { value } = checked;
     const isDenied =
       deniedCalls.size > 0 && deniedCalls.has(fingerprint(call.name, hashArguments(value)));
-    if (isDenied) return answerUnrun("rejected", DENIED, value);
+    if (isDenied) return answerWithoutRun("rejected", ALREADY_DENIED, value);
     const { risk, name } = tool;
     const { policy } = version;
     const { decision, why } = decide({ risk, name, policy, has_external: external_content });
     const data: ToolCallData = {
-      ...unrun,
+      ...refused,
       arguments: value,
       decision,
       why,

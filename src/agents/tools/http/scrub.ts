@@ -46,7 +46,7 @@ function openView(text: string): View {
   return { text, starts, ends: starts.map((at) => at + 1) };
 }
 
-/** Encoders break long lines. */
+/** Drops line breaks, which encoders put into long base64 or hex. */
 function dropLineBreaks(view: View): View {
   const { text, starts, ends } = view;
   if (!/[\r\n]/.test(text)) return view;
@@ -111,7 +111,7 @@ function decodeEscape(groups: Record<string, string | undefined>): number {
 
 interface Needle {
   pattern: number[];
-  /** For each character: the length of the longest beginning that also ends with it. */
+  /** KMP failure table: length of the longest proper prefix that is a suffix up to here. */
   fallback: number[];
   fold(unit: number): number;
   isEncoded: boolean;
@@ -127,7 +127,7 @@ async function listNeedles(secret: string): Promise<Needle[]> {
     const standsAlone = text.length < PLAIN_CHARACTERS_MIN;
     const plain = { fold: foldCase, isEncoded: false, standsAlone };
     needles.push(createNeedle(text, plain));
-    // A secret that looks like an escape is unescaped with the text around it.
+    // A secret that looks like an escape is unescaped with its text: both forms are searched.
     const unescaped = await unescapeView(openView(text));
     if (unescaped) needles.push(createNeedle(unescaped.text, plain));
     if (text.length < ENCODED_CHARACTERS_MIN) continue;
