@@ -3,6 +3,16 @@
 /** Maximum slots of an account for each free one: alone it gets three quarters. */
 const ACCOUNT_SHARE = 3;
 
+/** Permission for one delivery, from its claim to the end of its attempt. */
+export interface Slot {
+  release(): void;
+}
+
+export interface SlotHolder {
+  readonly accountId: string;
+  heldSlots: number;
+}
+
 export class SlotPool {
   readonly #slots: number;
   readonly #taken = new Map<string, number>();
@@ -21,20 +31,27 @@ export class SlotPool {
     return 4 * this.#free > 3 * this.#slots;
   }
 
-  freeFor(accountId: string): number {
-    const taken = this.#taken.get(accountId) ?? 0;
-    return Math.ceil((ACCOUNT_SHARE * this.#free - taken) / (ACCOUNT_SHARE + 1));
+  /** Takes up to `wanted` slots, as many as the account may have. */
+  acquire(holder: SlotHolder, wanted: number): Slot[] {
+    const taken = this.#taken.get(holder.accountId) ?? 0;
+    const share = Math.ceil((ACCOUNT_SHARE * this.#free - taken) / (ACCOUNT_SHARE + 1));
+    const length = Math.max(0, Math.min(wanted, share));
+    return Array.from({ length }, () => this.#acquireOne(holder));
   }
 
-  acquire(accountId: string, count: number): void {
-    this.#free -= count;
-    this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + count);
-  }
-
-  release(accountId: string, count: number): void {
-    const taken = (this.#taken.get(accountId) ?? 0) - count;
-    this.#free += count;
-    if (taken === 0) this.#taken.delete(accountId);
-    else this.#taken.set(accountId, taken);
+  #acquireOne(holder: SlotHolder): Slot {
+    const { accountId } = holder;
+    this.#free--;
+    holder.heldSlots++;
+    this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + 1);
+    return {
+      release: () => {
+        this.#free++;
+        holder.heldSlots--;
+        const left = this.#taken.get(accountId)! - 1;
+        if (left === 0) this.#taken.delete(accountId);
+        else this.#taken.set(accountId, left);
+      },
+    };
   }
 }

@@ -5,10 +5,9 @@ import { settlesWithin } from "../platform/clock.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { Sender } from "./attempt.ts";
-import { SlotPool } from "./concurrency.ts";
+import { ClaimPlanner, type PlannedClaim } from "./claim-plan.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { DueQueue, type EndpointQueue, type KnownEndpoint, NEVER } from "./due-queue.ts";
-import { HEALTHS } from "./endpoint-health.ts";
+import { DueQueue, type KnownEndpoint, NEVER, type ReadyDelivery } from "./due-queue.ts";
 import { FanOutWorker } from "./fan-out.ts";
 import { Recovery } from "./recovery.ts";
 import { type AttemptOutcome, skipAttempt } from "./response.ts";
@@ -18,26 +17,19 @@ import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
 const RETRY_MS = 1_000;
-const QUEUES_A_CLAIM = 64;
 /** Results that may wait to be written before nothing more is claimed. */
 const UNWRITTEN_MAX = 512;
 /** Least and most time until the next check of the wall clock, which may be set. */
 const CHECK_WAIT_MIN_MS = 100;
 const CHECK_WAIT_MAX_MS = 60_000;
 const GRACE_MS = 1_000;
-/** Maximum deliveries that are claimed and not over, of healthy endpoints and of all others. */
-const HEALTHY_SLOTS = 64;
-const UNPROVEN_SLOTS = 32;
+
+/** Result of a claim for a process that was declared dead. */
+const NOTHING_CLAIMED = { rows: [], nextDueAt: null };
 
 export interface DeliveryStats {
   sending: number;
   attempts: Readonly<Record<AttemptOutcome, number>>;
-}
-
-interface PlannedClaim {
-  queue: EndpointQueue;
-  pool: SlotPool;
-  count: number;
 }
 
 export class DeliveryWorker implements Service {
@@ -45,8 +37,7 @@ export class DeliveryWorker implements Service {
   readonly #deps: WebhookDeps;
   readonly #store: Bound<typeof webhookStore>;
   readonly #queue: DueQueue;
-  readonly #healthy = new SlotPool(HEALTHY_SLOTS);
-  readonly #unproven = new SlotPool(UNPROVEN_SLOTS);
+  readonly #planner: ClaimPlanner;
   readonly #sender: Sender;
   readonly #fanOut: FanOutWorker;
   readonly #results: ResultWriter;
@@ -65,6 +56,7 @@ export class DeliveryWorker implements Service {
     this.#deps = deps;
     this.#store = store;
     this.#queue = new DueQueue(clock);
+    this.#planner = new ClaimPlanner(this.#queue);
     this.#sender = new Sender(deps, store);
     this.#fanOut = new FanOutWorker(deps, store);
     this.#results = new ResultWriter({
@@ -136,11 +128,11 @@ export class DeliveryWorker implements Service {
     const { clock, process } = this.#deps;
     if (!this.#isOn() || this.#results.count > UNWRITTEN_MAX) return "on_wake";
     await this.#loadUnknown();
-    const plan = this.#plan();
+    const plan = this.#planner.plan();
     if (plan.length === 0) return this.#waitForDue();
     const { epoch } = process;
-    const requests = plan.map(({ queue, count }) => {
-      return { webhookId: queue.endpoint.id, queue: queue.number, count };
+    const requests = plan.map(({ queue: { endpoint, number }, slots }) => {
+      return { webhookId: endpoint.id, queue: number, count: slots.length };
     });
     let results: readonly ClaimResult[] | undefined;
     try {
@@ -148,7 +140,9 @@ export class DeliveryWorker implements Service {
       // Taken for dead meanwhile, this process has lost what it claimed.
       if (epoch === process.epoch) results = claimed;
     } finally {
-      for (const [at, planned] of plan.entries()) this.#endClaim(planned, results, at);
+      for (const [at, planned] of plan.entries()) {
+        this.#endClaim(planned, results && (results[at] ?? NOTHING_CLAIMED));
+      }
     }
     this.#sendReady();
     return "now";
@@ -166,43 +160,21 @@ export class DeliveryWorker implements Service {
     }
   }
 
-  #plan(): PlannedClaim[] {
-    const plan: PlannedClaim[] = [];
-    for (const health of HEALTHS) {
-      const listed = health === "healthy" ? this.#healthy : this.#unproven;
-      for (const queue of this.#queue.due(health)) {
-        if (listed.isFull || plan.length === QUEUES_A_CLAIM) break;
-        const { endpoint } = queue;
-        const pool = endpoint.health.isStalled() ? this.#unproven : listed;
-        // Claim ahead while slots are plenty, so that a quick endpoint never waits for a claim.
-        const ahead = pool === this.#healthy && pool.isRoomy ? 2 : 1;
-        const wanted = ahead * endpoint.health.concurrency - endpoint.claims;
-        const count = Math.min(wanted, pool.freeFor(endpoint.accountId));
-        if (count <= 0) continue;
-        this.#acquireSlots(endpoint, pool, count);
-        this.#queue.beginClaim(queue);
-        plan.push({ queue, pool, count });
-      }
-    }
-    return plan;
-  }
-
+  /** Ends a claim with its result, or without one if it failed. */
   #endClaim(
-    { queue, pool, count }: PlannedClaim,
-    results: readonly ClaimResult[] | undefined,
-    at: number,
+    { queue, slots }: PlannedClaim,
+    result?: Pick<ClaimResult, "rows" | "nextDueAt">,
   ): void {
     const { endpoint } = queue;
-    const rows = results?.[at]?.rows ?? [];
-    // Slots for which the store found no delivery.
-    this.#releaseSlots(endpoint, pool, count - rows.length);
-    for (const delivery of rows) {
-      this.#inHand.add(delivery.id);
-      endpoint.ready.push({ delivery, pool });
+    for (const [at, slot] of slots.entries()) {
+      const delivery = result?.rows[at];
+      if (delivery) {
+        this.#inHand.add(delivery.id);
+        endpoint.ready.push({ delivery, slot });
+      } else slot.release();
     }
-    if (rows.length > 0) this.#ready.add(endpoint);
-    const nextDueAt = results?.[at]?.nextDueAt ?? NEVER;
-    this.#queue.endClaim(queue, results && nextDueAt);
+    if (endpoint.ready.length > 0) this.#ready.add(endpoint);
+    this.#queue.endClaim(queue, result && (result.nextDueAt ?? NEVER));
   }
 
   #waitForDue(): NextPass {
@@ -218,16 +190,15 @@ export class DeliveryWorker implements Service {
     for (const endpoint of this.#ready) {
       const { health, ready } = endpoint;
       while (ready.length > 0 && health.inFlight < health.concurrency) {
-        const { delivery, pool } = ready.shift()!;
-        this.#begin(endpoint, delivery, pool);
+        this.#begin(endpoint, ready.shift()!);
       }
       if (ready.length === 0) this.#ready.delete(endpoint);
     }
   }
 
-  #begin(endpoint: KnownEndpoint, delivery: ClaimedDelivery, pool: SlotPool): void {
+  #begin(endpoint: KnownEndpoint, ready: ReadyDelivery): void {
     const controller = new AbortController();
-    const sending = this.#send(endpoint, delivery, pool, controller).catch((error) =>
+    const sending = this.#send(endpoint, ready, controller).catch((error) =>
       this.#deps.log.error("webhooks: an attempt could not be finished", { error }),
     );
     this.#sending.set(controller, sending);
@@ -235,14 +206,13 @@ export class DeliveryWorker implements Service {
 
   async #send(
     endpoint: KnownEndpoint,
-    delivery: ClaimedDelivery,
-    pool: SlotPool,
+    { delivery, slot }: ReadyDelivery,
     controller: AbortController,
   ): Promise<void> {
     const attempt = endpoint.health.begin();
     const { result, outcome, pauses } = await this.#sender.send(delivery, controller.signal);
     this.#sending.delete(controller);
-    this.#releaseSlots(endpoint, pool, 1);
+    slot.release();
     endpoint.health.end(attempt, outcome);
     if (outcome !== "none") this.#attempts[outcome] += 1;
     if (pauses) this.#queue.pause(endpoint);
@@ -300,23 +270,13 @@ export class DeliveryWorker implements Service {
 
   #takeReady(endpoint: KnownEndpoint): ClaimedDelivery[] {
     this.#ready.delete(endpoint);
-    return endpoint.ready.splice(0).map(({ delivery, pool }) => {
-      this.#releaseSlots(endpoint, pool, 1);
+    return endpoint.ready.splice(0).map(({ delivery, slot }) => {
+      slot.release();
       return delivery;
     });
   }
 
   #isOn(): boolean {
     return this.#deps.settings().agents.webhooks;
-  }
-
-  #acquireSlots(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
-    endpoint.claims += count;
-    pool.acquire(endpoint.accountId, count);
-  }
-
-  #releaseSlots(endpoint: KnownEndpoint, pool: SlotPool, count: number): void {
-    endpoint.claims -= count;
-    pool.release(endpoint.accountId, count);
   }
 }

@@ -1,6 +1,6 @@
 // Which endpoints have something due, as far as this process knows; they take turns.
 import type { Clock } from "../platform/clock.ts";
-import type { SlotPool } from "./concurrency.ts";
+import type { Slot, SlotHolder } from "./concurrency.ts";
 import { EndpointHealth, type HealthLevel } from "./endpoint-health.ts";
 import {
   type ClaimedDelivery,
@@ -11,21 +11,25 @@ import {
   type WaitingEndpoint,
 } from "./store/claim.ts";
 
-/** Wall times of a queue without deliveries, and of one that is due without a known time. */
+/** Due time of a queue in which nothing is known to wait. */
 export const NEVER = Number.POSITIVE_INFINITY;
+/** Due time of a queue that must be read at once. */
 export const OVERDUE = Number.NEGATIVE_INFINITY;
 /** Interval between checks of queues that are due later. */
 const CHECK_EVERY_MS = 100;
 /** Endpoints kept in memory before those without deliveries are dropped. */
 const ENDPOINTS_KEPT = 10_000;
 
-export interface KnownEndpoint {
+export interface ReadyDelivery {
+  delivery: ClaimedDelivery;
+  slot: Slot;
+}
+
+export interface KnownEndpoint extends SlotHolder {
   readonly id: string;
-  readonly accountId: string;
   readonly health: EndpointHealth;
   isPaused: boolean;
-  claims: number;
-  readonly ready: { delivery: ClaimedDelivery; pool: SlotPool }[];
+  readonly ready: ReadyDelivery[];
   readonly queues: readonly [EndpointQueue, EndpointQueue];
 }
 
@@ -51,7 +55,7 @@ export class DueQueue {
   readonly #later = new Set<EndpointQueue>();
   #dropIdleAt = ENDPOINTS_KEPT;
   #nextDueAt = NEVER;
-  #checkedAt = OVERDUE;
+  #nextCheckAt = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -153,8 +157,8 @@ export class DueQueue {
 
   #checkLater(): void {
     const { now, monotonic } = this.#clock;
-    if (this.#nextDueAt > now() || monotonic() - this.#checkedAt < CHECK_EVERY_MS) return;
-    this.#checkedAt = monotonic();
+    if (this.#nextDueAt > now() || monotonic() < this.#nextCheckAt) return;
+    this.#nextCheckAt = monotonic() + CHECK_EVERY_MS;
     this.#nextDueAt = NEVER;
     for (const queue of [...this.#later]) this.#place(queue);
   }
@@ -175,7 +179,7 @@ export class DueQueue {
       accountId,
       health: new EndpointHealth(this.#clock),
       isPaused: false,
-      claims: 0,
+      heldSlots: 0,
       ready: [],
       queues: [createQueue(FIRST_ATTEMPTS), createQueue(RETRIES)],
     };
@@ -184,9 +188,9 @@ export class DueQueue {
   }
 
   #dropIdle(): void {
-    for (const [id, { claims, isPaused, queues }] of this.#endpoints) {
+    for (const [id, { heldSlots, isPaused, queues }] of this.#endpoints) {
       const isIdle = queues.every(({ dueAt }) => dueAt === NEVER);
-      if (isIdle && claims === 0 && !isPaused) this.#endpoints.delete(id);
+      if (isIdle && heldSlots === 0 && !isPaused) this.#endpoints.delete(id);
     }
     this.#dropIdleAt = Math.max(ENDPOINTS_KEPT, 2 * this.#endpoints.size);
   }

@@ -41,7 +41,7 @@ test("endpoints for which nothing waits are dropped once there are many", () => 
   const first = { first_due_at: 1 };
   for (const id of ["claimed", "paused", "waiting"]) queue.load(waiting(id, first));
   const [claimed, paused] = [...queue.due("new")];
-  claimed!.endpoint.claims = 1;
+  claimed!.endpoint.heldSlots = 1;
   for (const { endpoint } of [claimed!, paused!]) endpoint.queues[0].dueAt = Infinity;
   queue.pause(paused!.endpoint);
   for (let n = 0; n < ENDPOINTS_KEPT; n++) queue.load(waiting(`w-${n}`));
