@@ -156,8 +156,8 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const hashUser = (await secrets.openHashes())("users in the log");
   const gatewayDeps = { ...deps, registry, running, hashUser, findCaller: access.findCaller };
   const gateway = createGateway(routers.gateway, gatewayDeps);
-  const { inside } = gateway;
-  const shared = { ...deps, settings: current, egress: guarded, activity, inside, place };
+  const { internal } = gateway;
+  const shared = { ...deps, settings: current, egress: guarded, activity, internal, place };
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
   const checks = new PageChecks(options);
@@ -231,7 +231,7 @@ function showMetrics(
 ): void {
   showModels(metrics, registry);
   showRequests(metrics, gateway.requestLog);
-  showShared(metrics, gateway.look);
+  showShared(metrics, gateway.listStatuses);
   agents.show(metrics);
 }
 
@@ -242,7 +242,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     clock,
     isReady: () => database.probe().then(() => registry.isDefaultServable()),
     isStopping: () => server.isStopping,
-    listServices: () => [...gateway.look(), ...checks.look()],
+    listServices: () => [...gateway.listStatuses(), ...checks.listStatuses()],
   });
   const publicUrl = () => current().server.public_url;
   const changes = writeChanges(current().service.alias);

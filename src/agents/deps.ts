@@ -15,7 +15,7 @@ import type { DiskSpace } from "../storage/index.ts";
 export interface AgentsDeps {
   database: Database;
   access: Pick<Access, "findCaller">;
-  inside: GatewayInternal;
+  internal: GatewayInternal;
   egress: Pick<GuardedEgress, "validate" | "request">;
   process: Pick<Process, "epoch" | "join">;
   compute: Compute;

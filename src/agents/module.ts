@@ -53,7 +53,7 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
   const { database, access, egress, compute, clock, log } = deps;
   const notes = database.bind(noteStore);
   const catalog = createCatalog(
-    createBuiltins({ search: deps.inside.search, egress, compute, notes }),
+    createBuiltins({ search: deps.internal.search, egress, compute, notes }),
   );
   const toolsDeps = { ...deps, catalog, tools: database.bind(toolStore) };
   const definitions = new Definitions(deps, createToolLookup(toolsDeps));

@@ -88,7 +88,7 @@ export class PageChecks implements Service {
     this.#options = options;
   }
 
-  look(): { name: string; state: "damaged" }[] {
+  listStatuses(): { name: string; state: "damaged" }[] {
     return this.#isDamaged ? [{ name: "data", state: "damaged" }] : [];
   }
 

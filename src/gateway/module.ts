@@ -42,10 +42,10 @@ export interface GatewayInternal {
 
 export interface Gateway {
   requestLog: RequestLog;
-  inside: GatewayInternal;
+  internal: GatewayInternal;
   /** In the order of their start; they stop after the server. */
   services: readonly Service[];
-  look(): MeteredStatus[];
+  listStatuses(): MeteredStatus[];
   change(settings: Settings): void;
 }
 
@@ -83,13 +83,13 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   const services = [embeddings, search.service];
   return {
     requestLog,
-    inside: { chat: new InternalChatClient(execution, chat), search: search.inside },
+    internal: { chat: new InternalChatClient(execution, chat), search: search.internal },
     services: [
       ...services.map(({ service }) => service),
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
-    look: () => services.map((service) => service.status()),
+    listStatuses: () => services.map((service) => service.status()),
     change(other) {
       settings = other;
       embeddings.change(other.embeddings);

@@ -69,7 +69,7 @@ test("sound pages are said to be so behind the start and a day later, also besid
   await server.bind(trialStore).create(makeTrial("later"));
   await clock.advance(DAY_MS);
   expect((await next()).message).toBe("the database's pages are sound");
-  expect(checks.look()).toEqual([]);
+  expect(checks.listStatuses()).toEqual([]);
   await checks.stop();
   expect(clock.pending()).toBe(0);
   await server.close();
@@ -85,7 +85,7 @@ test("damage is an error of the log and a line of readiness, until a check finds
   const line = await next();
   expect(line.message).toBe("the database's pages are damaged");
   expect(line.error).toStartWith(`${file} is damaged: restore a backup`);
-  expect(checks.look()).toEqual([{ name: "data", state: "damaged" }]);
+  expect(checks.listStatuses()).toEqual([{ name: "data", state: "damaged" }]);
   await checks.stop();
 });
 
@@ -115,7 +115,7 @@ test("a file that cannot be read now says nothing of its pages, and is looked at
   const line = await next();
   expect(line.message).toBe("the database's pages could not be checked");
   expect(line.error).toBeString();
-  expect(checks.look()).toEqual([]);
+  expect(checks.listStatuses()).toEqual([]);
   renameSync(`${file}.away`, file);
   await clock.advance(60_000);
   expect((await next()).message).toBe("the database's pages are sound");

@@ -144,7 +144,7 @@ export class Definitions {
       const missing_scope = tool?.scope && lacks(tool.scope) ? tool.scope : null;
       return { ...pin, status, ...checkTool(pin, version), missing_scope };
     });
-    const model = this.#deps.inside.chat.find(version.model ?? this.#deps.alias);
+    const model = this.#deps.internal.chat.find(version.model ?? this.#deps.alias);
     const modelScopes = listModelScopes(version, model);
     const toolScopes = data.flatMap(({ missing_scope }) => missing_scope ?? []);
     const missing_scopes = [...new Set([...modelScopes.filter(lacks), ...toolScopes])];
@@ -166,12 +166,12 @@ export class Definitions {
     body: Pick<NewVersion, "policy">,
     caller: Caller,
   ): Promise<ToolPin[]> {
-    const { inside, alias } = this.#deps;
+    const { internal, alias } = this.#deps;
     const guarded = body.policy?.require_approval;
     const findTool = await this.#lookupTools(accountId, [...tools, ...(guarded ?? [])]);
     const pins = pinTools(findTool, tools, inherited);
     requireGuarded(findTool, guarded);
-    requireToolUse(await requireModel(inside.chat, model, alias, caller), tools);
+    requireToolUse(await requireModel(internal.chat, model, alias, caller), tools);
     return pins;
   }
 }

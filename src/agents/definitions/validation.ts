@@ -19,7 +19,7 @@ export function storeModel(
 
 /** agents.errors.p11: the key must be able to call the model; a stopped model is accepted. */
 export async function requireModel(
-  chat: Pick<GatewayInternal["chat"], "find" | "judge">,
+  chat: Pick<GatewayInternal["chat"], "find" | "authorize">,
   model: string | null,
   alias: string,
   caller: Caller,
@@ -28,9 +28,9 @@ export async function requireModel(
   const found = chat.find(model ?? alias);
   // agents.errors.model_not_found
   if (!found) throw apiError("model_not_found", { param: "model" });
-  const judged = await chat.judge(found.id, caller);
+  const result = await chat.authorize(found.id, caller);
   // agents.errors.model_not_permitted, agents.errors.no_model_available
-  if ("refusal" in judged && !TEMPORARY.includes(judged.refusal.code)) throw judged.refusal;
+  if ("refusal" in result && !TEMPORARY.includes(result.refusal.code)) throw result.refusal;
   return found;
 }
 

@@ -58,7 +58,7 @@ async function callModel(
   request: InternalChatRequest,
 ): Promise<ModelCallResult> {
   const { deps, state, control } = context;
-  const { inside, clock, ids } = deps;
+  const { internal, clock, ids } = deps;
   let firstFailedAt: number | null = null;
   for (let attempts = 1; ; attempts++) {
     // agents.authentication.1: the key's rights are read for each attempt.
@@ -67,7 +67,7 @@ async function callModel(
     const sender = { caller, request_id: ids.uuid(), trace: null };
     const reply = await context.watch(context.roundName, () => {
       reachPoison("model", request);
-      return inside.chat.ask(sender, request, control.signal);
+      return internal.chat.ask(sender, request, control.signal);
     });
     if (reply.ok) return { kind: "reply", reply };
     // agents.does.cost.1: tokens were generated at an unknown cost.

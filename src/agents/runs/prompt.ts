@@ -29,10 +29,10 @@ type FindTool = PromptContext["findTool"];
 /** Requests a summary instead of a reply where the thread is too long and `maySummarise`. */
 export function buildPrompt(context: PromptContext, maySummarise: boolean): Prompt {
   const { state, deps, findTool } = context;
-  const { inside } = deps;
+  const { internal } = deps;
   const { version, row } = state;
   const tools = listTools(version, findTool);
-  const model = inside.chat.find(row.model);
+  const model = internal.chat.find(row.model);
   const system = writeSystem(state, findTool);
   const { messages, needsSummary, tokens, roomTokens } = viewThread(state, {
     windowTokens: model?.context_window ?? null,
@@ -144,7 +144,7 @@ function countReserve(
   { version }: RunState,
   system: readonly ModelMessage[],
   tools: readonly ModelTool[],
-  model: ReturnType<AgentsDeps["inside"]["chat"]["find"]>,
+  model: ReturnType<AgentsDeps["internal"]["chat"]["find"]>,
 ): number {
   const prompt = system.map(({ content }) => String(content)).join("");
   const texts = estimateTokens(prompt) + (tools.length === 0 ? 0 : countTools(tools));

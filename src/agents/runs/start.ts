@@ -81,7 +81,7 @@ export class RunStarter {
     agent_id: string,
     request: RunRequest,
   ): Promise<PreparedRun> {
-    const { clock, ids, inside, alias, disk, settings } = this.#deps;
+    const { clock, ids, internal, alias, disk, settings } = this.#deps;
     const { findVersion, priceOf } = this.#options;
     // agents.errors.agent_held
     if (agent.is_held) throw apiError("agent_held");
@@ -90,7 +90,7 @@ export class RunStarter {
     // agents.errors.agent_version_not_found
     if (!version) throw apiError("agent_version_not_found");
     const budgets = lowerBudgets(version.budgets, request.budgets);
-    const model = await requireModel(inside.chat, version.model, alias, caller);
+    const model = await requireModel(internal.chat, version.model, alias, caller);
     disk.require();
     const { active_runs, daily_runs, stored_bytes } = settings().limits;
     const { message, trigger, thread_id = null } = request;

@@ -84,7 +84,7 @@ export class InternalChatClient {
   }
 
   /** Unlike over HTTP, unknown ids are errors. */
-  async judge(
+  async authorize(
     name: string,
     caller: Caller,
   ): Promise<{ model: ServedModel } | { refusal: ApiError }> {
@@ -114,7 +114,7 @@ export class InternalChatClient {
         recorder.close(error.status, reply.code, 0);
         return reply;
       }
-      log.error("a question from inside failed", { ...requestLogFields(who), error });
+      log.error("chat: an internal request failed", { ...requestLogFields(who), error });
       recorder.close(apiError("internal_error").status, "internal_error", 0);
       throw error;
     }

@@ -67,7 +67,7 @@ export function createInternalSearchClient(options: InternalSearchOptions): Inte
           recorder.close(error.status, failure.code, 0);
           return failure;
         }
-        log.error("a search from inside failed", { request_id, error });
+        log.error("search: an internal request failed", { request_id, error });
         recorder.close(apiError("internal_error").status, "internal_error", 0);
         throw error;
       }

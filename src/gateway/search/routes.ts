@@ -69,17 +69,17 @@ export function openSearch(router: Router, options: SearchOptions) {
       const account = accountOf(caller);
       // Engines and strict callers refuse half a surrogate pair.
       const query = body.query.toWellFormed();
-      const wish = readSearchInput({ ...body, query });
-      const engineQuery: EngineQuery = { request_id, trace, account, ...wish };
+      const input = readSearchInput({ ...body, query });
+      const engineQuery: EngineQuery = { request_id, trace, account, ...input };
       const context = { caller, request_id, trace, recorder, signal };
       const { result, headers } = await execution.answer(context, (engine) =>
         engine.search(engineQuery, signal),
       );
-      const results = chooseResults(result.hits, wish.max_results);
+      const results = chooseResults(result.hits, input.max_results);
       return [STATUS, writeSearchReply(query, results), headers];
     },
   );
-  return { service, inside: createInternalSearchClient({ execution, meter, clock, log }) };
+  return { service, internal: createInternalSearchClient({ execution, meter, clock, log }) };
 }
 
 /** gateway.errors.headers.x_should_retry: unlike those of embeddings, 502 and 504 carry none. */

@@ -17,7 +17,7 @@ function createChat(code: ErrorCode | null) {
   const judged: string[] = [];
   const chat = {
     find: (name: string) => (name === "unknown" ? undefined : { id: "stub-1" }),
-    async judge(name: string) {
+    async authorize(name: string) {
       judged.push(name);
       return code === null ? { model: {} } : { refusal: apiError(code, { param: "model" }) };
     },

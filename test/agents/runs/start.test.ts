@@ -25,11 +25,11 @@ interface Doubles {
 function open({ terms = TERMS, judged, start }: Doubles = {}) {
   const chat = {
     find: () => MODEL,
-    judge: judged ?? (async () => ({ model: { settings: MODEL } })),
+    authorize: judged ?? (async () => ({ model: { settings: MODEL } })),
   };
   const limits = { active_runs: 1, daily_runs: 1 };
   const deps = {
-    ...{ clock: createManualClock(), ids: createSeededIds(), alias: "svc", inside: { chat } },
+    ...{ clock: createManualClock(), ids: createSeededIds(), alias: "svc", internal: { chat } },
     settings: () => ({ limits }),
     disk: { require() {} },
   };

@@ -183,7 +183,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     ...{ database: seen, process, compute: inlineCompute, log, disk: { require() {} } },
     secrets: openTestSecrets(database, clock),
     access: { findCaller: async (key_id) => callers.get(key_id) },
-    inside: {
+    internal: {
       chat: {
         find: () => ({ id: "stub-1", context_window }),
         ask: async (_who: unknown, ask: InternalChatRequest, signal: AbortSignal) => {
@@ -204,7 +204,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);
-  const builtins = createBuiltins({ ...deps, search: deps.inside.search, notes });
+  const builtins = createBuiltins({ ...deps, search: deps.internal.search, notes });
   const catalog = createCatalog(builtins);
   const own = new Map((options.tools ?? []).map((tool) => [tool.name, tool]));
   const runner = new RunEngine({

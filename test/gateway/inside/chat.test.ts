@@ -175,7 +175,7 @@ describe("what a name means", () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey({ models: ["one", "secret", "deep"] });
     const judge = async (name: string) => {
-      const judged = await front.inside.chat.judge(name, caller);
+      const judged = await front.inside.chat.authorize(name, caller);
       if ("model" in judged) return judged.model.settings.id;
       return `${judged.refusal.code} ${judged.refusal.details.param}`;
     };
@@ -195,7 +195,7 @@ describe("what a name means", () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey();
     await front.closeDatabase();
-    const judged = await front.inside.chat.judge("one", caller);
+    const judged = await front.inside.chat.authorize("one", caller);
     expect(judged).toMatchObject({ refusal: { code: "no_model_available" } });
     const reply = await front.inside.chat.ask(comeFrom(caller), question("Hi"), NEVER);
     expect(reply).toMatchObject({ ok: false, code: "no_model_available" });

@@ -74,7 +74,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   };
   const account = await admin.accounts.create("acme");
   return {
-    inside: gateway.inside,
+    inside: gateway.internal,
     admin,
     clock,
     lines,
@@ -88,7 +88,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
       await clock.advance(25);
       return readLedger(database).entries();
     },
-    countSearches: () => gateway.look().find(({ name }) => name === "search")!.inUse,
+    countSearches: () => gateway.listStatuses().find(({ name }) => name === "search")!.inUse,
     endRunning: () => running.end(),
     closeDatabase: close,
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,7 @@ import { type createGateway, showShared } from "../../../src/gateway/index.ts";
 import { openMetrics } from "../../../src/platform/metrics.ts";
 import { startApp } from "../../support/app.ts";
 
-type Sight = ReturnType<ReturnType<typeof createGateway>["look"]>[number];
+type Sight = ReturnType<ReturnType<typeof createGateway>["listStatuses"]>[number];
 
 /** The samples of the services, in the order in which they are shown. */
 const listSamples = (text: string) =>

@@ -40,10 +40,10 @@ async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult
   if (!use.caller.scopes.includes(SCOPE)) {
     return failure(`The key that started this run lacks the scope \`${SCOPE}\`.`);
   }
-  const wish = readSearchInput(use.arguments as Static<typeof Parameters>);
+  const input = readSearchInput(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(
     { caller: use.caller, request_id: use.request_id, trace: use.trace },
-    wish,
+    input,
     use.signal,
   );
   if (found.ok) return success(writeResults(found.results), true);
