@@ -47,14 +47,14 @@ async function openSqlite(
       if (exclusive) undo.push(lockDatabase(file));
       noted = checkLoss(file, exclusive, options.acceptLoss);
     }
-    const connection = openConnection(file);
+    const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);
     undo.unshift(() => connection.close(true));
     await migrateSqlite(connection, options.migrations, options.now);
     if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
       place.kind === "sqlite" && place.writer
         ? new WriterEngine(connection, place.writer, bus, options.onDeath)
-        : createInlineEngine(connection, registry, bus);
+        : createInlineEngine(place.kind, connection, { registry, bus });
     return releaseAfter(engine, undo);
   } catch (failure) {
     for (const step of undo) step();
@@ -78,11 +78,15 @@ function checkLoss(
 }
 
 /** Runs SQLite in the caller's thread; one queue keeps reads from seeing half a write. */
-function createInlineEngine(connection: Connection, registry: Registry, bus: Bus): DatabaseEngine {
+function createInlineEngine(
+  name: "sqlite" | "memory",
+  connection: Connection,
+  { registry, bus }: Pick<EngineOptions, "registry" | "bus">,
+): DatabaseEngine {
   const group = new GroupCommit(connection, registry);
   const queue = createQueue();
   return {
-    name: connection.filename === ":memory:" ? "memory" : "sqlite",
+    name,
     read: (work: (db: Db) => Promise<never>) => queue(() => work(group.tx)),
     write: (store, method, args) =>
       queue(async () => {

@@ -79,9 +79,14 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     onFailure: (failure) => onFailure(failure, false),
     onRecovery,
   });
+  const bound = new Map<Store, object>();
   return {
     engine: engine.name,
-    bind: <S extends Store>(store: S) => bindStore(engine, store) as never,
+    bind<S extends Store>(store: S) {
+      const methods = bound.get(store) ?? bindStore(engine, store);
+      bound.set(store, methods);
+      return methods as never;
+    },
     listen: (channel, run) => bus.listen(channel, run),
     probe: () => engine.probe(),
     close: () => engine.close(),
@@ -105,5 +110,5 @@ function bindStore(engine: DatabaseEngine, store: Store) {
     method,
     (...args: unknown[]) => engine.write(store.name, method, args),
   ]);
-  return Object.fromEntries([...reads, ...writes]);
+  return Object.freeze(Object.fromEntries([...reads, ...writes]));
 }

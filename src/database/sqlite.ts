@@ -18,8 +18,10 @@ const PLACEHOLDER = "+?";
 
 export type SqliteTx = Omit<Tx, "tell">;
 
-export function openConnection(path: string): Connection {
-  const connection = new Connection(path, { create: true, strict: true });
+export function openConnection(path: string, image?: Uint8Array): Connection {
+  const connection = image
+    ? Connection.deserialize(image, { strict: true })
+    : new Connection(path, { create: true, strict: true });
   try {
     connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     connection.run("PRAGMA foreign_keys = ON");

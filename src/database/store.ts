@@ -51,7 +51,8 @@ export type Bound<S> =
 export type Notification = readonly [channel: string, id: string];
 
 export type DatabaseLocation =
-  | { kind: "memory" }
+  /** `image` is a database as bytes, which it begins with. */
+  | { kind: "memory"; image?: Uint8Array }
   /** `writer` is the script of the writer Worker; without it, writes run inline. */
   | { kind: "sqlite"; file: string; writer?: URL }
   /** A single connection, as PGlite gives, means that no other process is there. */

@@ -40,8 +40,11 @@ const KEYWORDS = new Set([
   ...["$id", "description", "default", "examples"],
 ]);
 
+const known = new WeakSet<TSchema>();
+
 /** The walk would accept what only the compiled check refuses by an unknown keyword. */
 function requireKnownKeywords(schema: TSchema): void {
+  if (known.has(schema)) return;
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
   if (unknown !== undefined) throw new Error(`the walk of a body does not know "${unknown}"`);
   const inner = [...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
@@ -51,6 +54,7 @@ function requireKnownKeywords(schema: TSchema): void {
     if (rulesOf(one).size > 0) throw new Error("only a whole body can have rules");
     requireKnownKeywords(one);
   }
+  known.add(schema);
 }
 
 export function findFieldError(schema: TSchema, value: unknown, path: string): FieldError | null {

@@ -6,6 +6,7 @@ import { readSettings } from "../../src/settings/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { placeInMemory } from "../support/memory.ts";
 import { openTestSecrets } from "../support/secrets.ts";
 
 export interface House {
@@ -23,7 +24,7 @@ export async function openHouse(models: readonly string[] = ["stub-1"], more = "
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  const database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
+  const database = await openDatabase({ place: await placeInMemory(), stores, clock, onFailure });
   const ids = createSeededIds();
   const access = buildAccess({ database, clock, ids, alias: "svc" });
   const secrets = openTestSecrets(database, clock);

@@ -4,6 +4,7 @@ import { Process } from "../../src/cluster/process.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { type Database, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "../support/clock.ts";
+import { placeInMemory } from "../support/memory.ts";
 
 const closing: Database[] = [];
 afterEach(async () => {
@@ -21,7 +22,7 @@ const bindProcesses = (database: Database) => database.bind(processStore);
 async function openWorld(engine: Database["engine"] = "postgres"): Promise<World> {
   const clock = createManualClock();
   const database = await openDatabase({
-    ...{ place: { kind: "memory" }, stores: [processStore], clock },
+    ...{ place: await placeInMemory(), stores: [processStore], clock },
     onFailure(failure) {
       throw failure;
     },

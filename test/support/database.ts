@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
+import { placeInMemory } from "./memory.ts";
 import { createDatabase, createEmptyDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 import { trialMigration, trialStores } from "./trial.ts";
 
@@ -23,7 +24,7 @@ export async function openTestDatabase(
   const failures: TestDatabase["failures"] = [];
   const failed = Promise.withResolvers<TestDatabase["failures"][number]>();
   const database = await openDatabase({
-    place,
+    place: place.kind === "memory" ? await placeInMemory(trialMigration) : place,
     stores: trialStores,
     migrations: [...migrations, trialMigration],
     clock: createSystemClock(),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
 import { createManualClock } from "./clock.ts";
+import { placeInMemory } from "./memory.ts";
 import { createDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
 
 const SERVER = process.env.WADI_TEST_POSTGRES;
@@ -29,7 +30,7 @@ export async function openTestPlace(
     case "postgres":
       return openPostgres(SERVER!);
     default:
-      return { place: { kind: "memory" }, release: async () => {} };
+      return { place: await placeInMemory(), release: async () => {} };
   }
 }
 

@@ -21,6 +21,7 @@ import { create as createAgent } from "../store/agent-cases.ts";
 import type { Houses } from "../store/cases.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { placeInMemory } from "../support/memory.ts";
 import { makePreparedRun } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
@@ -41,7 +42,7 @@ const STEP_MS = 15_000;
 /** `start_ms`: what the wall clock shows at first. */
 export async function openTrial(
   start_ms: number,
-  { seed = 1, place = { kind: "memory" } }: { seed?: number; place?: DatabaseLocation } = {},
+  { seed = 1, place }: { seed?: number; place?: DatabaseLocation } = {},
 ) {
   const clock = createManualClock(start_ms);
   const ids = createSeededIds(seed);
@@ -49,7 +50,7 @@ export async function openTrial(
   const note = (message: string, fields: object = {}) => void lines.push({ message, ...fields });
   const log = { info() {}, warn: note, error: note };
   const database = await openDatabase({
-    ...{ place, stores, clock },
+    ...{ place: place ?? (await placeInMemory()), stores, clock },
     onFailure(failure) {
       throw failure;
     },

@@ -13,6 +13,7 @@ import { Endpoints } from "../../src/webhooks/endpoints.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { placeInMemory } from "../support/memory.ts";
 import { openTestSecrets, type TestSecrets } from "../support/secrets.ts";
 import { bindWebhookWrites, webhookWrites } from "../support/webhooks.ts";
 
@@ -73,7 +74,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
   const database =
     options.database ??
     (await openDatabase({
-      ...{ place: { kind: "memory" }, stores: [...stores, webhookWrites], clock, onFailure },
+      ...{ place: await placeInMemory(), stores: [...stores, webhookWrites], clock, onFailure },
     }));
   const ids = createSeededIds(options.seed ?? 1);
   const lines: string[] = [];

@@ -42,6 +42,7 @@ import { stores } from "../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { placeInMemory } from "../../support/memory.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
@@ -149,7 +150,7 @@ export type Trial = Awaited<ReturnType<typeof openTrial>>;
 export async function openTrial(model: Model, options: TrialOptions = {}) {
   const clock = options.clock ?? createManualClock();
   const ids = createSeededIds(options.seed ?? 1);
-  const place = { kind: "memory" } as const;
+  const place = await placeInMemory();
   const onFailure = (failure: unknown) => {
     throw failure;
   };

@@ -7,6 +7,7 @@ import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { stores } from "../../../src/stores.ts";
 import { createManualClock } from "../../support/clock.ts";
+import { placeInMemory } from "../../support/memory.ts";
 
 export interface Bench extends AsyncDisposable {
   unit: ManagedServer;
@@ -49,7 +50,8 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     throw failure;
   };
   const database =
-    given.database ?? (await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure }));
+    given.database ??
+    (await openDatabase({ place: await placeInMemory(), stores, clock, onFailure }));
   const server: Bench["server"] = {
     isHealthy: false,
     start: async () => null,

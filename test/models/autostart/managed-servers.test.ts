@@ -9,6 +9,7 @@ import { stores } from "../../../src/stores.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { placeInMemory } from "../../support/memory.ts";
 import { answerText, type ScriptedUpstream, startUpstream } from "../../support/upstream.ts";
 
 let upstream: ScriptedUpstream;
@@ -21,7 +22,7 @@ beforeEach(async () => {
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  database = await openDatabase({ place: { kind: "memory" }, stores, clock, onFailure });
+  database = await openDatabase({ place: await placeInMemory(), stores, clock, onFailure });
   upstream = startUpstream(({ path }) => {
     if (path === "/ready") return new Response(null, { status: isUp ? 204 : 503 });
     if (path.startsWith("/v1/")) return answerText("Hello");

@@ -13,6 +13,7 @@ import { type Database, openDatabase, sql, store } from "../../../../src/databas
 import { stores } from "../../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../../support/clock.ts";
 import { createSeededIds } from "../../../support/ids.ts";
+import { placeInMemory } from "../../../support/memory.ts";
 import { openTestSecrets, type TestSecrets } from "../../../support/secrets.ts";
 
 const OWNER = "a-1";
@@ -51,7 +52,7 @@ beforeEach(async () => {
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  const place = { kind: "memory" } as const;
+  const place = await placeInMemory();
   database = await openDatabase({ place, stores: [...stores, hand], clock, onFailure });
   secrets = openTestSecrets(database, clock, file);
   connections = createConnections({ database, secrets, clock, ids: createSeededIds() });

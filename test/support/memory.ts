@@ -1,0 +1,21 @@
+// A database in memory whose tables are there: to make them each time would take most of its opening.
+import { Database as Connection } from "bun:sqlite";
+import type { DatabaseLocation } from "../../src/database/index.ts";
+import { type Migration, migrateSqlite } from "../../src/database/migrate.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
+
+const images = new Map<string, Uint8Array>();
+
+/** Tables of these further migrations, too. */
+export async function placeInMemory(...further: Migration[]): Promise<DatabaseLocation> {
+  const name = further.map(({ name }) => name).join();
+  const image = images.get(name) ?? (await makeImage([...migrations, ...further]));
+  images.set(name, image);
+  return { kind: "memory", image };
+}
+
+async function makeImage(all: readonly Migration[]): Promise<Uint8Array> {
+  using connection = new Connection(":memory:");
+  await migrateSqlite(connection, all, 0);
+  return connection.serialize();
+}
