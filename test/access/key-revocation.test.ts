@@ -27,3 +27,25 @@ test("work whose key has ended is ended within five seconds, and then nothing is
   expect(asked).toEqual(["k-1"]);
   expect([revocations.count("k-1"), clock.pending()]).toEqual([0, 0]);
 });
+
+test("every key is read at once where a wake-up may be lost", async () => {
+  const clock = createManualClock();
+  let announce: (id: string | null) => void = () => {};
+  const revocations = new KeyRevocations({
+    database: {
+      listen: (_, hear) => {
+        announce = hear;
+        return () => {};
+      },
+    },
+    findCaller: async () => undefined,
+    clock,
+    log: createLog(clock, () => {}, false),
+  });
+  const ended: string[] = [];
+  for (const key_id of ["k-1", "k-2"]) revocations.add(key_id, () => void ended.push(key_id));
+  announce(null);
+  await clock.advance(0);
+  expect(ended).toEqual(["k-1", "k-2"]);
+  revocations.stop();
+});

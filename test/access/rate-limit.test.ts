@@ -199,4 +199,15 @@ describe("another most while serving", () => {
     limiter.change(2);
     expect(take(limiter)).toBe("60");
   });
+
+  test("a smaller one leaves closed what is closed, though its window is empty", async () => {
+    const clock = createManualClock();
+    const limiter = new RateLimiter(clock, rule);
+    for (let n = 0; n < 3; n++) take(limiter);
+    await clock.advance(50_000);
+    expect(take(limiter)).toBe("60");
+    await clock.advance(20_000);
+    limiter.change(2);
+    expect(take(limiter)).toBe("40");
+  });
 });

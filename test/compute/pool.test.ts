@@ -10,11 +10,12 @@ const turn = { account: "a-1" };
 let pool: ComputeService;
 let clock: ManualClock;
 let lines: Record<string, unknown>[] = [];
-const open = () => {
-  lines = [];
+const open = (from = script) => {
+  const told: Record<string, unknown>[] = [];
+  lines = told;
   clock = createManualClock();
-  const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  pool = new ComputePool({ script, clock, log });
+  const log = createLog(clock, (line) => void told.push(JSON.parse(line)), false);
+  pool = new ComputePool({ script: from, clock, log });
 };
 afterEach(() => pool?.stop(0));
 
@@ -108,3 +109,18 @@ test.skipIf(process.platform === "win32")(
     expect(await child.exited).toBe(0);
   },
 );
+
+test("Workers that fail at their start are not replaced while nobody waits", async () => {
+  open(new URL("data:text/javascript,throw new Error('no start')"));
+  expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, reason: "failed" });
+  const failing = pool;
+  const failures = lines;
+  // As long as others start and work.
+  for (let n = 0; n < 5; n++) {
+    open();
+    expect(await pool.run(ECHO, n, turn)).toEqual({ ok: true, value: n });
+    pool.stop(0);
+  }
+  failing.stop(0);
+  expect(failures.length).toBeLessThanOrEqual(2);
+});

@@ -19,9 +19,12 @@ function createTrial() {
   const trial = {
     ...{ clock, writes, reports, recoveries: 0 },
     failure: null as unknown,
+    /** Ends before a read or write does that begins now. */
+    pause: Promise.resolve(),
     guarded: null as unknown as GuardedEngine,
   };
   const answer = async () => {
+    await trial.pause;
     if (trial.failure !== null) throw trial.failure;
     return 1 as never;
   };
@@ -125,6 +128,21 @@ test("behind a failure the probe writes as much as a caller does, and that is th
   expect(trial.recoveries).toBe(1);
   await engine.probe();
   expect(trial.writes).toEqual(["probe.touch"]);
+});
+
+test("a small write that began before the failure proves nothing", async () => {
+  const trial = createTrial();
+  const engine = trial.guarded;
+  const pause = Promise.withResolvers<void>();
+  trial.pause = pause.promise;
+  const probing = engine.probe();
+  trial.pause = Promise.resolve();
+  trial.failure = full();
+  await failureOf(engine.write("runs", "note", []));
+  trial.failure = null;
+  pause.resolve();
+  await probing;
+  expect(trial.recoveries).toBe(0);
 });
 
 test("a write of a caller that is kept ends the failing", async () => {

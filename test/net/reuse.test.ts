@@ -141,6 +141,18 @@ test("who sends our id back is not believed with the id of another request", asy
   expect(server.connections).toBe(2);
 });
 
+test("the first reply of a connection is believed, whatever id it has", async () => {
+  let answer = echo("a-1");
+  using server = listenRaw((socket) => socket.say(answer));
+  const { ask } = createAsker();
+  const askFor = (id: string, account: string) =>
+    ask(server.origin, { account, headers: { "x-request-id": id } }).ended;
+  expect(await askFor("a-1", "one")).toMatchObject(whole);
+  answer = echo("own-2");
+  expect(await askFor("a-2", "two")).toMatchObject(whole);
+  expect(server.connections).toBe(2);
+});
+
 test("who gives ids of its own is believed", async () => {
   using server = listenRaw((socket) => socket.say(echo(`own-${socket.piece}`)));
   const { ask, rest } = createAsker();

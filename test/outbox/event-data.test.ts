@@ -59,3 +59,9 @@ test("what is nested without end goes with its field", () => {
   for (let i = 0; i < 500; i++) deep = { deep };
   expect(read(run({ input: deep }))).toMatchObject({ run: { id: "r-1", input: null } });
 });
+
+test("fields of 256 bytes go where nothing longer is left", () => {
+  const numbers = [10, ...Array(126).fill(1)];
+  const fields = Array.from({ length: 300 }, (_, i) => [`f${i}`, numbers]);
+  expect(read(run(Object.fromEntries(fields))).truncated).not.toEqual([]);
+});

@@ -129,6 +129,17 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await nextOf(trial)).toBe("2026-11-20T10:20");
   });
 
+  test("back, forward and back while triggers are switched off counts from the earliest time", async () => {
+    const trial = await open("2026-11-20T12:00:00Z");
+    await trial.start();
+    await trial.add("t-1", "*/20 * * * *", { catch_up_seconds: 3_600 });
+    trial.settings.agents.triggers = false;
+    for (const ms of [-HOUR_MS, 50 * MINUTE_MS, -10 * MINUTE_MS]) await trial.shift(ms);
+    trial.settings.agents.triggers = true;
+    await trial.pass(30_000);
+    expect(await show(trial)).toEqual(["11-20T11:40 started -1"]);
+  });
+
   test("back is not forgotten where the database fails meanwhile", async () => {
     const trial = await open("2026-11-20T10:00:00Z");
     let failures = 2;

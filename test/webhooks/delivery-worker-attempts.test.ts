@@ -232,6 +232,24 @@ describe("while it is on its way", () => {
     expect(await statuses(trial)).toEqual(["delivered", "delivered"]);
   });
 
+  test("what is claimed ahead of a failure is given back", async () => {
+    const failure = Promise.withResolvers<ReturnType<typeof reply>>();
+    const trial = await open((sent, nth) => {
+      if (nth === 11) return failure.promise;
+      return nth < 11 ? reply() : hang(trial.clock, sent);
+    });
+    await trial.listen();
+    await trial.happen(10);
+    await trial.happen(30);
+    const countClaimed = async () =>
+      (await trial.deliveries()).filter(({ epoch }) => epoch > 0).length;
+    expect(await countClaimed()).toBe(16);
+    failure.resolve(reply(500));
+    await trial.settle();
+    // Those under way.
+    expect(await countClaimed()).toBe(7);
+  });
+
   const ENDED = ["disabled", "deleted", "disabled and enabled again"];
   test.each(ENDED)("nothing more of it is sent to one that is %s", async (what) => {
     const trial = await open((sent, nth) => (nth <= 10 ? reply() : hang(trial.clock, sent)));

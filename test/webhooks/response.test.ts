@@ -29,6 +29,7 @@ const failure = (code: Code, status: number | null = null): GuardedOutcome => ({
 });
 
 const LEAST_MS = 60_000;
+const LIMITED = "The endpoint answered 429.";
 const CASES: [
   what: string,
   outcome: GuardedOutcome,
@@ -61,6 +62,7 @@ const CASES: [
   ["a place that is not public", failure("forbidden"), "unreachable", "It failed: forbidden.", 0],
   ["200 whose text broke off", failure("reset", 200), "delivered", null, 0],
   ["200 whose text never ends", failure("timeout", 200), "delivered", null, LEAST_MS],
+  ["429 whose text broke off", failure("reset", 429), "rejected", LIMITED, LEAST_MS],
   ["500 whose text broke off", failure("reset", 500), "rejected", "The endpoint answered 500.", 0],
 ];
 

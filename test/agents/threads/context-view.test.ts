@@ -392,3 +392,8 @@ describe("any thread at all", () => {
     expect(tokens).toBeLessThanOrEqual(Math.max(0, Math.min(1_024, limit / 8)) + 1);
   }
 });
+
+test("a room after a rejection is never wider than the window leaves it", () => {
+  const messages = [user("Go")];
+  expect(buildContextView({ ...deps, messages, roomTokens: 9_000 }).roomTokens).toBe(8_000);
+});

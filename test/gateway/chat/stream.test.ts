@@ -23,6 +23,7 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
   const running = new InFlight();
   const caller = new AbortController();
   const stream = openEventStream(caller.signal, (bug) => void bugs.push(bug));
+  let revoke = () => {};
   const failures: UpstreamError[] = [];
   const bugs: unknown[] = [];
   const entries: Omit<LogEntry, "id">[] = [];
@@ -45,13 +46,29 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
     hasUsage: false,
     clock,
     running,
-    keys: { add: () => () => {} },
+    keys: {
+      add: (_, end) => {
+        revoke = end;
+        return () => {};
+      },
+    },
     status: 201,
     onFailure: (failure) => void failures.push(failure),
     onBug: (bug) => void bugs.push(bug),
   });
   const body = stream.answer(201, {});
-  return { clock, caller, running, begun, failures, bugs, entries, body, stream };
+  return {
+    clock,
+    caller,
+    running,
+    revoke: () => revoke(),
+    begun,
+    failures,
+    bugs,
+    entries,
+    body,
+    stream,
+  };
 }
 
 describe("a caller who does not read", () => {
@@ -179,4 +196,18 @@ describe("what a bug throws", () => {
     ]);
     expect(bugs).toEqual([]);
   });
+});
+
+test("a stream that ends for two reasons names the first", async () => {
+  const left = Promise.withResolvers<Completion>();
+  const { begun, running, revoke, failures, body } = open(async (_ask, ear) => {
+    await ear({ kind: "text", text: "a" });
+    return left.promise;
+  });
+  await begun;
+  running.end();
+  revoke();
+  left.resolve({ ok: false, code: "client_closed_request", retryable: false, reason: "left" });
+  await body.text();
+  expect(failures).toMatchObject([{ endedBy: "stop" }]);
 });

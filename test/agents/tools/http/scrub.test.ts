@@ -171,6 +171,11 @@ describe("secrets with a scheme", () => {
     const says = await scrub(`${sent} for wadi with s3cret\\/pass`, sent, false);
     expect(says).toBe("Basic [secret] for wadi with [secret]");
   });
+
+  test("of Basic a password of four characters goes, too", async () => {
+    const sent = `Basic ${btoa("wadi:s3cr")}`;
+    expect(await scrub("wadi with s3cr", sent, false)).toBe("wadi with [secret]");
+  });
 });
 
 test("its time grows with the text and not with its square", async () => {
