@@ -66,16 +66,16 @@ export interface AppOptions {
   log: Log;
   version: string;
   /** File of the secrets key; without one the key lasts as long as the app. */
-  secrets_key_file: string | null;
+  secretsKeyFile: string | null;
   /** Computes what could block the event loop; Workers by default. */
   compute?: ComputeService;
   openBackend?: OpenBackend;
   /** Serves a database even if committed data is missing. */
-  accepts_loss?: boolean;
+  acceptsLoss?: boolean;
   /** /metrics needs no token. */
-  has_open_metrics?: boolean;
+  hasOpenMetrics?: boolean;
   /** Answers only requests to names of this machine, since the keys are public. */
-  is_local_only?: boolean;
+  isLocalOnly?: boolean;
   activity?: Activity;
   writeCommands?(): Promise<string>;
   /** Called when nothing can be stored any more and the process must end. */
@@ -113,7 +113,7 @@ export async function buildApp(given: AppOptions): Promise<App> {
     stores,
     clock,
     exclusive: true,
-    acceptLoss: options.accepts_loss
+    acceptLoss: options.acceptsLoss
       ? (what) => log.warn("the start goes on without what is missing", { error: what })
       : undefined,
     onFailure(failure, isFatal) {
@@ -152,7 +152,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const models = await buildModels(deps);
   const { registry } = models;
   openModelRoutes(routers.gateway, registry);
-  const secrets = createSecrets({ database, file: options.secrets_key_file, clock, log });
+  const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
   const gatewayDeps = { ...deps, registry, running, hashUser, findCaller: access.findCaller };
   const gateway = createGateway(routers.gateway, gatewayDeps);
@@ -207,7 +207,7 @@ function describeFailure(failure: unknown): unknown {
 function createServer(options: AppOptions, current: () => Settings, running: InFlight): HttpServer {
   const { clock, ids, log } = options;
   const origins = {
-    isLocalOnly: options.is_local_only === true,
+    isLocalOnly: options.isLocalOnly === true,
     publicUrl: () => current().server.public_url,
     corsOrigins: () => current().server.cors_origins,
   };
@@ -277,10 +277,10 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-async function openMonitoring({ settings, has_open_metrics, clock }: AppOptions) {
+async function openMonitoring({ settings, hasOpenMetrics, clock }: AppOptions) {
   const { metrics_token } = settings.server;
-  if (!has_open_metrics && metrics_token === null) return null;
+  if (!hasOpenMetrics && metrics_token === null) return null;
   const metrics = await openMetrics();
   registerProcessMetrics(metrics, clock.now());
-  return { metrics, pages: [createMetricsPage(metrics, has_open_metrics ? null : metrics_token)] };
+  return { metrics, pages: [createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token)] };
 }

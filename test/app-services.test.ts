@@ -13,7 +13,7 @@ afterEach(async () => {
 const read = (text: string) => readSettings(text, "wadi.toml", {}, { "server.port": 0 });
 
 async function start(settings: string, listens = false) {
-  const app = await startApp({ settings, listens, has_open_metrics: true });
+  const app = await startApp({ settings, listens, hasOpenMetrics: true });
   closing.unshift(app);
   return app;
 }

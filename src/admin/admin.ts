@@ -57,13 +57,13 @@ export interface OpenAdminOptions {
   clock: Clock;
   ids: Ids;
   /** Read by the use cases that need it only; null keeps a key in memory. */
-  secrets_key_file: string | null;
+  secretsKeyFile: string | null;
   warn(message: string): void;
 }
 
 /** Opens the database beside a running server; the caller closes it. Throws DatabaseUnusable. */
 export async function openAdmin(options: OpenAdminOptions) {
-  const { settings, place, clock, ids, secrets_key_file: file, warn } = options;
+  const { settings, place, clock, ids, secretsKeyFile: file, warn } = options;
   const onFailure = (failure: unknown) => {
     // The command fails with the same error.
     if (!(failure instanceof DatabaseUnavailable)) throw failure;

@@ -32,7 +32,7 @@ export interface CheckOptions {
   settings_name: string;
   place: Exclude<DatabaseLocation, { kind: "memory" }>;
   data_name: string;
-  secrets_key_file: string;
+  secretsKeyFile: string;
   clock: Clock;
   ids: Ids;
   openers?: ServiceOpeners;
@@ -60,7 +60,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
       { status: "ok", what: "settings", name, says },
       data,
       ...checkDisk(options),
-      checkSecretsKey(options.secrets_key_file, key_id),
+      checkSecretsKey(options.secretsKeyFile, key_id),
       ...servers,
       ...checkClock(servers),
     ];

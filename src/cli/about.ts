@@ -41,7 +41,7 @@ export const commands: readonly Command[] = [
         ids: createSystemIds(),
         log: createLog(clock, (line) => output.say(line.trimEnd()), true),
         version: VERSION,
-        secrets_key_file: null,
+        secretsKeyFile: null,
         onFatal: () => {},
       });
       const response = await app.server.answer(new Request("http://localhost/openapi.json"));

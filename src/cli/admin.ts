@@ -29,7 +29,7 @@ export async function administer<T>(
     place,
     clock,
     ids: createSystemIds(),
-    secrets_key_file: placeSecretsKey(settings),
+    secretsKeyFile: placeSecretsKey(settings),
     warn: (message) => writeText(STDERR, `wadi: ${message}\n`),
   });
   try {

@@ -68,10 +68,10 @@ export async function runDev(
         ids: createSystemIds(),
         version: VERSION,
         writeCommands: references.writeCommands,
-        secrets_key_file: data === undefined ? null : placeSecretsKey(settings),
+        secretsKeyFile: data === undefined ? null : placeSecretsKey(settings),
         openBackend: recording.open(deps.log),
-        has_open_metrics: true,
-        is_local_only: true,
+        hasOpenMetrics: true,
+        isLocalOnly: true,
         ...deps,
       }),
     async welcome(admin) {

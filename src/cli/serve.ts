@@ -45,8 +45,8 @@ export async function runServe(
         ids: createSystemIds(),
         version: VERSION,
         writeCommands: references.writeCommands,
-        secrets_key_file: placeSecretsKey(settings),
-        accepts_loss: hasFlag(input, "accept-loss"),
+        secretsKeyFile: placeSecretsKey(settings),
+        acceptsLoss: hasFlag(input, "accept-loss"),
         ...deps,
       }),
     async welcome(admin) {

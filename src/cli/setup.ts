@@ -29,7 +29,7 @@ async function checkAll(input: CommandInput): Promise<CheckRow[]> {
     settings_name,
     place: placeData(settings),
     data_name: nameData(settings),
-    secrets_key_file: placeSecretsKey(settings),
+    secretsKeyFile: placeSecretsKey(settings),
     clock: createSystemClock(),
     ids: createSystemIds(),
   });

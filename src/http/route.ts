@@ -42,7 +42,7 @@ export interface RouteSpec<
   query?: Q;
   ignores_unknown_query?: true;
   /** Authorizes access to the object before a body is read, so that no body fault reveals it. */
-  authorize?(ask: { caller: Caller; params: Static<P> }): Promise<void>;
+  authorize?(request: { caller: Caller; params: Static<P> }): Promise<void>;
   request_headers?: readonly RequestHeader[];
   body?: B;
   /** Replaces the surface's limit. */
@@ -66,7 +66,7 @@ export interface HandlerContext<B, T = unknown, P = unknown, Q = unknown> {
   query: Q;
   body: B;
   request: Request;
-  request_id: string;
+  requestId: string;
   trace: Trace | null;
   /** Set on metered routes; a handler that returns a `Response` closes it. */
   recorder: T;
@@ -76,7 +76,7 @@ export type HandlerReply =
   | Response
   | readonly [status: number, value: unknown, headers?: Record<string, string>];
 export type Handler<B, T = unknown, P = unknown, Q = unknown> = (
-  ask: HandlerContext<B, T, P, Q>,
+  context: HandlerContext<B, T, P, Q>,
 ) => Promise<HandlerReply> | HandlerReply;
 
 export type Register = <

@@ -64,7 +64,7 @@ export function createRouter(options: RouterOptions) {
 export type Router = ReturnType<typeof createRouter>;
 
 /** A handler whose types only `Register` knows. */
-type AnyHandler = (ask: HandlerContext<unknown>) => Promise<HandlerReply> | HandlerReply;
+type AnyHandler = (context: HandlerContext<unknown>) => Promise<HandlerReply> | HandlerReply;
 
 /** agents.errors.p9: schema for routes without a body, since many clients always send one. */
 const NO_FIELDS = Type.Object({}, { additionalProperties: false });
@@ -120,7 +120,16 @@ function createPipeline(
     const body = takesNone ? undefined : checked;
     const release = spec.is_slow ? holdOpenLater(options, context) : undefined;
     try {
-      const asked = { caller, params, query, body, request, request_id, trace, recorder };
+      const asked = {
+        caller,
+        params,
+        query,
+        body,
+        request,
+        requestId: request_id,
+        trace,
+        recorder,
+      };
       const reply = await handler(asked);
       if (!(reply instanceof Response)) options.callers?.delete(request);
       return reply;

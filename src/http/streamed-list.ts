@@ -13,15 +13,15 @@ export type ListParts = AsyncGenerator<readonly object[], object>;
 
 export interface StreamedListDeps {
   request: Request;
-  request_id: string;
+  requestId: string;
   log: Pick<Log, "error">;
 }
 
 /** Streams `{"data": […], …}`. A failure cuts the list off, since its status has been sent. */
 export function streamList(parts: ListParts, deps: StreamedListDeps): Response {
-  const { request, request_id, log } = deps;
+  const { request, requestId, log } = deps;
   const onFailure = (error: unknown) =>
-    log.error("http: a list was cut off in the middle", { request_id, error });
+    log.error("http: a list was cut off in the middle", { request_id: requestId, error });
   const stream = openEventStream(request.signal, onFailure, HEADERS);
   const write = async () => {
     let between = '{"data":[';
@@ -37,7 +37,7 @@ export function streamList(parts: ListParts, deps: StreamedListDeps): Response {
   void write()
     .catch(onFailure)
     .finally(() => stream.close());
-  return stream.answer(200, { "x-request-id": request_id });
+  return stream.answer(200, { "x-request-id": requestId });
 }
 
 export async function answerList(parts: ListParts, deps: StreamedListDeps): Promise<HandlerReply> {

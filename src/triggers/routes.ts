@@ -113,10 +113,10 @@ function openReads(router: Router, triggers: Triggers, { clock, log }: TriggersD
       replies: { 200: { description: "Every trigger, newest first.", schema: TriggerList } },
       refusals: [],
     },
-    ({ caller: { account_id }, request, request_id }) =>
+    ({ caller: { account_id }, request, requestId }) =>
       account_id === null
         ? [200, { data: [] }]
-        : answerList(listAll(account_id), { request, request_id, log }),
+        : answerList(listAll(account_id), { request, requestId, log }),
   );
   router.get(
     ONE,

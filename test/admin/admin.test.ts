@@ -20,7 +20,7 @@ beforeAll(async () => {
     place: { kind: "sqlite", file: place.file },
     clock: app.clock,
     ids: createSeededIds(2),
-    secrets_key_file: null,
+    secretsKeyFile: null,
     warn() {},
   });
 });

@@ -61,7 +61,7 @@ const check = (text: string, data = join(place, "absent"), env = {}): Promise<Ch
     settings_name: "wadi.toml",
     place: { kind: "sqlite", file: join(data, "wadi.db") },
     data_name: data,
-    secrets_key_file: join(data, "secrets.key"),
+    secretsKeyFile: join(data, "secrets.key"),
     clock,
     ids: createSeededIds(),
   });
@@ -222,7 +222,7 @@ describe("the data", () => {
   test("a database that others have open is looked at, and left as it was", async () => {
     const data = join(place, "open");
     const settings = readSettings("", "wadi.toml", {}, {});
-    const own = { secrets_key_file: null, warn() {} };
+    const own = { secretsKeyFile: null, warn() {} };
     const around = { settings, clock, ids: createSeededIds(), ...own };
     const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
     const { admin, close } = await openAdmin({ ...around, place: file });
@@ -256,7 +256,7 @@ describe("the data", () => {
       ids: createSeededIds(),
     };
     const { admin, close } = await openAdmin({
-      ...{ ...around, place: { kind: "sqlite", file }, secrets_key_file: null, warn() {} },
+      ...{ ...around, place: { kind: "sqlite", file }, secretsKeyFile: null, warn() {} },
     });
     await admin.accounts.create("acme");
     await close();
@@ -293,7 +293,7 @@ describe("the data", () => {
     const { admin, close } = await openAdmin({
       ...{ settings: readSettings("", "wadi.toml", {}, {}), clock, ids: createSeededIds() },
       place: { kind: "sqlite", file: join(data, "wadi.db") },
-      secrets_key_file: file,
+      secretsKeyFile: file,
       warn() {},
     });
     await admin.secrets.rotate(false);

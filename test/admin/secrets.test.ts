@@ -19,12 +19,12 @@ const SECRET = "canary-4f1c";
 const at = (n: number) => ({ kind: "connection", row_id: `c-${n}`, account_id: "a-1" }) as const;
 
 let directory: string;
-let secrets_key_file: string;
+let secretsKeyFile: string;
 let place: DatabaseLocation;
 const closing: (() => Promise<unknown>)[] = [];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "wadi-operator-secrets-"));
-  secrets_key_file = join(directory, "secrets.key");
+  secretsKeyFile = join(directory, "secrets.key");
   place = { kind: "sqlite", file: join(directory, "wadi.db") };
 });
 afterEach(async () => {
@@ -35,7 +35,7 @@ afterEach(async () => {
 async function openVerbs(): Promise<{ admin: Admin; warned: string[] }> {
   const warned: string[] = [];
   const { admin, close } = await openAdmin({
-    ...{ settings: defaultSettings(), place, secrets_key_file },
+    ...{ settings: defaultSettings(), place, secretsKeyFile },
     ...{ clock: createManualClock(), ids: createSeededIds(2) },
     warn: (why) => void warned.push(why),
   });
@@ -52,7 +52,7 @@ async function openKeeper(): Promise<{ database: Database; put(n: number): Promi
   const all = [...stores, keeperStore];
   const database = await openDatabase({ place, stores: all, clock, onFailure });
   closing.push(database.close);
-  const secrets = openTestSecrets(database, clock, secrets_key_file);
+  const secrets = openTestSecrets(database, clock, secretsKeyFile);
   const { put } = database.bind(keeperStore);
   const store = (n: number) => secrets.store({ ...at(n), set_at: 7 }, `${SECRET} ${n}`, put);
   return { database, put: store };
@@ -61,7 +61,7 @@ async function openKeeper(): Promise<{ database: Database; put(n: number): Promi
 async function serve(): Promise<TestApp> {
   const app = await startApp({
     place: { ...place, writer: WRITER } as DatabaseLocation,
-    secrets_key_file,
+    secretsKeyFile,
   });
   closing.push(app.stop);
   return app;
@@ -91,8 +91,8 @@ test("what a server keeps is sealed again while it runs, and it notices nothing"
 test("a rotation without the key says what to do, and quotes no secret", async () => {
   const { put } = await openKeeper();
   await put(1);
-  const line = readFileSync(secrets_key_file, "latin1").trim();
-  renameSync(secrets_key_file, join(directory, "away"));
+  const line = readFileSync(secretsKeyFile, "latin1").trim();
+  renameSync(secretsKeyFile, join(directory, "away"));
   const { admin } = await openVerbs();
   const failure = await failureOf(admin.secrets.rotate(false));
   expect(failure).toBeInstanceOf(AdminError);
@@ -101,7 +101,7 @@ test("a rotation without the key says what to do, and quotes no secret", async (
       "what only it opens",
   );
   expect(failure.message).not.toContain(line);
-  expect(existsSync(secrets_key_file)).toBe(false);
+  expect(existsSync(secretsKeyFile)).toBe(false);
   expect(await admin.secrets.rotate(true)).toMatchObject({ resealed: 0, given_up: 1 });
 });
 
@@ -120,16 +120,16 @@ test("what cannot be opened is named, and the others are counted", async () => {
 test("a server without its key starts, says so once, and answers all that needs no secret", async () => {
   const { put } = await openKeeper();
   await put(1);
-  const line = readFileSync(secrets_key_file, "latin1").trim();
-  renameSync(secrets_key_file, join(directory, "away"));
+  const line = readFileSync(secretsKeyFile, "latin1").trim();
+  renameSync(secretsKeyFile, join(directory, "away"));
   const app = await serve();
-  expect(existsSync(secrets_key_file)).toBe(false);
+  expect(existsSync(secretsKeyFile)).toBe(false);
   expect((await app.get("/v1/models")).status).toBe(200);
   expect((await app.chat("Hello", { user: "somebody" })).status).toBe(201);
   expect(secretLines(app).map(({ level, message }) => [level, message])).toEqual([
     [
       "warn",
-      `the secrets key in ${secrets_key_file} is missing: secrets can be neither used nor stored for now`,
+      `the secrets key in ${secretsKeyFile} is missing: secrets can be neither used nor stored for now`,
     ],
     ["warn", "without a secrets key, hashes in the log hold for this run only"],
   ]);
@@ -146,6 +146,6 @@ test("a server hashes users alike at every start with the same key", async () =>
   const first = await hashOf();
   expect(first).toMatch(/^[0-9a-f]{32}$/);
   expect(await hashOf()).toBe(first);
-  rmSync(secrets_key_file);
+  rmSync(secretsKeyFile);
   expect(await hashOf()).not.toBe(first);
 });

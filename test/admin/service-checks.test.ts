@@ -56,7 +56,7 @@ async function check(text: string, openers: ServiceOpeners | undefined, env = {}
     settings_name: "wadi.toml",
     place: { kind: "sqlite", file: "/nowhere/wadi.db" },
     data_name: "/nowhere",
-    secrets_key_file: "/nowhere/secrets.key",
+    secretsKeyFile: "/nowhere/secrets.key",
     clock,
     ids: createSeededIds(),
     openers,

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { startApp } from "../support/app.ts";
 
 test("the page tells how many runs are executed", async () => {
-  const app = await startApp({ has_open_metrics: true, listens: true });
+  const app = await startApp({ hasOpenMetrics: true, listens: true });
   const readExecuting = async () => {
     const text = await (await app.get("/metrics", { key: null })).text();
     return /^wadi_runs_executing (\d+)$/m.exec(text)?.[1];

@@ -132,7 +132,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       settings_name: "wadi.toml",
       place: { kind: "sqlite", file: join(data, "wadi.db") },
       data_name: data,
-      secrets_key_file: join(data, "secrets.key"),
+      secretsKeyFile: join(data, "secrets.key"),
       clock,
       ids: createSystemIds(),
     });

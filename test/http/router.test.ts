@@ -116,7 +116,7 @@ function createTrial(
 test("a handler gets the caller, the body and the id of the request", async () => {
   const { post, asked } = createTrial(() => [202, { done: true }], Body);
   const response = await post('{"size":5}', { "x-request-id": "mine" });
-  expect(asked).toMatchObject([{ caller, body: { size: 5 }, request_id: "mine" }]);
+  expect(asked).toMatchObject([{ caller, body: { size: 5 }, requestId: "mine" }]);
   expect([response.status, await response.text()]).toEqual([202, '{"done":true}']);
   expect(response.headers.get("content-type")).toBe("application/json");
   expect(response.headers.get("x-request-id")).toBe("mine");

@@ -109,11 +109,11 @@ describe("over a socket", () => {
       door.get(
         "/v1/events",
         { ...describeRoute<never>(), is_slow: true },
-        async ({ request, request_id }) => {
+        async ({ request, requestId }) => {
           const stream = openEventStream(request.signal, (bug) => void bugs.push(bug));
           opened.resolve(stream);
           await answered.promise;
-          return stream.answer(200, { "x-request-id": request_id });
+          return stream.answer(200, { "x-request-id": requestId });
         },
       ),
     );

@@ -13,7 +13,7 @@ const URL_HERE = "http://localhost/v1/runs";
 function answer(parts: ListParts, errors: unknown[] = [], signal?: AbortSignal) {
   const request = new Request(URL_HERE, { signal });
   const log = { error: (message: string) => void errors.push(message) };
-  return streamList(parts, { request, request_id: "mine", log });
+  return streamList(parts, { request, requestId: "mine", log });
 }
 
 test("the parts are one list, with what stands beside it", async () => {
@@ -62,7 +62,7 @@ test.each([
 });
 
 test("a list of one part or none comes in one piece, else in parts", async () => {
-  const around = { request: new Request(URL_HERE), request_id: "mine", log: { error() {} } };
+  const around = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
   const rest = { next_before: "x" };
   const list = (...parts: object[][]) => {
     async function* tell(): ListParts {
@@ -110,7 +110,7 @@ test("numbered rows come in one piece where they are one, else in parts, up to t
     // As of long rows, fewer are found than may be.
     return rows.slice(after, after + Math.min(limit, 20));
   };
-  const around = { request: new Request(URL_HERE), request_id: "mine", log: { error() {} } };
+  const around = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
   const ask = async (after: number, until: number) => {
     reads = 0;
     return streamNumbered({ after, until, list, show: (row) => row }, around);

@@ -21,9 +21,9 @@ export interface TestAppOptions {
   place?: DatabaseLocation;
   /** Seed of its ids; a second app on the same data needs another. */
   seed?: number;
-  secrets_key_file?: string;
+  secretsKeyFile?: string;
   openBackend?(log: Log): OpenBackend;
-  has_open_metrics?: boolean;
+  hasOpenMetrics?: boolean;
 }
 
 export interface AskOptions {
@@ -77,8 +77,8 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(options.seed),
     log,
     version: "0.0.0-test",
-    secrets_key_file: options.secrets_key_file ?? null,
-    has_open_metrics: options.has_open_metrics,
+    secretsKeyFile: options.secretsKeyFile ?? null,
+    hasOpenMetrics: options.hasOpenMetrics,
     compute: inlineCompute,
     openBackend: options.openBackend?.(log),
     onFatal: (failure) => {

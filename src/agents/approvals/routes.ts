@@ -88,7 +88,7 @@ export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
       },
       refusals: ["agent_not_found", "run_not_found"],
     },
-    async ({ query, caller, request, request_id }) => {
+    async ({ query, caller, request, requestId }) => {
       const account_id = accountOf(caller);
       const filter = readFilter(account_id, query);
       // agents.authentication.6: applies to ids in filters too.
@@ -102,7 +102,7 @@ export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
         show: (row) => show(Approval, row),
         cursor: (last) => encodePosition(nameList(filter), positionOf(last)),
       });
-      return answerList(parts, { request, request_id, log: deps.log });
+      return answerList(parts, { request, requestId, log: deps.log });
     },
   );
   router.get(

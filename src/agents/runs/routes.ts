@@ -101,9 +101,9 @@ function openStart(router: Router, starter: RunStarter): void {
 }
 
 function openLists(router: Router, { runs, requireOwned, log }: RunsDeps): void {
-  type ListContext = Pick<HandlerContext<undefined>, "caller" | "request" | "request_id">;
+  type ListContext = Pick<HandlerContext<undefined>, "caller" | "request" | "requestId">;
   const list = async (
-    { caller, request, request_id }: ListContext,
+    { caller, request, requestId }: ListContext,
     query: Static<typeof RunsQuery>,
   ): Promise<HandlerReply> => {
     const account_id = accountOf(caller);
@@ -111,7 +111,7 @@ function openLists(router: Router, { runs, requireOwned, log }: RunsDeps): void 
     // agents.authentication.6: applies to ids in filters too.
     if (query.agent_id) await requireOwned.agent(query.agent_id, account_id);
     if (query.thread_id) await requireOwned.thread(query.thread_id, account_id);
-    return answerList(listRunPage(query, filter, runs.list), { request, request_id, log });
+    return answerList(listRunPage(query, filter, runs.list), { request, requestId, log });
   };
   const replies = { 200: { description: "A page of runs, newest first.", schema: RunPage } };
   // agents.endpoints.runs.get_agents_id_runs
@@ -155,7 +155,7 @@ function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
       replies: { 200: { description: "The steps.", schema: StepList } },
       refusals: ["run_not_found"],
     },
-    async ({ caller, params, query, request, request_id }) => {
+    async ({ caller, params, query, request, requestId }) => {
       const { id, last_seq } = await findRun(caller, params.id);
       const { after_seq = 0, limit: steps_max = STEPS_MAX } = query;
       const isWhole = query.after_seq === undefined && query.limit === undefined;
@@ -166,7 +166,7 @@ function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
         list: (after: number, limit: number) => runs.listSteps(id, after, limit),
         show: (row: StepRow) => show(Step, row as never),
       };
-      return streamNumbered(rows, { request, request_id, log });
+      return streamNumbered(rows, { request, requestId, log });
     },
   );
 }

@@ -78,7 +78,7 @@ function openList(router: Router, { database, log }: ThreadsDeps): void {
       replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
       refusals: ["agent_not_found"],
     },
-    async ({ query, caller, request, request_id }) => {
+    async ({ query, caller, request, requestId }) => {
       const { account_id } = caller;
       const { agent_id = null, limit = PAGE } = query;
       const list = nameList(agent_id ?? accountOf(caller));
@@ -96,7 +96,7 @@ function openList(router: Router, { database, log }: ThreadsDeps): void {
         show: showThread,
         cursor: (last) => encodePosition(list, { at: last.created_at, id: last.id }),
       });
-      return answerList(parts, { request, request_id, log });
+      return answerList(parts, { request, requestId, log });
     },
   );
 }
@@ -132,7 +132,7 @@ function openReads(router: Router, { database, log }: ThreadsDeps): void {
       replies: { 200: { description: "Messages in order.", schema: MessageList } },
       refusals: ["thread_not_found"],
     },
-    async ({ params, query, caller, request, request_id }) => {
+    async ({ params, query, caller, request, requestId }) => {
       const { id, message_count } = await require(params.id, caller);
       const first = query.limit === undefined ? 0 : Math.max(0, message_count - query.limit);
       const rows = {
@@ -141,7 +141,7 @@ function openReads(router: Router, { database, log }: ThreadsDeps): void {
         list: (after: number, limit: number) => threads.listMessages(id, after, limit),
         show: (row: MessageRow) => show(Message, row),
       };
-      return streamNumbered(rows, { request, request_id, log });
+      return streamNumbered(rows, { request, requestId, log });
     },
   );
 }

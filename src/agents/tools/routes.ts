@@ -84,7 +84,7 @@ function openCatalog(router: Router, deps: ToolsDeps): void {
       replies: { 200: { description: "What an agent version may use.", schema: ToolList } },
       refusals: [],
     },
-    async ({ caller: { account_id }, request, request_id }) => {
+    async ({ caller: { account_id }, request, requestId }) => {
       const builtins = listBuiltins(deps);
       const display = (one: Static<typeof ToolRevision>) => show(ToolRevision, one);
       if (account_id === null) return [200, { data: builtins.map(display) }];
@@ -107,7 +107,7 @@ function openCatalog(router: Router, deps: ToolsDeps): void {
         }
         return {};
       }
-      return streamList(listParts(account_id), { request, request_id, log });
+      return streamList(listParts(account_id), { request, requestId, log });
     },
   );
 }

@@ -58,9 +58,9 @@ export function openChatRoutes(
       ],
       refusal_headers: Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
     },
-    async ({ body, caller, request, request_id, trace, recorder }) => {
+    async ({ body, caller, request, requestId, trace, recorder }) => {
       recorder.is_stream = body.stream === true;
-      const admitted = await admit(body, { caller, request_id, trace, recorder });
+      const admitted = await admit(body, { caller, request_id: requestId, trace, recorder });
       try {
         // gateway.endpoints.chat_completions.stream
         if (!body.stream) return await responder.json(admitted, request.signal);

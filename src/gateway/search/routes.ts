@@ -65,7 +65,7 @@ export function openSearch(router: Router, options: SearchOptions) {
       refusal_sentences: errorSentences(BACKEND_NAME),
       refusal_headers: { 503: ["retry-after", "x-should-retry"] },
     },
-    async ({ body, caller, request_id, trace, recorder, request: { signal } }) => {
+    async ({ body, caller, requestId: request_id, trace, recorder, request: { signal } }) => {
       const account = accountOf(caller);
       // Engines and strict callers refuse half a surrogate pair.
       const query = body.query.toWellFormed();

@@ -35,7 +35,7 @@ test("each has its state and its load; one that is off has no lines", async () =
 
 test("the page of a server that has neither shows neither", async () => {
   const settings = '[embeddings]\nkind = "off"\n[search]\nkind = "off"\n';
-  const app = await startApp({ settings, has_open_metrics: true });
+  const app = await startApp({ settings, hasOpenMetrics: true });
   const text = await (await app.get("/metrics", { key: null })).text();
   expect(text).toContain("# TYPE wadi_service_up gauge");
   expect(listSamples(text)).toEqual([]);

@@ -116,7 +116,7 @@ test("a broken stream has a first token, and no pace", async () => {
 });
 
 test("the page shows what was asked, by model and route, and nothing of who asked", async () => {
-  const app = await startApp({ has_open_metrics: true });
+  const app = await startApp({ hasOpenMetrics: true });
   apps.push(app);
   await app.chat("secret words", { user: "someone" });
   await app.chat("Hello", { model: "made-up-by-a-stranger" });

@@ -69,7 +69,7 @@ api_key_env = "MODEL_KEY"
 `;
   app = await startApp({
     ...{ listens: true, settings, env: { MODEL_KEY: SECRETS.upstream } },
-    secrets_key_file: join(directory, "secrets.key"),
+    secretsKeyFile: join(directory, "secrets.key"),
     place: { kind: "sqlite", file: join(directory, "wadi.db") },
   });
 });

@@ -25,7 +25,7 @@ beforeEach(async () => {
   app = await startService({
     listens: true,
     place: { kind: "sqlite", file: join(directory, "wadi.db") },
-    secrets_key_file: join(directory, "secrets.key"),
+    secretsKeyFile: join(directory, "secrets.key"),
   });
   answer = (secret) => Response.json({ secret, base64: btoa(`Bearer ${secret}`) });
   receiver = openReceiver(({ headers }) => answer(headers.authorization!.replace("Bearer ", "")));

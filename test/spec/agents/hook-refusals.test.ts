@@ -290,7 +290,7 @@ describe("what is switched off", () => {
     const directory = mkdtempSync(join(tmpdir(), "wadi-hook-"));
     const file = join(directory, "secrets.key");
     await front.stop();
-    front = await startHook({}, { secrets_key_file: file });
+    front = await startHook({}, { secretsKeyFile: file });
     const key = await Bun.file(file).text();
     rmSync(file);
     await front.clock.advance(1_000);

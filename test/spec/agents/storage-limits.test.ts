@@ -100,7 +100,7 @@ describe("limits.free_disk_bytes", () => {
   const openFull = async () => {
     directory = mkdtempSync(join(tmpdir(), "wadi-full-"));
     const place = { kind: "sqlite", file: join(directory, "wadi.db") } as const;
-    front = await startHook({ more: EGRESS }, { place, has_open_metrics: true });
+    front = await startHook({ more: EGRESS }, { place, hasOpenMetrics: true });
     const { id: webhook_id } = await createWebhook(front);
     const run = await front.begin();
     await change(`free_disk_bytes = ${MORE_THAN_THERE_IS}`);

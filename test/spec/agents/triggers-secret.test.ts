@@ -16,7 +16,7 @@ let front: TriggersFront;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "wadi-triggers-"));
   front = await startTriggers({
-    secrets_key_file: join(directory, "secrets.key"),
+    secretsKeyFile: join(directory, "secrets.key"),
     place: { kind: "sqlite", file: join(directory, "wadi.db") },
   });
 });

@@ -314,7 +314,7 @@ describe("a reload of the settings", () => {
 
 test("the page of figures tells what attempts came to", async () => {
   const front = await open((_, nth) => new Response(null, { status: nth === 1 ? 204 : 500 }), {
-    has_open_metrics: true,
+    hasOpenMetrics: true,
   });
   for (let n = 1; n <= 2; n++) await untilTried(front, (await tryOut(front)).id, 1);
   const text = await (await front.app.get("/metrics", { key: null })).text();

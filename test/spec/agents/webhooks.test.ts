@@ -313,7 +313,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
 
 test("agents.errors.webhooks_unavailable without its key no secret is stored, and all else works", async () => {
   const file = join(tmpdir(), `wadi-webhooks-${process.pid}.key`);
-  const front = await startService({ secrets_key_file: file });
+  const front = await startService({ secretsKeyFile: file });
   const { id } = await createWebhook(front);
   rmSync(file);
   await front.clock.advance(1_000);

@@ -36,7 +36,7 @@ kind = "${kind}"
 url = "${url ?? server.url}"
 ${search}
 `;
-  const app = await startApp({ settings, has_open_metrics: true, ...options });
+  const app = await startApp({ settings, hasOpenMetrics: true, ...options });
   const stop = async () => {
     await app.stop();
     await server.stop();

@@ -55,12 +55,12 @@ export function openEventRoute(router: Router, { findRun }: RunsDeps, streams: R
       replies: { [STREAM]: { description: "The events.", stream: RunEvent } },
       refusals: ["run_not_found", "too_many_streams"],
     },
-    async ({ caller, params, request, request_id }) => {
+    async ({ caller, params, request, requestId }) => {
       const run = await findRun(caller, params.id);
       const stream = streams.open(caller.key_id, run, (onBug) =>
         openEventStream(request.signal, onBug),
       );
-      return stream.answer(STREAM, { "x-request-id": request_id });
+      return stream.answer(STREAM, { "x-request-id": requestId });
     },
   );
 }

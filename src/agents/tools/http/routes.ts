@@ -192,7 +192,7 @@ export function openTrialRoute(
       replies: { 200: { description: "What became of the call.", schema: ToolTrial } },
       refusals: ["invalid_request", "tool_not_found", "scope_required"],
     },
-    async ({ params: { name }, body, caller, request, request_id }) => {
+    async ({ params: { name }, body, caller, request, requestId }) => {
       const found = await findOwn(deps, name, caller);
       if (!found) throw toolError(deps, name);
       if (found.status === "disabled") throw disabledError(name);
@@ -204,7 +204,7 @@ export function openTrialRoute(
       if (!checked.ok) throw argumentsError(checked.faults);
       const release = trials.take(account_id);
       if (!release) throw busyError();
-      const use = { account_id, caller, request_id, arguments: checked.value, signal };
+      const use = { account_id, caller, request_id: requestId, arguments: checked.value, signal };
       try {
         return [200, await runTrial(deps, tool, use)];
       } finally {
