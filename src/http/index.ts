@@ -14,6 +14,7 @@ export {
   encodeCursor,
   encodePosition,
   NEXT_BEFORE,
+  readPage,
 } from "./paging.ts";
 export type {
   HandlerContext,

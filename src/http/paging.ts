@@ -57,6 +57,32 @@ export function decodePosition(list: string, text: string): ListPosition {
   return { at: at as number, id: id as string };
 }
 
+export interface DatedList<R> {
+  /** Name of the list with its filters; a cursor of another name is refused. */
+  name: string;
+  limit: number;
+  before: string | undefined;
+  read(page: { before: ListPosition | null; limit: number }): Promise<readonly R[]>;
+  show(row: R): object;
+}
+
+/** Reads a page of a list that is sorted by `created_at` and id, newest first. */
+export async function readPage<R extends { created_at: number; id: string }>({
+  name,
+  limit,
+  before,
+  read,
+  show,
+}: DatedList<R>) {
+  const position = before === undefined ? null : decodePosition(name, before);
+  // One row more than shown reveals the next page.
+  const found = await read({ before: position, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1)! : null;
+  const next_before = last && encodePosition(name, { at: last.created_at, id: last.id });
+  return { data: rows.map(show), next_before };
+}
+
 export function cursorError(): ApiError {
   const message = "`before` must be a `next_before` of this list.";
   return apiError("validation", { param: "before", message });

@@ -1,28 +1,21 @@
 // Routes of triggers and of their fires.
-import { Type } from "@sinclair/typebox";
 import { RotateSecret, readOverlap } from "../crypto/index.ts";
-import {
-  answerList,
-  BEFORE,
-  decodePosition,
-  encodePosition,
-  IdParams,
-  type ListParts,
-  type Router,
-} from "../http/index.ts";
+import { answerList, IdParams, type ListParts, type Router, readPage } from "../http/index.ts";
 import { type ApiError, apiError, ERROR_CODES, type ErrorCode } from "../platform/errors.ts";
-import { oneOf, show } from "../platform/schema.ts";
+import { show } from "../platform/schema.ts";
 import type { DiskSpace } from "../storage/index.ts";
 import type { TriggersDeps } from "./deps.ts";
-import { Fire, type FireOutcome, type FireRow, OUTCOMES } from "./fire.ts";
+import { Fire, type FireRow } from "./fire.ts";
 import type { FireTrigger } from "./fire-run.ts";
 import { NewTrigger, TriggerPatch } from "./input.ts";
 import { readPages } from "./store/lookup.ts";
 import { Trigger } from "./trigger.ts";
 import type { TriggerAndSecret, Triggers } from "./triggers.ts";
 import {
+  FIRES_LIMIT,
   FiredByHand,
   FirePage,
+  FiresQuery,
   resolveStatus,
   showTrigger,
   TriggerList,
@@ -32,20 +25,11 @@ import {
 const PATH = "/v1/triggers";
 const ONE = `${PATH}/:id` as const;
 const FIRES = `${ONE}/fires` as const;
-const FIRES_LIMIT = { default: 50, minimum: 1, maximum: 200 };
 /** Maximum triggers read at once: an input may take 400 KB, computing the next fires 250 µs. */
 const TRIGGERS_AT_ONCE = 20;
 const shown = { 200: { description: "The trigger without its secret.", schema: Trigger } };
 /** agents.authentication.3 */
 const scoped = { scope: "agents", isScopeCertain: true } as const;
-
-const FiresQuery = Type.Object({
-  outcome: Type.Optional(oneOf(OUTCOMES, "Only fires with this outcome.")),
-  limit: Type.Optional(
-    Type.Integer({ ...FIRES_LIMIT, description: "Fires per page, 1 to 200; default 50." }),
-  ),
-  before: BEFORE,
-});
 
 /** agents.endpoints.triggers.p1 */
 export function openTriggerRoutes(router: Router, triggers: Triggers, deps: TriggersDeps): void {
@@ -221,15 +205,15 @@ function openFireList(router: Router, triggers: Triggers): void {
     },
     async ({ params, query, caller: { account_id } }) => {
       const { id: trigger_id } = await triggers.require(params.id, account_id);
-      const outcome = (query.outcome as FireOutcome | undefined) ?? null;
-      const { limit = FIRES_LIMIT.default } = query;
-      const list = `fires ${trigger_id} ${outcome}`;
-      const before = query.before === undefined ? null : decodePosition(list, query.before);
-      const found = await triggers.listFires({ trigger_id, outcome, before, limit: limit + 1 });
-      const rows = found.slice(0, limit);
-      const last = found.length > rows.length ? rows.at(-1)! : null;
-      const next_before = last && encodePosition(list, { at: last.created_at, id: last.id });
-      return [200, { data: rows.map((row) => show(Fire, row)), next_before }];
+      const { outcome = null, limit = FIRES_LIMIT.default, before } = query;
+      const page = await readPage({
+        name: `fires ${trigger_id} ${outcome}`,
+        limit,
+        before,
+        read: (part) => triggers.listFires({ trigger_id, outcome, ...part }),
+        show: (row) => show(Fire, row),
+      });
+      return [200, page];
     },
   );
 }

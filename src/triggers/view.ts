@@ -1,9 +1,9 @@
 // Triggers and fires as callers see them, with computed fields.
 import { Type } from "@sinclair/typebox";
-import { NEXT_BEFORE } from "../http/index.ts";
-import { Resource, show } from "../platform/schema.ts";
+import { BEFORE, NEXT_BEFORE } from "../http/index.ts";
+import { oneOf, Resource, show } from "../platform/schema.ts";
 import { listUpcoming } from "./due.ts";
-import { Fire } from "./fire.ts";
+import { Fire, OUTCOMES } from "./fire.ts";
 import { type FoundTrigger, pausedByArchival, Trigger } from "./trigger.ts";
 
 export const TriggerList = Resource(
@@ -26,6 +26,15 @@ export const TriggerWithSecret = Resource(
   },
   "A trigger with its secret, if it has one.",
 );
+
+export const FIRES_LIMIT = { default: 50, minimum: 1, maximum: 200 };
+export const FiresQuery = Type.Object({
+  outcome: Type.Optional(oneOf(OUTCOMES, "Only fires with this outcome.")),
+  limit: Type.Optional(
+    Type.Integer({ ...FIRES_LIMIT, description: "Fires per page, 1 to 200; default 50." }),
+  ),
+  before: BEFORE,
+});
 
 export const FirePage = Resource(
   "FirePage",

@@ -1,21 +1,14 @@
 // Lists deliveries, and queues them: a test, a replay, or all that failed in a time range.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bound } from "../database/index.ts";
-import {
-  BEFORE,
-  decodePosition,
-  encodePosition,
-  Instant,
-  NEXT_BEFORE,
-  requireInstant,
-} from "../http/index.ts";
+import { BEFORE, Instant, NEXT_BEFORE, readPage, requireInstant } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
 import { maybe, oneOf, Resource, show } from "../platform/schema.ts";
 import { DELIVERY_STATUSES, Delivery, DeliveryAttempt, type DeliveryRow } from "./delivery.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { EVENT_TYPES, type OwnEndpoint } from "./endpoint.ts";
 import { WebhookEvent, writeEvent } from "./event.ts";
-import type { DeliveryFilter, DeliveryRequest, TimeRange } from "./store/deliveries.ts";
+import type { DeliveryRequest, TimeRange } from "./store/deliveries.ts";
 import { webhookStore } from "./store/index.ts";
 
 const LIMIT = { default: 50, minimum: 1, maximum: 200 };
@@ -68,6 +61,12 @@ export const RecoverDeliveries = Type.Object(
 );
 type RecoverDeliveries = Static<typeof RecoverDeliveries>;
 
+export const RecoveredDeliveries = Resource(
+  "RecoveredDeliveries",
+  { queued: Type.Integer({ description: "Number of deliveries that are sent again." }) },
+  "Result of a recovery.",
+);
+
 /** agents.errors.invalid_request */
 export function readTimeRange(
   { since: from, until: to }: RecoverDeliveries,
@@ -90,15 +89,14 @@ export class Deliveries {
     this.#store = deps.database.bind(webhookStore);
   }
 
-  async list(webhookId: string, query: DeliveriesQuery) {
-    const filter = readFilter(webhookId, query);
-    // One more than is shown tells whether there is more.
-    const found = await this.#store.listDeliveries({ ...filter, limit: filter.limit + 1 });
-    const rows = found.slice(0, filter.limit);
-    return {
-      data: rows.map((row) => show(Delivery, row)),
-      next_before: found.length > rows.length ? writeNext(filter, rows.at(-1)!) : null,
-    };
+  list(webhookId: string, { status, type, limit = LIMIT.default, before }: DeliveriesQuery) {
+    return readPage({
+      name: `deliveries ${[webhookId, status, type].join(" ")}`,
+      limit,
+      before,
+      read: (page) => this.#store.listDeliveries({ webhookId, status, type, ...page }),
+      show: (row) => show(Delivery, row),
+    });
   }
 
   async get(webhookId: string, id: string) {
@@ -144,20 +142,4 @@ export class Deliveries {
     const waitingMax = settings().limits.waiting_deliveries;
     return { webhookId: id, accountId: account_id, now: clock.now(), waitingMax };
   }
-}
-
-function readFilter(webhookId: string, query: DeliveriesQuery): DeliveryFilter {
-  const { status, type, limit = LIMIT.default } = query;
-  const filter = { webhookId, status, type, limit };
-  return query.before === undefined
-    ? filter
-    : { ...filter, before: decodePosition(nameList(filter), query.before) };
-}
-
-function writeNext(filter: DeliveryFilter, { created_at: at, id }: DeliveryRow): string {
-  return encodePosition(nameList(filter), { at, id });
-}
-
-function nameList({ webhookId, status, type }: DeliveryFilter): string {
-  return `deliveries ${[webhookId, status, type].join(" ")}`;
 }

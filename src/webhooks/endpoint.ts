@@ -64,6 +64,24 @@ export const WebhookEndpoint = Resource(
 );
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
+export const WebhookEndpointList = Resource(
+  "WebhookEndpointList",
+  { data: Type.Array(WebhookEndpoint, { description: "Newest first." }) },
+  "Webhook endpoints of the account.",
+);
+
+/** agents.resources.webhook_endpoint */
+export const WebhookEndpointSecret = Resource(
+  "WebhookEndpointSecret",
+  {
+    ...WebhookEndpoint.properties,
+    secret: Type.String({
+      description: "Signs every event: `whsec_` and base64. Shown only in this response.",
+    }),
+  },
+  "An endpoint with its new secret.",
+);
+
 export const EndpointRow = Row(WebhookEndpoint, {
   account_id: Type.String(),
   failures: Type.Integer(),

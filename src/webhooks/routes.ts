@@ -4,7 +4,7 @@ import { RotateSecret, readOverlap } from "../crypto/index.ts";
 import { IdParams, type Router, Uuid } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
-import { Resource, show } from "../platform/schema.ts";
+import { show } from "../platform/schema.ts";
 import type { DiskSpace } from "../storage/index.ts";
 import {
   type Deliveries,
@@ -12,10 +12,17 @@ import {
   DeliveryDetail,
   DeliveryList,
   RecoverDeliveries,
+  RecoveredDeliveries,
   readTimeRange,
 } from "./deliveries.ts";
 import { Delivery } from "./delivery.ts";
-import { NewWebhook, WebhookEndpoint, WebhookPatch } from "./endpoint.ts";
+import {
+  NewWebhook,
+  WebhookEndpoint,
+  WebhookEndpointList,
+  WebhookEndpointSecret,
+  WebhookPatch,
+} from "./endpoint.ts";
 import type { Endpoints, EndpointWithSecret } from "./endpoints.ts";
 
 const ENDPOINTS = "/v1/webhooks";
@@ -33,30 +40,6 @@ const route = { scope: "agents", isScopeCertain: true } as const;
 const changing = { ...route, feature: "webhooks" } as const;
 const shown = { 200: { description: "Without its secret.", schema: WebhookEndpoint } };
 const queued = { 202: { description: "It is due at once.", schema: Delivery } };
-
-const WebhookEndpointList = Resource(
-  "WebhookEndpointList",
-  { data: Type.Array(WebhookEndpoint, { description: "Newest first." }) },
-  "Webhook endpoints of the account.",
-);
-
-/** agents.resources.webhook_endpoint */
-const WebhookEndpointSecret = Resource(
-  "WebhookEndpointSecret",
-  {
-    ...WebhookEndpoint.properties,
-    secret: Type.String({
-      description: "Signs every event: `whsec_` and base64. Shown only in this response.",
-    }),
-  },
-  "An endpoint with its new secret.",
-);
-
-const RecoveredDeliveries = Resource(
-  "RecoveredDeliveries",
-  { queued: Type.Integer({ description: "Number of deliveries that are sent again." }) },
-  "Result of a recovery.",
-);
 
 interface WebhookRoutes {
   endpoints: Endpoints;

@@ -2,14 +2,11 @@
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
-  answerList,
   BEFORE,
-  decodePosition,
-  encodePosition,
   IdParams,
-  listPage,
   NEXT_BEFORE,
   type Router,
+  readPage,
   streamNumbered,
   Uuid,
 } from "../../http/index.ts";
@@ -66,7 +63,7 @@ export function openThreadRoutes(router: Router, deps: ThreadsDeps): void {
   openReads(router, deps);
 }
 
-function openList(router: Router, { database, log }: ThreadsDeps): void {
+function openList(router: Router, { database }: ThreadsDeps): void {
   const threads = database.bind(threadStore);
   const agents = database.bind(agentStore);
   router.get(
@@ -78,25 +75,24 @@ function openList(router: Router, { database, log }: ThreadsDeps): void {
       replies: { 200: { description: "Threads, newest first.", schema: ThreadList } },
       refusals: ["agent_not_found"],
     },
-    async ({ query, caller, request, requestId }) => {
+    async ({ query, caller }) => {
       const { account_id } = caller;
-      const { agent_id = null, limit = PAGE } = query;
-      const list = nameList(agent_id ?? accountOf(caller));
-      const before = query.before === undefined ? null : decodePosition(list, query.before);
-      // agents.authentication.6: applies to ids in filters too.
-      if (agent_id !== null) {
-        const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
-        if (!agent) throw apiError("agent_not_found");
-      }
-      if (account_id === null) return [200, { data: [], next_before: null }];
-      const parts = listPage<FoundThread>({
+      const { agent_id = null, limit = PAGE, before } = query;
+      const page = await readPage({
+        name: `threads of ${agent_id ?? accountOf(caller)}`,
         limit,
-        partSize: limit,
-        list: (_last, count) => threads.list({ account_id, agent_id, before, limit: count }),
+        before,
+        async read(part) {
+          // agents.authentication.6: applies to ids in filters too.
+          if (agent_id !== null) {
+            const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
+            if (!agent) throw apiError("agent_not_found");
+          }
+          return account_id === null ? [] : threads.list({ account_id, agent_id, ...part });
+        },
         show: showThread,
-        cursor: (last) => encodePosition(list, { at: last.created_at, id: last.id }),
       });
-      return answerList(parts, { request, requestId, log });
+      return [200, page];
     },
   );
 }
@@ -149,8 +145,4 @@ function openReads(router: Router, { database, log }: ThreadsDeps): void {
 /** agents.limits.one_run_per_thread */
 function showThread(thread: FoundThread) {
   return show(Thread, { ...thread, status: thread.active_run_id === null ? "idle" : "busy" });
-}
-
-function nameList(ownerId: string): string {
-  return `threads of ${ownerId}`;
 }

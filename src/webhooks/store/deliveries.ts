@@ -19,7 +19,7 @@ export interface DeliveryFilter {
   webhookId: string;
   status?: DeliveryStatus | undefined;
   type?: WebhookEventType | undefined;
-  before?: { at: number; id: string } | undefined;
+  before?: { at: number; id: string } | null;
   limit: number;
 }
 
@@ -58,8 +58,7 @@ export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<Delivery
   const { status, type, before, limit } = filter;
   const statuses = status === undefined ? DELIVERY_STATUSES : [status];
   const types = type === undefined ? EVENT_TYPES : [type];
-  const behind =
-    before === undefined ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`;
+  const behind = !before ? none : sql`AND (created_at, id) < (${before.at}, ${before.id})`;
   const newest = sql`${behind} ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
   return db.all(
     DeliveryRow,
