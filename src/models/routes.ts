@@ -5,8 +5,8 @@ import { ModelList } from "./model.ts";
 import type { ModelRegistry } from "./registry.ts";
 
 /** gateway.does.2, gateway.endpoints.get_models, gateway.endpoints.models.p1 */
-export function openModelRoutes(door: Router, registry: ModelRegistry): void {
-  door.get(
+export function openModelRoutes(router: Router, registry: ModelRegistry): void {
+  router.get(
     "/v1/models",
     {
       summary: "List the models the key may call",

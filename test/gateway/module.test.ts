@@ -1,4 +1,4 @@
-// The gateway as it is put together on its door.
+// The gateway as it is joined to its router.
 import { expect, test } from "bun:test";
 import { createGateway, InFlight } from "../../src/gateway/index.ts";
 import type { Router } from "../../src/http/index.ts";
@@ -6,7 +6,7 @@ import type { ModelRegistry } from "../../src/models/index.ts";
 import { createTrustedEgress } from "../../src/net/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
-import { createHall } from "../http/hall.ts";
+import { createTestServer } from "../http/test-server.ts";
 import { createManualClock } from "../support/clock.ts";
 import { inlineCompute } from "../support/compute.ts";
 import { openTestDatabase } from "../support/database.ts";
@@ -17,9 +17,9 @@ test("every route of it outlasts the server's patience, for it waits for others"
   const clock = createManualClock();
   const log = createLog(clock, () => undefined, false);
   const opened: Router[] = [];
-  createHall((door) => {
-    opened.push(door);
-    createGateway(door, {
+  createTestServer((router) => {
+    opened.push(router);
+    createGateway(router, {
       settings: defaultSettings(),
       // Asked by requests only.
       registry: {} as ModelRegistry,

@@ -1,37 +1,37 @@
 // Who may ask as a web page: dev's own names, and the browser apps that the operator has opened.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { type RawReply, sendRaw } from "./raw-client.ts";
+import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
 
 const APP = "https://app.example";
 const KEY = "Authorization: Bearer key";
 const ALLOW = "access-control-allow-origin";
 
-function openHall(isLocalOnly: boolean, cors_origins: readonly string[]): Hall {
+function openTestServer(isLocalOnly: boolean, cors_origins: readonly string[]): TestServer {
   const origins = {
     isLocalOnly,
     publicUrl: () => "https://wadi.example:8443/base",
     corsOrigins: () => cors_origins,
   };
   const page = { path: "/page", answer: () => new Response("a page\n") };
-  return createHall(
-    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, { all: "things" }]),
+  return createTestServer(
+    (router) => router.get("/v1/things", describeRoute<never>(), () => [200, { all: "things" }]),
     {},
     [page],
     { origins },
   );
 }
 
-const send = (hall: Hall, line: string, ...headers: string[]): Promise<RawReply | null> =>
-  sendRaw(hall.entrance.url, [`${line} HTTP/1.1`, ...headers, KEY, "", ""].join("\r\n"));
+const send = (http: TestServer, line: string, ...headers: string[]): Promise<RawReply | null> =>
+  sendRaw(http.server.url, [`${line} HTTP/1.1`, ...headers, KEY, "", ""].join("\r\n"));
 
 describe("where everybody knows the keys", () => {
-  let hall: Hall;
+  let http: TestServer;
   beforeAll(async () => {
-    hall = openHall(true, [APP]);
-    await hall.entrance.start();
+    http = openTestServer(true, [APP]);
+    await http.server.start();
   });
-  afterAll(() => hall.entrance.stop(0));
+  afterAll(() => http.server.stop(0));
 
   const own = [
     "localhost",
@@ -44,7 +44,7 @@ describe("where everybody knows the keys", () => {
   for (const name of [...own, "[::1]", "wadi.example"]) {
     for (const host of [name, `${name}:1`, `${name}:65535`]) {
       test(`the Host ${host} is answered`, async () => {
-        expect(await send(hall, "GET /v1/things", `Host: ${host}`)).toMatchObject({ status: 200 });
+        expect(await send(http, "GET /v1/things", `Host: ${host}`)).toMatchObject({ status: 200 });
       });
     }
   }
@@ -61,18 +61,18 @@ describe("where everybody knows the keys", () => {
   for (const host of [...foreign, ...odd, "[::2]", "[::1].evil.example", "0.0.0.0", "10.0.0.1"]) {
     test(`the Host "${host}" is refused on every path`, async () => {
       for (const path of ["/v1/things", "/page", "/v1/unknown", "/v1/../page"]) {
-        const reply = await send(hall, `GET ${path}`, `Host: ${host}`, "x-request-id: mine");
+        const reply = await send(http, `GET ${path}`, `Host: ${host}`, "x-request-id: mine");
         expect(reply).toMatchObject({ status: 403, headers: { "x-request-id": "mine" } });
         expect(reply!.body).not.toContain('things"');
       }
-      const { body } = (await send(hall, "GET /v1/things", `Host: ${host}`))!;
+      const { body } = (await send(http, "GET /v1/things", `Host: ${host}`))!;
       expect(JSON.parse(body).error).toMatchObject({ code: "permission_denied" });
     });
   }
 
   test("a request without a Host of HTTP/1.0 is refused", async () => {
     const text = `GET /v1/things HTTP/1.0\r\n${KEY}\r\n\r\n`;
-    expect(await sendRaw(hall.entrance.url, text)).toMatchObject({ status: 403 });
+    expect(await sendRaw(http.server.url, text)).toMatchObject({ status: 403 });
   });
 
   const pages = [
@@ -83,13 +83,13 @@ describe("where everybody knows the keys", () => {
   ];
   for (const origin of [...pages, "http://app.localhost:5173", "https://wadi.example:8443", APP]) {
     test(`the Origin ${origin} may ask`, async () => {
-      const reply = await send(hall, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
+      const reply = await send(http, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
       expect(reply).toMatchObject({ status: 200 });
     });
   }
   for (const origin of ["https://evil.example", "null", "", "http://localhost.evil.example"]) {
     test(`the Origin "${origin}" is refused`, async () => {
-      const reply = await send(hall, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
+      const reply = await send(http, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
       expect(reply).toMatchObject({ status: 403 });
       expect(JSON.parse(reply!.body).error).toMatchObject({ code: "permission_denied" });
       expect(reply!.headers).not.toContainKey(ALLOW);
@@ -97,7 +97,7 @@ describe("where everybody knows the keys", () => {
   }
 
   test("the agents' half says it in its own envelope", async () => {
-    const { body } = (await send(hall, "GET /v1/runs", "Host: evil.example"))!;
+    const { body } = (await send(http, "GET /v1/runs", "Host: evil.example"))!;
     expect(JSON.parse(body)).toEqual({
       error: expect.objectContaining({ type: expect.any(String) }),
     });
@@ -105,16 +105,16 @@ describe("where everybody knows the keys", () => {
 });
 
 describe("where keys are secret", () => {
-  let closed: Hall;
-  let open: Hall;
+  let closed: TestServer;
+  let open: TestServer;
   beforeAll(async () => {
-    closed = openHall(false, []);
-    open = openHall(false, [APP, "tauri://localhost"]);
-    await Promise.all([closed, open].map(({ entrance }) => entrance.start()));
+    closed = openTestServer(false, []);
+    open = openTestServer(false, [APP, "tauri://localhost"]);
+    await Promise.all([closed, open].map(({ server }) => server.start()));
   });
-  afterAll(() => Promise.all([closed, open].map(({ entrance }) => entrance.stop(0))));
-  const preflight = (hall: Hall, origin: string, ...headers: string[]) =>
-    send(hall, "OPTIONS /v1/things", "Host: a.example", `Origin: ${origin}`, ...headers);
+  afterAll(() => Promise.all([closed, open].map(({ server }) => server.stop(0))));
+  const preflight = (http: TestServer, origin: string, ...headers: string[]) =>
+    send(http, "OPTIONS /v1/things", "Host: a.example", `Origin: ${origin}`, ...headers);
   const ASKS = "Access-Control-Request-Method: POST";
 
   test("any name and any Origin is answered, and without CORS", async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
 import { IdParams, Uuid } from "../../src/http/fields.ts";
-import { createHall, describeRoute } from "./hall.ts";
+import { createTestServer, describeRoute } from "./test-server.ts";
 
 const ID = "01920000-0000-7000-8000-00000000000a";
 
@@ -21,27 +21,27 @@ interface Told {
 /** What handlers of a few routes of the agent half were asked. */
 function createTrial(ignores_unknown_query?: true) {
   const asked: unknown[] = [];
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const spec = describeRoute<never>();
-      door.get("/v1/runs", { ...spec, query: Query, ignores_unknown_query }, ({ query }) => {
+      router.get("/v1/runs", { ...spec, query: Query, ignores_unknown_query }, ({ query }) => {
         // What the schema says is what the handler's types say.
         const limit: number | undefined = query.limit;
         asked.push({ limit, ...query });
         return [200, {}];
       });
-      door.get("/v1/runs/:id", { ...spec, params: IdParams }, ({ params, query }) => {
+      router.get("/v1/runs/:id", { ...spec, params: IdParams }, ({ params, query }) => {
         const nothing: undefined = query;
         const id: string = params.id;
         asked.push({ id, nothing });
         return [200, {}];
       });
       const params = Type.Object({ id: Uuid("Its id."), name: Type.String({ maxLength: 5 }) });
-      door.get("/v1/tools/:id/of/:name", { ...spec, params }, ({ params }) => {
+      router.get("/v1/tools/:id/of/:name", { ...spec, params }, ({ params }) => {
         asked.push(params);
         return [200, {}];
       });
-      door.get("/v1/threads", spec, () => [200, {}]);
+      router.get("/v1/threads", spec, () => [200, {}]);
     },
     { surface: "agents" },
   );
@@ -94,8 +94,11 @@ describe("the parameters of a path", () => {
 
   test("a schema of other parameters than the path's is a bug of ours", () => {
     const open = () =>
-      createHall((door) =>
-        door.get("/v1/runs/:run", { ...describeRoute<never>(), params: IdParams }, () => [200, {}]),
+      createTestServer((router) =>
+        router.get("/v1/runs/:run", { ...describeRoute<never>(), params: IdParams }, () => [
+          200,
+          {},
+        ]),
       );
     expect(open).toThrow("other parameters");
   });
@@ -180,8 +183,8 @@ describe("a query", () => {
 
   test("is ignored in the other half, unless a route there reads one", async () => {
     const open = (query?: TObject) =>
-      createHall((door) =>
-        door.get("/v1/models", { ...describeRoute<never>(), query }, ({ query }) => [200, query]),
+      createTestServer((router) =>
+        router.get("/v1/models", { ...describeRoute<never>(), query }, ({ query }) => [200, query]),
       );
     expect((await open().ask("GET", "/v1/models?x=1")).status).toBe(200);
     expect((await open(Query).ask("GET", "/v1/models?limit=0")).status).toBe(400);
@@ -190,8 +193,8 @@ describe("a query", () => {
 
 test("an id in a body is handed over in lower case as well", async () => {
   const Body = Type.Object({ thread_id: Type.Optional(Type.Union([Uuid("It."), Type.Null()])) });
-  const { ask } = createHall(
-    (door) => door.post("/v1/runs", describeRoute(Body), ({ body }) => [200, body]),
+  const { ask } = createTestServer(
+    (router) => router.post("/v1/runs", describeRoute(Body), ({ body }) => [200, body]),
     { surface: "agents" },
   );
   for (const [sent, got] of [

@@ -1,9 +1,9 @@
-// What a route's meter is told by the door: once for each request that counts.
+// What the router tells the recorder of a route: once for each request that counts.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { MeteredRequest, RecorderFactory, RequestRecorder } from "../../src/http/index.ts";
 import { apiError } from "../../src/platform/errors.ts";
-import { caller, createHall, describeRoute } from "./hall.ts";
+import { caller, createTestServer, describeRoute } from "./test-server.ts";
 
 const Body = Type.Object({ text: Type.String() });
 
@@ -20,14 +20,14 @@ function open(handler: () => object = () => ({ told: "ü" })) {
       return recorder;
     },
   };
-  const hall = createHall((door) => {
-    door.post("/v1/echo", { ...describeRoute(Body), meter }, () => [200, handler()]);
-    door.post("/v1/scoped", { ...describeRoute(Body), meter, scope: "agents" }, () => [200, {}]);
-    door.post("/v1/stream", { ...describeRoute(Body), meter }, () => new Response("a stream"));
+  const http = createTestServer((router) => {
+    router.post("/v1/echo", { ...describeRoute(Body), meter }, () => [200, handler()]);
+    router.post("/v1/scoped", { ...describeRoute(Body), meter, scope: "agents" }, () => [200, {}]);
+    router.post("/v1/stream", { ...describeRoute(Body), meter }, () => new Response("a stream"));
   });
   const ask = (path: string, body: string | ReadableStream, headers: Record<string, string> = {}) =>
-    hall.ask("POST", path, { body, headers });
-  return { ...hall, arrivals, closed, ask };
+    http.ask("POST", path, { body, headers });
+  return { ...http, arrivals, closed, ask };
 }
 
 test("a reply closes its tally with what was read and what is sent", async () => {
@@ -98,9 +98,9 @@ test("strangers, and those beyond their limit, are not metered", async () => {
   const { ask, arrivals } = open();
   expect((await ask("/v1/echo", "{}", { authorization: "Bearer x" })).status).toBe(401);
   expect((await ask("/v1/echo", "{}", { "x-svc-internal-key": "x" })).status).toBe(403);
-  const closed = createHall(
-    (door) =>
-      door.post("/v1/echo", { ...describeRoute(Body), meter: neverOpened }, () => [200, {}]),
+  const closed = createTestServer(
+    (router) =>
+      router.post("/v1/echo", { ...describeRoute(Body), meter: neverOpened }, () => [200, {}]),
     {
       limiter: {
         take() {

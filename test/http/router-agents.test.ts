@@ -1,10 +1,10 @@
-// The door of the agent half: the order of its refusals, its envelope, its grace, its replies.
+// The router of the agents surface: the order of its refusals, its envelope, its grace, its replies.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../src/access/index.ts";
 import { IdParams } from "../../src/http/fields.ts";
 import { apiError } from "../../src/platform/errors.ts";
-import { caller, createHall, describeRoute } from "./hall.ts";
+import { caller, createTestServer, describeRoute } from "./test-server.ts";
 
 const ID = "01920000-0000-7000-8000-00000000000a";
 const Body = Type.Object({ size: Type.Integer({ minimum: 1 }) }, { additionalProperties: false });
@@ -43,23 +43,26 @@ interface Trial {
 const exceeded = () => apiError("rate_limit_exceeded", { headers: { "retry-after": "7" } });
 
 function send(trial: Trial): Promise<Response> {
-  const { ask } = createHall((door) => door.post("/v1/agents/:id/things", thing, () => [200, {}]), {
-    surface: "agents",
-    async identify(authorization) {
-      if (authorization !== "Bearer key") throw apiError("invalid_api_key");
-      return { ...caller, scopes: trial.scopes };
-    },
-    limiter: {
-      take() {
-        if (trial.exceeds === "key") throw exceeded();
+  const { ask } = createTestServer(
+    (router) => router.post("/v1/agents/:id/things", thing, () => [200, {}]),
+    {
+      surface: "agents",
+      async identify(authorization) {
+        if (authorization !== "Bearer key") throw apiError("invalid_api_key");
+        return { ...caller, scopes: trial.scopes };
+      },
+      limiter: {
+        take() {
+          if (trial.exceeds === "key") throw exceeded();
+        },
+      },
+      isOpen: () => trial.isOpen,
+      isEnabled: () => trial.isEnabled,
+      limitAddress() {
+        if (trial.exceeds === "address") throw exceeded();
       },
     },
-    isOpen: () => trial.isOpen,
-    isEnabled: () => trial.isEnabled,
-    limitAddress() {
-      if (trial.exceeds === "address") throw exceeded();
-    },
-  });
+  );
   return ask("POST", trial.path, { headers: trial.headers, body: trial.body });
 }
 
@@ -164,8 +167,9 @@ describe("agents.errors.p9 a request is judged in one order, and the first refus
 });
 
 describe("agents.p5 while the service is not open", () => {
-  const { ask } = createHall(
-    (door) => door.post("/v1/agents", { ...describeRoute(Body), scope: "agents" }, () => [201, {}]),
+  const { ask } = createTestServer(
+    (router) =>
+      router.post("/v1/agents", { ...describeRoute(Body), scope: "agents" }, () => [201, {}]),
     { surface: "agents", isOpen: () => false },
   );
 
@@ -188,8 +192,8 @@ describe("agents.p5 while the service is not open", () => {
 });
 
 test("agents.authentication.4 an internal key may not call", async () => {
-  const { ask } = createHall(
-    (door) => door.get("/v1/agents", describeRoute<never>(), () => [200, {}]),
+  const { ask } = createTestServer(
+    (router) => router.get("/v1/agents", describeRoute<never>(), () => [200, {}]),
     { surface: "agents", identify: async () => ({ ...caller, kind: "internal" }) },
   );
   const refusal = await readRefusal(await ask("GET", "/v1/agents"));
@@ -198,12 +202,12 @@ test("agents.authentication.4 an internal key may not call", async () => {
 
 test("agents.authentication.3 the grace serves a key without `agents`, save where a route is certain", async () => {
   let enforces = false;
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const spec = { ...describeRoute<never>(), scope: "agents" as const };
-      door.get("/v1/agents", spec, () => [200, {}]);
-      door.get("/v1/webhooks", { ...spec, isScopeCertain: true }, () => [200, {}]);
-      door.get("/v1/approvals", { ...spec, scope: "agents.approve" }, () => [200, {}]);
+      router.get("/v1/agents", spec, () => [200, {}]);
+      router.get("/v1/webhooks", { ...spec, isScopeCertain: true }, () => [200, {}]);
+      router.get("/v1/approvals", { ...spec, scope: "agents.approve" }, () => [200, {}]);
     },
     { surface: "agents", enforcesScope: () => enforces },
   );
@@ -218,14 +222,14 @@ test("agents.authentication.3 the grace serves a key without `agents`, save wher
 
 test("who is admitted is judged with the ids of the path, before anything of a body is read", async () => {
   const asked: unknown[] = [];
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const authorize = async ({ params }: { params: unknown }) => {
         asked.push(params);
         throw apiError("approval_not_found");
       };
       const spec = { ...describeRoute(Body), params: IdParams, authorize };
-      door.post("/v1/approvals/:id/approve", spec, () => [200, {}]);
+      router.post("/v1/approvals/:id/approve", spec, () => [200, {}]);
     },
     { surface: "agents" },
   );
@@ -242,10 +246,10 @@ test("who is admitted is judged with the ids of the path, before anything of a b
 
 test("agents.limits.request_rate a key is counted by itself, on all routes together", async () => {
   const callers = ["k1", "k1", "k2"].map((key_id) => ({ ...caller, key_id }));
-  const { ask, taken } = createHall(
-    (door) => {
-      door.get("/v1/agents", describeRoute<never>(), () => [200, {}]);
-      door.get("/v1/runs", describeRoute<never>(), () => [200, {}]);
+  const { ask, taken } = createTestServer(
+    (router) => {
+      router.get("/v1/agents", describeRoute<never>(), () => [200, {}]);
+      router.get("/v1/runs", describeRoute<never>(), () => [200, {}]);
     },
     { surface: "agents", identify: async () => callers.shift()! },
   );
@@ -254,11 +258,11 @@ test("agents.limits.request_rate a key is counted by itself, on all routes toget
 });
 
 test("agents.limits.body_size 256 KB pass, unless the route allows less", async () => {
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const spec = describeRoute(Type.Object({}));
-      door.post("/v1/agents", spec, () => [200, {}]);
-      door.post("/v1/hooks", { ...spec, body_bytes_max: 64 * 1024 }, () => [200, {}]);
+      router.post("/v1/agents", spec, () => [200, {}]);
+      router.post("/v1/hooks", { ...spec, body_bytes_max: 64 * 1024 }, () => [200, {}]);
     },
     { surface: "agents" },
   );
@@ -273,12 +277,12 @@ test("agents.limits.body_size 256 KB pass, unless the route allows less", async 
 });
 
 test("every verb has its route, and a reply of 204 has no body and no content type", async () => {
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const spec = describeRoute(Type.Object({}));
-      door.put("/v1/tools", spec, () => [200, { method: "PUT" }]);
-      door.patch("/v1/tools", spec, () => [200, { method: "PATCH" }]);
-      door.delete("/v1/tools", describeRoute<never>(), () => [204, null, { link: "<x>" }]);
+      router.put("/v1/tools", spec, () => [200, { method: "PUT" }]);
+      router.patch("/v1/tools", spec, () => [200, { method: "PATCH" }]);
+      router.delete("/v1/tools", describeRoute<never>(), () => [204, null, { link: "<x>" }]);
     },
     { surface: "agents" },
   );
@@ -295,14 +299,14 @@ test("every verb has its route, and a reply of 204 has no body and no content ty
 
 test("an empty body is {} where nothing is required, and lacks what is", async () => {
   const bodies: unknown[] = [];
-  const { ask } = createHall(
-    (door) => {
+  const { ask } = createTestServer(
+    (router) => {
       const Free = Type.Object({ note: Type.Optional(Type.String()) });
-      door.post("/v1/runs", describeRoute(Free), ({ body }) => {
+      router.post("/v1/runs", describeRoute(Free), ({ body }) => {
         bodies.push(body);
         return [202, {}];
       });
-      door.post("/v1/agents", describeRoute(Body), () => [201, {}]);
+      router.post("/v1/agents", describeRoute(Body), () => [201, {}]);
     },
     { surface: "agents" },
   );

@@ -1,10 +1,10 @@
-// The door alone: the order of its checks, what reaches a handler, and what becomes of its reply.
+// The router alone: the order of its checks, what reaches a handler, and what becomes of its reply.
 import { describe, expect, test } from "bun:test";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
 import type { Handler, HandlerContext, HandlerReply } from "../../src/http/route.ts";
 import { apiError } from "../../src/platform/errors.ts";
-import { caller, createHall, describeRoute, readRefusal, type Told } from "./hall.ts";
+import { caller, createTestServer, describeRoute, readRefusal, type Told } from "./test-server.ts";
 
 const Body = Type.Object({ size: Type.Integer({ minimum: 1 }) });
 
@@ -67,9 +67,9 @@ describe("a request is judged in one order, and the first refusal answers", () =
     const trial: Trial = { headers: {}, body: '{"size":5}', scopes: ["search"], isExceeded: false };
     // From the last to the first, so that an earlier fault may replace what a later one left.
     for (const fault of broken.toReversed()) fault.break(trial);
-    const { ask } = createHall(
-      (door) =>
-        door.post("/v1/things", { ...describeRoute(Body), scope: "search" }, () => [200, {}]),
+    const { ask } = createTestServer(
+      (router) =>
+        router.post("/v1/things", { ...describeRoute(Body), scope: "search" }, () => [200, {}]),
       {
         async identify(authorization) {
           if (authorization !== "Bearer key") throw apiError("invalid_api_key");
@@ -102,15 +102,15 @@ function createTrial(
   body?: TSchema,
 ) {
   const asked: HandlerContext<unknown>[] = [];
-  const hall = createHall((door) =>
-    door.post("/v1/things", describeRoute(body), (ask: HandlerContext<unknown>) => {
+  const http = createTestServer((router) =>
+    router.post("/v1/things", describeRoute(body), (ask: HandlerContext<unknown>) => {
       asked.push(ask);
       return answer(ask);
     }),
   );
   const post = (text: string, headers: Record<string, string> = {}) =>
-    hall.ask("POST", "/v1/things", { body: text, headers });
-  return { ...hall, asked, post };
+    http.ask("POST", "/v1/things", { body: text, headers });
+  return { ...http, asked, post };
 }
 
 test("a handler gets the caller, the body and the id of the request", async () => {
@@ -198,10 +198,10 @@ test("gateway.limits.rate keys of one account share a counter for each route; a 
     { ...caller, key_id: "k2", account_id: "a" },
     { ...caller, key_id: "k3", account_id: null },
   ];
-  const { ask, taken } = createHall(
-    (door) => {
-      door.get("/v1/things", describeRoute<never>(), () => [200, {}]);
-      door.post("/v1/things", describeRoute(), () => [200, {}]);
+  const { ask, taken } = createTestServer(
+    (router) => {
+      router.get("/v1/things", describeRoute<never>(), () => [200, {}]);
+      router.post("/v1/things", describeRoute(), () => [200, {}]);
     },
     { identify: async () => callers.shift()! },
   );
@@ -219,8 +219,8 @@ test("gateway.limits.rate keys of one account share a counter for each route; a 
 });
 
 test("gateway.authentication.3 an internal header is any that begins with the alias's prefix, in any case", async () => {
-  const { ask } = createHall(
-    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, {}]),
+  const { ask } = createTestServer(
+    (router) => router.get("/v1/things", describeRoute<never>(), () => [200, {}]),
     { alias: "acme" },
   );
   const statusOf = async (name: string) =>
@@ -239,8 +239,8 @@ test("gateway.authentication.3 an internal header is any that begins with the al
 });
 
 test("gateway.authentication.3 an internal key may not call", async () => {
-  const { ask } = createHall(
-    (door) => door.get("/v1/things", describeRoute<never>(), () => [200, {}]),
+  const { ask } = createTestServer(
+    (router) => router.get("/v1/things", describeRoute<never>(), () => [200, {}]),
     { identify: async () => ({ ...caller, kind: "internal" }) },
   );
   expect(await readRefusal(await ask("GET", "/v1/things"))).toEqual([
@@ -254,9 +254,9 @@ test("a request counts as a caller's behind its key and its limit, until it is a
   const under = new Set<Request>();
   const counts: number[] = [];
   let isLimited = false;
-  const { ask } = createHall(
-    (door) => {
-      door.get("/v1/things", describeRoute<never>(), () => {
+  const { ask } = createTestServer(
+    (router) => {
+      router.get("/v1/things", describeRoute<never>(), () => {
         counts.push(under.size);
         return [200, {}];
       });
@@ -291,10 +291,10 @@ test("a slow route is held open once it is late, until it is answered or fails",
     if (body.size > 1) throw apiError("upstream_timeout");
     return [200, {}];
   };
-  const { ask, clock } = createHall(
-    (door) => {
-      door.post("/v1/slow", spec, answer);
-      door.post("/v1/quick", describeRoute(Body), answer);
+  const { ask, clock } = createTestServer(
+    (router) => {
+      router.post("/v1/slow", spec, answer);
+      router.post("/v1/quick", describeRoute(Body), answer);
     },
     {
       holdOpen() {
@@ -324,8 +324,8 @@ test("no body is an empty object, where nothing is required and where something 
 });
 
 test("the agent half leaves the code of a failed schema out", async () => {
-  const { ask } = createHall(
-    (door) => door.post("/v1/agents", describeRoute(Body), () => [200, {}]),
+  const { ask } = createTestServer(
+    (router) => router.post("/v1/agents", describeRoute(Body), () => [200, {}]),
     { surface: "agents" },
   );
   const response = await ask("POST", "/v1/agents", { body: "{}" });
@@ -343,9 +343,9 @@ test("the agent half leaves the code of a failed schema out", async () => {
 
 test("a connection that cannot be held open is told of, and its request is answered", async () => {
   const release = Promise.withResolvers<void>();
-  const hall = createHall(
-    (door) =>
-      door.get("/v1/late", { ...describeRoute<never>(), is_slow: true }, async () => {
+  const http = createTestServer(
+    (router) =>
+      router.get("/v1/late", { ...describeRoute<never>(), is_slow: true }, async () => {
         await release.promise;
         return [200, { done: true }];
       }),
@@ -355,11 +355,11 @@ test("a connection that cannot be held open is told of, and its request is answe
       },
     },
   );
-  const reply = hall.ask("GET", "/v1/late");
-  await hall.clock.advance(10_000);
+  const reply = http.ask("GET", "/v1/late");
+  await http.clock.advance(10_000);
   release.resolve();
   expect((await reply).status).toBe(200);
-  expect(hall.lines).toMatchObject([
+  expect(http.lines).toMatchObject([
     {
       message: "http: a connection could not be held open",
       error: expect.stringContaining("a bug"),

@@ -1,4 +1,4 @@
-// Both doors as the app makes them: which limit closes and which slides, and what a change reaches.
+// Both routers as the app makes them: which limit closes and which slides, and what a change reaches.
 import { afterAll, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouters } from "../../src/http/routers.ts";
@@ -7,10 +7,10 @@ import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { caller, describeRoute } from "./hall.ts";
+import { caller, describeRoute } from "./test-server.ts";
 
 const started: HttpServer[] = [];
-afterAll(() => Promise.all(started.map((entrance) => entrance.stop(0))));
+afterAll(() => Promise.all(started.map((server) => server.stop(0))));
 
 const read = (text: string) => readSettings(text, "wadi.toml", {}, {});
 
@@ -20,7 +20,7 @@ function createTrial(text: string) {
   const clock = createManualClock();
   const [ids, log] = [createSeededIds(), createLog(clock, () => {}, false)];
   const { trusted_proxies } = settings.server;
-  const entrance = new HttpServer({
+  const server = new HttpServer({
     host: "127.0.0.1",
     port: 0,
     trusted_proxies,
@@ -32,40 +32,40 @@ function createTrial(text: string) {
     ...caller,
     key_id: authorization?.replace("Bearer ", "") ?? "none",
   });
-  const doors = createRouters({
+  const routers = createRouters({
     settings,
     identify,
-    server: entrance,
+    server,
     clock,
     ids,
     log,
     observe: null,
   });
   const agents = { ...describeRoute<never>(), scope: "agents" as const };
-  doors.gateway.get("/v1/models", describeRoute<never>(), () => [200, {}]);
-  doors.gateway.get("/v1/others", describeRoute<never>(), () => [200, {}]);
-  doors.agents.get("/v1/agents", describeRoute<never>(), () => [200, {}]);
-  doors.agents.get("/v1/runs", describeRoute<never>(), () => [200, {}]);
-  doors.agents.get("/v1/threads", agents, () => [200, {}]);
-  entrance.open([doors.gateway, doors.agents], []);
+  routers.gateway.get("/v1/models", describeRoute<never>(), () => [200, {}]);
+  routers.gateway.get("/v1/others", describeRoute<never>(), () => [200, {}]);
+  routers.agents.get("/v1/agents", describeRoute<never>(), () => [200, {}]);
+  routers.agents.get("/v1/runs", describeRoute<never>(), () => [200, {}]);
+  routers.agents.get("/v1/threads", agents, () => [200, {}]);
+  server.open([routers.gateway, routers.agents], []);
   const init = (key: string, more = {}) => ({
     headers: { authorization: `Bearer ${key}`, ...more },
   });
   /** The status, or the seconds that a caller is to wait. */
   const ask = async (path: string, key = "a") => {
     const request = new Request(`http://localhost${path}`, init(key));
-    const { status, headers } = await entrance.answer(request);
+    const { status, headers } = await server.answer(request);
     return headers.get("retry-after") ?? status;
   };
   const listen = async () => {
-    await entrance.start();
-    started.push(entrance);
+    await server.start();
+    started.push(server);
     return async (forwarded: string, key = "a") => {
       const more = { "x-forwarded-for": forwarded };
-      return (await fetch(`${entrance.url}/v1/agents`, init(key, more))).status;
+      return (await fetch(`${server.url}/v1/agents`, init(key, more))).status;
     };
   };
-  return { doors, clock, ask, listen };
+  return { routers, clock, ask, listen };
 }
 
 test("agents.limits.request_rate agents.limits.retry_after a key slides on while an account's route closes", async () => {
@@ -108,15 +108,15 @@ test("agents.limits.request_rate a proxy's clients are told apart, and nobody el
 });
 
 test("agents.p5 agents.authentication.3 a change opens, closes and limits from the next request on", async () => {
-  const { ask, doors } = createTrial("[agents]\nopen = false");
+  const { ask, routers } = createTrial("[agents]\nopen = false");
   expect([await ask("/v1/agents"), await ask("/v1/models")]).toEqual([503, 200]);
-  doors.change(read("[agents]\nenforce_scope = false"));
+  routers.change(read("[agents]\nenforce_scope = false"));
   expect([await ask("/v1/agents"), await ask("/v1/threads")]).toEqual([200, 200]);
-  doors.change(read(""));
+  routers.change(read(""));
   expect([await ask("/v1/agents"), await ask("/v1/threads")]).toEqual([200, 403]);
-  doors.change(read("[limits]\nrequests_per_minute = 4"));
+  routers.change(read("[limits]\nrequests_per_minute = 4"));
   expect([await ask("/v1/agents"), await ask("/v1/models")]).toEqual(["60", 200]);
-  doors.change(read("[limits]\naddress_requests_per_minute = 6"));
+  routers.change(read("[limits]\naddress_requests_per_minute = 6"));
   expect(await ask("/v1/agents", "b")).toBe(200);
   expect(await ask("/v1/agents", "b")).toBe("60");
 });

@@ -1,10 +1,10 @@
-// The entrance over bare sockets: odd requests, pages, what fails outside of a route, start and stop.
+// The server over bare sockets: odd requests, pages, what fails outside of a route, start and stop.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { HttpServer } from "../../src/http/server.ts";
 import { openEventStream } from "../../src/http/sse.ts";
-import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw, sendRaw } from "./raw-client.ts";
+import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
 
 const KEY = "Authorization: Bearer key\r\n";
 const HOST = "Host: localhost\r\n";
@@ -20,21 +20,21 @@ let release: PromiseWithResolvers<void>;
 /** The names of the clients that asked. */
 const clients: string[] = [];
 
-function createTrialHall(): Hall {
+function createTrialServer(): TestServer {
   slow = Promise.withResolvers();
   release = Promise.withResolvers();
-  return createHall(
-    (door) => {
-      door.get("/v1/things", describeRoute<never>(), ({ request }) => {
-        clients.push(hall.entrance.addressOf(request));
+  return createTestServer(
+    (router) => {
+      router.get("/v1/things", describeRoute<never>(), ({ request }) => {
+        clients.push(http.server.addressOf(request));
         return [200, { all: "things" }];
       });
-      door.post(
+      router.post(
         "/v1/things",
         describeRoute(Type.Object({ size: Type.Integer() })),
         ({ body: { size } }) => [200, { size }],
       );
-      door.get(
+      router.get(
         "/v1/slow",
         { ...describeRoute<never>(), is_slow: true },
         async ({ request: { signal } }) => {
@@ -43,7 +43,7 @@ function createTrialHall(): Hall {
           return [200, { done: true }];
         },
       );
-      door.get(
+      router.get(
         "/v1/stream",
         { ...describeRoute<never>(), is_slow: true },
         ({ request: { signal } }) => {
@@ -68,16 +68,16 @@ function createTrialHall(): Hall {
   );
 }
 
-let hall: Hall;
+let http: TestServer;
 beforeAll(async () => {
-  hall = createTrialHall();
-  await hall.entrance.start();
+  http = createTrialServer();
+  await http.server.start();
 });
-afterAll(() => hall.entrance.stop(0));
+afterAll(() => http.server.stop(0));
 
 /** The status, and the code of the body where it is an envelope that repeats the request's id. */
 async function ask(text: string): Promise<[status: number, code?: string] | null> {
-  const reply = await sendRaw(hall.entrance.url, text);
+  const reply = await sendRaw(http.server.url, text);
   if (!reply) return null;
   if (reply.body === "") return [reply.status];
   const { code, request_id, size } = JSON.parse(reply.body);
@@ -123,7 +123,7 @@ describe("the route is found whatever the Host says", () => {
     const head = `${POST}Host: a\r\n${KEY}Content-Length: 10\r\n\r\n`;
     expect(await ask(`${head}{"size":5}`)).toEqual([200, 5] as never);
     slow = Promise.withResolvers();
-    const client = await openRaw(hall.entrance.url);
+    const client = await openRaw(http.server.url);
     client.write(`GET /v1/slow HTTP/1.1\r\nHost: a\r\n${KEY}\r\n`);
     const signal = await slow.promise;
     client.leave();
@@ -179,7 +179,7 @@ describe("gateway.errors.not_found a wrong method is as unknown as a wrong path"
 
   test("HEAD, whose reply has no body", async () => {
     const text = `HEAD /v1/things HTTP/1.1\r\n${HOST}${KEY}x-request-id: mine\r\n\r\n`;
-    const reply = await sendRaw(hall.entrance.url, text);
+    const reply = await sendRaw(http.server.url, text);
     expect(reply).toMatchObject({ status: 404, body: "", headers: { "x-request-id": "mine" } });
   });
 
@@ -219,7 +219,7 @@ describe("what two readers could read in two ways is refused", () => {
   ];
   for (const [what, text] of rows) {
     test(what, async () => {
-      const client = await openRaw(hall.entrance.url);
+      const client = await openRaw(http.server.url);
       client.write(text);
       expect(await client.read()).toMatchObject({ status: 400 });
       await client.closed;
@@ -244,7 +244,7 @@ describe("what two readers could read in two ways is refused", () => {
 });
 
 test("a caller that waits for 100 Continue is told to go on, and then answered", async () => {
-  const client = await openRaw(hall.entrance.url, "POST");
+  const client = await openRaw(http.server.url, "POST");
   client.write(`${POST}${HOST}${KEY}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n`);
   while (!client.rest().includes("100 Continue")) {
     await new Promise((resolve) => client.socket.once("data", resolve));
@@ -255,7 +255,7 @@ test("a caller that waits for 100 Continue is told to go on, and then answered",
 });
 
 test("a refused body does not spoil the connection for the next request", async () => {
-  const client = await openRaw(hall.entrance.url, "POST");
+  const client = await openRaw(http.server.url, "POST");
   const body = "x".repeat(150 * 1024);
   client.write(`${POST}${HOST}${KEY}Content-Length: ${body.length}\r\n\r\n${body}`);
   expect(await client.read()).toMatchObject({ status: 413 });
@@ -269,21 +269,18 @@ test("a refused body does not spoil the connection for the next request", async 
 test("gateway.limits.body_size a length that is sent twice lets no larger body in", async () => {
   const body = JSON.stringify({ size: 5, filling: "x".repeat(150 * 1024) });
   const length = `Content-Length: ${body.length}\r\n`;
-  const reply = await sendRaw(
-    hall.entrance.url,
-    `${POST}${HOST}${KEY}${length}${length}\r\n${body}`,
-  );
+  const reply = await sendRaw(http.server.url, `${POST}${HOST}${KEY}${length}${length}\r\n${body}`);
   expect(reply).toMatchObject({ status: 413 });
 });
 
 test("gateway.errors.client_closed_request who leaves in the middle of a body is a line of the log, and no error", async () => {
-  const { lines, entrance } = hall;
+  const { lines, server } = http;
   for (const length of [
     "Content-Length: 10\r\n\r\n{",
     "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
   ]) {
     lines.length = 0;
-    const client = await openRaw(entrance.url, "POST");
+    const client = await openRaw(server.url, "POST");
     client.write(`${POST}${HOST}${KEY}x-request-id: mine\r\n${length}`);
     // One whole request on another connection: the first has been read by then.
     await ask(`${GET}${HOST}${KEY}\r\n`);
@@ -303,32 +300,32 @@ test("gateway.errors.client_closed_request who leaves in the middle of a body is
 
 describe("a page", () => {
   test("needs no key, answers HEAD, and carries the request's id", async () => {
-    const get = await sendRaw(hall.entrance.url, `GET /page HTTP/1.1\r\n${HOST}\r\n`);
+    const get = await sendRaw(http.server.url, `GET /page HTTP/1.1\r\n${HOST}\r\n`);
     expect(get).toMatchObject({ status: 200, body: "a page\n" });
     expect(get!.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
     const text = `HEAD /page HTTP/1.1\r\n${HOST}x-request-id: mine\r\n\r\n`;
-    const head = await sendRaw(hall.entrance.url, text);
+    const head = await sendRaw(http.server.url, text);
     expect(head).toMatchObject({ status: 200, body: "", headers: { "x-request-id": "mine" } });
     expect(await ask(`POST /page HTTP/1.1\r\n${HOST}\r\n`)).toEqual([404, "not_found"]);
   });
 
   for (const path of ["/broken", "/rejecting"]) {
     test(`${path} is an internal error with a line in the log, and shows nothing of it`, async () => {
-      hall.lines.length = 0;
+      http.lines.length = 0;
       const text = `GET ${path} HTTP/1.1\r\n${HOST}x-request-id: mine\r\n\r\n`;
-      const reply = (await sendRaw(hall.entrance.url, text))!;
+      const reply = (await sendRaw(http.server.url, text))!;
       expect(reply.status).toBe(500);
       expect(reply.headers["x-request-id"]).toBe("mine");
       expect(JSON.parse(reply.body)).toMatchObject({ code: "internal_error", request_id: "mine" });
       expect(reply.body).not.toContain("secret");
-      expect(hall.lines).toMatchObject([{ level: "error" }]);
+      expect(http.lines).toMatchObject([{ level: "error" }]);
     });
   }
 });
 
 describe("unknown paths are answered in the envelope of their half", () => {
   const isGateway = async (path: string) => {
-    const reply = await hall.ask("GET", path);
+    const reply = await http.ask("GET", path);
     expect(reply.status).toBe(404);
     const body = (await reply.json()) as object;
     expect(Object.keys(body).length).toBe("statusCode" in body ? 5 : 1);
@@ -364,8 +361,8 @@ describe("unknown paths are answered in the envelope of their half", () => {
 
 describe("start and stop", () => {
   test("a port that is taken is said in a sentence with a way out", async () => {
-    const port = new URL(hall.entrance.url).port;
-    const { clock } = hall;
+    const port = new URL(http.server.url).port;
+    const { clock } = http;
     const log = { info() {}, warn() {}, error() {} };
     const ids = { uuid: () => "", token: () => "" };
     const second = new HttpServer({ host: "127.0.0.1", port: Number(port), clock, ids, log });
@@ -379,9 +376,9 @@ describe("start and stop", () => {
   });
 
   test("a stop lets what runs end, takes nobody new, and needs no deadline for it", async () => {
-    const { entrance } = createTrialHall();
-    await entrance.start();
-    const { url } = entrance;
+    const { server } = createTrialServer();
+    await server.start();
+    const { url } = server;
     const idle = await openRaw(url);
     idle.write(`${GET}${HOST}${KEY}\r\n`);
     await idle.read();
@@ -389,7 +386,7 @@ describe("start and stop", () => {
     running.write(`GET /v1/slow HTTP/1.1\r\n${HOST}${KEY}\r\n`);
     await slow.promise;
 
-    const stopping = entrance.stop(10_000);
+    const stopping = server.stop(10_000);
     await idle.closed;
     await expect(openRaw(url)).rejects.toMatchObject({ code: "ECONNREFUSED" });
     release.resolve();
@@ -399,17 +396,17 @@ describe("start and stop", () => {
   });
 
   test("what arrives after the stop began is refused, on a connection that stood before", async () => {
-    const { entrance } = createTrialHall();
-    await entrance.start();
-    const running = await openRaw(entrance.url);
+    const { server } = createTrialServer();
+    await server.start();
+    const running = await openRaw(server.url);
     running.write(`GET /v1/slow HTTP/1.1\r\n${HOST}${KEY}\r\n`);
     await slow.promise;
-    const late = await openRaw(entrance.url);
+    const late = await openRaw(server.url);
     late.write(GET);
     // A whole round trip on a connection that was opened later: the half request has arrived.
-    expect((await sendRaw(entrance.url, `${GET}${HOST}${KEY}\r\n`))?.status).toBe(200);
-    const stopping = entrance.stop(10_000);
-    expect(entrance.isStopping).toBe(true);
+    expect((await sendRaw(server.url, `${GET}${HOST}${KEY}\r\n`))?.status).toBe(200);
+    const stopping = server.stop(10_000);
+    expect(server.isStopping).toBe(true);
     late.write(`${HOST}${KEY}\r\n`);
     const reply = (await late.read())!;
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "service_unavailable"]);
@@ -421,16 +418,16 @@ describe("start and stop", () => {
   });
 
   test("what still runs a second after the deadline is cut, and learns that its caller is gone", async () => {
-    const { entrance, clock } = createTrialHall();
-    await entrance.start();
-    const client = await openRaw(entrance.url);
+    const { server, clock } = createTrialServer();
+    await server.start();
+    const client = await openRaw(server.url);
     client.write(`GET /v1/stream HTTP/1.1\r\n${HOST}${KEY}\r\n`);
     const left = await slow.promise;
     while (!client.rest().includes("data: first")) {
       await new Promise((resolve) => client.socket.once("data", resolve));
     }
     let isStopped = false;
-    const stopping = Promise.resolve(entrance.stop(10_000)).then(() => {
+    const stopping = Promise.resolve(server.stop(10_000)).then(() => {
       isStopped = true;
     });
     // Its time, and what a last word to its caller may need.
@@ -444,6 +441,6 @@ describe("start and stop", () => {
   });
 
   test("what never started stops at once", async () => {
-    await createTrialHall().entrance.stop(10_000);
+    await createTrialServer().server.stop(10_000);
   });
 });

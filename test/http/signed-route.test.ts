@@ -1,12 +1,12 @@
-// A route that asks for a signature: what the door judges before it, in which order, and its bytes.
+// A route that asks for a signature: what the router checks before it, in which order, and its bytes.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { createDocumentPage } from "../../src/http/openapi/document.ts";
 import type { RouterOptions } from "../../src/http/router.ts";
 import type { SignedRequest, SignedRouteSpec } from "../../src/http/signed-route.ts";
 import { ApiError, apiError } from "../../src/platform/errors.ts";
-import { createHall } from "./hall.ts";
 import { openRaw } from "./raw-client.ts";
+import { createTestServer } from "./test-server.ts";
 
 const BYTES_MAX = 64 * 1024;
 const Params = Type.Object({ trigger_id: Type.String({ description: "The id of a trigger." }) });
@@ -42,13 +42,13 @@ const VALID: Trial = {
 
 type Handle = (ask: SignedRequest<unknown>) => Promise<readonly [number, unknown]>;
 
-const openHall = (
+const openTestServer = (
   handle: Handle,
   options: Partial<RouterOptions> = {},
   requireAble: SignedRouteSpec["requireAble"] = async () => {},
 ) =>
-  createHall(
-    (door) => {
+  createTestServer(
+    (router) => {
       const spec: SignedRouteSpec<typeof Params> = {
         ...{ summary: "A hook", feature: "triggers", params: Params, requireAble },
         ...{ body: Type.Unknown({ description: "Any JSON." }), body_bytes_max: BYTES_MAX },
@@ -57,13 +57,13 @@ const openHall = (
         refusals: ["invalid_signature", "agent_held", "hook_failed", "rate_limited"],
         refusal_headers: { 503: ["retry-after"] },
       };
-      door.signed("/v1/hooks/:trigger_id", spec, handle);
+      router.signed("/v1/hooks/:trigger_id", spec, handle);
     },
     { surface: "agents", ...options } as Partial<RouterOptions>,
   );
 
 const open = (trial: Trial, handle: Handle) =>
-  openHall(
+  openTestServer(
     async (ask) => {
       if (!trial.isVerified) throw apiError("invalid_signature");
       return handle(ask);
@@ -240,7 +240,7 @@ describe("agents.errors.internal_error what nobody foresaw", () => {
   });
 
   test("also where it is asked whether it is able", async () => {
-    const { ask } = openHall(
+    const { ask } = openTestServer(
       async () => [202, {}],
       {},
       async () => {
@@ -267,7 +267,7 @@ test("a caller that leaves before its body is whole is written down, and no more
 test("its replies are counted like all others", async () => {
   const observed: unknown[] = [];
   const observe = (...told: unknown[]) => void observed.push(told.slice(0, 2));
-  const { ask } = openHall(async () => [202, {}], { surface: "agents", observe });
+  const { ask } = openTestServer(async () => [202, {}], { surface: "agents", observe });
   for (const headers of [JSON_TYPE, {}]) await ask("POST", PATH, { headers, body: "{}" });
   const route = { method: "POST", path: "/v1/hooks/:trigger_id" };
   expect(observed).toEqual([
@@ -278,15 +278,15 @@ test("its replies are counted like all others", async () => {
 
 describe("over a socket", () => {
   const dial = async () => {
-    const hall = open(VALID, async ({ headers, body }) => [
+    const http = open(VALID, async ({ headers, body }) => [
       202,
       { id: headers.get("webhook-id"), bytes: body.length },
     ]);
-    await hall.entrance.start();
-    const client = await openRaw(hall.entrance.url);
+    await http.server.start();
+    const client = await openRaw(http.server.url);
     const end = async () => {
       client.leave();
-      await hall.entrance.stop(0);
+      await http.server.stop(0);
     };
     return { client, end };
   };
@@ -326,8 +326,8 @@ describe("over a socket", () => {
 });
 
 test("agents.authentication.7 the document says that it needs no key, which headers it reads, and with what it refuses", async () => {
-  const hall = openHall(async () => [202, {}]);
-  const page = createDocumentPage(hall.entrance.app, { routers: [hall.door], version: "1" });
+  const http = openTestServer(async () => [202, {}]);
+  const page = createDocumentPage(http.server.app, { routers: [http.router], version: "1" });
   // biome-ignore lint/suspicious/noExplicitAny: the document has any shape.
   const document = (await (await page.answer()).json()) as any;
   const { post } = document.paths["/v1/hooks/{trigger_id}"];

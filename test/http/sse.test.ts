@@ -1,8 +1,8 @@
 // Server-sent events to one caller: bytes, back-pressure, and a caller that leaves.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { type EventStream, openEventStream } from "../../src/http/sse.ts";
-import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw } from "./raw-client.ts";
+import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
 
 const KB = 1_024;
 const failOnBug = (bug: unknown) => {
@@ -98,15 +98,15 @@ describe("a caller that leaves", () => {
 
 describe("over a socket", () => {
   const bugs: unknown[] = [];
-  let hall: Hall;
+  let http: TestServer;
   let opened: PromiseWithResolvers<EventStream>;
   /** The reply goes out once this resolves. */
   let answered: PromiseWithResolvers<void>;
   const request = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\n\r\n";
 
   beforeAll(async () => {
-    hall = createHall((door) =>
-      door.get(
+    http = createTestServer((router) =>
+      router.get(
         "/v1/events",
         { ...describeRoute<never>(), is_slow: true },
         async ({ request, requestId }) => {
@@ -117,14 +117,14 @@ describe("over a socket", () => {
         },
       ),
     );
-    await hall.entrance.start();
+    await http.server.start();
   });
-  afterAll(() => hall.entrance.stop(0));
+  afterAll(() => http.server.stop(0));
 
   const ask = async () => {
     opened = Promise.withResolvers();
     answered = Promise.withResolvers();
-    const client = await openRaw(hall.entrance.url);
+    const client = await openRaw(http.server.url);
     client.write(request);
     return { client, stream: await opened.promise };
   };

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { yieldToEventLoop } from "../../src/platform/clock.ts";
-import { createHall, describeRoute, type Hall } from "./hall.ts";
 import { openRaw, type RawClient } from "./raw-client.ts";
+import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
 
 const KEY = "Authorization: Bearer key\r\n";
 const PIECE = "x".repeat(16 * 1024);
@@ -12,19 +12,19 @@ const CHUNK = `${PIECE.length.toString(16)}\r\n${PIECE}\r\n`;
 const SOCKET_BYTES = 16 * 1024 * 1024;
 const BODY_BYTES = 64 * 1024 * 1024;
 
-let hall: Hall;
+let http: TestServer;
 beforeAll(async () => {
-  hall = createHall(
-    (door) => {
+  http = createTestServer(
+    (router) => {
       const Body = Type.Object({ size: Type.Integer() });
-      door.post("/v1/things", describeRoute(Body), ({ body: { size } }) => [200, { size }]);
+      router.post("/v1/things", describeRoute(Body), ({ body: { size } }) => [200, { size }]);
     },
     {},
     [{ path: "/page", answer: () => new Response("a page\n") }],
   );
-  await hall.entrance.start();
+  await http.server.start();
 });
-afterAll(() => hall.entrance.stop(0));
+afterAll(() => http.server.stop(0));
 
 /** Sends on until the other side closes; how much went out. */
 async function pour(client: RawClient, piece: string): Promise<number> {
@@ -55,7 +55,7 @@ describe("a refused body is not read to its end", () => {
   for (const [how, header, piece] of endless) {
     for (const [what, line, key, status] of refused) {
       test(`${how}, ${what}`, async () => {
-        const client = await openRaw(hall.entrance.url, "POST");
+        const client = await openRaw(http.server.url, "POST");
         client.write(`${line} HTTP/1.1\r\nHost: localhost\r\n${key}${header}\r\n\r\n`);
         // A chunked body has to be large before it is too large.
         const [reply, sent] = await Promise.all([client.read(), pour(client, piece)]);
@@ -68,18 +68,18 @@ describe("a refused body is not read to its end", () => {
   }
 
   test("who sends nothing more has its reply, and is let go after a second", async () => {
-    const client = await openRaw(hall.entrance.url, "POST");
+    const client = await openRaw(http.server.url, "POST");
     client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
     while (!client.rest().includes("invalid_api_key")) {
       await new Promise((resolve) => client.socket.once("data", resolve));
     }
-    await hall.clock.advance(1_000);
+    await http.clock.advance(1_000);
     expect(await client.read()).toMatchObject({ status: 401 });
     await client.closed;
   });
 
   test("who drips is let go after five seconds", async () => {
-    const client = await openRaw(hall.entrance.url, "POST");
+    const client = await openRaw(http.server.url, "POST");
     client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
     while (!client.rest().includes("invalid_api_key")) {
       await new Promise((resolve) => client.socket.once("data", resolve));
@@ -92,28 +92,28 @@ describe("a refused body is not read to its end", () => {
       expect([second, isClosed]).toEqual([second, false]);
       client.write("x");
       for (let turns = 0; turns < 10; turns++) await yieldToEventLoop();
-      await hall.clock.advance(1_000);
+      await http.clock.advance(1_000);
     }
     expect(await client.read()).toMatchObject({ status: 401 });
     await client.closed;
   });
 
   test("in chunks, not whole in time", async () => {
-    const client = await openRaw(hall.entrance.url, "POST");
-    const reading = hall.clock.pending();
+    const client = await openRaw(http.server.url, "POST");
+    const reading = http.clock.pending();
     client.write(
       `POST /v1/things HTTP/1.1\r\nHost: localhost\r\n${KEY}Transfer-Encoding: chunked\r\n\r\n` +
         "1\r\n{\r\n",
     );
-    while (hall.clock.pending() === reading) await yieldToEventLoop();
-    await hall.clock.advance(30_000);
+    while (http.clock.pending() === reading) await yieldToEventLoop();
+    await http.clock.advance(30_000);
     const [reply, sent] = await Promise.all([client.read(), pour(client, CHUNK)]);
     expect(reply).toMatchObject({ status: 400, headers: { connection: "close" } });
     expect(sent).toBeLessThan(SOCKET_BYTES);
   });
 
   test("one in chunks that has come whole leaves the connection open, refused or served", async () => {
-    const client = await openRaw(hall.entrance.url, "POST");
+    const client = await openRaw(http.server.url, "POST");
     const send = (body: string) =>
       client.write(
         `POST /v1/things HTTP/1.1\r\nHost: localhost\r\n${KEY}Transfer-Encoding: chunked\r\n\r\n` +

@@ -5,7 +5,7 @@ import type { FireRequest, FireTrigger } from "../../src/triggers/fire-run.ts";
 import { openFireRoutes } from "../../src/triggers/routes.ts";
 import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import type { Triggers } from "../../src/triggers/triggers.ts";
-import { caller, createHall } from "../http/hall.ts";
+import { caller, createTestServer } from "../http/test-server.ts";
 import { readRefusal } from "../spec/agents/refusal.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
@@ -35,9 +35,12 @@ async function fireOnce(
   const surface = { surface: "agents", isOpen: () => true, isEnabled: () => true } as const;
   const gate = { enforcesScope: () => false, limitAddress: () => {} };
   const agents = { ...surface, ...gate, identify: async () => ({ ...caller, scopes: ["agents"] }) };
-  const hall = createHall((door) => openFireRoutes(door, triggers, fire, disk), agents as never);
+  const http = createTestServer(
+    (router) => openFireRoutes(router, triggers, fire, disk),
+    agents as never,
+  );
   const headers = { authorization: "Bearer key" };
-  const reply = await hall.ask("POST", `/v1/triggers/${ID}/fires`, { headers });
+  const reply = await http.ask("POST", `/v1/triggers/${ID}/fires`, { headers });
   return { reply, wishes, trigger };
 }
 

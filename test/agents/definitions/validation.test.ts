@@ -8,7 +8,7 @@ import {
 } from "../../../src/agents/definitions/validation.ts";
 import type { ToolPin } from "../../../src/agents/definitions/version.ts";
 import { type ApiError, apiError, type ErrorCode } from "../../../src/platform/errors.ts";
-import { caller } from "../../http/hall.ts";
+import { caller } from "../../http/test-server.ts";
 
 type Chat = Parameters<typeof requireModel>[0];
 

@@ -122,7 +122,7 @@ describe("a caller who does not read", () => {
 
 describe("what a bug throws", () => {
   const bug = new Error("a bug");
-  test("before anything was sent is the door's to answer", async () => {
+  test("before anything was sent is answered by the router", async () => {
     const { begun, bugs, clock, entries } = open(() => Promise.reject(bug));
     await expect(begun).rejects.toBe(bug);
     expect([bugs, entries, clock.pending()]).toEqual([[], [], 0]);
@@ -141,7 +141,7 @@ describe("what a bug throws", () => {
     expect(entries).toMatchObject([{ status: 201, code: "upstream_error", prompt_tokens: null }]);
   });
 
-  test("at once, before anything was sent, is the door's to answer, too", async () => {
+  test("at once, before anything was sent, is answered by the router, too", async () => {
     const { begun, bugs, clock } = open(() => {
       throw bug;
     });

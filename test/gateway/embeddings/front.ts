@@ -8,7 +8,7 @@ import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/settings/index.ts";
-import { caller, createHall } from "../../http/hall.ts";
+import { caller, createTestServer } from "../../http/test-server.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 export const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
@@ -44,9 +44,9 @@ export function openFront(embed: Embed, lines = "") {
       ),
   };
   const egress = createTrustedEgress({ clock });
-  const hall = createHall(
-    (door) =>
-      openEmbeddings(door, {
+  const http = createTestServer(
+    (router) =>
+      openEmbeddings(router, {
         settings,
         meter,
         running,
@@ -70,7 +70,7 @@ export function openFront(embed: Embed, lines = "") {
     ask(body: unknown = { input: "Hello" }, account = "a", signal?: AbortSignal) {
       const headers = { authorization: account, "x-request-id": `of-${account}`, traceparent };
       const init = { headers, body: JSON.stringify(body), signal };
-      return hall.ask("POST", "/v1/embeddings", init);
+      return http.ask("POST", "/v1/embeddings", init);
     },
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EmbedRequest } from "../../../src/gateway/embeddings/contract.ts";
 import type { UpstreamError } from "../../../src/models/index.ts";
-import { readRefusal } from "../../http/hall.ts";
+import { readRefusal } from "../../http/test-server.ts";
 import { type EmbedEnding, embedInputs, openFront, TRACE_ID } from "./front.ts";
 
 const WHY = "a reason that no caller is told";

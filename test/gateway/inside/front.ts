@@ -56,7 +56,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const models = await buildModels(around);
   const running = new InFlight();
   const { registry } = models;
-  const door = createRouter({
+  const router = createRouter({
     ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
     limiter: { take() {} },
     holdOpen: () => () => {},
@@ -64,7 +64,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   });
   const hashUser = (user: string) => user;
   const { findCaller } = access;
-  const gateway = createGateway(door, { ...around, registry, running, findCaller, hashUser });
+  const gateway = createGateway(router, { ...around, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
   const admin = buildAdmin({ settings, access, database, clock, ids, secrets });
   let isOpen = true;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { MeteredService } from "../../../src/gateway/metered/service.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
-import { caller } from "../../http/hall.ts";
+import { caller } from "../../http/test-server.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 interface Plan {

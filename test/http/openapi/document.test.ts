@@ -32,9 +32,9 @@ async function writeDocument(): Promise<Document> {
   const clock = createManualClock();
   const ids = createSeededIds();
   const log = createLog(clock, () => {}, false);
-  const entrance = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log });
-  // Nobody asks: the door is only described.
-  const door = createRouter({
+  const server = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log });
+  // No request comes: the routes are only described.
+  const router = createRouter({
     surface: "agents",
     alias: "svc",
     clock,
@@ -48,13 +48,19 @@ async function writeDocument(): Promise<Document> {
     { $id: "NewThing", description: "A thing.", additionalProperties: false },
   );
   const nothing = { 204: { description: "It is gone." } };
-  door.get("/v1/agents", { ...spec, replies, query: Query }, () => [200, {}]);
-  door.post("/v1/agents/:id/things", { ...spec, replies, body, params: IdParams }, () => [200, {}]);
-  door.delete("/v1/agents/:id", { ...spec, replies: nothing, params: IdParams }, () => [204, null]);
+  router.get("/v1/agents", { ...spec, replies, query: Query }, () => [200, {}]);
+  router.post("/v1/agents/:id/things", { ...spec, replies, body, params: IdParams }, () => [
+    200,
+    {},
+  ]);
+  router.delete("/v1/agents/:id", { ...spec, replies: nothing, params: IdParams }, () => [
+    204,
+    null,
+  ]);
   const feature = "http_tools" as const;
-  door.put("/v1/agents", { ...spec, replies, feature }, () => [200, {}]);
-  entrance.open([door], []);
-  const page = createDocumentPage(entrance.app, { routers: [door], version: "1" });
+  router.put("/v1/agents", { ...spec, replies, feature }, () => [200, {}]);
+  server.open([router], []);
+  const page = createDocumentPage(server.app, { routers: [router], version: "1" });
   return (await (await page.answer()).json()) as Document;
 }
 

@@ -13,7 +13,7 @@ const makeLong = (count: number) =>
     data: { event: "budget", message: `${n} ${LONG}` },
   })) as ReturnType<typeof makeSteps>;
 
-/** With a door to the street, and nobody who executes runs. */
+/** It listens on a port, and nothing executes its runs. */
 async function startListening(): Promise<RunsFront> {
   const front = await startRuns();
   await front.app.server.start();

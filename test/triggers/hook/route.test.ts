@@ -6,7 +6,7 @@ import { readSettings } from "../../../src/settings/index.ts";
 import type { FireRow } from "../../../src/triggers/fire.ts";
 import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts";
 import { openHook } from "../../../src/triggers/hook.ts";
-import { createHall, type Hall } from "../../http/hall.ts";
+import { createTestServer, type TestServer } from "../../http/test-server.ts";
 import { create as createAgent } from "../../store/agent-cases.ts";
 import { bindHouses, type Houses } from "../../store/cases.ts";
 import { archive } from "../../store/trigger-acts.ts";
@@ -26,7 +26,7 @@ const FIRE: FireRow = {
 
 let database: TestDatabase;
 let houses: Houses;
-let hall: Hall;
+let http: TestServer;
 let fire: FireTrigger;
 let wishes: FireRequest[];
 /** Of the last refusal. */
@@ -39,13 +39,13 @@ beforeEach(async () => {
   const secrets = openTestSecrets(database, clock);
   const settings = readSettings("", "wadi.toml", {}, {});
   const deps = { database, clock, secrets, settings: () => settings };
-  hall = createHall(
-    (door) => {
+  http = createTestServer(
+    (router) => {
       const note: FireTrigger = (wish) => {
         wishes.push(wish);
         return fire(wish);
       };
-      openHook(door, note, { ...deps, disk: { require() {} } });
+      openHook(router, note, { ...deps, disk: { require() {} } });
     },
     { surface: "agents", clock },
   );
@@ -65,7 +65,7 @@ async function send(body = '{"a":1}', id = "one") {
     "webhook-timestamp": String(now_s),
     "webhook-signature": signMessage([SECRET], id, now_s, Buffer.from(body)),
   };
-  const reply = await hall.ask("POST", `/v1/hooks/${ID}`, { headers, body });
+  const reply = await http.ask("POST", `/v1/hooks/${ID}`, { headers, body });
   // biome-ignore lint/suspicious/noExplicitAny: a receipt, or a refusal.
   const value = (await reply.json()) as any;
   message = value.error?.message;
@@ -88,7 +88,7 @@ describe("agents.errors.internal_error", () => {
       throw new Error("the disk is full");
     };
     expect(await send()).toEqual([500, "internal_error"]);
-    expect(hall.lines).toMatchObject([
+    expect(http.lines).toMatchObject([
       {
         ...{
           level: "error",
@@ -108,7 +108,7 @@ describe("agents.errors.internal_error", () => {
     const failed: FireRow = { ...FIRE, outcome: "failed", run_id: null, error };
     fire = async () => ({ kind: "fired", fire: failed, retry_after: null });
     expect(await send()).toEqual([500, "internal_error"]);
-    expect(JSON.stringify(hall.lines)).toContain("no_model_available");
+    expect(JSON.stringify(http.lines)).toContain("no_model_available");
   });
 });
 

@@ -1,4 +1,4 @@
-// An entrance hall with a door of the tests' own routes, for one caller whose key is "key".
+// A server with routes of the tests, for one caller whose key is "key".
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouter, type Router, type RouterOptions } from "../../src/http/router.ts";
@@ -17,9 +17,9 @@ export const caller: Caller = {
   max_output_tokens: null,
 };
 
-export interface Hall {
-  entrance: HttpServer;
-  door: Router;
+export interface TestServer {
+  server: HttpServer;
+  router: Router;
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
@@ -28,19 +28,19 @@ export interface Hall {
   ask(method: string, path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** `open` adds the routes; options of the door may be replaced. */
-export function createHall(
-  open: (door: Router) => void,
+/** `open` adds the routes; options of the router may be replaced. */
+export function createTestServer(
+  open: (router: Router) => void,
   options: Partial<RouterOptions> = {},
   pages: readonly StaticPage[] = [],
   at: Partial<HttpServerOptions> = {},
-): Hall {
+): TestServer {
   const clock = createManualClock();
   const ids = createSeededIds();
-  const lines: Hall["lines"] = [];
+  const lines: TestServer["lines"] = [];
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const entrance = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
+  const server = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
   const given = {
     observe: null,
     surface: "gateway" as const,
@@ -57,22 +57,22 @@ export function createHall(
     clock,
     ids,
     log,
-    holdOpen: entrance.holdOpen,
+    holdOpen: server.holdOpen,
     ...options,
   };
-  const door = createRouter(given as RouterOptions);
-  open(door);
-  entrance.open([door], pages);
+  const router = createRouter(given as RouterOptions);
+  open(router);
+  server.open([router], pages);
   return {
-    entrance,
-    door,
+    server,
+    router,
     clock,
     lines,
     taken,
     ask(method, path, init = {}) {
       const headers = new Headers(init.headers);
       if (!headers.has("authorization")) headers.set("authorization", "Bearer key");
-      return entrance.answer(new Request(`http://localhost${path}`, { ...init, method, headers }));
+      return server.answer(new Request(`http://localhost${path}`, { ...init, method, headers }));
     },
   };
 }
