@@ -50,7 +50,7 @@ test("accounts take turns, and none of them has more than one Worker at once", a
   for (const one of stuck) expect(await one).toEqual({ ok: false, reason: "timeout" });
 });
 
-test("what a task throws is logged with its stack, and its Worker goes on", async () => {
+test("an error of a task is logged with its stack, and its Worker goes on", async () => {
   open();
   expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 1 });
   expect(await pool.run(THROW, "a bug", turn)).toEqual({ ok: false, reason: "failed" });
@@ -71,7 +71,7 @@ test("a Worker that ends takes its own job along and no other", async () => {
   expect(lines).toMatchObject([{ level: "error", message: "compute: a worker ended" }]);
 });
 
-test("who leaves is not waited for, and gets no Worker", async () => {
+test("a caller who leaves is not waited for, and gets no Worker", async () => {
   open();
   const stuck = pool.run(LOOP, null, turn);
   const leaving = new AbortController();
@@ -84,7 +84,7 @@ test("who leaves is not waited for, and gets no Worker", async () => {
   expect(await stuck).toEqual({ ok: false, reason: "failed" });
 });
 
-test("what cannot be sent is a bug of the job alone", async () => {
+test("a job that cannot be sent fails alone, as a bug", async () => {
   open();
   expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, reason: "failed" });
   expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: true, value: 1 });

@@ -36,7 +36,7 @@ const choose = (
   return chooseToClose(search, { ...RULES, ...rules }, need).map(({ port }) => port);
 };
 
-describe("where descriptors are scarce", () => {
+describe("when descriptors are scarce", () => {
   const served = make({ hasReceived: true, receivedAgoMs: 90_000, sentAgoMs: 90_000 });
   const idle = make({ hasReceived: true, hasSent: true, receivedAgoMs: 30_000, sentAgoMs: 30_000 });
   const asking = make({ hasReceived: true, hasSent: true, receivedAgoMs: 5, sentAgoMs: 40_000 });
@@ -45,21 +45,21 @@ describe("where descriptors are scarce", () => {
   const longer = make({ receivedAgoMs: 9_000, sentAgoMs: 9_000 });
   const all = [served, idle, asking, slow, silent, longer];
 
-  test("those that sent nothing go first, then those never answered, then the idle ones", () => {
+  test("connections that sent nothing are closed first, then unanswered ones, then idle ones", () => {
     const order = [longer, silent, slow, idle].map(({ port }) => port);
     for (let missing = 0; missing <= 4; missing++) {
       expect(choose(all, [served], { missing, spare: 0 })).toEqual(order.slice(0, missing));
     }
   });
 
-  test("neither a request under way nor one that may just have come is cut off", () => {
+  test("a request under way, or one that may just have come, is not cut off", () => {
     const chosen = choose(all, [served], { missing: 100, spare: 100 });
     expect(chosen).toHaveLength(4);
     expect(chosen).not.toContain(served.port);
     expect(chosen).not.toContain(asking.port);
   });
 
-  test("a refused sender goes before one that may just have come", () => {
+  test("a refused sender is closed before one whose request may just have come", () => {
     const sending = [7, 900].map((sentAgoMs) =>
       make({ hasReceived: true, hasSent: true, receivedAgoMs: 1, sentAgoMs }),
     );
@@ -69,7 +69,7 @@ describe("where descriptors are scarce", () => {
     expect(choose([...all, ...sending], sending, need, {}, sending)).not.toContain(order[0]);
   });
 
-  test("bytes keep an idle connection only while its request may become whole", () => {
+  test("bytes keep an idle connection open only while its request may become whole", () => {
     const begun = make({ hasReceived: true, hasSent: true, receivedAgoMs: 1, sentAgoMs: 800 });
     const name = `32 ${begun.address.value} ${begun.port}`;
     const need = { missing: 9, spare: 0 };
@@ -82,49 +82,49 @@ describe("where descriptors are scarce", () => {
     expect(choose([begun], [], need)).toEqual([]);
   });
 
-  test("a new connection has the time to send its request", () => {
+  test("a new connection has time to send its request", () => {
     const need = { missing: 9, spare: 0 };
     const ages = [9, 10].map((ageMs) => make({ receivedAgoMs: ageMs, sentAgoMs: ageMs }));
     expect(choose(ages, [], need)).toEqual([ages[1]!.port]);
   });
 
-  test("more are closed than are missing, so that not each new one is a search", () => {
+  test("more connections are closed than descriptors are missing, which saves searches", () => {
     expect(choose(all, [], { missing: 1, spare: 2 })).toHaveLength(3);
     expect(choose(all, [], { missing: 0, spare: 2 })).toEqual([]);
   });
 });
 
-describe("of an address with too many", () => {
+describe("an address with too many connections", () => {
   const cap = { connections_per_address: 3 };
 
-  test("the longest idle are closed, and no one else's", () => {
+  test("loses those that have been idle longest, and other addresses lose none", () => {
     const many = [10, 50, 30, 40, 20].map((sentAgoMs) => make({ sentAgoMs }));
     const other = make({ from: "203.0.113.2", sentAgoMs: 99 });
     const chosen = choose([...many, other], [], NONE, cap);
     expect(chosen).toEqual([many[1]!.port, many[3]!.port]);
   });
 
-  test("requests under way count, and are not closed", () => {
+  test("counts its requests under way, which are not closed", () => {
     const busy = Array.from({ length: 5 }, () => make({ hasReceived: true }));
     const idle = make();
     expect(choose([...busy, idle], busy, NONE, cap)).toEqual([idle.port]);
   });
 
-  test("loopback and trusted proxies have no limit", () => {
+  test("has no limit where it is loopback or a trusted proxy", () => {
     for (const from of ["127.0.0.1", "127.3.2.1", "::1", "10.1.2.3"]) {
       const many = Array.from({ length: 9 }, () => make({ from }));
       expect(choose(many, [], NONE, { ...cap, trusted_proxies: ["10.0.0.0/8"] })).toEqual([]);
     }
   });
 
-  test("IPv6 counts by /64", () => {
+  test("is a /64 where it is IPv6", () => {
     const many = ["::1", "::2", "::3", "::4"].map((end) => make({ from: `2001:db8:1:2${end}` }));
     const other = make({ from: "2001:db8:1:3::1" });
     expect(choose([...many, other], [], NONE, cap)).toHaveLength(1);
   });
 });
 
-test("nobody is looked for while enough descriptors are free, and one line tells of a flood", async () => {
+test("the guard does not search while enough descriptors are free, and logs a flood in one line", async () => {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const open = [make(), make(), make()];

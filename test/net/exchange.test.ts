@@ -38,7 +38,7 @@ test("a certificate must be vouched for and must stand for the name", async () =
   expect(requests).toBe(1);
 });
 
-test("who shows a wrong certificate is not asked at another address", async () => {
+test("a server with a wrong certificate is not tried at another address", async () => {
   const dialled: string[] = [];
   const egress = guard([], {
     resolve: async () => ["1.1.1.1", "1.1.1.2"],

@@ -22,7 +22,7 @@ test("a public name is dialled by its checked address, with name and certificate
   ]);
 });
 
-test("what rules the connection is the guard's own, in whatever spelling it is given", async () => {
+test("headers that rule the connection are the guard's own, in whatever spelling they are given", async () => {
   using internet = pretendInternet();
   const egress = guard([], { resolve: async () => ["8.8.8.8"], dial: internet.dial });
   const names = ["Host", "Accept-Encoding", "CONNECTION", "Content-Length", "transfer-encoding"];
@@ -140,7 +140,7 @@ test("the next address is tried where no connection could be made, four at most"
   expect(none.dialled.length).toBe(4);
 });
 
-test("what may have arrived is not sent to the next address", async () => {
+test("a request that may have arrived is not sent to the next address", async () => {
   using internet = pretendInternet(() => "no HTTP\r\n\r\n");
   const resolve = async () => ["1.1.1.1", "1.1.1.2"];
   const egress = guard([], { resolve, dial: internet.dial });

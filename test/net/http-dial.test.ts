@@ -73,13 +73,13 @@ test("a name that is known by then fails like one that is not", async () => {
   }
 });
 
-test("what Bun throws is a failure", async () => {
+test("an error that Bun throws becomes a failure", async () => {
   const { told, first } = dialAt("", 1);
   await first;
   expect(told).toEqual(["over", "other"]);
 });
 
-test("what a callback throws is told as a bug, and ends the attempt alone", async () => {
+test("an error of a callback is reported as a bug and ends only its attempt", async () => {
   using server = listenRaw(() => {});
   const throwNow = () => {
     throw new Error("oops");

@@ -54,7 +54,7 @@ test("a connection may take five seconds, and then the next address has its turn
   expect([dialled, clock.pending()]).toEqual([["1.1.1.1", "1.1.1.2"], 0]);
 });
 
-test("what ends while it connects was not sent", async () => {
+test("a request that ends while it connects was not sent", async () => {
   for (const [isLeaving, code] of [
     [true, "aborted"],
     [false, "timeout"],
@@ -79,7 +79,7 @@ test("what ends while it connects was not sent", async () => {
   }
 });
 
-test("what ended it first is what ended it", async () => {
+test("the first of several ends is the one reported", async () => {
   const clock = createManualClock();
   const limit = new TimeLimit(clock, 1_000, undefined);
   const told: string[] = [];

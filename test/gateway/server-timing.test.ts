@@ -1,13 +1,13 @@
 // A caller's trace on its way to the model server and into the log, and where a reply's time went.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { writeServerTiming } from "../../../src/gateway/server-timing.ts";
-import { startApp, type TestApp } from "../../support/app.ts";
+import { writeServerTiming } from "../../src/gateway/server-timing.ts";
+import { startApp, type TestApp } from "../support/app.ts";
 import {
   answerText,
   type ScriptedUpstream,
   startUpstream,
   writeSettings,
-} from "../../support/upstream.ts";
+} from "../support/upstream.ts";
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

@@ -1,6 +1,7 @@
-// Addresses and networks: which texts are some, and what lies in what.
+// IP addresses and networks: which texts are some, what lies in what, and IANA's special blocks.
 import { expect, test } from "bun:test";
-import { isWithin, readAddress, readNetwork } from "../../src/net/ip-address.ts";
+import { findSpecialBlock, isWithin, readAddress, readNetwork } from "../../src/net/ip-address.ts";
+import { addressVerdicts } from "./hostile-addresses.ts";
 
 test("an address is the same in every spelling", () => {
   for (const text of ["2001:db8::1", "2001:0DB8:0:0:0:0:0:1", "2001:db8::0.0.0.1"]) {
@@ -9,7 +10,7 @@ test("an address is the same in every spelling", () => {
   expect(readAddress("192.0.2.1")).toEqual({ bits: 32, value: 0xc000_0201n });
 });
 
-test("what is no address is none", () => {
+test("a text that is no address is refused", () => {
   for (const text of ["", "localhost", "192.0.2", "192.0.2.256", "fe80::1%eth0", "1::2::3"]) {
     expect(readAddress(text)).toBeNull();
   }
@@ -34,11 +35,15 @@ test("a network holds what shares its first bits, and one address alone is a net
   }
 });
 
-test("what is no network is none", () => {
+test("a text that is no network is refused", () => {
   for (const text of [
     ...["", "/8", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8"],
     ...["10.0.0.0/0x8", "10.0.0.0 /8", "example.com/8", "10.0.0/8", "10.0.0.0/8\n"],
   ]) {
     expect([text, readNetwork(text)]).toEqual([text, null]);
   }
+});
+
+test.each(addressVerdicts)("the address %p lies in the block %p", (address, block) => {
+  expect(findSpecialBlock(address)).toBe(block);
 });

@@ -123,7 +123,7 @@ test("a reply that is cut off is no surplus", async () => {
 
 const echo = (id: string) => plainReply.replace("\r\n", `\r\nX-Request-Id: ${id}\r\n`);
 
-test("who sends our id back is not believed with the id of another request", async () => {
+test("a reply that carries the id of another request is not believed", async () => {
   let answer = "";
   using server = listenRaw((socket) => socket.say(answer));
   const { ask, rest } = createAsker();
@@ -153,7 +153,7 @@ test("the first reply of a connection is believed, whatever id it has", async ()
   expect(server.connections).toBe(2);
 });
 
-test("who gives ids of its own is believed", async () => {
+test("a server that gives ids of its own keeps its connection", async () => {
   using server = listenRaw((socket) => socket.say(echo(`own-${socket.piece}`)));
   const { ask, rest } = createAsker();
   for (const id of ["a-1", "a-2", "a-3"]) {
@@ -188,7 +188,7 @@ test("a connection is not used again when it is ten minutes old", async () => {
   expect(server.connections).toBe(2);
 });
 
-test("what a listener throws ends its request alone", async () => {
+test("an error of a listener ends its own request only", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const bug = new Error("a bug");
   const throwNow = () => {

@@ -1,6 +1,6 @@
-// Shows that fetch obeys proxy variables, and that it goes direct once they are dropped.
+// What the process takes from its environment: the name of its user, and no proxy of fetch's.
 import { expect, test } from "bun:test";
-import { dropProxyVariables } from "../../src/platform/process.ts";
+import { dropProxyVariables, nameUser } from "../../src/platform/process.ts";
 
 test("the proxy variables are dropped in any case, and nothing else is", () => {
   const env: Record<string, string | undefined> = {
@@ -30,4 +30,16 @@ test("fetch goes through the proxy of the environment before, and direct afterwa
     env: { HTTP_PROXY: place, http_proxy: place, ALL_PROXY: place, all_proxy: place },
   });
   expect(await child.stdout.text()).toBe("proxy direct\n");
+});
+
+test("the user's name is what the system says, and not what the environment does", () => {
+  const before = process.env.USER;
+  try {
+    process.env.USER = "mallory";
+    const said = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
+    expect(nameUser()).toBe(said || `uid ${process.getuid!()}`);
+  } finally {
+    if (before === undefined) delete process.env.USER;
+    else process.env.USER = before;
+  }
 });

@@ -1,6 +1,6 @@
-// Reads the operator's places as people write them, and writes them back.
+// Reads the operator's list of hosts as people write it, writes it back, and matches URLs against it.
 import { expect, test } from "bun:test";
-import { readAllowEntry, writeAllowEntry } from "../../src/net/allow-list.ts";
+import { isAllowed, readAllowEntry, writeAllowEntry } from "../../src/net/allow-list.ts";
 
 test.each<[text: string, host: string, port: number | "any", written: string]>([
   ["127.0.0.1:*", "127.0.0.1", "any", "127.0.0.1:*"],
@@ -37,4 +37,23 @@ test.each([
   ["[::1::]:80", unusual],
 ])("the entry %p is refused: it %s", (text, must) => {
   expect(() => readAllowEntry(text)).toThrow(new RangeError(must));
+});
+
+const list = ["127.0.0.1:*", "hooks.acme.internal:443", "plain.acme.internal:80", "[::1]:8080"];
+
+test.each([
+  ["http://127.0.0.1:9/", true],
+  ["http://2130706433:9/", true],
+  ["https://127.0.0.2/", false],
+  ["https://hooks.acme.internal/x", true],
+  ["https://HOOKS.acme.internal:443/x", true],
+  ["http://hooks.acme.internal/", false],
+  ["https://hooks.acme.internal:8443/", false],
+  ["https://hooks.acme.internal./", false],
+  ["https://a.hooks.acme.internal/", false],
+  ["http://plain.acme.internal/", true],
+  ["http://[0:0:0:0:0:0:0:1]:8080/", true],
+  ["http://[::1]:8081/", false],
+])("the URL %p is on the list: %p", (url, allowed) => {
+  expect(isAllowed(new URL(url), list.map(readAllowEntry))).toBe(allowed);
 });
