@@ -33,6 +33,10 @@ test("a verb, its arguments and its flags are read", async () => {
   expect(await read("accounts create -- -acme")).toMatchObject({ args: ["-acme"] });
 });
 
+test("a value behind an equals sign may begin with a dash", async () => {
+  expect(await read("dev --key=-abc")).toMatchObject({ flags: { key: "-abc" } });
+});
+
 test("an argument in brackets may be left out", async () => {
   expect((await read("init")).args).toEqual([]);
   expect((await read("init a.toml")).args).toEqual(["a.toml"]);
