@@ -20,6 +20,7 @@ const TEXT_FIELDS = [
   "call",
   "descriptors",
   "what",
+  "reason",
   "written_at",
 ] as const;
 const NUMBER_FIELDS = [
@@ -28,6 +29,8 @@ const NUMBER_FIELDS = [
   "runs",
   "connections",
   "duration_ms",
+  "usual_ms",
+  "retry_ms",
   "rows",
 ] as const;
 

@@ -71,7 +71,7 @@ test("the first request has its model's server started, and it outlives the prog
   const reply = await server.chat("Hello");
   expect([reply.status, await reply.text()]).toEqual([201, expect.stringContaining("started")]);
   expect(await list()).toEqual(["up", "number"]);
-  expect(await server.logged("a unit is up; it usually takes")).toContain('"duration_ms":');
+  expect(await server.logged("autostart: model server is up")).toContain('"duration_ms":');
   const known = (await (await fetch(`${base}/health`)).json()) as string[];
   expect(known).toContain("PATH");
   expect(known).not.toContain("MODEL_KEY");

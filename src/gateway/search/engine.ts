@@ -49,7 +49,7 @@ export function openEngine(
   const server = createRequest(kind, { ...options, headers, connectTimeoutMs });
   const health = kind.health === null ? null : openHealthCheck(kind.health);
   const replicas = new Replicas([{ name: new URL(kind.url).host, server, check: health }], {
-    who: "search engine",
+    what: "search engine",
     max_in_flight: 0,
     health_every_ms: HEALTH_INTERVAL_MS,
     first_token_timeout_ms: timeout_ms,

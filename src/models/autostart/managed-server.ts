@@ -1,6 +1,5 @@
 // A model server that is started on demand, watched, and stopped when idle.
 import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
-import { formatDuration } from "../../platform/duration.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
 import type { UpstreamError } from "../providers/contract.ts";
@@ -49,8 +48,6 @@ export class ManagedServer {
   readonly #listeners = new Set<ManagedServerListener>();
   #plan: StartPlan;
   #state: ManagedServerState = "asleep";
-  /** After our stop a good health is not trusted. */
-  #isStoppedByUs = false;
   /** Counts state changes, so that results of older checks are dropped. */
   #epoch = 0;
   #misses = 0;
@@ -58,7 +55,6 @@ export class ManagedServer {
   #lastFailure: UpstreamError | null = null;
   #retryAtMs = 0;
   #cancelCheck: Cancel = () => {};
-  #recalled: Promise<void> | null = null;
 
   constructor({ id, plan, clock, log, name, notes }: ManagedServerOptions) {
     this.#plan = plan;
@@ -68,11 +64,11 @@ export class ManagedServer {
     this.#queue = new FairQueue(clock, WAITING_MAX);
     this.#idleTimer = new IdleTimer(clock);
     this.#history = new StartHistory(id, notes, clock, (error) =>
-      log.error("a unit's state could not be kept", { ...name, error }),
+      log.error("autostart: state could not be stored", { ...name, error }),
     );
     this.#probe = new HealthProbe(
       () => this.#plan.isUp(),
-      (error) => log.error("a unit could not be looked at", { ...name, error }),
+      (error) => log.error("autostart: health check failed", { ...name, error }),
     );
   }
 
@@ -136,10 +132,7 @@ export class ManagedServer {
     this.#probe.noteLife();
   }
 
-  /**
-   * Checks after a request without answer whether the server is gone; false for a caller who
-   * leaves meanwhile.
-   */
+  /** Checks the server after a request without answer; false for a caller who leaves meanwhile. */
   async isGone(signal: AbortSignal): Promise<boolean> {
     if (!this.isUp) return true;
     const epoch = this.#epoch;
@@ -154,10 +147,10 @@ export class ManagedServer {
     this.#enterState("starting");
     let result: StartResult | typeof FOUND;
     try {
-      await this.#recall();
+      await this.#history.recall();
       result = await this.#detectOrStart();
     } catch (error) {
-      this.#log.error("the start of a unit broke off", { ...this.#name, error });
+      this.#log.error("autostart: start failed", { ...this.#name, error });
       result = { isUp: false, code: "model_offline", reason: "its start broke off" };
     }
     if (result.isUp) this.#rise(result.startMs);
@@ -166,26 +159,25 @@ export class ManagedServer {
 
   /** Checks first, since it may be up already. */
   async #detectOrStart(): Promise<StartResult | typeof FOUND> {
-    const trustsHealth = !this.#isStoppedByUs;
+    const trustsHealth = !this.#history.isStoppedByUs;
     if (trustsHealth && (await this.#probe.isHealthy())) return FOUND;
-    this.#log.info("a unit is being started", this.#name);
-    void this.#note();
-    const { start, timeoutMs } = this.#plan;
-    const plan = { start, timeoutMs, isUp: () => this.#probe.isHealthy() };
+    this.#log.info("autostart: model server is being started", this.#name);
+    void this.#history.note(this.#state);
+    const plan = { ...this.#plan, isUp: () => this.#probe.isHealthy() };
     return startServer(plan, this.#clock, trustsHealth);
   }
 
   #rise(startMs: number | null): void {
-    this.#isStoppedByUs = false;
+    this.#history.isStoppedByUs = false;
     this.#failures = 0;
     this.#misses = 0;
     this.#idleTimer.restart();
     this.#enterState("up");
-    if (startMs === null) void this.#note();
+    if (startMs === null) void this.#history.note(this.#state);
     else {
-      const usualMs = this.#history.learn(startMs);
-      const message = `a unit is up; it usually takes ${usualMs} ms`;
-      this.#log.info(message, { ...this.#name, duration_ms: startMs });
+      const usual_ms = this.#history.learn(startMs);
+      const fields = { ...this.#name, duration_ms: startMs, usual_ms };
+      this.#log.info("autostart: model server is up", fields);
     }
     for (const listener of this.#listeners) listener.onUp();
     this.#queue.serve();
@@ -193,68 +185,60 @@ export class ManagedServer {
   }
 
   #fall({ code, reason }: StartFailure): void {
-    const backOffMs = Math.min(BACK_OFF_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
+    const retry_ms = Math.min(BACK_OFF_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
     this.#failures++;
-    this.#retryAtMs = this.#clock.monotonic() + backOffMs;
+    this.#retryAtMs = this.#clock.monotonic() + retry_ms;
     this.#enterState("failed");
-    void this.#note();
-    const next = `not tried again for ${formatDuration(backOffMs)}`;
-    this.#log.warn(`a unit did not start: ${reason}; ${next}`, { ...this.#name, code });
+    void this.#history.note(this.#state);
+    const fields = { ...this.#name, code, reason, retry_ms };
+    this.#log.warn("autostart: model server did not start", fields);
     this.#lastFailure = fail(code, `its unit did not start: ${reason}`);
     this.#queue.serve();
   }
 
   #lose(): void {
     this.#enterState("asleep");
-    void this.#note();
-    this.#log.warn("a unit no longer answers", this.#name);
+    void this.#history.note(this.#state);
+    this.#log.warn("autostart: model server no longer answers", this.#name);
   }
 
   async #detect(): Promise<void> {
     const epoch = this.#epoch;
-    await this.#recall();
+    await this.#history.recall();
     if (epoch !== this.#epoch) return;
-    if (this.#isStoppedByUs) return this.#enterState("stopped");
+    if (this.#history.isStoppedByUs) return this.#enterState("stopped");
     const isHealthy = await this.#probe.isHealthy();
     if (epoch !== this.#epoch) return;
     if (isHealthy) this.#rise(null);
-    else void this.#note();
-  }
-
-  #recall(): Promise<void> {
-    this.#recalled ??= this.#history.recall().then((isStoppedByUs) => {
-      this.#isStoppedByUs = isStoppedByUs;
-    });
-    return this.#recalled;
+    else void this.#history.note(this.#state);
   }
 
   #run(work: Promise<void>): void {
-    work.catch((error) => this.#log.error("what a unit does broke off", { ...this.#name, error }));
-  }
-
-  #note(): Promise<void> {
-    return this.#history.note(this.#state, this.#isStoppedByUs);
+    work.catch((error) => this.#log.error("autostart: a task failed", { ...this.#name, error }));
   }
 
   async #stop(stop: NonNullable<StartPlan["stop"]>): Promise<void> {
     this.#enterState("stopping");
-    this.#isStoppedByUs = true;
+    this.#history.isStoppedByUs = true;
     // Kept before the stop, so that a crash of ours leaves a server that is started again.
-    await this.#note();
+    await this.#history.note(this.#state);
     const deadline = abortAfter(this.#clock, STOP_MS);
     const failure = await stop(deadline.signal).catch((error) => {
-      this.#log.error("the stop of a unit broke off", { ...this.#name, error });
+      this.#log.error("autostart: stop failed", { ...this.#name, error });
       return "it broke off";
     });
     deadline.cancel();
-    if (failure === null) this.#log.info("a unit was stopped: it was idle", this.#name);
-    else this.#log.warn(`a unit could not be stopped: ${failure}`, this.#name);
+    if (failure === null) this.#log.info("autostart: idle model server was stopped", this.#name);
+    else {
+      const fields = { ...this.#name, reason: failure };
+      this.#log.warn("autostart: model server could not be stopped", fields);
+    }
     // A stop without an answer in time may have happened nevertheless.
-    if (failure !== null && !deadline.signal.aborted) this.#isStoppedByUs = false;
-    this.#enterState(this.#isStoppedByUs ? "stopped" : "asleep");
-    void this.#note();
+    if (failure !== null && !deadline.signal.aborted) this.#history.isStoppedByUs = false;
+    this.#enterState(this.#history.isStoppedByUs ? "stopped" : "asleep");
+    void this.#history.note(this.#state);
     if (this.#queue.size > 0) this.#run(this.#start());
-    else if (!this.#isStoppedByUs) this.#run(this.#detect());
+    else if (!this.#history.isStoppedByUs) this.#run(this.#detect());
   }
 
   #enterState(state: ManagedServerState): void {
@@ -286,12 +270,12 @@ export class ManagedServer {
     if (this.#state === "up") {
       this.#misses = isAlive ? 0 : this.#misses + 1;
       if (this.#misses >= MISSES_MAX) return this.#lose();
-    } else if (!isAlive && this.#isStoppedByUs) {
+    } else if (!isAlive && this.#history.isStoppedByUs) {
       // Really down: from now on its health is trusted again.
-      this.#isStoppedByUs = false;
+      this.#history.isStoppedByUs = false;
       if (this.#state === "stopped") this.#enterState("asleep");
-      void this.#note();
-    } else if (isAlive && !this.#isStoppedByUs) return this.#rise(null);
+      void this.#history.note(this.#state);
+    } else if (isAlive && !this.#history.isStoppedByUs) return this.#rise(null);
     this.#watch();
   }
 

@@ -78,7 +78,10 @@ export class StartHistory {
   readonly #store: StartHistoryStore;
   readonly #clock: Clock;
   readonly #onFailure: (failure: unknown) => void;
+  /** Wadi stopped the server and has not seen it up or down since: its health is not trusted. */
+  isStoppedByUs = false;
   #recentStartsMs: number[] = [];
+  #recalled: Promise<void> | undefined;
   /** Writes follow one another, so that the last state stands. */
   #lastWrite: Promise<void> = Promise.resolve();
 
@@ -94,20 +97,15 @@ export class StartHistory {
     this.#onFailure = onFailure;
   }
 
-  /** Returns whether we stopped it, and have not seen it up or down since. */
-  async recall(): Promise<boolean> {
-    try {
-      const row = await this.#store.find(this.#id);
-      this.#recentStartsMs = row?.recent_starts_ms ?? [];
-      return row?.is_put_down ?? false;
-    } catch (failure) {
-      this.#onFailure(failure);
-      return false;
-    }
+  /** Reads once what the process before noted. */
+  recall(): Promise<void> {
+    this.#recalled ??= this.#read();
+    return this.#recalled;
   }
 
-  note(state: ManagedServerState, isStoppedByUs: boolean): Promise<void> {
+  note(state: ManagedServerState): Promise<void> {
     const now = this.#clock.now();
+    const { isStoppedByUs } = this;
     return this.#write(() => this.#store.note(this.#id, state, isStoppedByUs, now));
   }
 
@@ -116,6 +114,16 @@ export class StartHistory {
     this.#recentStartsMs = addStart(this.#recentStartsMs, startMs);
     void this.#write(() => this.#store.learn(this.#id, startMs, now));
     return findUsualStart(this.#recentStartsMs)!;
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const row = await this.#store.find(this.#id);
+      this.#recentStartsMs = row?.recent_starts_ms ?? [];
+      this.isStoppedByUs = row?.is_put_down ?? false;
+    } catch (failure) {
+      this.#onFailure(failure);
+    }
   }
 
   #write(run: () => Promise<void>): Promise<void> {

@@ -11,7 +11,8 @@ export interface ReplicaServer<S> {
 }
 
 export interface ReplicaOptions {
-  who?: string;
+  /** Kind of server, as the log names it. */
+  what?: string;
   model?: string;
   health_every_ms: number;
   clock: Clock;
@@ -27,15 +28,15 @@ export class Replica<S = unknown> {
   inFlight = 0;
 
   constructor({ name, server, check }: ReplicaServer<S>, index: number, options: ReplicaOptions) {
-    const { who = "model server", model, health_every_ms, clock, log, onChange } = options;
-    const fields = { model, upstream: name };
+    const { what = "model server", model, health_every_ms, clock, log, onChange } = options;
+    const fields = { what, model, upstream: name };
     this.index = index;
     this.server = server;
     this.breaker = new Breaker({
       clock,
       onTurn(isOpen) {
-        if (isOpen) log.warn(`a ${who} fails again and again; others are asked first`, fields);
-        else log.info(`a ${who} has recovered from its failures`, fields);
+        if (isOpen) log.warn("replica: repeated failures, others are asked first", fields);
+        else log.info("replica: recovered from its failures", fields);
       },
       onChange,
     });
@@ -47,8 +48,8 @@ export class Replica<S = unknown> {
       onAlive: () => this.breaker.noteLife(),
       onBug: (error) => log.error("replica: health check failed", { ...fields, error }),
       onTurn(isHealthy) {
-        if (isHealthy) log.info(`a ${who} is healthy again`, fields);
-        else log.warn(`a ${who} is not healthy and is not asked`, fields);
+        if (isHealthy) log.info("replica: healthy again", fields);
+        else log.warn("replica: not healthy, no longer asked", fields);
         onChange();
       },
     });

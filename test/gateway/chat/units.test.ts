@@ -66,8 +66,10 @@ describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
       expect(ended.filter((n) => same.includes(n))).toEqual(same);
     }
     const said = (message: string) => app.lines.filter((line) => line.message === message);
-    expect(said("a unit is being started")).toEqual([expect.objectContaining({ model: "idle-1" })]);
-    expect(said("a unit is up; it usually takes 40000 ms")).toHaveLength(1);
+    expect(said("autostart: model server is being started")).toEqual([
+      expect.objectContaining({ model: "idle-1" }),
+    ]);
+    expect(said("autostart: model server is up")).toMatchObject([{ usual_ms: 40_000 }]);
     expect(said("the caller left").map(({ status }) => status)).toEqual(Array(20).fill(499));
     await app.stop();
   });

@@ -221,7 +221,7 @@ describe("what counts against it", () => {
   ])("of status %d again and again: %p", async (status, isCounted) => {
     server.script = () => writeErrorPage(status, "No");
     for (let n = 0; n < 6; n++) await own.search("x");
-    const message = "a search engine fails again and again; others are asked first";
+    const message = "replica: repeated failures, others are asked first";
     expect(own.lines.map((line) => line.message)).toEqual(isCounted ? [message] : []);
     // There is no other one.
     expect(server.asked).toHaveLength(6);
@@ -267,9 +267,10 @@ describe("its health", () => {
     await until(false);
     expect((await own.search("x")).ok).toBe(true);
     const upstream = new URL(server.url).host;
+    const what = "search engine";
     expect(own.lines).toMatchObject([
-      { level: "warn", message: "a search engine is not healthy and is not asked", upstream },
-      { level: "info", message: "a search engine is healthy again", upstream },
+      { level: "warn", message: "replica: not healthy, no longer asked", what, upstream },
+      { level: "info", message: "replica: healthy again", what, upstream },
     ]);
     expect(own.lines[0]).not.toHaveProperty("model");
   });

@@ -22,8 +22,8 @@ describe("a start", () => {
     await clock.advance(0);
     expect([server.starts, ended.at(-1)]).toEqual([1, "late up"]);
     expect(bench.lines).toEqual([
-      "info  a unit is being started upstream=gpu:8000",
-      "info  a unit is up; it usually takes 41000 ms upstream=gpu:8000 duration_ms=41000",
+      "info  autostart: model server is being started upstream=gpu:8000",
+      "info  autostart: model server is up upstream=gpu:8000 duration_ms=41000 usual_ms=41000",
     ]);
   });
 
@@ -118,8 +118,8 @@ describe("a failed start", () => {
     expect(bench.ended).toEqual([`1 ${OFFLINE}`, `2 ${OFFLINE}`]);
     expect(bench.why()).toBe("its unit did not start: it answered with status 500");
     expect(bench.lines.at(-1)).toBe(
-      "warn  a unit did not start: it answered with status 500; not tried again for 5s" +
-        " upstream=gpu:8000 code=model_offline",
+      "warn  autostart: model server did not start upstream=gpu:8000 code=model_offline" +
+        ' reason="it answered with status 500" retry_ms=5000',
     );
     expect(await bench.state()).toBe("failed");
   });
@@ -210,7 +210,9 @@ describe("a unit that is up", () => {
     expect(bench.unit.isUp).toBe(true);
     await blink(false, false);
     expect([bench.unit.isUp, await bench.state()]).toEqual([false, "asleep"]);
-    expect(bench.lines.at(-1)).toBe("warn  a unit no longer answers upstream=gpu:8000");
+    expect(bench.lines.at(-1)).toBe(
+      "warn  autostart: model server no longer answers upstream=gpu:8000",
+    );
     void call(2);
     await clock.advance(0);
     expect(server.starts).toBe(1);
@@ -276,7 +278,9 @@ describe("an idle unit", () => {
     expect(server.stops).toBe(0);
     await clock.advance(1);
     expect([server.stops, unit.isUp, await bench.state()]).toEqual([1, false, "stopped"]);
-    expect(bench.lines.at(-1)).toBe("info  a unit was stopped: it was idle upstream=gpu:8000");
+    expect(bench.lines.at(-1)).toBe(
+      "info  autostart: idle model server was stopped upstream=gpu:8000",
+    );
   });
 
   test("is none while one request is in flight, and its time begins when the last one ends", async () => {
@@ -385,7 +389,8 @@ describe("an idle unit", () => {
     await bench.clock.advance(600_000);
     expect([bench.server.stops, bench.unit.isUp]).toEqual([1, true]);
     expect(bench.lines.at(-1)).toBe(
-      "warn  a unit could not be stopped: it answered with status 404 upstream=gpu:8000",
+      "warn  autostart: model server could not be stopped upstream=gpu:8000" +
+        ' reason="it answered with status 404"',
     );
     await bench.clock.advance(600_000);
     expect(bench.server.stops).toBe(2);
@@ -446,7 +451,7 @@ test("a unit whose state cannot be kept serves nevertheless", async () => {
   await bench.call(1);
   await bench.clock.advance(0);
   expect(bench.ended).toEqual(["1 up"]);
-  expect(bench.lines[0]).toStartWith("error a unit's state could not be kept");
+  expect(bench.lines[0]).toStartWith("error autostart: state could not be stored");
 });
 
 test("a bug of whoever is told of a unit is told, and ends nothing else", async () => {
@@ -461,6 +466,6 @@ test("a bug of whoever is told of a unit is told, and ends nothing else", async 
   bench.server.isHealthy = true;
   void bench.call(1);
   await bench.clock.advance(1_000);
-  expect(bench.lines.join("\n")).toContain("what a unit does broke off upstream=gpu:8000");
+  expect(bench.lines.join("\n")).toContain("autostart: a task failed upstream=gpu:8000");
   expect(bench.lines.join("\n")).toContain("bug 7");
 });

@@ -147,7 +147,7 @@ describe("a server that does not answer its health check", () => {
     });
     front.proxies[0]!.restore();
     await front.clock.advance(2_000);
-    await until(front, () => front.lines.at(-1)!.message === "a model server is healthy again");
+    await until(front, () => front.lines.at(-1)!.message === "replica: healthy again");
     expect(await status(front)).toEqual(["on", "on"]);
     expect(await readOutcome(await front.chat("Hi", { model: "test-1" }))).toBe(WHOLE);
   });

@@ -17,7 +17,7 @@ async function readRow({ app, clock }: TestApp) {
 }
 
 const countStarts = ({ lines }: TestApp) =>
-  lines.filter(({ message }) => message === "a unit is being started").length;
+  lines.filter(({ message }) => message === "autostart: model server is being started").length;
 
 test("all attempts wait for one start, a stream with a comment every 15 s", async () => {
   const app = await startApp({ settings: STUB });
