@@ -46,7 +46,7 @@ export const commands: readonly Command[] = [
   {
     name: "accounts ungrant",
     args: ["NAME", "MODEL"],
-    help: "Take a grant back",
+    help: "Revoke a grant",
     example: "wadi accounts ungrant acme gpt-4o",
     async run(input, output) {
       const [account, model] = input.args as [string, string];

@@ -112,7 +112,7 @@ function createDecisionCommand(name: string, decision: Decision, help: string): 
   return {
     name: `approvals ${name}`,
     args: ["ID"],
-    flags: { reason: { takes: "TEXT", help: "reason to record; the model reads a rejection's" } },
+    flags: { reason: { takes: "TEXT", help: "reason to record; a rejection's is for the model" } },
     help,
     example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
@@ -155,7 +155,7 @@ export const commands: readonly Command[] = [
   {
     name: "approvals show",
     args: ["ID"],
-    help: "Show everything needed to decide",
+    help: "Show an approval in detail",
     example: "wadi approvals show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
       const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));

@@ -4,7 +4,7 @@ import { type Command, type CommandInput, type Flag, UsageError } from "./comman
 import { FAMILIES, findFamily, loadAllCommands, loadCommands } from "./families.ts";
 
 export const COMMON: Readonly<Record<string, Flag>> = {
-  config: { takes: "FILE", help: "settings file (default ./wadi.toml, where it exists)" },
+  config: { takes: "FILE", help: "settings file (default ./wadi.toml if it exists)" },
   data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
   json: { help: "one JSON document on stdout, nothing else" },
   help: { help: "this text" },

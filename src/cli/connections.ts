@@ -107,7 +107,7 @@ export const commands: readonly Command[] = [
     flags: {
       host: { takes: "HOST", multiple: true, help: "host that may receive it (default as before)" },
     },
-    help: "Replace a secret by one from standard input",
+    help: "Replace a secret with one from standard input",
     example: "wadi connections set-secret 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 < secret",
     async run(input, output) {
       const secret = await readSecret(output);

@@ -160,10 +160,10 @@ export const commands: readonly Command[] = [
     flags: {
       port: portFlag,
       key: { takes: "TEXT", help: "first key (default svc_sk_dev)" },
-      record: { takes: "FILE", help: "new file that keeps what the model servers answer" },
-      replay: { takes: "FILE", help: "file of --record to answer from" },
+      record: { takes: "FILE", help: "new file to record the model servers' replies in" },
+      replay: { takes: "FILE", help: "recording to answer from" },
       "allow-egress": allowEgress,
-      now: { takes: "DATE", help: "date to run at, such as 2027-01-05" },
+      now: { takes: "DATE", help: "date to start with, such as 2027-01-05" },
     },
     help: "Serve a local stub in memory with fixed keys",
     example: "wadi dev --port 8080",

@@ -24,7 +24,7 @@ export const FAMILIES: readonly Family[] = [
     "Serve a local stub in memory with fixed keys",
     () => import("./dev.ts"),
   ),
-  defineFamily("run", "serve", "Serve what wadi.toml says", () => import("./serve.ts")),
+  defineFamily("run", "serve", "Serve with the settings file", () => import("./serve.ts")),
   defineFamily("run", "init", "Write a commented wadi.toml", () => import("./setup.ts")),
   defineFamily("run", "check", "Check everything before serving", () => import("./setup.ts")),
   defineFamily(
@@ -78,7 +78,7 @@ export const FAMILIES: readonly Family[] = [
     "List, switch, block and probe models",
     () => import("./models.ts"),
   ),
-  defineFamily("upkeep", "usage", "Sum up requests, tokens and cost", () => import("./upkeep.ts")),
+  defineFamily("upkeep", "usage", "Sum requests, tokens and cost", () => import("./upkeep.ts")),
   defineFamily("upkeep", "secrets", "Rotate the secrets key", () => import("./upkeep.ts")),
   defineFamily("upkeep", "sweep", "Delete old rows", () => import("./upkeep.ts")),
   defineFamily("upkeep", "openapi", "Print the OpenAPI document", () => import("./about.ts")),

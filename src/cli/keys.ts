@@ -65,7 +65,7 @@ export const commands: readonly Command[] = [
       internal: { help: "platform-internal key, which may not call the API" },
       name: { takes: "TEXT", help: "name for people" },
       scope: { takes: "NAME", multiple: true, help: "scope to grant; repeatable" },
-      model: { takes: "ID", multiple: true, help: "model it may call (default all); repeatable" },
+      model: { takes: "ID", multiple: true, help: "model to allow (default all); repeatable" },
       "max-output-tokens": { takes: "N", help: "maximum tokens of a reply" },
       expires: { takes: "90d", help: "lifetime, such as 12h (default unlimited)" },
     },
@@ -92,7 +92,7 @@ export const commands: readonly Command[] = [
   {
     name: "keys revoke",
     args: ["KEY_ID"],
-    help: "Revoke a key from its next request on",
+    help: "Revoke a key, effective at its next request",
     example: "wadi keys revoke 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
       const key = await administer(input, ({ keys }) => keys.revoke(input.args[0]!));

@@ -94,7 +94,7 @@ export const commands: readonly Command[] = [
       port: { takes: "N", help: "port to listen on (default 4400; 0 picks a free one)" },
       secret: { takes: "whsec_…", multiple: true, help: "signing secret; repeatable" },
       status: { takes: "N", help: "HTTP status to answer with, such as 503 (default 204)" },
-      json: { help: "one JSON document a line: the address, then each event" },
+      json: { help: "one JSON document per line: the address, then each event" },
     },
     help: "Receive, verify and print webhooks on this machine",
     example: "wadi listen --port 4400 --secret whsec_…",

@@ -103,7 +103,7 @@ export const commands: readonly Command[] = [
   {
     name: "runs follow",
     args: ["RUN_ID"],
-    flags: { json: { help: "one JSON document a line: each step, then the run" } },
+    flags: { json: { help: "one JSON document per line: each step, then the run" } },
     help: "Print a run's steps live until it ends",
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     /** Prints each step as it comes, then the run; as JSON a document a line. */

@@ -98,7 +98,7 @@ export const commands: readonly Command[] = [
       "allow-egress": allowEgress,
       "accept-loss": { help: "start on data that lacks commits, and report how many" },
     },
-    help: "Serve what wadi.toml says",
+    help: "Serve with the settings file",
     example: "wadi serve --config wadi.toml",
     run: runServe,
   },

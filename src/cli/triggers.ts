@@ -107,5 +107,5 @@ export const commands: readonly Command[] = [
     },
   },
   createStatusCommand("pause", "Pause a trigger", "it was paused already, and stays as it was"),
-  createStatusCommand("resume", "Resume a trigger with the key it had", "it was not paused"),
+  createStatusCommand("resume", "Resume a trigger and keep its key", "it was not paused"),
 ];

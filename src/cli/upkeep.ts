@@ -34,10 +34,10 @@ export const commands: readonly Command[] = [
     name: "usage",
     flags: {
       by: { takes: "WHAT", help: "day, account, key, model or route (default day)" },
-      from: { takes: "DATE", help: "first day in UTC (default 30 days with the last one)" },
+      from: { takes: "DATE", help: "first day in UTC (default 29 days before the last)" },
       to: { takes: "DATE", help: "last day (default today)" },
     },
-    help: "Sum up requests, tokens and cost",
+    help: "Sum requests, tokens and cost",
     example: "wadi usage --by account --from 2027-01-01",
     async run(input, output) {
       const by = readGrouping(input);
@@ -52,7 +52,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: "secrets rotate",
-    flags: { "give-up": { help: "delete secrets that no key at hand opens" } },
+    flags: { "give-up": { help: "delete secrets that no available key opens" } },
     help: "Seal all stored secrets under a new secrets key",
     example: "wadi secrets rotate",
     async run(input, output) {
@@ -70,8 +70,8 @@ export const commands: readonly Command[] = [
   },
   {
     name: "sweep",
-    flags: { now: { help: "delete now what `[retention]` no longer keeps" } },
-    help: "Show when old rows were deleted last, or delete them",
+    flags: { now: { help: "delete rows older than `[retention]` now" } },
+    help: "Show the last deletion of old rows, or delete them now",
     example: "wadi sweep --now",
     async run(input, output) {
       if (hasFlag(input, "now")) {

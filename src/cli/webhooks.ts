@@ -89,10 +89,10 @@ export const commands: readonly Command[] = [
     name: "webhooks recover",
     args: ["ID"],
     flags: {
-      since: { takes: "TIME", help: "time of the first one, such as 2027-01-05T09:30:00Z" },
-      until: { takes: "TIME", help: "time of the last one (default now)" },
+      since: { takes: "TIME", help: "time of the first delivery, such as 2027-01-05T09:30:00Z" },
+      until: { takes: "TIME", help: "time of the last delivery (default now)" },
     },
-    help: "Send the deliveries again that an endpoint lost",
+    help: "Send the failed deliveries of an endpoint again",
     example: "wadi webhooks recover 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --since 2027-01-05",
     async run(input, output) {
       const since = readTime(input, "since");

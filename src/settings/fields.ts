@@ -104,7 +104,7 @@ export const serverFields = () => ({
     },
   ),
   connect_timeout: duration({
-    description: "How long a connection may take to be made.",
+    description: "How long connecting may take.",
     default: "5s",
     minimum: 1,
     maximum: 86_400_000,
@@ -113,7 +113,7 @@ export const serverFields = () => ({
 
 export const healthEvery = () =>
   duration({
-    description: "How often it is asked; 0s is never.",
+    description: "How often the health is checked; 0s is never.",
     default: "10s",
     maximum: 86_400_000,
   });

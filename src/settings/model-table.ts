@@ -22,9 +22,9 @@ export const Start = Type.Object(
       default: "",
       unquoted: true,
     }),
-    command: command("Or the command that does: the program and its arguments, without a shell."),
+    command: command("Or the command that starts it: program and arguments, without a shell."),
     health: text("probe", {
-      description: "The address that answers 2xx as soon as it serves.",
+      description: "The address that answers 2xx once the server is ready.",
       example: "http://127.0.0.1:8000/health",
       unquoted: true,
     }),
@@ -35,18 +35,18 @@ export const Start = Type.Object(
       maximum: DAY_MS,
     }),
     stop: text("action", {
-      description: "The request that stops it once it is idle; none: it is never stopped.",
+      description: 'The request that stops an idle server; "": it is never stopped.',
       default: "",
       unquoted: true,
     }),
-    stop_command: command("Or the command that does."),
+    stop_command: command("Or the command that stops it."),
     idle_stop: duration({
-      description: "It is stopped after so long without requests; 0s: never.",
+      description: "The time without requests after which it is stopped; 0s: never.",
       default: "0s",
       maximum: 7 * DAY_MS,
     }),
     min_up: duration({
-      description: "But not sooner than so long after its start.",
+      description: "The minimum time from its start to its stop.",
       default: "10m",
       maximum: 7 * DAY_MS,
     }),
@@ -85,11 +85,11 @@ export const OpenaiUpstream = Type.Object(
       default: "reply",
     }),
     tool_choice_by_name: Type.Boolean({
-      description: "false: the server ignores it; it is sent that one tool with `required`.",
+      description: "false: it ignores a choice by name and is sent that one tool with `required`.",
       default: true,
     }),
     max_in_flight: Type.Integer({
-      description: "How many requests each replica gets at once, the others wait; 0 is no limit.",
+      description: "How many requests each replica gets at once; others wait. 0 is no limit.",
       default: 0,
       minimum: 0,
       maximum: 100_000,
@@ -114,7 +114,7 @@ export const OpenaiUpstream = Type.Object(
       maximum: DAY_MS,
     }),
     start: Type.Union([Start, Type.Null()], {
-      description: "How its idle server is started; omitted: it always runs.",
+      description: "How the idle model server is started; omitted: it always runs.",
       default: null,
     }),
   },
@@ -166,7 +166,7 @@ export const Model = Type.Object(
       default: false,
     }),
     visibility: word(["public", "private", "internal"], {
-      description: "public; private: needs a grant to be seen; internal: never seen by keys.",
+      description: "public; private: visible only with a grant; internal: not visible to any key.",
       default: "public",
     }),
     context_window: Type.Union([Type.Integer({ minimum: 1, maximum: TOKENS_MAX }), Type.Null()], {
@@ -175,13 +175,13 @@ export const Model = Type.Object(
       example: 32_768,
     }),
     max_output_tokens: Type.Integer({
-      description: "The longest reply.",
+      description: "The longest reply in tokens.",
       default: 8_192,
       minimum: 1,
       maximum: TOKENS_MAX,
     }),
     default_max_tokens: Type.Integer({
-      description: "The longest reply when the request does not say; at most max_output_tokens.",
+      description: "The longest reply if the request names none; at most max_output_tokens.",
       default: 1_024,
       minimum: 1,
       maximum: TOKENS_MAX,

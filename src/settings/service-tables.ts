@@ -18,13 +18,13 @@ const timeout = (default_: string) =>
 
 const capacity = (places: number, queue: number, quota: number) => ({
   max_concurrent: Type.Integer({
-    description: "How many requests are worked on at once, of all accounts together.",
+    description: "How many requests are processed at once, of all accounts together.",
     default: places,
     minimum: 1,
     maximum: 10_000,
   }),
   max_queued: Type.Integer({
-    description: "How many more wait for their turn; the others are told when to come back.",
+    description: "How many more may wait; further ones get 429 with Retry-After.",
     default: queue,
     minimum: 0,
     maximum: 10_000,
@@ -40,20 +40,21 @@ const capacity = (places: number, queue: number, quota: number) => ({
 export const Think = Type.Object(
   {
     attempts: Type.Integer({
-      description: "How often the model answers at once.",
+      description: "How many times the model is asked at once.",
       default: 3,
       minimum: 3,
       maximum: 9,
     }),
     attempts_more: Type.Integer({
-      description: "And how often more where they do not agree; 9 in all at most.",
+      description: "How many more times if the answers differ; at most 9 in all.",
       default: 2,
       minimum: 0,
       maximum: 6,
     }),
   },
   {
-    description: "Deep thinking: several answers, of which the one they agree on is given.",
+    description:
+      "Deep thinking: the model answers several times, and the most frequent answer wins.",
     default: {},
   },
 );
@@ -87,7 +88,8 @@ export const Embeddings = Type.Object(
       example: "0.10",
     }),
     max_batch: Type.Integer({
-      description: "Most texts in one request to the server; 0: what it says itself, else 64.",
+      description:
+        "Maximum texts in one request to the server; 0: what the server reports, else 64.",
       default: 0,
       minimum: 0,
       maximum: 64,
@@ -134,9 +136,7 @@ export const Agents = Type.Object(
       default: true,
     }),
     enforce_scope: Type.Boolean({
-      description:
-        "false: a grace period in which keys without the scope agents are served where the " +
-        "service allows it.",
+      description: "false: a grace period in which most routes do not require the scope agents.",
       default: true,
     }),
     http_tools: Type.Boolean({
@@ -148,7 +148,7 @@ export const Agents = Type.Object(
       default: true,
     }),
     webhooks: Type.Boolean({
-      description: "false: webhook endpoints are not changed, and what is to be sent waits.",
+      description: "false: webhook endpoints are not changed, and deliveries wait.",
       default: true,
     }),
     tool_prices: Type.Record(
@@ -156,8 +156,8 @@ export const Agents = Type.Object(
       money({ description: "SAR for one call, as decimal text." }),
       {
         description:
-          'SAR per call by the name of a tool, such as { web_search = "0.010000" }; a tool that ' +
-          "is left out has no known price unless it is free.",
+          'SAR per call by the name of a tool, such as { web_search = "0.010000" }; other ' +
+          "tools have an unknown price, unless they are free.",
         default: {},
       },
     ),
@@ -169,15 +169,14 @@ export const Egress = Type.Object(
   {
     allow: Type.Array(place({ description: "One place." }), {
       description:
-        'Places that may be reached although they are not public: "HOST:PORT", "HOST:*" or ' +
+        'Places that may be reached even though they are not public: "HOST:PORT", "HOST:*" or ' +
         '"[IPV6]:PORT", such as "10.0.0.9:8443"; also by plain http. `--allow-egress` adds more.',
       default: [],
       maxItems: 1_000,
     }),
   },
   {
-    description:
-      "How far tools, pages and webhooks of callers reach: public hosts, by https on port 443.",
+    description: "What tools, pages and webhooks may reach beside public hosts (https, port 443).",
     default: {},
   },
 );

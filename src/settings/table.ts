@@ -30,7 +30,7 @@ export const Table = Type.Object(
           restart: true,
         }),
         database: text("database", {
-          description: '"": SQLite in the data directory; "postgres://…": that engine.',
+          description: '"": SQLite in the data directory; "postgres://…": a PostgreSQL server.',
           default: "",
           unquoted: true,
           restart: true,
@@ -48,7 +48,8 @@ export const Table = Type.Object(
           restart: true,
         }),
         metrics_token_env: text("variable", {
-          description: "The variable that holds the token for /metrics; without it there is none.",
+          description:
+            "The variable that holds the token for /metrics; without it the page is off.",
           default: "",
           unquoted: true,
           restart: true,
@@ -56,8 +57,7 @@ export const Table = Type.Object(
         trusted_proxies: Type.Array(
           text("network", { description: "An address, or a network such as 10.0.0.0/8." }),
           {
-            description:
-              "The proxies in front whose X-Forwarded-For says where a request comes from.",
+            description: "Proxies whose X-Forwarded-For names the client.",
             default: [],
             maxItems: 1_000,
             restart: true,
@@ -65,7 +65,7 @@ export const Table = Type.Object(
         ),
         connections_per_address: Type.Integer({
           description:
-            "Connections of one client address (IPv6: of a /64); beyond, idle ones are closed. " +
+            "Connections of one client address (IPv6: of a /64); above it, idle ones are closed. " +
             "Loopback and trusted proxies have no limit.",
           default: 1_000,
           minimum: 1,
@@ -83,25 +83,25 @@ export const Table = Type.Object(
           text("origin", { description: "An origin such as https://app.example.com." }),
           {
             description:
-              "Origins whose browser apps may ask this server; without any, OPTIONS is 404.",
+              "Origins whose browser apps may call this server; without any, OPTIONS is 404.",
             default: [],
             maxItems: 1_000,
           },
         ),
         public_url: text("link", {
-          description: "Where people reach this server; used in links shown to them.",
+          description: "The public address of this server, used in links.",
           default: "",
           unquoted: true,
         }),
         stop_timeout: duration({
-          description: "How long a stop lets running requests end.",
+          description: "How long a stop waits for requests in progress.",
           default: "30s",
           // A shorter stop would cut connections before each caller is told.
           minimum: 1_000,
           maximum: HOUR_MS,
         }),
       },
-      { description: "Where the program listens and keeps its data.", default: {} },
+      { description: "Where the server listens and keeps its data.", default: {} },
     ),
     service: Type.Object(
       {
@@ -115,13 +115,13 @@ export const Table = Type.Object(
           default: "",
         }),
         operator: Type.String({
-          description: "You; a self-hosted model with this provider is the service's own.",
+          description: "Your name; a self-hosted model with this provider is your own.",
           default: "wadi",
           minLength: 1,
           maxLength: 64,
         }),
         changelog_url: text("link", {
-          description: 'The page of deprecations; "" is our own, /docs/changes.',
+          description: 'The page of deprecations; "" is /docs/changes.',
           default: "",
           unquoted: true,
         }),
@@ -175,7 +175,7 @@ export const Table = Type.Object(
         agents: count(
           1_000,
           1_000_000,
-          "Agents that an account may have beside those that are archived.",
+          "Agents that an account may have, archived ones not counted.",
         ),
         versions: count(1_000, 1_000_000, "Versions that an agent may have."),
         stored_bytes: Type.Integer({
@@ -187,7 +187,7 @@ export const Table = Type.Object(
         }),
         free_disk_bytes: Type.Integer({
           description:
-            "While the data directory's disk has less room, nothing new is accepted; 0: no bound.",
+            "Below this much free disk in the data directory nothing new is accepted; 0: no limit.",
           default: 536_870_912,
           minimum: 0,
           maximum: BYTES_MAX,
@@ -203,7 +203,7 @@ export const Table = Type.Object(
           "Requests to the agent service in any 60 seconds, per client address.",
         ),
       },
-      { description: "The numbers of the limits that are yours to set.", default: {} },
+      { description: "Limits that you can set.", default: {} },
     ),
     retention: Type.Object(
       {
@@ -220,7 +220,7 @@ export const Table = Type.Object(
           default: "30d",
         }),
       },
-      { description: "How long things are kept.", default: {} },
+      { description: "How long data is kept.", default: {} },
     ),
     agents: Agents,
     egress: Egress,

@@ -47,6 +47,6 @@ test("a verb's page has a line for each flag, its own first", () => {
 test("what is followed live is no one document, and its page says so", () => {
   const follow = VERBS.find(({ name }) => name === "runs follow")!;
   const page = writeCommandHelp(follow);
-  expect(page).toContain("--json         one JSON document a line");
+  expect(page).toContain("--json         one JSON document per line");
   expect(page).not.toContain(COMMON.json!.help);
 });
