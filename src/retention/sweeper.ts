@@ -5,15 +5,24 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type SweepRow, sweepStore } from "./store.ts";
 
+/** Interval between checks whether a sweep is due. */
 const CHECK_EVERY_MS = 300_000;
-/** Gain or loss between two checks by which the wall clock counts as set. */
+/** Minimum gain or loss between two checks that counts as a step of the wall clock. */
 const STEP_MS = 60_000;
 /** Maximum rows of one write: it takes milliseconds, and others run in between. */
 const ROWS_MAX = 2_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Distance beyond the last trusted sweep from which a clock is doubtful. */
+/** Interval between sweeps. */
+const SWEEP_EVERY_MS = HOUR_MS;
+/** Minimum time since the clock's last step before a sweep. */
+const SETTLE_MS = HOUR_MS;
+/** Age of the last sweep from which the next does not wait for the clock to settle. */
+const OVERDUE_MS = DAY_MS;
+/** Lead over the last trusted sweep from which the clock is doubtful. */
 const DOUBT_MS = 7 * DAY_MS;
+/** Minimum time since the last step of a doubtful clock before it is trusted. */
+const TRUST_AFTER_MS = DAY_MS;
 
 export interface Sweep {
   what: string;
@@ -124,15 +133,14 @@ export class Sweeper implements Service {
   }
 }
 
-/** A doubtful clock is trusted after a day without a step; then rows are deleted. */
 function decideSweep(row: SweepRow, now: number, settledMs: number): "sweep" | "wait" | "doubtful" {
   if (row.swept_at === null || row.witnessed_at === null) return "wait";
-  if (isDoubtful(row, now) && settledMs < DAY_MS) return "doubtful";
+  if (isDoubtful(row, now) && settledMs < TRUST_AFTER_MS) return "doubtful";
   const sinceMs = now - row.swept_at;
-  if (sinceMs > DAY_MS) return "sweep";
+  if (sinceMs > OVERDUE_MS) return "sweep";
   // A time ahead was written by a wrong clock.
-  const isRecent = sinceMs >= 0 && sinceMs < HOUR_MS;
-  return settledMs < HOUR_MS || isRecent ? "wait" : "sweep";
+  const isRecent = sinceMs >= 0 && sinceMs < SWEEP_EVERY_MS;
+  return settledMs < SETTLE_MS || isRecent ? "wait" : "sweep";
 }
 
 export function isDoubtful({ witnessed_at }: SweepRow, now: number): boolean {
