@@ -2,14 +2,21 @@
 import { yieldToEventLoop } from "../../../platform/clock.ts";
 
 const REPLACEMENT = "[secret]";
+/** Maximum levels of escapes that are read: `%255C` is `%5C`, and that is `\`. */
 const DEPTH_MAX = 3;
-/** Longer than every escape: a cut may split one within so many characters. */
+/** Length of the end of a cut text that may hold half an escape, such as `&#x10FF`. */
 const ESCAPE_CHARACTERS_MAX = 12;
+/** Maximum characters that are read before other work has its turn. */
 const TURN_CHARACTERS = 64 * 1024;
-/** Shorter secrets occur in every text; they are removed only where they stand alone. */
+/** Minimum length of a secret that is removed within words; `abc` must stand alone. */
 const PLAIN_CHARACTERS_MIN = 4;
-/** Shorter secrets, encoded, would be found by chance. */
+/** Minimum length of a secret that is searched encoded; `YWJj`, for `abc`, occurs by chance. */
 const ENCODED_CHARACTERS_MIN = 6;
+const BYTE_BITS = 8;
+const BASE64_BITS = 6;
+/** Numbers of bytes before a secret in a group of base64: `abc` is `YWJj`, `xabc` is `eGFiYw`. */
+const BASE64_OFFSETS = [0, 1, 2] as const;
+const CODE = { A: 65, Z: 90, a: 97, minus: 45, plus: 43, underscore: 95, slash: 47 } as const;
 
 /** A reading of a text: each character with the range that it stands for. */
 interface View {
@@ -60,6 +67,7 @@ function dropLineBreaks(view: View): View {
 
 const ESCAPE = new RegExp(
   [
+    // In this order: `%2F`, `\u002f`, `\n`, `&#47;`, `&#x2f;`, `&amp;`.
     String.raw`(?:%|\\x)(?<byte>[\da-fA-F]{2})`,
     String.raw`\\u(?<unit>[\da-fA-F]{4})`,
     String.raw`\\(?<letter>[nr"'/\\])`,
@@ -118,8 +126,15 @@ interface Needle {
   standsAlone: boolean;
 }
 
-const foldCase = (unit: number) => (unit >= 65 && unit <= 90 ? unit + 32 : unit);
-const foldBase64 = (unit: number) => (unit === 45 ? 43 : unit === 95 ? 47 : unit);
+/** Folds `4F` in hexadecimal to `4f`. */
+const foldCase = (unit: number) =>
+  unit >= CODE.A && unit <= CODE.Z ? unit + CODE.a - CODE.A : unit;
+
+/** Folds `-_` of base64 for URLs to `+/`. */
+function foldBase64(unit: number): number {
+  if (unit === CODE.minus) return CODE.plus;
+  return unit === CODE.underscore ? CODE.slash : unit;
+}
 
 async function listNeedles(secret: string): Promise<Needle[]> {
   const needles: Needle[] = [];
@@ -133,7 +148,7 @@ async function listNeedles(secret: string): Promise<Needle[]> {
     if (text.length < ENCODED_CHARACTERS_MIN) continue;
     const encoded = { isEncoded: true, standsAlone: false };
     needles.push(createNeedle(Buffer.from(text).toString("hex"), { ...encoded, fold: foldCase }));
-    for (const before of [0, 1, 2]) {
+    for (const before of BASE64_OFFSETS) {
       needles.push(createNeedle(encodeInside(text, before), { ...encoded, fold: foldBase64 }));
     }
   }
@@ -155,8 +170,8 @@ function listTargets(secret: string): string[] {
 /** The base64 characters of a text at this offset that do not depend on the bytes around it. */
 function encodeInside(text: string, bytesBefore: number): string {
   const all = Buffer.concat([Buffer.alloc(bytesBefore), Buffer.from(text)]);
-  const from = Math.ceil((bytesBefore * 8) / 6);
-  return all.toString("base64").slice(from, Math.floor((all.length * 8) / 6));
+  const from = Math.ceil((bytesBefore * BYTE_BITS) / BASE64_BITS);
+  return all.toString("base64").slice(from, Math.floor((all.length * BYTE_BITS) / BASE64_BITS));
 }
 
 function createNeedle(text: string, form: Omit<Needle, "pattern" | "fallback">): Needle {
