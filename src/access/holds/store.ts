@@ -64,7 +64,10 @@ export async function findHolds(db: Db, agent_id: string, account_id: string) {
   };
 }
 
-/** Condition for another statement: no hold covers the agent in these columns. */
+/**
+ * Condition for another statement: no hold covers the agent in these columns. Build it once for
+ * each statement, whose text is cached.
+ */
 export function notHeld(agentColumn: Sql, accountColumn: Sql): Sql {
   return sql`(NOT EXISTS
       (SELECT 1 FROM holds WHERE holds.kind = 'agent' AND holds.id = ${agentColumn})

@@ -47,7 +47,6 @@ type HookTrigger = Static<typeof HookTrigger>;
 /** Same length as a kind, so that an unknown trigger costs the same. */
 const NO_KIND = "nothing";
 
-/** Built once, since the statement's text is cached. */
 const FREE = notHeld(sql`triggers.agent_id`, sql`triggers.account_id`);
 
 export function findTrigger(db: Db, id: string): Promise<FoundTrigger | undefined> {

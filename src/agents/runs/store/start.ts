@@ -251,7 +251,6 @@ const Startable = Type.Object({
 });
 export type Startable = Static<typeof Startable>;
 
-/** Made once, so that the statement's text stays the same. */
 const FREE = notHeld(sql`agents.id`, sql`agents.account_id`);
 
 export function findStartable(db: Db, agent_id: string): Promise<Startable | undefined> {
