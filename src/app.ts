@@ -114,13 +114,13 @@ export async function buildApp(given: AppOptions): Promise<App> {
     clock,
     exclusive: true,
     acceptLoss: options.acceptsLoss
-      ? (what) => log.warn("the start goes on without what is missing", { error: what })
+      ? (what) => log.warn("database: the start accepts the loss of data", { error: what })
       : undefined,
     onFailure(failure, isFatal) {
-      log.error("the database failed", { error: describeFailure(failure) });
+      log.error("database: a read or write failed", { error: describeFailure(failure) });
       if (isFatal) options.onFatal(failure);
     },
-    onRecovery: () => log.info("the database works again"),
+    onRecovery: () => log.info("database: works again"),
   });
   try {
     return await joinModules(options, database);

@@ -213,7 +213,7 @@ const proveCheck = async (sound: Ground): Promise<Finding[]> => {
     await Bun.sleep(500);
     told = await (await fetch(`${server.url}/readyz`)).text();
   }
-  const isLogged = server.complaint().includes("the database's pages are damaged");
+  const isLogged = server.complaint().includes("database: pages are damaged");
   server.kill("SIGKILL");
   await server.exited;
   const check = launch([ground.program, "check", ...ground.at]);

@@ -62,7 +62,7 @@ export class KeyRevocations {
     try {
       if (!(await this.#options.findCaller(key_id))) this.#end(key_id);
     } catch (error) {
-      this.#options.log.error("a key with open streams could not be read", { error });
+      this.#options.log.error("keys: a key with open streams could not be read", { error });
     }
   }
 

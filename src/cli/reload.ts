@@ -41,7 +41,7 @@ export class SettingsReload {
   /** Reads the file now, or once more after the reload under way. */
   reload(): void {
     if (!this.#file) {
-      this.#log.info("there is nothing to reload: the start found no settings file");
+      this.#log.info("settings: nothing to reload, since the start found no file");
       return;
     }
     this.#isWanted = true;
@@ -69,9 +69,8 @@ export class SettingsReload {
       try {
         await this.#readFile(this.#file, this.#target);
       } catch (error) {
-        const message = "settings refused, the old ones stay";
-        if (error instanceof SettingsError) this.#log.error(`${message}: ${error.message}`);
-        else this.#log.error(message, { error });
+        const fields = error instanceof SettingsError ? { reason: error.message } : { error };
+        this.#log.error("settings: refused, the old ones stay", fields);
       }
     }
     this.#isRunning = false;
@@ -88,16 +87,17 @@ export class SettingsReload {
     await target.change(next);
     this.#settings = next;
     this.#warnOfStandIns();
-    if (change) log.info(`settings reloaded: ${change}`);
+    if (change) log.info("settings: reloaded", { what: change });
     if (pending.length > 0) {
-      log.warn(`a restart is needed for ${pending.join(", ")}: until then the old values stay`);
+      log.warn("settings: old values stay until a restart", { what: pending.join(", ") });
     }
-    if (!change && pending.length === 0) log.info("settings read again: nothing has changed");
+    if (!change && pending.length === 0) log.info("settings: reloaded, nothing has changed");
   }
 
   #warnOfStandIns(): void {
     for (const name of listStandIns(this.#settings)) {
-      this.#log.warn(`the stub answers ${name} beside real models: do not store its replies`);
+      const message = "settings: a stub answers beside real models; do not store its replies";
+      this.#log.warn(message, { service: name });
     }
   }
 }

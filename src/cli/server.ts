@@ -63,13 +63,13 @@ export async function runServer(options: ServerRun): Promise<number> {
   const log = createLog(options.clock, write, isTerminal);
   // An error in one timer stops no other.
   const clock = containTimers(options.clock, (error) =>
-    log.error("a bug in a timer's callback", { error }),
+    log.error("server: a timer's callback failed", { error }),
   );
   const end = Promise.withResolvers<number>();
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => {
       // The state after a bug is unknown, but acknowledged writes are stored.
-      log.error("a bug ends the program", { error });
+      log.error("server: an uncaught error ends the process", { error });
       end.resolve(1);
     });
   }
@@ -159,17 +159,17 @@ function createStop(
   return () => {
     if (isStopping) return end(1);
     isStopping = true;
-    log.info("stopping once running requests have ended; a second signal does not wait");
+    log.info("server: stopping when running requests have ended; a second signal stops at once");
     reload.stop();
     const { stop_timeout_ms } = reload.settings.server;
     clock.after(stop_timeout_ms + STOP_GRACE_MS, () => {
-      log.error("the stop is not over in time, and is not waited for");
+      log.error("server: the stop timed out and is abandoned");
       end(1);
     });
     app.stop(stop_timeout_ms).then(
       () => end(0),
       (error) => {
-        log.error("the stop was not clean", { error });
+        log.error("server: the stop failed", { error });
         end(1);
       },
     );

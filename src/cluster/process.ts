@@ -99,7 +99,7 @@ export class Process implements Service {
           log.error(ENDED);
           return onFatal(new Error(ENDED));
         }
-        log.error("others took this process for dead; it begins anew under another number");
+        log.error("process: declared dead by another process; it continues with a new epoch");
         for (const claimant of this.#claimants) claimant.onEpochLost();
         await this.#register();
       }
@@ -109,7 +109,7 @@ export class Process implements Service {
         claimant.onHeartbeat();
       });
     } catch (error) {
-      log.error("the sign of life could not be written", { error });
+      log.error("process: the heartbeat could not be written", { error });
     }
     this.#plan();
   }

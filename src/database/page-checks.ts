@@ -116,12 +116,12 @@ export class PageChecks implements Service {
       if (damage === undefined) return;
       this.#isDamaged = damage !== null;
       const duration_ms = Math.round(clock.monotonic() - startedAt);
-      if (damage === null) log.info("the database's pages are sound", { duration_ms });
-      else log.error("the database's pages are damaged", { duration_ms, error: damage });
+      if (damage === null) log.info("database: pages are sound", { duration_ms });
+      else log.error("database: pages are damaged", { duration_ms, error: damage });
       this.#plan(EVERY_MS);
     } catch (failure) {
       const error = failure instanceof DatabaseUnusable ? failure.message : failure;
-      log.error("the database's pages could not be checked", { error });
+      log.error("database: pages could not be checked", { error });
       this.#plan(RETRY_AFTER_MS);
     }
   }

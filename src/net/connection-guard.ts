@@ -125,7 +125,7 @@ class ConnectionGuard {
     if (clock.monotonic() < this.#logAt) return;
     this.#logAt = clock.monotonic() + LOG_EVERY_MS;
     const fields = { connections: this.#closed, descriptors: `${count} of ${sockets.limit}` };
-    log.warn("descriptors are scarce, or an address has too many: connections are closed", fields);
+    log.warn("connections: closed for free descriptors or the limit of an address", fields);
     this.#closed = 0;
   }
 }

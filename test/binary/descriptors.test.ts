@@ -56,7 +56,7 @@ else {
         });
       };
       for (let one = 0; one < clients; one++) flood();
-      await server.logged("connections are closed");
+      await server.logged("connections: closed for free descriptors");
       for (let round = 0; round < 4; round++) {
         const asked = Array.from({ length: 4 }, () => server.chat("Hello"));
         for (const reply of await Promise.all(asked)) {

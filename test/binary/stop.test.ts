@@ -52,7 +52,7 @@ test("a request that runs ends whole, while nobody new gets in", async () => {
     const reply = server.chat("Hello");
     await arrived.promise;
     server.signal("SIGTERM");
-    await server.logged("stopping once running requests have ended");
+    await server.logged("server: stopping when running requests have ended");
     expect(await isClosed(server)).toBeTrue();
     answered.resolve();
     const response = await reply;
@@ -86,7 +86,7 @@ test("a second signal does not wait for what runs", async () => {
   const server = await room.serve(["dev", "--port", "0"]);
   const stream = await openStream(server);
   server.signal("SIGTERM");
-  await server.logged("stopping once running requests have ended");
+  await server.logged("server: stopping when running requests have ended");
   server.signal("SIGTERM");
   expect(await server.exited).toBe(1);
   // The caller is left with a cut stream, not with a clean end.

@@ -23,8 +23,9 @@ function open(change: (settings: Settings) => Promise<void> = async () => {}) {
   const lines: [level: string, message: string][] = [];
   const taken: number[] = [];
   const write = (line: string) => {
-    const { level, message } = JSON.parse(line);
-    lines.push([level, message.replaceAll(path, "wadi.toml")]);
+    const { level, message, what, reason, service } = JSON.parse(line);
+    const text = [message, what, reason, service].filter((part) => part).join(": ");
+    lines.push([level, text.replaceAll(path, "wadi.toml")]);
   };
   const read = () => loadSettings({ file: path, mustExist: true, env: {}, flags: {} });
   const reloading = new SettingsReload({
@@ -52,7 +53,7 @@ test("a pipe in the place of the file is refused and never opened", async () => 
   await clock.advance(0);
   expect(taken).toEqual([]);
   const says =
-    "settings refused, the old ones stay: wadi.toml is a pipe: put a file there, and reload";
+    "settings: refused, the old ones stay: wadi.toml is a pipe: put a file there, and reload";
   expect(lines).toEqual([["error", says]]);
   reloading.stop();
 });
@@ -64,14 +65,14 @@ test("what a signal asks for is read at once and said when it is in force", asyn
   reloading.reload();
   await clock.advance(0);
   expect(taken).toEqual([2]);
-  expect(lines).toEqual([["info", "settings reloaded: limits.requests_per_minute 1 -> 2"]]);
+  expect(lines).toEqual([["info", "settings: reloaded: limits.requests_per_minute 1 -> 2"]]);
   expect(reloading.settings.limits.requests_per_minute).toBe(2);
   // The watch knows what the signal has had read.
   await clock.advance(10_000);
   expect(taken).toEqual([2]);
   reloading.reload();
   await clock.advance(0);
-  expect(lines.at(-1)).toEqual(["info", "settings read again: nothing has changed"]);
+  expect(lines.at(-1)).toEqual(["info", "settings: reloaded, nothing has changed"]);
   reloading.stop();
   expect(clock.pending()).toBe(0);
 });
@@ -84,7 +85,7 @@ test("a changed file is read by itself, and one that is refused is refused once"
   expect(lines).toEqual([
     [
       "error",
-      "settings refused, the old ones stay: wadi.toml:2:1: limits.requests_per_minute must be " +
+      "settings: refused, the old ones stay: wadi.toml:2:1: limits.requests_per_minute must be " +
         "an integer from 1 to 1000000, but is 0",
     ],
   ]);
@@ -129,7 +130,7 @@ test("what the app does not take over is not in force, and can be asked for agai
   writeFileSync(path, writeLimit(2));
   reloading.reload();
   await clock.advance(0);
-  expect(lines).toEqual([["error", "settings refused, the old ones stay"]]);
+  expect(lines).toEqual([["error", "settings: refused, the old ones stay"]]);
   expect(reloading.settings.limits.requests_per_minute).toBe(1);
   fails = false;
   reloading.reload();
@@ -176,7 +177,7 @@ test("a start without a file says that there is nothing to reload", () => {
   const reloading = new SettingsReload({ file: null, settings, clock, log });
   reloading.start({ change: async () => {} });
   reloading.reload();
-  expect(lines).toEqual(["there is nothing to reload: the start found no settings file"]);
+  expect(lines).toEqual(["settings: nothing to reload, since the start found no file"]);
   expect([clock.pending(), readStamp(join(directory, "none"))]).toEqual([0, MISSING]);
 });
 
@@ -198,7 +199,7 @@ upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
   // A stub model's own stubs are what it stands for.
   expect(await reload("")).toEqual([]);
   const says = (name: string) =>
-    `the stub answers ${name} beside real models: do not store its replies`;
+    `settings: a stub answers beside real models; do not store its replies: ${name}`;
   expect(await reload(real + stubs)).toEqual([says("embeddings"), says("search")]);
   // Pages of somebody's own are not made up.
   expect(await reload(`${real + stubs}folder = "./docs"\n`)).toEqual([says("embeddings")]);

@@ -134,7 +134,7 @@ test("a bug in a timer's callback is one line of the log, and ends nothing", asy
   ).toMatchObject([
     {
       level: "error",
-      message: "a bug in a timer's callback",
+      message: "server: a timer's callback failed",
       error: expect.stringContaining("bug 7"),
     },
   ]);
@@ -168,7 +168,7 @@ for (const [title, bug] of [
     const log = await child.stderr.text();
     expect(JSON.parse(log)).toMatchObject({
       level: "error",
-      message: "a bug ends the program",
+      message: "server: an uncaught error ends the process",
       error: expect.stringContaining("bug 7"),
     });
     expect(await child.exited).toBe(1);

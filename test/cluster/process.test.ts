@@ -194,7 +194,7 @@ describe("a process among others", () => {
     expect(tell()).toEqual(["lost 1", "dead 1", "sign"]);
     expect(process.epoch).toBe(2);
     expect(lines).toEqual([
-      "others took this process for dead; it begins anew under another number",
+      "process: declared dead by another process; it continues with a new epoch",
     ]);
     await world.clock.advance(2_000);
     expect(tell()).toEqual(["dead 1", "sign"]);
@@ -240,7 +240,7 @@ describe("houses that claim by one process", () => {
     expect(tell()).toEqual(["dead 1", "other dead 1"]);
     await world.clock.advance(2_000);
     expect(tell()).toEqual(["dead 1", "other dead 1", "other sign"]);
-    expect(lines).toEqual(["the sign of life could not be written"]);
+    expect(lines).toEqual(["process: the heartbeat could not be written"]);
     await world.clock.advance(2_000);
     expect(tell().toSorted()).toEqual(["dead 1", "other dead 1", "other sign", "sign"]);
   });

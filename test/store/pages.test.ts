@@ -65,10 +65,10 @@ test("sound pages are said to be so behind the start and a day later, also besid
   await clock.advance(9_999);
   expect(lines).toEqual([]);
   await clock.advance(1);
-  expect((await next()).message).toBe("the database's pages are sound");
+  expect((await next()).message).toBe("database: pages are sound");
   await server.bind(trialStore).create(makeTrial("later"));
   await clock.advance(DAY_MS);
-  expect((await next()).message).toBe("the database's pages are sound");
+  expect((await next()).message).toBe("database: pages are sound");
   expect(checks.listStatuses()).toEqual([]);
   await checks.stop();
   expect(clock.pending()).toBe(0);
@@ -83,7 +83,7 @@ test("damage is an error of the log and a line of readiness, until a check finds
   await checks.start();
   await clock.advance(10_000);
   const line = await next();
-  expect(line.message).toBe("the database's pages are damaged");
+  expect(line.message).toBe("database: pages are damaged");
   expect(line.error).toStartWith(`${file} is damaged: restore a backup`);
   expect(checks.listStatuses()).toEqual([{ name: "data", state: "damaged" }]);
   await checks.stop();
@@ -113,12 +113,12 @@ test("a file that cannot be read now says nothing of its pages, and is looked at
   await checks.start();
   await clock.advance(10_000);
   const line = await next();
-  expect(line.message).toBe("the database's pages could not be checked");
+  expect(line.message).toBe("database: pages could not be checked");
   expect(line.error).toBeString();
   expect(checks.listStatuses()).toEqual([]);
   renameSync(`${file}.away`, file);
   await clock.advance(60_000);
-  expect((await next()).message).toBe("the database's pages are sound");
+  expect((await next()).message).toBe("database: pages are sound");
   expect(lines).toHaveLength(2);
   await checks.stop();
 });

@@ -162,7 +162,7 @@ export class InternalChatClient {
       // A key without the model's scope may not call this model.
       return error?.code === "scope_required" ? apiError("model_not_permitted") : error;
     } catch (error) {
-      log.error("the state of a model could not be read", { error });
+      log.error("chat: the state of a model could not be read", { error });
       return apiError("no_model_available");
     }
   }

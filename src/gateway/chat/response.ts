@@ -47,7 +47,7 @@ export class ChatResponder {
     const { log, status } = this.#options;
     const { id, created, model } = this.#identify();
     const onBug = (error: unknown) =>
-      log.error("a stream failed", { ...requestLogFields(chat.request), error });
+      log.error("chat: a stream failed", { ...requestLogFields(chat.request), error });
     const stream = openEventStream(signal, onBug);
     const failure = await writeStream(stream, chat, {
       ...this.#options,

@@ -43,7 +43,7 @@ export async function openRecorder(file: string, clock: Clock): Promise<Recorder
           clock: options.clock,
           keep: (reply) => lines.append(() => writeReply(model.id, reply)),
           onTooLarge: ({ request_id }) =>
-            log.warn("a reply is too long to be recorded", { request_id, model: model.id }),
+            log.warn("recording: a reply is too long", { request_id, model: model.id }),
         });
         return { ...backend, complete };
       };

@@ -240,7 +240,7 @@ describe("a process that died", () => {
     await first.clock.advance(2_000);
     expect(await first.find(id)).toMatchObject({ output: { message: "in time" }, recoveries: 1 });
     expect(first.lines.map(({ message }) => message)).toEqual([
-      "others took this process for dead; it begins anew under another number",
+      "process: declared dead by another process; it continues with a new epoch",
     ]);
     await judgeLog(first, id);
 

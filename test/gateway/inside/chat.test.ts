@@ -201,7 +201,7 @@ describe("what a name means", () => {
     expect(reply).toMatchObject({ ok: false, code: "no_model_available" });
     expect(front.lines[0]).toMatchObject({
       level: "error",
-      message: "the state of a model could not be read",
+      message: "chat: the state of a model could not be read",
     });
   });
 

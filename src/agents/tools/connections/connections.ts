@@ -228,7 +228,7 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
     beingWritten.add(id);
     void store
       .use(id, now)
-      .catch(() => log.warn("the use of a connection was not written", { account_id }))
+      .catch(() => log.warn("connections: the last use could not be written", { account_id }))
       .finally(() => beingWritten.delete(id));
   };
   return async ({ id, account_id, host }) => {
