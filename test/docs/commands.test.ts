@@ -154,7 +154,9 @@ test.skipIf(Bun.which("curl") === null)(
     expect(functions).toBe(words);
     const listen = webhook!
       .replaceAll("127.0.0.1:4400", `127.0.0.1:${port}`)
-      .replace("wadi listen", `${executable()} listen --port ${port}`);
+      .replace("wadi listen", `${executable()} listen --port ${port}`)
+      // A person pastes more slowly than it starts; a delivery before it would be tried again later.
+      .replace(/ &$/m, ` &\nuntil curl -so /dev/null http://127.0.0.1:${port}; do :; done`);
     const first = await runScript(
       [chat!, `${run!}\necho "id: $AGENT"`, wait!, 'echo "run: $RUN"'],
       server.url,
