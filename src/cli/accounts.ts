@@ -3,7 +3,7 @@ import { Account, Hold, ListedAccount } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { type Command, holdReason, readText } from "./command.ts";
-import { printRow, printTable } from "./output.ts";
+import { printRow, printRows } from "./output.ts";
 
 const COLUMNS = ["name", "id", "created_at", "stored_bytes", "held_since", "hold_reason"];
 
@@ -27,8 +27,7 @@ export const commands: readonly Command[] = [
     example: "wadi accounts list",
     async run(input, output) {
       const found = await administer(input, ({ accounts }) => accounts.list());
-      const rows = found.map((account) => show(ListedAccount, account));
-      return printTable(output, rows, COLUMNS);
+      return printRows(output, ListedAccount, found, COLUMNS);
     },
   },
   {

@@ -3,7 +3,7 @@ import { Hold, ListedAgent } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { account, type Command, holdReason, readAccount, readText } from "./command.ts";
-import { printRow, printTable, quoteWhole } from "./output.ts";
+import { printRow, printRows, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "slug", "name", "status", "current_version", "created_at"],
@@ -18,9 +18,9 @@ export const commands: readonly Command[] = [
     example: "wadi agents list --account acme",
     async run(input, output) {
       const found = await administer(input, ({ agents }) => agents.list(readAccount(input)));
-      const rows = found.map((agent) => show(ListedAgent, agent));
-      const lines = rows.map((row) => ({ ...row, name: quoteWhole(row.name) }));
-      return printTable(output, rows, COLUMNS, lines);
+      return printRows(output, ListedAgent, found, COLUMNS, (row) => {
+        return { ...row, name: quoteWhole(row.name) };
+      });
     },
   },
   {

@@ -20,7 +20,7 @@ import {
   readWord,
   UsageError,
 } from "./command.ts";
-import { drawJson, drawLines, drawRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import { drawJson, drawLines, drawRow, printRow, printRows, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
@@ -148,8 +148,7 @@ export const commands: readonly Command[] = [
         limit: readLimit(input),
       };
       const found = await administer(input, ({ approvals }) => approvals.list(filter));
-      const rows = found.map((approval) => show(ListedApproval, approval));
-      return printTable(output, rows, COLUMNS);
+      return printRows(output, ListedApproval, found, COLUMNS);
     },
   },
   {

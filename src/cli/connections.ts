@@ -3,7 +3,7 @@ import { ListedConnection } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { account, type Command, readAccount, readList, readText, UsageError } from "./command.ts";
-import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
+import { type Output, type OutputRow, printRow, printRows, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "name", "kind", "header_name", "allowed_hosts"],
@@ -71,8 +71,7 @@ export const commands: readonly Command[] = [
       const found = await administer(input, ({ connections }) =>
         connections.list(readAccount(input)),
       );
-      const rows = found.map((row) => show(ListedConnection, row));
-      return printTable(output, rows, COLUMNS, rows.map(quoteName));
+      return printRows(output, ListedConnection, found, COLUMNS, quoteName);
     },
   },
   {

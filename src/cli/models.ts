@@ -12,7 +12,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import { drawLines, type Output, printRow, printTable } from "./output.ts";
+import { drawLines, type Output, printRow, printRows } from "./output.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
 
 const COLUMNS = [
@@ -152,11 +152,9 @@ export const commands: readonly Command[] = [
     example: "wadi models list",
     async run(input, output) {
       const found = await administer(input, ({ models }) => models.list());
-      const rows = found.map((model) => show(ListedModel, model));
-      const lines = rows.map((row) => {
-        return row.is_default ? { ...row, id: `${row.id} (default)` } : row;
-      });
-      return printTable(output, rows, COLUMNS, lines);
+      return printRows(output, ListedModel, found, COLUMNS, (row) =>
+        row.is_default ? { ...row, id: `${row.id} (default)` } : row,
+      );
     },
   },
   {

@@ -12,7 +12,7 @@ import {
   readText,
   readWord,
 } from "./command.ts";
-import { drawRow, type Output, printTable, quote, quoteWhole } from "./output.ts";
+import { drawRow, type Output, printRows, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
@@ -81,8 +81,7 @@ export const commands: readonly Command[] = [
         limit: readLimit(input),
       };
       const found = await administer(input, ({ runs }) => runs.list(filter));
-      const rows = found.map((run) => show(ListedRun, run));
-      return printTable(output, rows, COLUMNS);
+      return printRows(output, ListedRun, found, COLUMNS);
     },
   },
   {

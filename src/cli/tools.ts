@@ -3,7 +3,7 @@ import { type Admin, ListedTool } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { account, type Command, readAccount, UsageError } from "./command.ts";
-import { printRow, printTable, quote } from "./output.ts";
+import { printRow, printRows, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["name", "account", "status", "revision", "risk", "endpoint", "connection_id"],
@@ -40,11 +40,7 @@ export const commands: readonly Command[] = [
     example: "wadi tools list --account acme",
     async run(input, output) {
       const found = await administer(input, ({ tools }) => tools.list(readAccount(input)));
-      return printTable(
-        output,
-        found.map((tool) => show(ListedTool, tool)),
-        COLUMNS,
-      );
+      return printRows(output, ListedTool, found, COLUMNS);
     },
   },
   createToolCommand("show", "Show a tool as runs call it"),

@@ -3,7 +3,7 @@ import { Fire, ListedTrigger, OwnedTrigger } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { account, type Command, limit, readAccount, readLimit } from "./command.ts";
-import { type Output, type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import { type Output, type OutputRow, printRow, printRows, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "name", "kind", "status", "paused", "cron", "time_zone"],
@@ -73,12 +73,10 @@ export const commands: readonly Command[] = [
     example: "wadi triggers list --account acme",
     async run(input, output) {
       const found = await administer(input, ({ triggers }) => triggers.list(readAccount(input)));
-      const rows = found.map((trigger) => show(ListedTrigger, trigger));
-      const lines = rows.map((row: OutputRow) => {
+      return printRows(output, ListedTrigger, found, COLUMNS, (row) => {
         const reason = row.paused_reason as ShownReason | null;
         return { ...row, name: quote(row.name), paused: reason?.type };
       });
-      return printTable(output, rows, COLUMNS, lines);
     },
   },
   {
@@ -102,8 +100,7 @@ export const commands: readonly Command[] = [
       const found = await administer(input, ({ triggers }) =>
         triggers.listFires(input.args[0]!, rowsMax),
       );
-      const rows = found.map((fire) => show(Fire, fire));
-      return printTable(output, rows, FIRE_COLUMNS, rows.map(drawFire));
+      return printRows(output, Fire, found, FIRE_COLUMNS, drawFire);
     },
   },
   createStatusCommand("pause", "Pause a trigger", "it was paused already, and stays as it was"),

@@ -14,7 +14,7 @@ import {
   readWord,
   UsageError,
 } from "./command.ts";
-import { type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import { type OutputRow, printRow, printRows, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "url", "events", "status", "disabled_reason", "failing_since"],
@@ -70,8 +70,7 @@ export const commands: readonly Command[] = [
       const found = await administer(input, ({ webhooks }) =>
         webhooks.listDeliveries(input.args[0]!, filter),
       );
-      const rows = found.map((delivery) => show(Delivery, delivery));
-      return printTable(output, rows, DELIVERY_COLUMNS, rows.map(quoteError));
+      return printRows(output, Delivery, found, DELIVERY_COLUMNS, quoteError);
     },
   },
   {
