@@ -3,7 +3,7 @@
 import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { fetchText, type NoReply, parseObject } from "../providers/body.ts";
-import type { ModelRequest } from "../providers/contract.ts";
+import { createPlainRequest, type ModelRequest } from "../providers/contract.ts";
 import { writeHeaders } from "../providers/openai/request.ts";
 
 /** Maximum time of a GET; a healthy server answers at once. */
@@ -110,22 +110,6 @@ export function readFlag(value: unknown): boolean | null {
 }
 
 export function createProbeRequest(request_id: string): ModelRequest {
-  return {
-    request_id,
-    account: "",
-    trace: null,
-    messages: [{ role: "user", content: "Hi" }],
-    max_tokens: 1,
-    tools: [],
-    tool_choice: null,
-    temperature: null,
-    top_p: null,
-    presence_penalty: null,
-    frequency_penalty: null,
-    seed: null,
-    stop: [],
-    response_format: null,
-    reasoning: false,
-    stream: false,
-  };
+  const messages = [{ role: "user" as const, content: "Hi" }];
+  return createPlainRequest({ request_id, account: "", messages, max_tokens: 1 });
 }

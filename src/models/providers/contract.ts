@@ -61,6 +61,27 @@ export interface ModelRequest {
   stream: boolean;
 }
 
+type OwnFields = Pick<ModelRequest, "request_id" | "account" | "messages" | "max_tokens">;
+
+/** Creates a request without tools, sampling settings or a stream. */
+export function createPlainRequest(own: OwnFields): ModelRequest {
+  return {
+    trace: null,
+    tools: [],
+    tool_choice: null,
+    temperature: null,
+    top_p: null,
+    presence_penalty: null,
+    frequency_penalty: null,
+    seed: null,
+    stop: [],
+    response_format: null,
+    reasoning: false,
+    stream: false,
+    ...own,
+  };
+}
+
 export type Chunk =
   | { kind: "text"; text: string }
   /** Only the first chunk of a call has `id` and `name`; `arguments` are joined by `index`. */
