@@ -38,7 +38,7 @@ interface Heartbeat {
   seenAt: number;
 }
 
-/** Started before all claimants, so that it stops behind them. */
+/** Started before all claimants, so that it stops after them. */
 export class Process implements Service {
   readonly name = "process";
   readonly #options: ProcessOptions;

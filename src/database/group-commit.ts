@@ -79,7 +79,7 @@ export class GroupCommit {
     try {
       if (this.#connection.inTransaction) this.#connection.run("ROLLBACK");
     } catch {
-      // The next BEGIN fails, and its rollback is another try.
+      // The next BEGIN fails, and then rolls back again.
     }
   }
 }

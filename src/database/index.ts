@@ -48,9 +48,9 @@ export interface OpenOptions {
   place: DatabaseLocation;
   stores: readonly Store[];
   clock: Clock;
-  /** For a server: no other may use the same data, while command lines come and go. */
+  /** Set by servers: locks out other servers, but not command lines. */
   exclusive?: boolean;
-  /** Accepts lost commits before the opening goes on; without it, they are an error. */
+  /** Accepts lost commits; without it, they are an error. */
   acceptLoss?(what: string): void;
   migrations?: readonly Migration[];
   /**

@@ -31,7 +31,7 @@ export function findLoss(file: string): DetectedLoss {
 
 /** Copies the log of a damaged database, which SQLite may cut at the next opening. */
 export function keepLog(file: string, { noted }: DetectedLoss): void {
-  // SQLite puts it beside the target of a link.
+  // For a linked database, SQLite puts the log beside the link's target.
   const log = `${existsSync(file) ? realpathSync(file) : file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   const kept = placeKeptLog(file, noted ?? 0);

@@ -61,7 +61,7 @@ export class WriterEngine implements DatabaseEngine {
 
   async close(): Promise<void> {
     this.#endReason ??= new Error("the database is closed");
-    // In a microtask, behind the writes of this turn.
+    // Runs after the other writes of this turn.
     queueMicrotask(() => this.#post({ close: true }));
     await this.#ended.promise;
   }

@@ -43,7 +43,7 @@ export interface GatewayInternal {
 export interface Gateway {
   requestLog: RequestLog;
   internal: GatewayInternal;
-  /** In the order of their start; they stop after the server. */
+  /** Services in the order of their start; they stop after the server. */
   services: readonly Service[];
   listStatuses(): MeteredStatus[];
   change(settings: Settings): void;

@@ -88,7 +88,7 @@ export async function readBytes(
 export function checkLength(request: Request, bytes_max: number, counted?: Counted): number | null {
   const header = request.headers.get("content-length");
   const announced = header === null ? Number.NaN : Number(header);
-  // A header sent twice arrives as `5, 5`: such a body is counted as it comes.
+  // A header sent twice arrives as `5, 5`: such a body is counted while it is read.
   if (Number.isNaN(announced)) return null;
   if (counted) counted.request_bytes = announced;
   if (announced > bytes_max) throw tooLarge(bytes_max);

@@ -33,7 +33,7 @@ export interface ResponderOptions {
 type RouteName = Pick<Route, "method" | "path">;
 export type ObserveReply = (route: RouteName, status: number, duration_ms: number) => void;
 
-/** Answers with the handler's reply or the ApiError it throws; other errors are 500. */
+/** Responds with the handler's reply or the ApiError it throws; other errors become 500. */
 export function createResponder(
   options: ResponderOptions,
   route: RouteName,

@@ -151,7 +151,7 @@ export class HttpServer implements Service {
         // Routes match the path as it was sent; Bun resolves dots in a request's URL.
         routes: {
           "/v1/*": (sent) =>
-            // A proxy that lets /v1 through must reach nothing else by dots in the path.
+            // A proxy that forwards only /v1 must not reach other pages by dots in the path.
             pathOf(sent.url).startsWith("/v1/")
               ? this.#take(sent, this.#route)
               : answerUnknown(sent),
@@ -173,7 +173,7 @@ export class HttpServer implements Service {
     if (!this.#server) return;
     this.#isStopping = true;
     const { clock, endRequests } = this.#options;
-    // The server accepts no connection; open ones close when idle, or after their reply.
+    // The server accepts no more connections; open ones close when idle or after their reply.
     const closed = this.#server.stop();
     if (!(await settlesWithin(clock, deadlineMs, closed))) {
       endRequests?.();

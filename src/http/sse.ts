@@ -141,7 +141,7 @@ class SocketStream implements EventStream {
     if (this.#isFull || !this.#isOpen || this.#unsent === "") return;
     this.#writtenBytes = Buffer.byteLength(this.#unsent);
     this.#sentBytes += this.#writtenBytes;
-    // The text is taken in any case; a promise says that the caller has to read first.
+    // The sink takes the text in any case; a promise means that the caller must read first.
     const taken = this.#sink!.write(this.#unsent);
     this.#unsent = "";
     if (taken instanceof Promise) {

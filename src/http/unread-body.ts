@@ -28,7 +28,7 @@ export async function closeAfterReply(
   const response = await reply;
   // Bun gives no `body` for GET and HEAD but reads it whole, unless the connection closes.
   if (!request.body) response.headers.set("connection", "close");
-  // A successful request has read its body, and a locked one was read to its end.
+  // A successful request has read its body; a locked body was read to its end.
   if (response.ok || !request.body || request.body.locked) return response;
   response.headers.set("connection", "close");
   if (request.method === "HEAD") return response;

@@ -12,7 +12,7 @@ export interface FieldError {
   message: string;
 }
 
-/** Names texts of a pattern, for messages such as "must be a UUID". */
+/** Name of a pattern, for messages such as "must be a UUID". */
 const NOUN = Symbol("noun");
 export function named<S extends TSchema>(schema: S, noun: string): S {
   return Object.assign(schema, { [NOUN]: noun });
@@ -42,7 +42,7 @@ const KEYWORDS = new Set([
 
 const known = new WeakSet<TSchema>();
 
-/** The walk would accept what only the compiled check refuses by an unknown keyword. */
+/** Throws for a keyword that the walk does not know, and would therefore accept. */
 function requireKnownKeywords(schema: TSchema): void {
   if (known.has(schema)) return;
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
@@ -112,7 +112,7 @@ function findArrayFault(schema: TSchema, value: unknown, path: string): FieldErr
     return explain(path, `must have ${nameCount(minItems, maxItems, "item")}`);
   }
   for (let i = 0; i < value.length; i++) {
-    // Valid items before the one at fault are not walked.
+    // Items before the invalid one are not walked.
     if (isAccepted(schema.items, value[i])) continue;
     const fault = findFieldError(schema.items, value[i], join(path, String(i)));
     if (fault) return fault;

@@ -191,7 +191,7 @@ function keepHarmless(headers: Readonly<Record<string, string>>): Record<string,
   return Object.fromEntries(kept);
 }
 
-/** One private address condemns the name: its owner could choose which address we get. */
+/** One private address refuses the name: its owner could choose which address we get. */
 function findFirstSpecialBlock(addresses: readonly string[]): string | null {
   return addresses.map(findSpecialBlock).find((block) => block !== null) ?? null;
 }

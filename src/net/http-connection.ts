@@ -128,7 +128,7 @@ export class HttpConnection implements ReplyEvents {
 
   #write(bytes: Buffer): void {
     const written = this.#socket.write(bytes);
-    // A dead socket takes nothing; its close follows.
+    // A dead socket writes nothing and is closed next.
     this.#unsent = written < bytes.length ? bytes.subarray(Math.max(0, written)) : undefined;
   }
 

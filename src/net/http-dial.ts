@@ -70,7 +70,7 @@ class DialAttempt {
         if (this.#isOver) socket.terminate();
       }),
       handshake: this.#guard((socket, isTrusted, doubt) => {
-        // All three must agree; nothing was sent yet.
+        // All three must agree before anything is sent.
         if (isTrusted && doubt === null && socket.authorized) return this.#open(socket);
         this.#fail("tls");
         socket.terminate();
@@ -113,7 +113,7 @@ class DialAttempt {
       socket.terminate();
       return;
     }
-    // A request is one write: there is nothing to gather.
+    // A request is one write, so Nagle's algorithm gains nothing.
     socket.setNoDelay(true);
     this.#connection = new HttpConnection(socket, this.#options);
     this.#options.onOpen(this.#connection);

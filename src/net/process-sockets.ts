@@ -9,7 +9,7 @@ export interface ProcessSocket {
   port: number;
   hasReceived: boolean;
   hasSent: boolean;
-  /** Time since the last bytes, or since it was accepted. */
+  /** Time since the last bytes, or since the accept. */
   receivedAgoMs: number;
   sentAgoMs: number;
 }

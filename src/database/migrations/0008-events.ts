@@ -63,7 +63,7 @@ function writeTriggers({ integer, text, strict }: Dialect): string[] {
     `CREATE UNIQUE INDEX fires_requested ON fires (trigger_id, webhook_id)
       WHERE webhook_id IS NOT NULL`,
     "CREATE INDEX fires_by_trigger ON fires (trigger_id, created_at, id)",
-    // Either outcome may be rare among very many fires.
+    // An outcome may be rare among very many fires.
     "CREATE INDEX fires_by_outcome ON fires (trigger_id, outcome, created_at, id)",
     "CREATE INDEX fires_by_age ON fires (ended_at)",
     // The key that fired a trigger by hand or could sign for it; it may not decide approvals.

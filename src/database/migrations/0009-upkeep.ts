@@ -1,4 +1,4 @@
-// Upkeep of a database: its last sweep, and room that readiness tries out.
+// Upkeep of a database: its last sweep, and a row that readiness writes as a trial.
 import type { Migration } from "../migrate.ts";
 
 export const upkeep: Migration = {

@@ -56,7 +56,7 @@ export interface InternalChatError {
   usage?: TokenUsage;
   /** With `context_length_exceeded`, if it was counted. */
   prompt_tokens?: number;
-  /** Only a stop of the program ended it; the request can be repeated. */
+  /** The stop of the program ended it; the request can be repeated. */
   is_stopped?: true;
 }
 

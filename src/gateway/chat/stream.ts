@@ -80,7 +80,7 @@ class ChatStream {
     return this.#broken && endedAsLeft ? { ...completion, ...this.#broken } : completion;
   }
 
-  /** The pipeline ends as for a caller that left, but this caller gets the reason. */
+  /** Ends the pipeline as if the caller had left, but sends this caller the reason. */
   #breakOff(failure: UpstreamError): void {
     this.#broken ??= failure;
     this.#stream.breakOff();
@@ -145,7 +145,7 @@ class ChatStream {
     settle();
   }
 
-  /** A bug in writing the end leaves nothing more to write. */
+  /** After a bug in writing the end, nothing more can be written. */
   #abandon(bug: unknown): void {
     if (this.#isBegun) this.#options.onBug(bug);
     this.#endUnbegun(() => this.#begun.reject(bug));

@@ -53,7 +53,7 @@ export async function requestServer(
 
 type ConnectionBreak = Parameters<typeof connectionError>[0];
 
-/** gateway.errors.service_unavailable: breaks in which no request can have reached the server. */
+/** gateway.errors.service_unavailable: failures in which no request can have reached the server. */
 const UNREACHABLE: readonly ConnectionBreak[] = ["refused", "dns", "tls", "timeout"];
 
 function explainBreak(failure: ConnectionBreak): UpstreamError {

@@ -35,7 +35,7 @@ export interface MeteredExecutionOptions<P extends MeteredPlan, B extends Metere
 type MeteredResult<R> = (R | UpstreamError) & CompletionStats;
 type MeteredWork<B, R> = (backend: B) => Promise<MeteredResult<R>>;
 
-/** gateway.errors.service_unavailable: the caller got nothing of the work. */
+/** gateway.errors.service_unavailable: the work was stopped before any result. */
 const STOPPED_BEFORE: UpstreamError = { ...STOPPED, code: "model_offline" };
 /** gateway.errors.client_closed_request: the status is only logged. */
 const LEFT = "client_closed_request";
@@ -128,8 +128,8 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
 }
 
 /**
- * gateway.errors.service_unavailable: the backend is out of reach, busy or turns us away, so that
- * nothing was spent.
+ * gateway.errors.service_unavailable: the backend is unreachable, busy or refuses us, so nothing
+ * was spent.
  */
 const PUBLIC_CODES: Partial<Record<UpstreamError["code"], ErrorCode>> = {
   model_offline: "service_unavailable",

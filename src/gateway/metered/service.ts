@@ -30,7 +30,7 @@ export interface MeteredPlan extends CapacitySize {
 
 export interface MeteredStatus {
   name: string;
-  /** `off`: the operator has not set it up, or has switched it off. */
+  /** `off`: not configured, or switched off by the operator. */
   state: "on" | "down" | "off";
   inUse: number;
   queued: number;
@@ -83,8 +83,8 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   }
 
   /**
-   * Does the same after waiting for quota and slot as long as it takes. `retryDelay` returns the
-   * time until the work is tried again, without a slot meanwhile; null: its result stands.
+   * Does the same, but waits for quota and slot without a limit. `retryDelay` returns the time
+   * until the work is tried again, without a slot meanwhile; null: its result stands.
    */
   async usePatiently<R>(
     caller: Caller,

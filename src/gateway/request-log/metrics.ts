@@ -49,7 +49,7 @@ export function showRequests(
     labels: [...MODEL],
   });
   requestLog.observe((entry) => {
-    // The conventions have no word for a web search and allow own ones.
+    // The conventions define no web search, but allow further names.
     const model = {
       gen_ai_operation_name: entry.route,
       gen_ai_request_model: entry.model ?? NO_MODEL,

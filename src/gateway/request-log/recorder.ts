@@ -13,12 +13,12 @@ import type { LogEntry, MeteredRoute } from "./entry.ts";
 
 /** Maximum believable usage: no model reads or writes so many tokens. */
 const TOKENS_MAX = 1_000_000_000;
-/** Maximum cost, a million SAR: more is a slip in the settings, and sums must stay exact. */
+/** Maximum cost, a million SAR: more is an error in the settings, and sums must stay exact. */
 const COST_MAX = 1e12;
 /** Maximum announced length, so that sums stay exact. */
 const BYTES_MAX = 1e12;
 
-/** A request from inside the program; the caller's rights are those of the moment. */
+/** An internal request; the caller's rights are read at its start. */
 export type InternalCaller = Omit<MeteredRequest, "started_at">;
 
 export type PricedModel = Pick<ModelSettings, "id" | "price">;

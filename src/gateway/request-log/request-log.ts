@@ -12,7 +12,7 @@ import { GatewayRecorder } from "./recorder.ts";
 import { type GatewayUsage, requestLogStore, type UsageGrouping } from "./store.ts";
 import { EntryWriter } from "./writer.ts";
 
-/** Minimum time for the last entries, also of a stop in a hurry. */
+/** Minimum time for the last entries, even if the stop has less. */
 const LAST_WRITES_MS = 2_000;
 
 export interface RequestLogOptions {
@@ -75,7 +75,7 @@ export class RequestLog {
 
   async #stop(deadlineMs: number): Promise<void> {
     const { clock, log } = this.#options;
-    // The server accepts no more requests, and those that it cut off are about to end.
+    // The server accepts no more requests; those that it aborted end soon.
     const idle = Promise.withResolvers<void>();
     this.#onIdle = idle.resolve;
     if (this.#underWay > 0) await settlesWithin(clock, deadlineMs, idle.promise);

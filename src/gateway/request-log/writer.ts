@@ -58,7 +58,7 @@ export class EntryWriter {
     // A pass under way plans the next one itself.
     if (this.#loop.isRunning || this.#failures > 0) return;
     if (this.#waiting.length >= BATCH_MAX) this.#loop.wake();
-    // A timer lets the caller's reply go first.
+    // Deferred by a timer, so that the caller's reply is sent first.
     else this.#loop.wakeWithin(this.#delayMs());
   }
 
@@ -73,7 +73,7 @@ export class EntryWriter {
     this.#loop.wake();
     await written.promise;
     cancelDeadline();
-    // A write that hangs is not waited for.
+    // A hanging write must not block the stop.
     void this.#loop.stop();
     return this.status().unwritten;
   }

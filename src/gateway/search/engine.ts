@@ -90,7 +90,7 @@ export class Pause {
     return { ok: false, code: "upstream_rate_limited", retryable: false, reason, retryAfterMs };
   }
 
-  /** The longest of several pauses holds. */
+  /** Keeps the longest of several pauses. */
   begin(pauseMs: number): void {
     this.#until = Math.max(this.#until, this.#clock.monotonic() + pauseMs);
   }

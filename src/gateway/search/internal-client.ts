@@ -20,7 +20,7 @@ export interface SearchFailure {
   /** The code and the sentence that a caller of the gateway would get. */
   code: ErrorCode;
   reason: string;
-  /** Only a stop of the program ended it; the search can be repeated. */
+  /** The stop of the program ended it; the search can be repeated. */
   is_stopped?: true;
 }
 

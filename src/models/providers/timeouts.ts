@@ -29,20 +29,20 @@ export class RequestTimeouts {
     caller.addEventListener("abort", this.#leave, { once: true });
   }
 
-  /** The reply has begun: the next part of it has `timeoutMs` to come. */
+  /** The reply has begun: its next part must arrive within `timeoutMs`. */
   allow(timeoutMs: number): void {
     this.#hasBegun = true;
     this.#allowedMs = timeoutMs;
     this.#setDeadline(timeoutMs);
   }
 
-  /** The caller holds the reply back, and has `timeoutMs` to go on. */
+  /** The caller holds the reply back and must read on within `timeoutMs`. */
   hold(timeoutMs: number): void {
     this.#isHeld = true;
     this.#setDeadline(timeoutMs);
   }
 
-  /** The caller goes on, and the server's time runs again. */
+  /** The caller reads again, so the server's time-out runs again. */
   release(): void {
     this.#isHeld = false;
     this.#setDeadline(this.#allowedMs);

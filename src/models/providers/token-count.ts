@@ -165,7 +165,7 @@ async function postJson(
   return { isConclusive, value: isGood && text !== null ? parseObject(text) : null };
 }
 
-/** Writes only what decides the length. */
+/** Writes only fields that affect the length. */
 function writePrompt(request: ModelRequest, form: RequestForm): string {
   const sampling = { temperature: null, top_p: null, presence_penalty: null, seed: null, stop: [] };
   const rest = { ...sampling, frequency_penalty: null, max_tokens: 1, stream: false };

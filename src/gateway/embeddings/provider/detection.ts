@@ -7,7 +7,7 @@ import { type EmbeddingProtocol, OLLAMA, STANDARD, TEI } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";
 
 const KNOWN_MS = 600_000;
-/** Time until a server that was ill or loading is asked again. */
+/** Time until a server that failed or was loading is asked again. */
 const UNSURE_MS = 10_000;
 
 interface KindProbe {

@@ -80,7 +80,7 @@ function readVector(raw: unknown): Float32Array | string {
   for (const number of vector) sum += number * number;
   if (!Number.isFinite(sum)) return "a vector of its reply has numbers that are not finite";
   if (sum === 0) return "a vector of its reply has no direction";
-  // gateway.endpoints.embeddings.p1: some servers do not normalize, or in 16-bit floats.
+  // gateway.endpoints.embeddings.p1: some servers do not normalize, or use 16-bit floats.
   const length = Math.sqrt(sum);
   if (Math.abs(length - 1) > LENGTH_ERROR_MAX) {
     for (let at = 0; at < DIMENSIONS; at++) vector[at] = vector[at]! / length;

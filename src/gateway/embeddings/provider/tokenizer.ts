@@ -1,4 +1,4 @@
-// Truncation of inputs by their token ids, which the server tells by one of its routes.
+// Truncates inputs by their token ids, which one of the server's routes returns.
 import type { UpstreamError } from "../../../models/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { TOKENS_MAX } from "../contract.ts";

@@ -15,7 +15,7 @@ import ownPages from "./pages.md" with { type: "text" };
 
 /** Age from which on a search reads the folder again; also the pause after a failure. */
 const REFRESH_AFTER_MS = 5_000;
-/** Time that such a search waits for the changes; a small folder needs less. */
+/** Maximum time that a search waits for changes; a small folder needs less. */
 const REFRESH_WAIT_MS = 250;
 const READS_MAX = 8;
 const ROWS_A_TURN = 2;
@@ -137,7 +137,7 @@ class FolderSearch implements SearchEngine {
     const { clock, timeout_ms } = this.#options;
     const isOld = clock.monotonic() - this.#readAt >= REFRESH_AFTER_MS;
     if (this.#isComplete && !this.#isDown && !isOld) return;
-    // A disk that is gone may never answer.
+    // A lost disk may never respond.
     const wait_ms = this.#isComplete || this.#isDown ? REFRESH_WAIT_MS : timeout_ms;
     await settlesWithin(clock, wait_ms, this.#refresh());
   }

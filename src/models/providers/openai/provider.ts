@@ -129,7 +129,7 @@ class ProviderExchange implements ReplyListener {
     return createTextReader(head, {
       bytesMax: REPLY_BYTES_MAX,
       onText: (text) => {
-        // The reply is here, and only `onChunk` is waited for.
+        // The reply has arrived; only `onChunk` is pending.
         this.#timeouts.end();
         this.#settle(readReply(text, context));
       },
@@ -155,7 +155,7 @@ class ProviderExchange implements ReplyListener {
       onText: (text) => this.#settle(classify(text)),
       onTooLarge: () => this.#settle(classify("")),
       onPacked: () => this.#settle(classify("")),
-      // The status stands without its body.
+      // The status counts even without its body.
       breakOff: (failure, cut) => (cut === "left" ? failure : classify("")),
     });
   }

@@ -83,7 +83,7 @@ export function takeEvent(
   const held = choice?.delta ? assembler.take(choice.delta) : undefined;
   if (choice?.finish_reason) assembler.finish(choice.finish_reason);
   if (assembler.isOver) {
-    // Set once, so that a server cannot go on behind the end.
+    // Set once, so that a server cannot continue after the end.
     if (!wasOver) timeouts.allow(LINGER_MS);
     // Comments and empty deltas are no first token.
   } else if (assembler.hasBegun) timeouts.allow(stall_timeout_ms);

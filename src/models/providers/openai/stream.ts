@@ -9,7 +9,7 @@ import { REPLY_BYTES_MAX, type ReplyContext, takeEvent } from "./reply.ts";
 export interface StreamContext extends ReplyContext {
   exchange: Exchange;
   settle(completion: Completion | Promise<Completion>): void;
-  /** Resolves, and reads the rest of the reply so that its connection is kept. */
+  /** Resolves, and reads the rest of the reply so that its connection can be reused. */
   finish(completion: Completion): void;
   /** Receives what `onChunk` throws: a bug. */
   fail(bug: unknown): void;

@@ -19,7 +19,7 @@ import { planReply, type StubToken } from "./reply.ts";
 export interface StubOptions {
   clock: Clock;
   ids: Ids;
-  /** 0 for as fast as it can. */
+  /** 0: as fast as possible. */
   tokens_per_second: number;
   first_token_delay_ms: number;
 }
@@ -119,7 +119,7 @@ class StubStream {
   #end(
     token: Extract<StubToken, { do: "stall" } | { do: "fail" }>,
   ): UpstreamError | Promise<never> {
-    // Only the caller's leaving ends a stall.
+    // A stall ends only when the caller leaves.
     if (token.do === "stall") return new Promise(() => undefined);
     const { code, reason } = token;
     if (Object.hasOwn(RETRYABLE, code)) return this.#fail(code as UpstreamCode, reason);

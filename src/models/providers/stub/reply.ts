@@ -61,7 +61,7 @@ function chooseSteps(request: ModelRequest): ScriptStep[] {
 }
 
 function readRounds(text: string): ScriptStep[][] | null {
-  // Saves most messages the reading before their results.
+  // Saves reading the script of most messages, which have one round.
   if (!text.includes("!next")) return null;
   const rounds: ScriptStep[][] = [[]];
   for (const step of readScript(text) ?? []) {
