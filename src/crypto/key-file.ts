@@ -98,7 +98,7 @@ function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): s
   }
 }
 
-/** A server under another user must read what its administrator rotates. */
+/** Keeps owner and mode, so that a server under another user can read the rotated file. */
 function giveTo(descriptor: number, { uid, gid, mode }: Owner): void {
   const own = fstatSync(descriptor);
   if (own.uid !== uid || own.gid !== gid) fchownSync(descriptor, uid, gid);
@@ -113,7 +113,7 @@ function keepNames(file: string): void {
       descriptor = openSync(directory, "r");
       fsyncSync(descriptor);
     } catch {
-      // Some systems cannot, and a directory may be closed to us.
+      // Some systems cannot sync directories, and we may not have the right to.
     } finally {
       if (descriptor !== undefined) closeSync(descriptor);
     }

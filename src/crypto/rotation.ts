@@ -120,7 +120,7 @@ async function resealAll(
       sum.given_up += done.dropped;
       after = page.at(-1)!;
     }
-    // Writes from before the turn may have landed behind their page.
+    // Writes from before the change of keys may have landed on a page already read.
     const done = await store.reseal(key_id, []);
     if (done === null) return null;
     if (done.left === 0) return { ...sum, left: 0, places: [] };

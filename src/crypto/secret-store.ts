@@ -14,7 +14,7 @@ import {
   type secretStore,
 } from "./store.ts";
 
-/** Maximum attempts of a write that rotations overtake; each rotation takes a person. */
+/** Maximum attempts of a write during rotations, which only a person starts. */
 const ATTEMPTS_MAX = 3;
 
 /**
@@ -110,7 +110,7 @@ export class SecretStore {
 
   #findKey(key_id: string): MasterKey | undefined {
     const isIt = (key: MasterKey) => key.id === key_id;
-    // A rotation may have written the file since the last look.
+    // A rotation may have changed the file since the last check.
     return this.#ring.list().find(isIt) ?? this.#ring.refresh().find(isIt);
   }
 

@@ -78,8 +78,8 @@ export const secretStore = store(
       return turned === 1;
     },
     /**
-     * Leaves what was set or dropped meanwhile. Counts the secrets of other keys here: on
-     * PostgreSQL a mere read would miss writes from before the turn. Null: another key is in force.
+     * Skips secrets that were changed or deleted meanwhile. Counts secrets of other keys in this
+     * write: on PostgreSQL a read could miss earlier writes. Null: another key is in force.
      */
     reseal: async (tx, key_id: string, resealings: readonly Resealing[]) => {
       if ((await findKey(tx)) !== key_id) return null;

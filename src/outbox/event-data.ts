@@ -16,7 +16,7 @@ export function writeEventData(data: Json): string {
   if (whole.length <= DATA_BYTES_MAX / 3) return whole;
   const bytes = Buffer.byteLength(whole);
   if (bytes <= DATA_BYTES_MAX) return whole;
-  // Many short texts or numbers cost the fields that hold them.
+  // Many short texts or numbers can only be cut with their whole fields.
   return (
     shorten(whole, bytes, listTexts, NAMES_MAX) ?? shorten(whole, bytes, listFields, Infinity)!
   );

@@ -1,4 +1,4 @@
-// Changes settings while serving: some count at once, others wait for a restart.
+// Changes settings while serving: some take effect at once, others after a restart.
 import { shorten } from "../platform/text.ts";
 import { type Field, listFields } from "./fields.ts";
 import { SettingsError } from "./problem.ts";

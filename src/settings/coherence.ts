@@ -17,7 +17,7 @@ export interface SettingsContext {
   env: Environment;
   readText: ReadText;
   problems: Problems;
-  /** Otherwise keys of model servers and the metrics token stay null, and need not be at hand. */
+  /** Requires keys of model servers and the metrics token, which otherwise stay null. */
   wantsApiKeys: boolean;
 }
 
@@ -47,7 +47,7 @@ const RESERVED_BODY_FIELDS = [
 ];
 
 const HEALTH_EVERY_MIN_MS = 1_000;
-/** Minimum retention of runs: the daily limit and repeated requests are judged by them. */
+/** Minimum retention of runs: the daily limit and idempotency keys depend on them. */
 const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
 
 /** Completes settings that are valid one by one; adds what does not fit to `problems`. */
@@ -77,7 +77,7 @@ export function completeSettings(settings: Settings, context: SettingsContext): 
 }
 
 function completeServer(server: Mutable<Settings["server"]>, { env, problems }: SettingsContext) {
-  // Paths are appended to it.
+  // Paths are appended to the address.
   server.public_url = server.public_url.replace(/\/+$/, "");
   if (server.database_env === "") return;
   const path = "server.database_env";

@@ -6,14 +6,14 @@ import type { FormatName } from "./formats.ts";
 export interface FieldOptions<Value> {
   description: string;
   default?: Value;
-  /** Shown in a new file where there is no default to show. */
+  /** Shown in a new file if there is no default. */
   example?: Value;
   /** Bounds of numbers, and of durations in milliseconds. */
   minimum?: number;
   maximum?: number;
   /** The value may hold a password: no message quotes it. */
   unquoted?: true;
-  /** A change waits for the next start; otherwise it counts from the next request on. */
+  /** A change takes effect at the next start, not at the next request. */
   restart?: true;
 }
 

@@ -1,4 +1,4 @@
-// Forms of text that settings take: each reads a text, or throws what it must be.
+// Text formats of settings: each reads a text, or throws what it must be.
 import { readAllowEntry, readNetwork } from "../net/index.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { parseMoney } from "../platform/money.ts";
@@ -71,7 +71,7 @@ function readPlainUrl(text: string, must: string): string {
 }
 
 function readUrl(text: string, must: string): string {
-  // Links stand in headers and pages, where these characters would end them.
+  // Links are written into headers and pages, where these characters would end them.
   if (!/^https?:\/\/[^\s<>"]+$/.test(text) || !URL.canParse(text))
     throw new RangeError(`must be ${must}`);
   return text;

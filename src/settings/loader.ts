@@ -18,7 +18,7 @@ type Flags = Readonly<Record<string, unknown>>;
 
 interface SettingsOptions {
   readText?: ReadText;
-  /** Callers that ask no model server turn it off: its key need not be at hand. */
+  /** Default true; false for callers that ask no model server and need no keys. */
   wantsApiKeys?: boolean;
   /** Default: `unnamed` where the file names no models, else `none`. */
   standIn?: ServiceStandIn;
@@ -26,7 +26,7 @@ interface SettingsOptions {
 
 export interface SettingsSource extends Omit<SettingsOptions, "readText"> {
   file?: string;
-  /** Otherwise a missing file counts as an empty one. */
+  /** Refuses a missing file, which otherwise counts as empty. */
   mustExist: boolean;
   env: Environment;
   flags: Flags;
@@ -126,7 +126,7 @@ function parseFile(text: string, file: string): TomlDocument {
   }
 }
 
-/** Reads WADI_SERVER__PORT=9000 as `port` of [server]; throws for the variable of no setting. */
+/** Reads WADI_SERVER__PORT=9000 as `port` of [server]; throws for an unknown setting. */
 export function readOverrides(table: Field, env: Environment, flags: Flags): Overrides {
   const fields = listFields(table);
   const overrides = new Map<string, { name: string; value: unknown }>();

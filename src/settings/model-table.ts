@@ -1,4 +1,4 @@
-// The settings of one model: what callers see of it, and what stands behind it.
+// The settings of one model: its public properties and its model servers.
 import { Type } from "@sinclair/typebox";
 import {
   command,

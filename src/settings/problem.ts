@@ -9,7 +9,7 @@ export class SettingsError extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Values of environment and flags by path; `name` is what messages call them. */
+/** Values of environment and flags by path; messages call them by `name`. */
 export type Overrides = ReadonlyMap<string, { name: string; value: unknown }>;
 
 export class Problems {

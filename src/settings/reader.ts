@@ -20,7 +20,7 @@ export class Reader {
     this.#problems = problems;
   }
 
-  /** Returns the whole table; each problem leaves a hole in it. */
+  /** Returns the whole table, without the values that have problems. */
   read(value: unknown): unknown {
     return this.#readValue(this.#table, value, "");
   }
@@ -61,7 +61,7 @@ export class Reader {
       else if (Object.hasOwn(table, name)) value[key] = this.#readValue(field, table[name], here);
       else if ("default" in field) value[key] = this.#readValue(field, field.default, here);
       else if (unknown.length === 0) this.#problems.add(here, "is required");
-      // An unknown setting may be this one misspelt: its own message says more.
+      // If a setting is unknown, it may be this one misspelt, and its message says more.
     }
     return value;
   }

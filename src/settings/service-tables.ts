@@ -1,5 +1,4 @@
-// The settings of what is served beside chats: agents and how far they reach, embeddings, web
-// search, deep thinking.
+// The settings of services beside chats: agents and their egress, embeddings, search, thinking.
 import { Type } from "@sinclair/typebox";
 import { duration, healthEvery, money, place, serverFields, text, word } from "./fields.ts";
 

@@ -1,4 +1,4 @@
-// Writes a new wadi.toml from the table: every setting, what it means, its bounds and its default.
+// Writes a new wadi.toml from the table: every setting with its meaning, bounds and default.
 import { formatDuration } from "../platform/duration.ts";
 import type { Field } from "./fields.ts";
 import { Table } from "./table.ts";

@@ -33,8 +33,8 @@ export interface SignedHead {
 
 /**
  * agents.authentication.webhook_signature agents.authentication.p1 agents.authentication.p2: checks
- * that one of the secrets has signed this body. It takes as long for none, and without any secret:
- * every possible secret is compared with every signature in constant time.
+ * that one of the secrets has signed this body. It takes equal time for any outcome and number of
+ * secrets: every possible secret is compared with every signature in constant time.
  */
 export function verifyMessage(
   secrets: readonly string[],
@@ -53,7 +53,7 @@ export function verifyMessage(
 }
 
 function listSignatures(text: string): Buffer[] {
-  // A header sent twice arrives joined by a comma, and belongs to neither.
+  // A header sent twice arrives joined by a comma, which no signature contains.
   if (SENT_TWICE.test(text)) return [];
   const found = text.split(" ").filter((one) => SIGNATURE.test(one));
   return found.map((one) => Buffer.from(one.slice(VERSION.length), "latin1"));

@@ -10,13 +10,13 @@ import { connectionError } from "../providers/openai/errors.ts";
 type StartAction = (signal: AbortSignal) => Promise<string | null>;
 
 export interface StartPlan {
-  /** Never takes long. */
+  /** Tests the health, within a few seconds. */
   isUp(): Promise<boolean>;
   /** Absent if something else starts the server. */
   start: StartAction | null;
   stop: StartAction | null;
   timeoutMs: number;
-  /** 0 for never. */
+  /** Time without requests before a stop; 0 for never. */
   idleStopMs: number;
   minUpMs: number;
 }

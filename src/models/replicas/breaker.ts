@@ -9,23 +9,23 @@ const SUCCESSES_NEEDED = 2;
 
 export interface BreakerRequest {
   isTrial: boolean;
-  /** The replica's count of them at the start of the request. */
+  /** Signs of life of the replica before the request began. */
   signsOfLife: number;
 }
 
 export interface BreakerOptions {
   clock: Clock;
   onTurn(isOpen: boolean): void;
-  /** More requests may be admitted now than before, or fewer. */
+  /** Called when the number of admitted requests may have changed. */
   onChange(): void;
 }
 
-/** `answered`: alive, but no proof that it works · `nothing`: no sign at all. */
+/** `answered`: alive, but perhaps not working · `nothing`: no sign of life. */
 type ReplicaSign = "good" | "bad" | "answered" | "nothing";
 
 export class Breaker {
   readonly #options: BreakerOptions;
-  /** Oldest first. */
+  /** Times of recent failures, oldest first. */
   #failures: number[] = [];
   #state: { kind: "closed" } | { kind: "open"; until: number } = { kind: "closed" };
   /** The trial under way, until its replica shows a sign of life. */
@@ -45,7 +45,7 @@ export class Breaker {
     return this.#signsOfLife;
   }
 
-  /** Admits a request; a replica that does not is used only if no other does. */
+  /** Tests if a request is admitted; without admission, a replica is only the last resort. */
   admits(): boolean {
     return this.#state.kind === "closed" || (!this.#trial && this.#isHalfOpen());
   }
@@ -62,7 +62,7 @@ export class Breaker {
     return request;
   }
 
-  /** Takes a request's result, or null if it says nothing of the replica. */
+  /** Ends a request; the result is null if it says nothing about the replica. */
   end(request: BreakerRequest, result: UpstreamResult | null): void {
     if (this.#trial === request) this.#trial = null;
     const sign = result ? readSign(result) : "nothing";
@@ -83,7 +83,7 @@ export class Breaker {
     this.#signsOfLife += 1;
     this.#silences = 0;
     if (!request || this.#trial !== request) return;
-    // The trial's answer may be long, and the next request may try as well.
+    // The trial's answer may take long, so the next request may be a trial too.
     this.#trial = null;
     this.#options.onChange();
   }
@@ -103,7 +103,7 @@ export class Breaker {
 
   #noteFailure(isTrial: boolean): void {
     if (this.#state.kind === "open") {
-      // Older requests, and those sent for want of others, change nothing.
+      // Only trials count; requests from before, or sent as a last resort, change nothing.
       if (isTrial) this.#open();
       return;
     }
@@ -130,7 +130,7 @@ function readSign(result: UpstreamResult): ReplicaSign {
   if (result.ok) return "good";
   const { code, retryable } = result;
   if (code === "client_closed_request") return "nothing";
-  // Overload passes, and a fault of the request would fail anywhere.
+  // Overload is temporary, and an invalid request would fail at every replica.
   if (code === "upstream_rate_limited") return "answered";
   return retryable || code === "upstream_timeout" ? "bad" : "answered";
 }

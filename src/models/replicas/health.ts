@@ -61,7 +61,7 @@ export class ReplicaHealth {
     this.#loop.wake();
   }
 
-  /** Counts as healthy again, since requests that still wait would get no change. */
+  /** Resets to healthy, since waiting requests would not be notified of a change. */
   stop(): void {
     void this.#loop?.stop();
     this.#loop = null;
@@ -90,7 +90,7 @@ export class ReplicaHealth {
       this.#misses = 0;
       this.#options.onAlive();
     } else if (status === "silent" && showedLife) {
-      // Busy, since its requests are answered meanwhile.
+      // The replica is busy: it still answers its requests.
       this.#misses = 0;
     } else this.#misses += status === "refused" ? MISSES_MAX : 1;
     this.#setHealthy(this.#misses === 0 || (this.#isHealthy && this.#misses < MISSES_MAX));
@@ -103,7 +103,7 @@ export class ReplicaHealth {
   }
 }
 
-/** Servers of others are only checked where the operator names a route. */
+/** External servers are checked only if the operator names a route. */
 export function isWatched({
   self_hosted,
   upstream,
@@ -116,7 +116,7 @@ export function nameHealth({ health }: { health: string }): string {
   return health || "/health";
 }
 
-/** A server without such a route answers so, and is alive. */
+/** A server without such a route answers 404 and is alive. */
 export function createHealthCheck(server: TrustedServer): CheckHealth {
   return async (signal) => {
     const reply = await fetchText(server, { account: OWN_ACCOUNT, bytesMax: BYTES_MAX, signal });

@@ -43,7 +43,7 @@ export class Replicas<S> {
     let asked: ReplicaSlot<S> | null = null;
     const onBegin = () => {
       hasBegun = true;
-      // A long stream shows all the while that its server lives.
+      // The first chunk of a stream shows that its server is alive.
       asked!.replica.breaker.noteLife(asked!.request);
     };
     let result: ((E | UpstreamError) & CompletionStats) | null = null;

@@ -33,7 +33,7 @@ const FAIR_PART = 1 / 2;
 const WAITING_MAX = 1_000;
 
 export class ReplicaSlots<S> {
-  /** The replicas are no longer used, and failures say nothing of them. */
+  /** Set once the replicas are not used any more; failures then say nothing about them. */
   isStopped = false;
   readonly #replicas: readonly Replica<S>[];
   /** Most models have one server. */
@@ -108,8 +108,8 @@ export class ReplicaSlots<S> {
     const isNew = (replica: Replica<S>) => tried.length === 0 || !tried.includes(replica);
     const best = this.#findLeastBusy((replica) => replica.breaker.admits() && isNew(replica));
     if (best !== undefined) return best;
-    // A caller can make servers fail at will, as with an image that they cannot fetch. For want
-    // of others, one that answers with failures gets requests all the same.
+    // A caller can make servers fail at will, as with an image that they cannot fetch. As a last
+    // resort, replicas that answer with failures get requests, too.
     const last = this.#findLeastBusy((replica) => !replica.breaker.findSilence() && isNew(replica));
     return last === undefined ? explainNone(this.#replicas) : last;
   }
