@@ -49,6 +49,16 @@ test("a key ends when its time is over", async () => {
   await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
+test("a key lasts from a millisecond to a hundred years, and no longer", async () => {
+  const { keys } = house.admin;
+  for (const lifetime_ms of [1, 36_500 * DAY_MS]) {
+    const { key } = await keys.create(wish({ lifetime_ms }));
+    expect(key.expires_at).toBe(house.clock.now() + lifetime_ms);
+  }
+  const problem = keys.create(wish({ lifetime_ms: 36_500 * DAY_MS + 1 }));
+  await expect(problem).rejects.toThrow("36500 days");
+});
+
 test("a key may have no owner, or be the platform's own", async () => {
   const { keys } = house.admin;
   const ownerless = await keys.create(wish({ account: null }));

@@ -156,6 +156,11 @@ describe("secrets stay out of messages", () => {
       "wadi.toml:2:1: server.host must be a host name or an address without a port, but is text",
     ],
     [
+      `[server]\nhost = "root:${SECRET}@h"`,
+      {},
+      "wadi.toml:2:1: server.host must be a host name or an address without a port, but is text",
+    ],
+    [
       `[server]\ndatabase = "mysql://root:${SECRET}@h"`,
       {},
       'wadi.toml:2:1: server.database must be empty or a "postgres://…" address',

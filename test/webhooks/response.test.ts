@@ -40,6 +40,7 @@ const CASES: [
   ["200", reply(200), "delivered", null, 0],
   ["204", reply(204), "delivered", null, 0],
   ["299", reply(299), "delivered", null, 0],
+  ["300", reply(300), "rejected", "The endpoint answered 300.", 0],
   ["304", reply(304), "rejected", "The endpoint answered 304.", 0],
   [
     "a redirect",

@@ -155,6 +155,12 @@ describe("gateway.authentication.4", () => {
     expect(await chat(others, { reasoning: true })).toEqual([403, "scope_required", "reasoning"]);
   });
 
+  test("gateway.authentication.4 a key without the scope is told of that before what the model lacks", async () => {
+    const fields = { model: "second", reasoning: true };
+    expect(await chat(`${KEY}-none`, fields)).toEqual([403, "scope_required", "reasoning"]);
+    expect(await chat(KEY, fields)).toEqual([400, "invalid_request", "reasoning"]);
+  });
+
   test("gateway.authentication.4 what is off needs no scope", async () => {
     for (const off of [false, null]) {
       expect(await chat(`${KEY}-none`, { reasoning: off, think: off })).toEqual([201]);
