@@ -1,6 +1,7 @@
 // Schemas that are type, validator, OpenAPI schema and the plan of rows and replies at once.
 import {
   type Static,
+  type StringOptions,
   type TNull,
   type TObject,
   type TProperties,
@@ -33,8 +34,14 @@ export function isUnquoted(schema: TSchema): boolean {
   return UNQUOTED in schema;
 }
 
-/** Pattern of a stored text: no database keeps a NUL. */
-export const TEXT_PATTERN = "^[^\\u0000]*$";
+/** A text without NUL, which no database keeps. */
+export function StoredText(description: string, maxLength: number, options?: StringOptions) {
+  return Type.String({ description, maxLength, ...options, pattern: "^[^\\u0000]*$" });
+}
+
+export function FilledText(description: string, maxLength: number) {
+  return StoredText(description, maxLength, { minLength: 1 });
+}
 
 export function oneOf<T extends string>(values: readonly T[], description: string) {
   const words = values.map((value) => Type.Literal(value));

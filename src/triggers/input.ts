@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { validateSigningSecret } from "../crypto/index.ts";
 import { Uuid } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
-import { maybe, oneOf, TEXT_PATTERN, unquoted } from "../platform/schema.ts";
+import { FilledText, maybe, oneOf, StoredText, unquoted } from "../platform/schema.ts";
 import { ZONE_CHARACTERS_MAX, zoneFault } from "./cron/occurrences.ts";
 import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
 import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES, type TriggerRow } from "./trigger.ts";
@@ -18,27 +18,17 @@ const DEFAULT_ZONE = "UTC";
 const DEFAULT_CATCH_UP_SECONDS = 3_600;
 const strict = { additionalProperties: false };
 
-const name = Type.String({
-  description: "Unique per owner.",
-  minLength: 1,
-  maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT_PATTERN,
-});
+const name = FilledText("Unique per owner.", NAME_CHARACTERS_MAX);
 const cron = maybe(
-  Type.String({
-    description:
-      "Required for kind cron: minute, hour, day of month, month, day of week, such as " +
+  StoredText(
+    "Required for kind cron: minute, hour, day of month, month, day of week, such as " +
       "`30 9 * * MON-FRI`. Each is `*`, a value, a range, a step or several of them with commas.",
-    maxLength: SCHEDULE_CHARACTERS_MAX,
-    pattern: TEXT_PATTERN,
-    examples: ["30 9 * * MON-FRI", "*/15 * * * *"],
-  }),
+    SCHEDULE_CHARACTERS_MAX,
+    { examples: ["30 9 * * MON-FRI", "*/15 * * * *"] },
+  ),
 );
 const time_zone = maybe(
-  Type.String({
-    description: "For kind cron: the IANA time zone of its times; null for UTC.",
-    maxLength: ZONE_CHARACTERS_MAX,
-    pattern: TEXT_PATTERN,
+  StoredText("For kind cron: the IANA time zone of its times; null for UTC.", ZONE_CHARACTERS_MAX, {
     examples: ["Asia/Riyadh"],
   }),
 );
@@ -58,12 +48,7 @@ const overlap = oneOf(
 const input = maybe(
   Type.Object(
     {
-      message: Type.String({
-        description: "Message of each run, 1 to 100,000 characters.",
-        minLength: 1,
-        maxLength: MESSAGE_CHARACTERS_MAX,
-        pattern: TEXT_PATTERN,
-      }),
+      message: FilledText("Message of each run, 1 to 100,000 characters.", MESSAGE_CHARACTERS_MAX),
     },
     {
       ...strict,

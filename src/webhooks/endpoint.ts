@@ -5,7 +5,7 @@ import {
   oneOf,
   Resource,
   Row,
-  TEXT_PATTERN,
+  StoredText,
   Timestamp,
   withRules,
 } from "../platform/schema.ts";
@@ -106,13 +106,7 @@ const events = Type.Array(oneOf(EVENT_TYPES, "Type of event."), {
   maxItems: EVENT_TYPES.length,
 });
 const description = Type.Optional(
-  maybe(
-    Type.String({
-      description: "For people, at most 500 characters.",
-      maxLength: DESCRIPTION_CHARACTERS_MAX,
-      pattern: TEXT_PATTERN,
-    }),
-  ),
+  maybe(StoredText("For people, at most 500 characters.", DESCRIPTION_CHARACTERS_MAX)),
 );
 
 const validateEvents = ({ events = [] }: { events?: readonly WebhookEventType[] }) =>

@@ -13,7 +13,7 @@ import {
   Uuid,
 } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
-import { maybe, oneOf, Resource, show, TEXT_PATTERN } from "../../platform/schema.ts";
+import { maybe, oneOf, Resource, StoredText, show } from "../../platform/schema.ts";
 import type { RunsDeps } from "../runs/deps.ts";
 import { Approval, type ApprovalRow, REASON_CHARACTERS_MAX, STATUSES } from "./approval.ts";
 import { type Decision, decideApproval } from "./decision.ts";
@@ -47,13 +47,11 @@ const DecideApproval = Type.Object(
   {
     reason: Type.Optional(
       maybe(
-        Type.String({
-          description:
-            "Why, in at most 1,000 characters: kept with the approval and, of a rejection, told " +
+        StoredText(
+          "Why, in at most 1,000 characters: kept with the approval and, of a rejection, told " +
             "to the model; null or left out: none.",
-          maxLength: REASON_CHARACTERS_MAX,
-          pattern: TEXT_PATTERN,
-        }),
+          REASON_CHARACTERS_MAX,
+        ),
       ),
     ),
   },

@@ -10,7 +10,7 @@ import {
 import { named } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
-import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
+import { FilledText, maybe, StoredText, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "./agent.ts";
 import type { AgentChange } from "./store.ts";
 import { type BehaviourChange, Budgets, ModelParams, type Partly, Policy } from "./version.ts";
@@ -25,18 +25,8 @@ const strict = { additionalProperties: false };
 /** Maximum length of an amount, above that of every stored one. */
 const AMOUNT_CHARACTERS_MAX = 32;
 
-const name = Type.String({
-  description: "Name for people.",
-  minLength: 1,
-  maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT_PATTERN,
-});
-const system_prompt = Type.String({
-  description: "Begins every conversation.",
-  minLength: 1,
-  maxLength: PROMPT_CHARACTERS_MAX,
-  pattern: TEXT_PATTERN,
-});
+const name = FilledText("Name for people.", NAME_CHARACTERS_MAX);
+const system_prompt = FilledText("Begins every conversation.", PROMPT_CHARACTERS_MAX);
 const slug = named(
   Type.String({
     description: "Unique per owner: 1 to 64 of a-z, 0-9 and -, neither first nor last a -.",
@@ -49,11 +39,7 @@ const model = Type.String({
   minLength: 1,
   maxLength: MODEL_CHARACTERS_MAX,
 });
-const description = Type.String({
-  description: "Description for people, if any.",
-  maxLength: DESCRIPTION_CHARACTERS_MAX,
-  pattern: TEXT_PATTERN,
-});
+const description = StoredText("Description for people, if any.", DESCRIPTION_CHARACTERS_MAX);
 const tools = Type.Array(
   Type.String({ description: "A tool's name.", minLength: 1, maxLength: TOOL_CHARACTERS_MAX }),
   { description: "Tools that the model may call, each once; null for none.", maxItems: TOOLS_MAX },

@@ -4,7 +4,7 @@ import { Uuid } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { writeCanonical } from "../../platform/json.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
-import { maybe, TEXT_PATTERN, withRules } from "../../platform/schema.ts";
+import { FilledText, maybe, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
 import type { Idempotency } from "./store/start.ts";
@@ -49,12 +49,7 @@ export const StartRun = withRules(
     {
       input: Type.Object(
         {
-          message: Type.String({
-            description: "What is asked, in 1 to 100,000 characters.",
-            minLength: 1,
-            maxLength: MESSAGE_CHARACTERS_MAX,
-            pattern: TEXT_PATTERN,
-          }),
+          message: FilledText("What is asked, in 1 to 100,000 characters.", MESSAGE_CHARACTERS_MAX),
         },
         { additionalProperties: false, description: "What the run is started with." },
       ),

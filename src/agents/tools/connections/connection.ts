@@ -1,11 +1,11 @@
 // Connections as they are sent, stored and shown: secrets of endpoints, which are never shown.
 import { type Static, Type } from "@sinclair/typebox";
 import {
+  FilledText,
   maybe,
   oneOf,
   Resource,
   Row,
-  TEXT_PATTERN,
   Timestamp,
   unquoted,
 } from "../../../platform/schema.ts";
@@ -64,12 +64,7 @@ export const ConnectionList = Resource(
 
 const strict = { additionalProperties: false };
 
-const name = Type.String({
-  description: "Unique per owner.",
-  minLength: 1,
-  maxLength: NAME_CHARACTERS_MAX,
-  pattern: TEXT_PATTERN,
-});
+const name = FilledText("Unique per owner.", NAME_CHARACTERS_MAX);
 /** agents.endpoints.tools.p5: messages never repeat a secret. */
 const secret = unquoted(
   Type.String({

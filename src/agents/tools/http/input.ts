@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
 import type { UrlCheck } from "../../../net/index.ts";
 import { apiError } from "../../../platform/errors.ts";
-import { maybe, oneOf, TEXT_PATTERN } from "../../../platform/schema.ts";
+import { FilledText, maybe, oneOf } from "../../../platform/schema.ts";
 import { URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 import { RISKS } from "../contract.ts";
 import type { CheckSchema } from "../json-schema/check.ts";
@@ -29,12 +29,10 @@ const PARAMETERS = {
 };
 
 const fields = {
-  description: Type.String({
-    description: "What the tool does and when to use it, as the model reads it.",
-    minLength: 1,
-    maxLength: DESCRIPTION_CHARACTERS_MAX,
-    pattern: TEXT_PATTERN,
-  }),
+  description: FilledText(
+    "What the tool does and when to use it, as the model reads it.",
+    DESCRIPTION_CHARACTERS_MAX,
+  ),
   parameters: Type.Unsafe<Record<string, unknown>>(
     Type.Object(
       {},
@@ -94,16 +92,7 @@ const fields = {
       }),
     ),
   ),
-  title: Type.Optional(
-    maybe(
-      Type.String({
-        description: "A name for people. Null: none.",
-        minLength: 1,
-        maxLength: TITLE_CHARACTERS_MAX,
-        pattern: TEXT_PATTERN,
-      }),
-    ),
-  ),
+  title: Type.Optional(maybe(FilledText("A name for people. Null: none.", TITLE_CHARACTERS_MAX))),
 };
 
 const example = {
