@@ -7,13 +7,14 @@ export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
 export {
-  BEFORE,
   cursorError,
   decodeCursor,
   decodePosition,
   encodeCursor,
   encodePosition,
   NEXT_BEFORE,
+  PAGE_LIMIT,
+  PageQuery,
   readPage,
 } from "./paging.ts";
 export type {

@@ -1,4 +1,4 @@
-// Cursors of pages: a position as text that only the same list accepts.
+// Pages of lists: their queries, and cursors that only the same list accepts.
 import { Type } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { maybe } from "../platform/schema.ts";
@@ -10,12 +10,21 @@ const ID = /^[0-9a-f-]{36}$/;
 /** Size of a checksum against typing errors and cursors of other lists; it protects no secret. */
 const CHECKSUM_BYTES = 6;
 
-export const BEFORE = Type.Optional(
-  Type.String({
-    description: "The `next_before` of the page before, of the same list with the same filters.",
-    maxLength: CHARACTERS_MAX,
-  }),
-);
+export const PAGE_LIMIT = { default: 50, minimum: 1, maximum: 200 };
+
+/** Query fields of a page; `description` is that of its limit. */
+export function PageQuery(description: string) {
+  return {
+    limit: Type.Optional(Type.Integer({ ...PAGE_LIMIT, description })),
+    before: Type.Optional(
+      Type.String({
+        description:
+          "The `next_before` of the page before, of the same list with the same filters.",
+        maxLength: CHARACTERS_MAX,
+      }),
+    ),
+  };
+}
 
 export const NEXT_BEFORE = maybe(
   Type.String({ description: "`before` of the next page; null: this is the last." }),
@@ -60,7 +69,7 @@ export function decodePosition(list: string, text: string): ListPosition {
 export interface DatedList<R> {
   /** Name of the list with its filters; a cursor of another name is refused. */
   name: string;
-  limit: number;
+  limit: number | undefined;
   before: string | undefined;
   read(page: { before: ListPosition | null; limit: number }): Promise<readonly R[]>;
   show(row: R): object;
@@ -69,7 +78,7 @@ export interface DatedList<R> {
 /** Reads a page of a list that is sorted by `created_at` and id, newest first. */
 export async function readPage<R extends { created_at: number; id: string }>({
   name,
-  limit,
+  limit = PAGE_LIMIT.default,
   before,
   read,
   show,

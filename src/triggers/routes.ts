@@ -12,7 +12,6 @@ import { readPages } from "./store/lookup.ts";
 import { Trigger } from "./trigger.ts";
 import type { TriggerAndSecret, Triggers } from "./triggers.ts";
 import {
-  FIRES_LIMIT,
   FiredByHand,
   FirePage,
   FiresQuery,
@@ -205,7 +204,7 @@ function openFireList(router: Router, triggers: Triggers): void {
     },
     async ({ params, query, caller: { account_id } }) => {
       const { id: trigger_id } = await triggers.require(params.id, account_id);
-      const { outcome = null, limit = FIRES_LIMIT.default, before } = query;
+      const { outcome = null, limit, before } = query;
       const page = await readPage({
         name: `fires ${trigger_id} ${outcome}`,
         limit,

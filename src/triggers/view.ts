@@ -1,6 +1,6 @@
 // Triggers and fires as callers see them, with computed fields.
 import { Type } from "@sinclair/typebox";
-import { BEFORE, NEXT_BEFORE } from "../http/index.ts";
+import { NEXT_BEFORE, PageQuery } from "../http/index.ts";
 import { oneOf, Resource, show } from "../platform/schema.ts";
 import { listUpcoming } from "./due.ts";
 import { Fire, OUTCOMES } from "./fire.ts";
@@ -27,13 +27,9 @@ export const TriggerWithSecret = Resource(
   "A trigger with its secret, if it has one.",
 );
 
-export const FIRES_LIMIT = { default: 50, minimum: 1, maximum: 200 };
 export const FiresQuery = Type.Object({
   outcome: Type.Optional(oneOf(OUTCOMES, "Only fires with this outcome.")),
-  limit: Type.Optional(
-    Type.Integer({ ...FIRES_LIMIT, description: "Fires per page, 1 to 200; default 50." }),
-  ),
-  before: BEFORE,
+  ...PageQuery("Fires per page, 1 to 200; default 50."),
 });
 
 export const FirePage = Resource(

@@ -1,7 +1,7 @@
 // Lists deliveries, and queues them: a test, a replay, or all that failed in a time range.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bound } from "../database/index.ts";
-import { BEFORE, Instant, NEXT_BEFORE, readPage, requireInstant } from "../http/index.ts";
+import { Instant, NEXT_BEFORE, PageQuery, readPage, requireInstant } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
 import { maybe, oneOf, Resource, show } from "../platform/schema.ts";
 import { DELIVERY_STATUSES, Delivery, DeliveryAttempt, type DeliveryRow } from "./delivery.ts";
@@ -11,17 +11,13 @@ import { WebhookEvent, writeEvent } from "./event.ts";
 import type { DeliveryRequest, TimeRange } from "./store/deliveries.ts";
 import { webhookStore } from "./store/index.ts";
 
-const LIMIT = { default: 50, minimum: 1, maximum: 200 };
 /** Maximum deliveries of one transaction, which takes some milliseconds. */
 const RECOVERED_A_WRITE = 500;
 
 export const DeliveriesQuery = Type.Object({
   status: Type.Optional(oneOf(DELIVERY_STATUSES, "Status of the deliveries.")),
   type: Type.Optional(oneOf(EVENT_TYPES, "Type of their events.")),
-  limit: Type.Optional(
-    Type.Integer({ ...LIMIT, description: "Deliveries of a page, 1 to 200; 50 by default." }),
-  ),
-  before: BEFORE,
+  ...PageQuery("Deliveries of a page, 1 to 200; 50 by default."),
 });
 type DeliveriesQuery = Static<typeof DeliveriesQuery>;
 
@@ -89,7 +85,7 @@ export class Deliveries {
     this.#store = deps.database.bind(webhookStore);
   }
 
-  list(webhookId: string, { status, type, limit = LIMIT.default, before }: DeliveriesQuery) {
+  list(webhookId: string, { status, type, limit, before }: DeliveriesQuery) {
     return readPage({
       name: `deliveries ${[webhookId, status, type].join(" ")}`,
       limit,

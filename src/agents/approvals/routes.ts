@@ -3,12 +3,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { accountOf, type Caller, requireScope } from "../../access/index.ts";
 import {
   answerList,
-  BEFORE,
   decodePosition,
   encodePosition,
   IdParams,
   listPage,
   NEXT_BEFORE,
+  PAGE_LIMIT,
+  PageQuery,
   type Router,
   Uuid,
 } from "../../http/index.ts";
@@ -19,7 +20,6 @@ import { Approval, type ApprovalRow, REASON_CHARACTERS_MAX, STATUSES } from "./a
 import { type Decision, decideApproval } from "./decision.ts";
 import { type ApprovalFilter, approvalStore, type FoundApproval } from "./store.ts";
 
-const LIMIT = { default: 50, minimum: 1, maximum: 200 };
 /** Number of approvals handled at once: the arguments of one may take 256 KB. */
 const APPROVALS_AT_ONCE = 10;
 
@@ -27,10 +27,7 @@ const ApprovalsQuery = Type.Object({
   status: Type.Optional(oneOf(STATUSES, "Only approvals that are in it.")),
   run_id: Type.Optional(Uuid("Only approvals of this run.")),
   agent_id: Type.Optional(Uuid("Only approvals of this agent.")),
-  limit: Type.Optional(
-    Type.Integer({ ...LIMIT, description: "Approvals of a page: 1 to 200; left out: 50." }),
-  ),
-  before: BEFORE,
+  ...PageQuery("Approvals of a page: 1 to 200; left out: 50."),
 });
 type ApprovalsQuery = Static<typeof ApprovalsQuery>;
 
@@ -121,7 +118,7 @@ export function openApprovalRoutes(router: Router, deps: RunsDeps): void {
 }
 
 function readFilter(account_id: string, query: ApprovalsQuery): ApprovalFilter {
-  const { agent_id = null, run_id = null, status = null, limit = LIMIT.default } = query;
+  const { agent_id = null, run_id = null, status = null, limit = PAGE_LIMIT.default } = query;
   const filter = { account_id, agent_id, run_id, status, before: null, limit };
   return query.before === undefined
     ? filter

@@ -1,7 +1,6 @@
 // Pages of runs: their query, filter and cursor.
 import { type Static, Type } from "@sinclair/typebox";
 import {
-  BEFORE,
   cursorError,
   decodeCursor,
   encodeCursor,
@@ -10,6 +9,8 @@ import {
   type ListParts,
   listPage,
   NEXT_BEFORE,
+  PAGE_LIMIT,
+  PageQuery,
   requireInstant,
   Uuid,
 } from "../../http/index.ts";
@@ -19,12 +20,9 @@ import type { RunFilter } from "./store/reads.ts";
 import { STATUSES, type Status } from "./transitions.ts";
 
 /** agents.limits.runs_page */
-const LIMIT = { default: 50, minimum: 1, maximum: 200 };
-
+const { limit, before } = PageQuery("Runs of a page: 1 to 200; left out: 50.");
 const fields = {
-  limit: Type.Optional(
-    Type.Integer({ ...LIMIT, description: "Runs of a page: 1 to 200; left out: 50." }),
-  ),
+  limit,
   // agents.endpoints.runs.p1
   status: Type.Optional(oneOf(STATUSES, "Only runs in this status.")),
   // agents.endpoints.runs.p2
@@ -32,7 +30,7 @@ const fields = {
   thread_id: Type.Optional(Uuid("Only runs of this thread.")),
   created_after: Type.Optional(Instant("Only runs accepted then or later.")),
   created_before: Type.Optional(Instant("Only runs accepted before then.")),
-  before: BEFORE,
+  before,
 };
 
 export const AgentRunsQuery = Type.Object(fields);
@@ -61,7 +59,7 @@ export function readRunsQuery(account_id: string, query: RunsQuery): RunFilter {
     created_after: readTime("created_after", query.created_after),
     created_before: readTime("created_before", query.created_before),
     before: query.before === undefined ? null : readPosition(account_id, query),
-    limit: query.limit ?? LIMIT.default,
+    limit: query.limit ?? PAGE_LIMIT.default,
   };
 }
 

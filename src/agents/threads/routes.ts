@@ -2,9 +2,9 @@
 import { Type } from "@sinclair/typebox";
 import { accountOf, type Caller } from "../../access/index.ts";
 import {
-  BEFORE,
   IdParams,
   NEXT_BEFORE,
+  PageQuery,
   type Router,
   readPage,
   streamNumbered,
@@ -17,17 +17,12 @@ import type { AgentsDeps } from "../deps.ts";
 import { type FoundThread, threadStore } from "./store.ts";
 import { Message, type MessageRow, Thread } from "./thread.ts";
 
-const PAGE = 50;
-const PAGE_MAX = 200;
 /** agents.limits.thread_messages */
 const MESSAGES_MAX = 500;
 
 const ThreadsQuery = Type.Object({
   agent_id: Type.Optional(Uuid("Only threads of this agent.")),
-  limit: Type.Optional(
-    Type.Integer({ description: "At most so many.", minimum: 1, maximum: PAGE_MAX, default: PAGE }),
-  ),
-  before: BEFORE,
+  ...PageQuery("At most so many."),
 });
 
 const MessagesQuery = Type.Object({
@@ -77,7 +72,7 @@ function openList(router: Router, { database }: ThreadsDeps): void {
     },
     async ({ query, caller }) => {
       const { account_id } = caller;
-      const { agent_id = null, limit = PAGE, before } = query;
+      const { agent_id = null, limit, before } = query;
       const page = await readPage({
         name: `threads of ${agent_id ?? accountOf(caller)}`,
         limit,
