@@ -38,7 +38,7 @@ export function writeModelBlock(report: ProbeReport, { id, model, apiKeyEnv }: M
   if (report.is_self_hosted) lines.push("self_hosted = true");
   else lines.push("# Run by another party: accounts need a grant. Your own: self_hosted = true");
   if (window === null) {
-    lines.push("# It does not tell its window of tokens: context_window = 32768 would say so.");
+    lines.push("# It does not report its window. Set it in tokens: context_window = 32768");
   } else {
     lines.push(set("context_window", window));
     const half = Math.max(1, Math.floor(window / 2));
@@ -68,7 +68,7 @@ export function writeEmbeddingsBlock(
   const isTei = embeddings?.kind === "tei";
   const lines = writeHead(report, model === null ? [] : [`Its model is ${model}.`]);
   if (model !== null && !model.toLowerCase().includes(promised.model)) {
-    lines.push(`# Callers are told that it is ${promised.model}, whose vectors are others.`);
+    lines.push(`# Callers expect ${promised.model}, which makes other vectors.`);
   }
   const fault = findWidthFault(report, promised);
   if (fault !== null) lines.push(`# It cannot serve: ${fault}.`);

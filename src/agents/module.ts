@@ -41,7 +41,7 @@ export interface AgentsModule {
   services: readonly Service[];
   /** Started after the server listens, so that their streams end before its connections. */
   listening: readonly Service[];
-  /** Begins no further round, since a stop has begun. */
+  /** Starts no further rounds, because the server is stopping. */
   drain(): void;
   stats(): RunStats;
 }

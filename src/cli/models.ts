@@ -76,20 +76,20 @@ function readKey(name: string): string {
 }
 
 function drawReport({ report }: ProbeResult): string {
-  const word = (value: boolean | null) => (value === null ? "not told" : value ? "yes" : "no");
-  const number = (count: number | null) => (count === null ? "not told" : String(count));
+  const word = (value: boolean | null) => (value === null ? "unknown" : value ? "yes" : "no");
+  const number = (count: number | null) => (count === null ? "unknown" : String(count));
   const { models, reasoning_on } = report;
   const more = models.length > 8 ? ` and ${models.length - 8} more` : "";
   const bySwitch = reasoning_on ? `, by ${nameSwitch(reasoning_on)}` : "";
   const chat: string[][] = [
     ["model", report.model ?? "none"],
-    ["window", report.context_window === null ? "not told" : `${report.context_window} tokens`],
+    ["window", report.context_window === null ? "unknown" : `${report.context_window} tokens`],
     ["tools", word(report.tools)],
     ["vision", word(report.vision)],
     ["reasoning", word(report.reasoning) + bySwitch],
     ["structured", word(report.structured_outputs)],
     ["streaming", word(report.streaming)],
-    ["usage", report.usage ?? "not told"],
+    ["usage", report.usage ?? "unknown"],
     ["counts at", report.count_route ?? "none"],
     ["one token", report.answered_ms === null ? "not answered" : `${report.answered_ms} ms`],
   ];
@@ -130,7 +130,7 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
     async run(input, output) {
       const model = await administer(input, ({ models }) => models.turn(input.args[0]!, action));
       const { id, state } = model;
-      // The other switch may still keep it from serving.
+      // The model's other switch may still be off.
       if (action === "on" && state !== "on") {
         output.say(`it stays blocked: \`wadi models unblock ${id}\``);
       }

@@ -1,5 +1,5 @@
-// Prints results as text for people or as one JSON document, and messages beside them on stderr.
-// Foreign text is quoted, so that a terminal obeys nothing in it.
+// Prints results as text or as one JSON document, and messages on stderr. Foreign text is quoted,
+// so that it cannot control the terminal.
 
 import type { Static, TObject } from "@sinclair/typebox";
 import { show } from "../platform/schema.ts";

@@ -105,7 +105,7 @@ export const commands: readonly Command[] = [
     flags: { json: { help: "one JSON document per line: each step, then the run" } },
     help: "Print a run's steps live until it ends",
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    /** Prints each step as it comes, then the run; as JSON a document a line. */
+    /** Prints each step when it is written, then the run; with --json one document per line. */
     async run(input, output) {
       const onStep = (row: unknown) => {
         const step = show(Step, row as never);

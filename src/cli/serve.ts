@@ -1,4 +1,4 @@
-// `wadi serve`: serves wadi.toml on a data directory or a database server until it is stopped.
+// `wadi serve`: serves with wadi.toml and a data directory or a database server until stopped.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";

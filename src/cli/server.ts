@@ -126,7 +126,7 @@ const HTTP_PORT = 80;
 
 /** Without a list of connections, only the idle timeout closes them. */
 function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): void {
-  // Before the limit is read, since the guard counts below the lowered one.
+  // Done before the limit is read, since the guard must use the lowered limit.
   reserveDescriptors();
   const sockets = openProcessSockets();
   if (!sockets) return;

@@ -49,7 +49,7 @@ function keep(type: "text/html" | "text/css", write: () => Promise<string>) {
   };
 }
 
-/** Greets people. Clients that don't ask for HTML get the 404 of an unknown path. */
+/** Shows a start page to browsers; clients that don't ask for HTML get the usual 404. */
 function answerRoot(request: Request, { version, publicUrl }: DocsOptions): Response {
   if (!request.headers.get("accept")?.includes("text/html")) throw apiError("not_found");
   const address = publicUrl().replace(/\/$/, "") || new URL(request.url).origin;
@@ -122,7 +122,7 @@ export interface HtmlPage {
   title: string;
   /** HTML, escaped already. */
   body: string;
-  /** Links of the sidebar; without links there is none. */
+  /** Links of the sidebar, which is left out without any. */
   links: readonly { name: string; href: string; isCurrent: boolean }[];
 }
 

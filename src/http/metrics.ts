@@ -40,7 +40,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 
 export function observeRequests(metrics: Metrics): ObserveReply {
   const duration = metrics.histogram({
     name: "http_server_request_duration_seconds",
-    help: "From a request's arrival to the head of its reply; a stream goes on behind it.",
+    help: "From a request's arrival to the head of its reply, without the rest of a stream.",
     labels: ["http_request_method", "http_route", "http_response_status_code"],
     buckets: SECONDS,
   });

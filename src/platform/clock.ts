@@ -58,7 +58,7 @@ export async function settlesWithin(clock: Clock, withinMs: number, work: Promis
   }
 }
 
-/** Resolves in the next turn of the event loop; long computations let others work in between. */
+/** Resolves in the next turn of the event loop, so that long computations don't block it. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

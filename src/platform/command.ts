@@ -1,7 +1,7 @@
 // Runs a command of the settings file, without a shell and without our secrets.
 import type { Clock } from "./clock.ts";
 
-/** Environment variables that a command gets: where things are and how to speak. */
+/** Environment variables that a command gets: paths, user and locale. */
 const NAMES = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"]);
 const FAMILIES = /^(LC|XDG|DBUS)_/;
 const END_MS = 5_000;

@@ -76,7 +76,7 @@ export class LineFile {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // The code that appended the line goes on first.
+      // Lets the code that appended the line continue first.
       await yieldToEventLoop();
       const write = this.#waiting.shift();
       if (write) await this.#put(`${write()}\n`);

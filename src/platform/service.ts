@@ -20,7 +20,7 @@ export function joinServices(services: readonly Service[]): Services {
       try {
         await service.stop(deadlineMs);
       } catch (failure) {
-        // The others must still close their sockets and databases.
+        // Other services must still close their sockets and databases.
         failures.push(failure);
       }
     }

@@ -74,7 +74,7 @@ test("what was not found out is a comment, and no setting", async () => {
     "POST /v1/chat/completions": chat({ tellsUsage: false }),
   });
   expect(readModel(block)).toMatchObject({ self_hosted: false, context_window: null });
-  expect(block).toContain("# It does not tell its window");
+  expect(block).toContain("# It does not report its window");
   expect(block).toContain("# It tells usage only in whole replies");
 });
 
@@ -126,7 +126,7 @@ describe("a server of embeddings", () => {
   test("with another model is doubted; with another width it is not to be written", async () => {
     const other = await probe(renamed("intfloat/multilingual-e5-large", 1_024));
     expect(other.unfit).toBeNull();
-    expect(other.block).toContain("# Callers are told that it is bge-m3, whose vectors are others");
+    expect(other.block).toContain("# Callers expect bge-m3, which makes other vectors");
     expect(readEmbeddings(other.block).kind).toBe("tei");
     const narrow = await probe(renamed("BAAI/bge-m3-retromae", 768));
     const says = "its vectors have 768 numbers, and callers are promised 1024";

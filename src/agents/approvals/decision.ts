@@ -6,7 +6,7 @@ import type { Approval, ApprovalRow, ApprovalStatus } from "./approval.ts";
 
 export type Decision = "approved" | "rejected";
 
-/** `same`: it is decided that way already. Error codes reject the decision. */
+/** `same`: already decided that way. An error code rejects the decision. */
 export type DecisionEffect =
   | "decide"
   | "same"
@@ -67,7 +67,7 @@ export async function decideApproval(
 ): Promise<ApprovalRow> {
   const fresh = { step_id: ids.uuid(), event_id: ids.uuid() };
   const { approval, isLate } = await runs.decide({ ...request, ...fresh, now: clock.now() });
-  // agents.errors.approval_expired: thrown behind the commit that wrote the expiry.
+  // agents.errors.approval_expired: thrown after the commit that wrote the expiry.
   if (isLate) throw apiError("approval_expired");
   return approval;
 }

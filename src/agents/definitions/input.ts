@@ -159,7 +159,7 @@ function partOf<T>(
   others: Record<string, TSchema> = {},
 ): TOptional<TUnsafe<Partly<T> | null>> {
   const fields = Object.entries({ ...schema.properties, ...others }).map(([field, inner]) => {
-    // Absent fields are inherited, so that the default belongs to null.
+    // An absent field is inherited, so null means the default.
     const { default: fallback, ...rest } = inner;
     const text = `${rest.description} Null: ${JSON.stringify(fallback ?? null)}.`;
     const described = fallback === undefined ? rest : { ...rest, description: text };

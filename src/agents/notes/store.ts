@@ -44,8 +44,8 @@ export const noteStore = store(
 );
 
 /**
- * Applies a call's change in the transaction of its result. A note keeps the mark of its run, since
- * reading it means reading content from outside.
+ * Applies a call's change in the transaction of its result. A note keeps the taint of its run,
+ * since reading it means reading content from outside.
  */
 export async function applyNoteEffect(
   tx: Tx,

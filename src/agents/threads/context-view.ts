@@ -28,7 +28,7 @@ const SUMMARY_HEADING = "Summary of the conversation so far:";
 
 export interface Summary {
   text: string;
-  /** Index of the first message that it does not cover: `to` of its `SummaryNeed`. */
+  /** Index of the first message after the summary: `to` of its `SummaryNeed`. */
   until: number;
 }
 
@@ -38,7 +38,7 @@ export interface ContextInput {
   windowTokens: number;
   /** Tokens of system prompt, tools and the longest reply. */
   reserveTokens: number;
-  /** Lower limit after the model rejected a view as too long; null without a rejection. */
+  /** Reduced limit after the model rejected a view as too long; null without a rejection. */
   roomTokens: number | null;
   summary: Summary | null;
   /** The agent has `read_output`, which reads cleared results of the run. */

@@ -10,7 +10,7 @@ const NONCE = /^[0-9A-Za-z]{8,64}$/;
 
 /**
  * Creates a fence that no text can close, since its author does not know the nonce. Imitations are
- * taken apart too, because a model may have sent the nonce away.
+ * broken up too, because a model may have disclosed the nonce.
  */
 export function createFence(nonce: string): Fence {
   if (!NONCE.test(nonce)) throw new Error("a fence is made of 8 to 64 letters and digits");

@@ -25,7 +25,7 @@ export interface ToolsetsOptions extends Pick<AgentsDeps, "settings"> {
 
 export function createToolsets(options: ToolsetsOptions): OpenToolset {
   const { tools, catalog, settings, createTool } = options;
-  /** Revisions never change, so that each is read once. */
+  /** Revisions never change, so each is read once. */
   const cache = new SizeCache<Tool>(CACHED_CHARACTERS_MAX);
   // agents.does.tool: versions with built-in tools only need no database.
   const builtins: Toolset = { find: catalog.find };

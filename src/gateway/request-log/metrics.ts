@@ -21,31 +21,31 @@ export function showRequests(
 ): void {
   const duration = metrics.histogram({
     name: "gen_ai_server_request_duration_seconds",
-    help: "From a request's arrival to the last of its reply; error_type: the code that was told.",
+    help: "From a request's arrival to the end of its reply; error_type is the error code.",
     labels: [...MODEL, "error_type"],
     buckets: REQUEST_SECONDS,
   });
   const firstToken = metrics.histogram({
     name: "gen_ai_server_time_to_first_token_seconds",
-    help: "Of streams: from a request's arrival to the first piece of its answer.",
+    help: "From the arrival of a streamed request to its first chunk.",
     labels: [...MODEL],
     buckets: FIRST_TOKEN_SECONDS,
   });
   const eachToken = metrics.histogram({
     name: "gen_ai_server_time_per_output_token_seconds",
-    help: "Of streams: the time for each token behind the first.",
+    help: "Time for each token after the first, of streams.",
     labels: [...MODEL],
     buckets: TOKEN_SECONDS,
   });
   const usage = metrics.histogram({
     name: "gen_ai_client_token_usage",
-    help: "Tokens of a request, as its server told them or, where it did not, as estimated.",
+    help: "Tokens of a request, as the model server reported them or else estimated.",
     labels: [...MODEL, "gen_ai_token_type"],
     buckets: TOKENS,
   });
   const waited = metrics.counter({
     name: "wadi_request_wait_seconds_total",
-    help: "Time that requests have waited for a start or for a place.",
+    help: "Time that requests have waited for a server's start or a slot.",
     labels: [...MODEL],
   });
   requestLog.observe((entry) => {
@@ -77,7 +77,7 @@ export function showRequests(
     (set) => set(requestLog.status().unwritten),
   );
   metrics.total(
-    { name: "wadi_ledger_entries_lost_total", help: "Entries that were given up, unwritten." },
+    { name: "wadi_ledger_entries_lost_total", help: "Entries that were dropped unwritten." },
     (set) => set(requestLog.status().lost),
   );
 }

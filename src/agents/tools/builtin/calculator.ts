@@ -46,7 +46,7 @@ const PLAIN = /^[\d\s.+*/()-]{1,200}$/;
 async function runCalculation(compute: Compute, use: ToolUse): Promise<ToolResult> {
   const { expression } = use.arguments as Static<typeof Parameters>;
   if (PLAIN.test(expression)) {
-    // Most starts never calculate.
+    // Loaded on demand: most processes never calculate.
     const { calculate } = await import("../calculator/calculate.ts");
     return toResult(calculate(expression));
   }

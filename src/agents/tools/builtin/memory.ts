@@ -71,7 +71,7 @@ function common(name: string, title: string, risk: "read" | "write") {
     revision: 1,
     timeout_ms: TIMEOUT_MS,
     isFree: true,
-    // Each result says for itself if a note came from outside.
+    // Each result states whether its note came from outside.
     external_content: false,
   };
 }

@@ -1,4 +1,4 @@
-// Connections in the database; their secrets lie beside them, sealed.
+// Connections in the database; their sealed secrets are in a table of their own.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../../crypto/store.ts";
 import {
@@ -112,7 +112,7 @@ function requireNarrowing(before: readonly string[], after: readonly string[]): 
   throw apiError("invalid_request", { param: "allowed_hosts", message });
 }
 
-/** Binds a connection without hosts to this one, and refuses any other host it is not for. */
+/** Binds a connection without hosts to this host; otherwise the host must be listed. */
 export async function bindHost(
   tx: Tx,
   connection_id: string,

@@ -147,7 +147,7 @@ async function forOwner(
   return row;
 }
 
-/** Maximum tests of an account at once; each may take as long as its tool. */
+/** Maximum concurrent tests of an account; each may take as long as its tool. */
 const TRIALS_AT_ONCE = 8;
 const BUSY_RETRY_S = "1";
 const FAULT_CHARACTERS_MAX = 200;

@@ -65,13 +65,13 @@ export function* writeFaults(faults: readonly Fault[], root: string): Generator<
   }
 }
 
-/** Only the alternative that is nearest to the value explains anything. */
+/** Keeps the alternative nearest to the value; others would not explain the fault. */
 function chooseCauses({ keyword, causes }: Fault): Fault[][] {
   if (keyword === "anyOf" || keyword === "oneOf") {
     const [nearest] = causes.toSorted((one, other) => one.length - other.length);
     return nearest ? [nearest] : [];
   }
-  // Most items need not match, so what they lack would mislead.
+  // Most items need not match, so their faults would mislead.
   return keyword === "contains" ? [] : causes;
 }
 

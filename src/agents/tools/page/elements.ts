@@ -69,8 +69,8 @@ const HIDING = [
 ];
 
 /**
- * Tells if an element is hidden by its own attributes. Hidden text is a favourite place of
- * instructions to models. Style sheets are not read.
+ * Tests if an element is hidden by its own attributes, as text to instruct models often is. Style
+ * sheets are not read.
  */
 export function isHidden(name: string, attributes: Attributes): boolean {
   if (LEFT_OUT.has(name)) return true;

@@ -54,7 +54,7 @@ async function readMarkup(
   { url, body, isWhole }: PageInput,
   { kind, encoding }: Exclude<Content, { kind: "unreadable" }>,
 ): Promise<Read> {
-  // Most starts never read a page.
+  // Loaded on demand: most processes never read a page.
   const { MarkupReader } = await import("./markup.ts");
   const reader = new MarkupReader({ url, isXhtml: kind === "xhtml" });
   for (const piece of decode(body, encoding)) {
