@@ -17,9 +17,9 @@ import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
 const RETRY_MS = 1_000;
-/** Results that may wait to be written before nothing more is claimed. */
+/** Maximum unwritten results; above it nothing is claimed. */
 const UNWRITTEN_MAX = 512;
-/** Least and most time until the next check of the wall clock, which may be set. */
+/** Minimum and maximum wait for a due time; the wall clock may be set meanwhile. */
 const CHECK_WAIT_MIN_MS = 100;
 const CHECK_WAIT_MAX_MS = 60_000;
 const GRACE_MS = 1_000;
@@ -137,7 +137,7 @@ export class DeliveryWorker implements Service {
     let results: readonly ClaimResult[] | undefined;
     try {
       const claimed = await this.#store.claim(epoch, requests, clock.now());
-      // Taken for dead meanwhile, this process has lost what it claimed.
+      // A process that was declared dead meanwhile has lost what it claimed.
       if (epoch === process.epoch) results = claimed;
     } finally {
       for (const [at, planned] of plan.entries()) {
@@ -160,7 +160,7 @@ export class DeliveryWorker implements Service {
     }
   }
 
-  /** Ends a claim with its result, or without one if it failed. */
+  /** Ends a claim with its result; without one the queue stays due as it was. */
   #endClaim(
     { queue, slots }: PlannedClaim,
     result?: Pick<ClaimResult, "rows" | "nextDueAt">,

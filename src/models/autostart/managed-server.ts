@@ -25,10 +25,10 @@ export interface ManagedServerOptions {
 }
 
 const WAITING_MAX = 1_000;
-/** Bound of a wait beyond any start and stop; callers' own time-outs end it earlier. */
+/** Maximum wait for a start, which is never reached: callers' own time-outs end it earlier. */
 const WAIT_MS = 86_400_000;
 const CHECK_EVERY_MS = 10_000;
-/** Bad checks in a row before a server counts as gone; it may be too busy to answer one. */
+/** Number of failed checks in a row that make a server gone; it may be too busy for one. */
 const MISSES_MAX = 2;
 const STOP_MS = 60_000;
 const BACK_OFF_MS = 5_000;
@@ -220,7 +220,7 @@ export class ManagedServer {
   async #stop(stop: NonNullable<StartPlan["stop"]>): Promise<void> {
     this.#enterState("stopping");
     this.#history.isStoppedByUs = true;
-    // Kept before the stop, so that a crash of ours leaves a server that is started again.
+    // Stored before the stop, so that after a crash of Wadi the server is started again.
     await this.#history.note(this.#state);
     const deadline = abortAfter(this.#clock, STOP_MS);
     const failure = await stop(deadline.signal).catch((error) => {
