@@ -83,7 +83,7 @@ export class ChatExecution {
     } else if (code === "context_length_exceeded" || failure.endedBy) {
       log.info(reason, fields);
     } else {
-      log.warn(`the model server failed: ${reason}`, fields);
+      log.warn("chat: the model server failed", { ...fields, reason });
     }
   }
 

@@ -107,7 +107,7 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
   #logLeft(error: unknown, context: MeteredContext): void {
     if (!(error instanceof ApiError) || error.code !== LEFT) return;
     const fields = { ...this.#logFields(context), code: LEFT, status: ERROR_CODES[LEFT].status };
-    this.#options.log.info("the caller left before it had its turn", fields);
+    this.#options.log.info("http: the caller left while its request waited", fields);
   }
 
   #logFailure(failure: UpstreamError & CompletionStats, context: MeteredContext): void {
@@ -116,8 +116,8 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     const fields = { ...this.#logFields(context), upstream_status: upstreamStatus, code };
     if (code === LEFT) log.info(reason, { ...fields, status: ERROR_CODES[code].status });
     else if (failure.endedBy === "stop") log.info(reason, fields);
-    else if (attempts === 0) log.info(`the ${backendName} was not asked: ${reason}`, fields);
-    else log.warn(`the ${backendName} failed: ${reason}`, fields);
+    else if (attempts === 0) log.info(`${backendName}: not asked`, { ...fields, reason });
+    else log.warn(`${backendName}: a request failed`, { ...fields, reason });
   }
 
   #logFields({ request_id, trace, caller }: { caller: Caller } & MeteredContext) {

@@ -35,8 +35,7 @@ export async function openRecorder(file: string, clock: Clock): Promise<Recorder
   return {
     open(log) {
       // Requests are answered all the same.
-      report = (reason) =>
-        log.error(`the recording ends here (${reason}); it holds what came before`);
+      report = (reason) => log.error("recording: the file cannot grow further", { reason });
       return (model, options) => {
         const backend = openBackend(model, options);
         const complete = record(backend.complete, {

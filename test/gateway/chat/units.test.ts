@@ -125,7 +125,8 @@ describe("a unit that does not start", () => {
     expect(await readRefusal(await ask())).toEqual(gone as never);
     expect(unit.paths("/wake_up")).toHaveLength(1);
     expect(unit.app.lines.at(-1)).toMatchObject({
-      message: "the model server failed: its unit did not start; not tried again for 5 s",
+      message: "chat: the model server failed",
+      reason: "its unit did not start; not tried again for 5 s",
       code: "model_offline",
     });
     await unit.stop();

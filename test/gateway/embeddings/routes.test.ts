@@ -103,7 +103,8 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
       expect(lines).toEqual([
         expect.objectContaining({
           level: "warn",
-          message: `the embedding server failed: ${WHY}`,
+          message: "embedding server: a request failed",
+          reason: WHY,
           request_id: "of-a",
           trace_id: TRACE_ID,
           account_id: "a",

@@ -140,7 +140,8 @@ test("what was not recorded is said in the log, and no prompt with it", async ()
   expect(told).toEqual([[503, expect.stringContaining('"code":"model_unavailable"')]]);
   expect(lines).toEqual([
     expect.objectContaining({
-      message: "the model server failed: the recording holds no such request",
+      message: "chat: the model server failed",
+      reason: "the recording holds no such request",
       code: "model_unavailable",
       model: "test-1",
     }),
