@@ -84,7 +84,7 @@ export async function runServer(options: ServerRun): Promise<number> {
   // Migrations of the build may block the loop for long.
   watchdog?.start();
   await app.start();
-  watchdog?.forget();
+  watchdog?.removeNote();
   try {
     const models = await app.admin.models.list();
     const { keys, notes, key_file = null, rescue = "" } = await options.welcome(app.admin);

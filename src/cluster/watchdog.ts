@@ -66,7 +66,7 @@ export class Watchdog implements Activity {
     });
   }
 
-  /** Call it behind slow work of a start, such as a migration. */
+  /** Call it after slow work of a start, such as a migration. */
   start(): void {
     const { script, file, isForPeople, log } = this.#options;
     const worker = new Worker(script, { smol: true });
@@ -97,7 +97,8 @@ export class Watchdog implements Activity {
     return this.#memory.during(call, work);
   }
 
-  forget(): void {
+  /** Removes the note: the start has succeeded. */
+  removeNote(): void {
     if (this.#options.file !== null) removeNote(this.#options.file);
   }
 }

@@ -21,7 +21,7 @@ export type RotationResult =
   | { ok: true; key_id: string; is_resumed: boolean; resealed: number; given_up: number }
   /** The key is in no file · another rotation runs. */
   | { ok: false; reason: "no file" | "busy" }
-  /** The database's key is not at hand; without a `fault`, the file has another. */
+  /** The database's key is not at hand; a null `fault`: the file holds another key. */
   | { ok: false; reason: "unavailable"; fault: string | null }
   /** All others have the new key, and the file keeps both. */
   | { ok: false; reason: "unreadable"; left: number; places: SecretPlace[] };
@@ -72,8 +72,8 @@ async function rotate(
   const both = [next!, old!];
   const is_resumed = keys.length === 2;
   if (!is_resumed) replaceKeyFile(file, both);
-  const isTurned = await turn(store, both, gives_up);
-  const done = isTurned ? await resealAll(store, both, gives_up) : null;
+  const isSwitched = await switchKey(store, both, gives_up);
+  const done = isSwitched ? await resealAll(store, both, gives_up) : null;
   // Another rotation came in between, with a copy of the file.
   if (done === null) return { ok: false, reason: "unavailable", fault: null };
   const { left, places, ...sum } = done;
@@ -82,7 +82,7 @@ async function rotate(
   return { ok: true, key_id: next!.id, is_resumed, ...sum };
 }
 
-async function turn(
+async function switchKey(
   store: RotationOptions["store"],
   [next, old]: readonly MasterKey[],
   gives_up: boolean,
@@ -139,7 +139,7 @@ function takeFile(ring: KeyRing, name: string): (() => void) | null {
   const file = ring.refresh().length > 0 ? realpathSync(name) : name;
   const lock = `${file}.lock`;
   accessSync(dirname(file), constants.W_OK | constants.X_OK);
-  // Another user's lock gives a better error here than as a database.
+  // Opened as a database, another user's lock gives a misleading error.
   if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK);
   return lockFile(lock);
 }

@@ -18,7 +18,7 @@ export interface DatabaseHealthOptions {
 
 /**
  * Turns failures of the disk or the database server into DatabaseUnavailable. The database then
- * counts as failing until a caller's write, or one of that size, is committed.
+ * counts as failing until a caller's write, or a probe of its size, is committed.
  */
 export class GuardedEngine implements DatabaseEngine {
   readonly #engine: DatabaseEngine;

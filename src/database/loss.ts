@@ -15,7 +15,7 @@ export interface DetectedLoss {
 }
 
 export function findLoss(file: string): DetectedLoss {
-  // Read before the row: a server that commits in between writes the row first.
+  // The noted count is read first, so that a concurrent commit cannot look like a loss.
   const noted = readNotedCommits(file);
   if (noted === null) return { noted, loss: findLostDatabase(file) };
   const stored = readContent(file)?.commits ?? 0;

@@ -14,8 +14,8 @@ import {
   type WriteReply,
 } from "./writer-protocol.ts";
 
-/** Maximum kept rows; then all are dropped, which is cheaper than choosing. */
-const KEPT_MAX = 10_000;
+/** Maximum cached rows; then all are dropped, which is cheaper than choosing. */
+const CACHED_ROWS_MAX = 10_000;
 
 type Answer = (reply: WriteReply) => void;
 
@@ -140,7 +140,7 @@ class CachedReads {
   #refresh(): void {
     try {
       const now = this.#version.values()[0]?.[0];
-      if (now !== this.#seen || this.#kept.size >= KEPT_MAX) this.#kept.clear();
+      if (now !== this.#seen || this.#kept.size >= CACHED_ROWS_MAX) this.#kept.clear();
       this.#seen = now;
     } catch (failure) {
       this.#kept.clear();

@@ -49,7 +49,7 @@ export type RegisterSigned = <P extends TObject>(
 
 const JSON_ONLY = /^application\/json[ \t]*(?:;|$)/i;
 
-/** agents.authentication.1, agents.endpoints.p1: needs no key and counts none. */
+/** agents.authentication.1, agents.endpoints.p1: has no key and no limit of a key. */
 export function createSignedRoute<P extends TObject>(
   options: ResponderOptions,
   policy: SurfacePolicy,
@@ -63,8 +63,8 @@ export function createSignedRoute<P extends TObject>(
   const handle = async (context: RequestContext): Promise<HandlerReply> => {
     const { request } = context;
     policy.requireOpen();
-    // agents.errors.not_enabled: the second status, since no caller is known.
-    if (!policy.isEnabled(spec.feature)) throw apiError("not_enabled", { secondStatus: true });
+    // agents.errors.not_enabled: 503 instead of 403, since no caller is known.
+    if (!policy.isEnabled(spec.feature)) throw apiError("not_enabled", { isUnavailable: true });
     await requireAble();
     policy.limitAddress(request);
     // agents.limits.body_size, agents.errors.p10

@@ -57,7 +57,7 @@ function createAgentsPolicy({
     isStrict: true,
     requireOpen() {
       // agents.p5, agents.errors.not_enabled
-      if (!isOpen()) throw apiError("not_enabled", { message: NOT_OPEN, secondStatus: true });
+      if (!isOpen()) throw apiError("not_enabled", { message: NOT_OPEN, isUnavailable: true });
     },
     // agents.limits.request_rate: limits addresses too, which slows the guessing of keys.
     limitAddress,

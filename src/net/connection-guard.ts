@@ -44,7 +44,7 @@ const TURN_DESCRIPTORS = 500;
 const SILENT_MS = 100;
 /** Age within which the first request of a connection may be on its way. */
 const NEW_MS = 10;
-/** Maximum difference of equal times in two searches. */
+/** Maximum difference of two measurements of the same moment. */
 const SAME_MS = 10;
 const RANGE = 8;
 const LOG_EVERY_MS = 10_000;
@@ -130,7 +130,7 @@ class ConnectionGuard {
   }
 }
 
-/** Connections with a request under way, each with the time at which its client last sent. */
+/** Connections with a request under way, each with the time at which we last sent on it. */
 type BegunRequests = ReadonlyMap<string, number>;
 
 function findBegun(all: readonly ProcessSocket[], seenAt: number): BegunRequests {

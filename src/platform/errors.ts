@@ -2,7 +2,7 @@
 
 interface ErrorDefinition {
   status: number;
-  also?: number;
+  unavailableStatus?: number;
   message: string;
   gateway?: string;
   /** The agent service's public code, if it differs; null omits `code`. */
@@ -58,8 +58,12 @@ export const ERROR_CODES = {
 
   url_refused: { status: 400, message: "The URL must be https, on port 443, at a public name." },
   invalid_signature: { status: 401, message: "The signature could not be verified." },
-  agent_held: { status: 403, also: 503, message: "The operator holds this agent or account." },
-  not_enabled: { status: 403, also: 503, message: "This feature is switched off." },
+  agent_held: {
+    status: 403,
+    unavailableStatus: 503,
+    message: "The operator holds this agent or account.",
+  },
+  not_enabled: { status: 403, unavailableStatus: 503, message: "This feature is switched off." },
   agent_not_found: { status: 404, message: "There is no such agent." },
   agent_version_not_found: { status: 404, message: "The agent has no version to run." },
   approval_not_found: { status: 404, message: "There is no such approval." },
@@ -121,7 +125,7 @@ export interface ErrorDetails {
   param?: string;
   message?: string;
   headers?: Record<string, string>;
-  secondStatus?: true;
+  isUnavailable?: true;
 }
 
 /** The service refuses, as the spec foresees; `cause` is the bug behind a 500. */
@@ -136,7 +140,9 @@ export class ApiError extends Error {
 
   get status(): number {
     const entry: ErrorDefinition = ERROR_CODES[this.code];
-    return this.details.secondStatus && entry.also ? entry.also : entry.status;
+    return this.details.isUnavailable && entry.unavailableStatus
+      ? entry.unavailableStatus
+      : entry.status;
   }
 }
 

@@ -5,7 +5,7 @@ import { maybe } from "../platform/schema.ts";
 
 const SweepRow = Type.Object({
   swept_at: maybe(Type.Integer()),
-  /** Time of the last sweep by a clock that was trusted then; null before the first start. */
+  /** Time of the last sweep by a trusted clock; null before the first start. */
   witnessed_at: maybe(Type.Integer()),
 });
 export type SweepRow = Static<typeof SweepRow>;

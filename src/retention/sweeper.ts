@@ -17,7 +17,7 @@ const DAY_MS = 24 * HOUR_MS;
 const SWEEP_EVERY_MS = HOUR_MS;
 /** Minimum time since the clock's last step before a sweep. */
 const SETTLE_MS = HOUR_MS;
-/** Age of the last sweep from which the next does not wait for the clock to settle. */
+/** Age of the last sweep after which the next one runs soon after a step of the clock, too. */
 const OVERDUE_MS = DAY_MS;
 /** Lead over the last trusted sweep from which the clock is doubtful. */
 const DOUBT_MS = 7 * DAY_MS;

@@ -14,7 +14,7 @@ type Timing = Pick<TriggerRow, "cron" | "time_zone">;
 type TimedTrigger = Timing &
   Pick<TriggerRow, "catch_up_seconds" | "updated_at"> & { next_fire_at: number };
 
-/** Maximum delay of an instant that counts as on time, for every trigger. */
+/** Delay that every trigger tolerates; `catch_up_seconds` only extends it. */
 const LATE_MS = 60_000;
 const UPCOMING_MAX = 3;
 

@@ -145,7 +145,7 @@ function requireStarted({ outcome, error }: FireRow, retry_after: string | null)
 
 /** agents.errors.agent_held: with its second status, so that the sender repeats the request. */
 function heldError(): ApiError {
-  return apiError("agent_held", { secondStatus: true, headers: { "retry-after": HELD_RETRY_S } });
+  return apiError("agent_held", { isUnavailable: true, headers: { "retry-after": HELD_RETRY_S } });
 }
 
 /** agents.errors.rate_limited */

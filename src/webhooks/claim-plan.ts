@@ -4,8 +4,9 @@ import type { DueQueue, EndpointQueue } from "./due-queue.ts";
 import { HEALTHS } from "./endpoint-health.ts";
 
 const QUEUES_A_CLAIM = 64;
-/** Maximum deliveries that are claimed and not over, of healthy endpoints and of all others. */
+/** Maximum concurrent deliveries to healthy endpoints. */
 const HEALTHY_SLOTS = 64;
+/** Maximum concurrent deliveries to new, slow and failing endpoints. */
 const UNPROVEN_SLOTS = 32;
 
 export interface PlannedClaim {

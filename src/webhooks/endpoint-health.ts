@@ -1,4 +1,4 @@
-// How far one endpoint is trusted, and how many deliveries it is sent at once.
+// Health of an endpoint, which sets its order and concurrency; `store/results.ts` disables it.
 import type { Clock } from "../platform/clock.ts";
 import type { AttemptOutcome } from "./response.ts";
 

@@ -40,7 +40,7 @@ export function classifyResponse(
     const response = classifyStatus(outcome.status, isRedirect(outcome));
     return { ...response, retryAfterMs, body: readBody(outcome) };
   }
-  const { code, status, message: say } = outcome;
+  const { code, status, message } = outcome;
   if (code === "aborted") return "aborted";
   const isTimeout = code === "timeout";
   const leastWaitMs = isTimeout ? OVERLOADED_WAIT_MS : 0;
@@ -54,15 +54,15 @@ export function classifyResponse(
     isGone: false,
     status: null,
     body: null,
-    error: say,
+    error: message,
     leastWaitMs,
     retryAfterMs: 0,
   };
 }
 
-function classifyStatus(status: number, isElsewhere: boolean): EndpointResponse {
+function classifyStatus(status: number, isRedirected: boolean): EndpointResponse {
   const isDelivered = status >= 200 && status < 300;
-  const why = isElsewhere ? ": redirects are not followed" : "";
+  const why = isRedirected ? ": redirects are not followed" : "";
   return {
     outcome: isDelivered ? "delivered" : "rejected",
     isGone: status === GONE,

@@ -29,10 +29,10 @@ function listShown(surface: Surface): Map<string, Set<number>> {
   for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
     const name = publicCode(code, surface);
     if (name === null) continue;
-    const entry: { status: number; also?: number } = ERROR_CODES[code];
+    const entry: { status: number; unavailableStatus?: number } = ERROR_CODES[code];
     const statuses = shown.get(name) ?? new Set();
     shown.set(name, statuses.add(entry.status));
-    if (entry.also) statuses.add(entry.also);
+    if (entry.unavailableStatus) statuses.add(entry.unavailableStatus);
   }
   return shown;
 }
@@ -93,6 +93,6 @@ test("no message but that of the request limit speaks of a rate limit", () => {
 
 test("a refusal takes the second status of its code only when it says so", () => {
   expect(apiError("agent_held").status).toBe(403);
-  expect(apiError("agent_held", { secondStatus: true }).status).toBe(503);
-  expect(apiError("not_found", { secondStatus: true }).status).toBe(404);
+  expect(apiError("agent_held", { isUnavailable: true }).status).toBe(503);
+  expect(apiError("not_found", { isUnavailable: true }).status).toBe(404);
 });

@@ -21,7 +21,7 @@ type ClaimedRun = Awaited<ReturnType<RunStore["listHeld"]>>[number];
 export class RunRecovery {
   readonly #options: RunRecoveryOptions;
   readonly #reclaimer: Reclaimer<ClaimedRun>;
-  /** Numbers of the last steps of runs that were requeued for a bug. */
+  /** Last `seq` of requeued runs by their id: the same `seq` again means a bug. */
   readonly #bugs = new Map<string, number>();
 
   constructor(options: RunRecoveryOptions) {

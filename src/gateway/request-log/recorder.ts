@@ -106,7 +106,7 @@ export class GatewayRecorder implements RequestRecorder {
     const usage = result?.usage;
     if (!result || !usage || !isBelievable(usage)) return UNUSED;
     const { prompt_tokens, completion_tokens } = usage;
-    // Estimates cost nothing, and the usage of a broken answer is one.
+    // Estimated usage has no cost; the usage of a failed reply is an estimate.
     const usage_estimated = !result.ok || result.usageEstimated === true;
     const paid =
       result.ok && result.reportedUsage ? result.reportedUsage : usage_estimated ? null : usage;

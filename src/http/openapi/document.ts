@@ -105,7 +105,8 @@ function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]>
     const entry = ERROR_CODES[code];
     const { message } = entry;
     // A signed route answers with the second status, since no caller is known.
-    const status = is_signed && "also" in entry ? entry.also : entry.status;
+    const status =
+      is_signed && "unavailableStatus" in entry ? entry.unavailableStatus : entry.status;
     const shown = publicCode(code, surface);
     const sentence = refusal_sentences[code] ?? message;
     const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;

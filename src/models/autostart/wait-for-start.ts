@@ -28,7 +28,7 @@ export function waitForStart(
   clock: Clock,
   { complete, countTokens }: StartedBackend,
 ): StartedBackend {
-  /** Waits for counts, by the messages that all parts of one request share. */
+  /** Waits of token counts, by the `messages` object that identifies a request. */
   const counted = new WeakMap<ModelRequest["messages"], StartWait>();
 
   const enter = async ({ account }: ModelRequest, signal: AbortSignal): Promise<StartWait> => {

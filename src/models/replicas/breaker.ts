@@ -20,8 +20,8 @@ export interface BreakerOptions {
   onChange(): void;
 }
 
-/** `answered`: alive, but perhaps not working · `nothing`: no sign of life. */
-type ReplicaSign = "good" | "bad" | "answered" | "nothing";
+/** `answered`: alive, but perhaps not working · `unknown`: says nothing about the replica. */
+type ReplicaSign = "good" | "bad" | "answered" | "unknown";
 
 export class Breaker {
   readonly #options: BreakerOptions;
@@ -65,8 +65,8 @@ export class Breaker {
   /** Ends a request; the result is null if it says nothing about the replica. */
   end(request: BreakerRequest, result: UpstreamResult | null): void {
     if (this.#trial === request) this.#trial = null;
-    const sign = result ? readSign(result) : "nothing";
-    if (!result || sign === "nothing") return;
+    const sign = result ? readSign(result) : "unknown";
+    if (!result || sign === "unknown") return;
     if (result.ok || !result.noResponse) this.noteLife();
     else if (result.noResponse === "surely" && this.#signsOfLife === request.signsOfLife) {
       this.#silences += 1;
@@ -129,7 +129,7 @@ export class Breaker {
 function readSign(result: UpstreamResult): ReplicaSign {
   if (result.ok) return "good";
   const { code, retryable } = result;
-  if (code === "client_closed_request") return "nothing";
+  if (code === "client_closed_request") return "unknown";
   // Overload is temporary, and an invalid request would fail at every replica.
   if (code === "upstream_rate_limited") return "answered";
   return retryable || code === "upstream_timeout" ? "bad" : "answered";

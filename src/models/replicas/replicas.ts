@@ -16,7 +16,8 @@ export interface ReplicaRequest {
 /** `first_token_timeout_ms` bounds the whole request: its wait and all attempts. */
 export type ReplicasOptions = Omit<ReplicaOptions, "onChange"> & ReplicaSlotsOptions;
 
-const ANSWERS_MAX = 3;
+/** Maximum failed replies of a request; failed connections do not count. */
+const FAILED_REPLIES_MAX = 3;
 
 export class Replicas<S> {
   readonly #options: ReplicasOptions;
@@ -71,7 +72,7 @@ export class Replicas<S> {
       if (result.ok || hasBegun || !result.retryable || signal.aborted) break;
       if (!result.noResponse) answers += 1;
       left = leftMs();
-      if (answers >= ANSWERS_MAX || left <= 0) break;
+      if (answers >= FAILED_REPLIES_MAX || left <= 0) break;
       tried = [...tried, slot.replica];
       if (tried.length === this.#replicas.length) break;
     }

@@ -28,7 +28,7 @@ export interface ReplicaSlotsOptions {
   clock: Clock;
 }
 
-/** Share of the time for a first token below which a time-out does not count against a replica. */
+/** Minimum share of the first-token time that a request gets for its time-out to count. */
 const FAIR_PART = 1 / 2;
 const WAITING_MAX = 1_000;
 

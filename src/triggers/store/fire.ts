@@ -50,7 +50,8 @@ export interface FireInput {
 export type Fired =
   | {
       kind: "fired";
-      fire: FireRow /** In seconds, where it is known. */;
+      fire: FireRow;
+      /** Seconds as text; null if unknown. */
       retry_after: string | null;
     }
   | { kind: "known"; fire: FireRow }

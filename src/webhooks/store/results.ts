@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 const FAILING_MS = 120 * HOUR_MS;
 /** Minimum failures in that time. */
 const FAILURES_MIN = 10;
-/** Minimum time from the first to the last but one: a clock change disables no endpoint. */
+/** Minimum time from the first failure to the last but one: one clock change disables nothing. */
 const FAILING_SPREAD_MS = 12 * HOUR_MS;
 
 export type NewAttempt = Omit<AttemptRow, "delivery_id" | "number">;
@@ -85,6 +85,7 @@ export async function settle(
     }
     if (!endpoint) continue;
     await updateEndpoint(tx, endpoint, ended);
+    // A negative release counts the attempts that were added.
     await releaseStored(tx, endpoint.account_id, `webhook ${webhookId}`, -stored);
     if (reason !== undefined && endpoint.status === "enabled") {
       failed.push({ webhookId, reason, updatedAt: endpoint.updated_at });
@@ -99,7 +100,7 @@ async function settleOne(tx: Tx, result: AttemptResult, now: number) {
   const before = await tx.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${deliveryId}`);
   if (before?.epoch !== epoch) return undefined;
   const after = advance(before, result, now);
-  if (after.status === "pending" && before.tries < 0) tx.tell("webhooks.due", webhookId);
+  if (after.status === "pending" && isReplayed(before)) tx.tell("webhooks.due", webhookId);
   const bytes = "attempt" in result ? measureAttempt(result.attempt, after) : 0;
   await updateDelivery(tx, after, bytes);
   return {
@@ -130,6 +131,9 @@ async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<vo
   }
 }
 
+/** A replay during an attempt is stored as negative tries. */
+const isReplayed = ({ tries }: DeliveryRow) => tries < 0;
+
 function advance(before: DeliveryRow, result: AttemptResult, now: number): DeliveryRow {
   const after = { ...before, epoch: 0 };
   if ("attempt" in result) {
@@ -142,7 +146,7 @@ function advance(before: DeliveryRow, result: AttemptResult, now: number): Deliv
     return result.kind === "delivered" ? end(after, "delivered", now) : after;
   }
   // Replayed meanwhile: it is sent once more, regardless of this result.
-  if (before.tries < 0) return { ...after, tries: 0 };
+  if (isReplayed(before)) return { ...after, tries: 0 };
   switch (result.kind) {
     case "delivered":
     case "failed":

@@ -79,7 +79,7 @@ export async function runCall(
 ): Promise<FinishedCall> {
   const { deps, state } = context;
   const tool = context.findTool(call.name);
-  // A tool enabled again since the intent was refused has no recorded intent.
+  // Attempt 0: no intent is stored, since the tool was disabled then, so nothing may be sent.
   if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(call);
   const { row, shown, version } = state;
   const hadExternal = row.external_content;

@@ -139,7 +139,7 @@ export class CallPlanner {
       decision,
       why,
       approval_id: decision === "needs_approval" ? ids.uuid() : null,
-      // Reads are not recorded again before they are sent.
+      // Reads get no intent step that would count the attempt.
       attempt: pin.risk === "read" ? 1 : 0,
     };
     entry.addStep({ kind: "tool_call", data });

@@ -12,7 +12,7 @@ const CALLS_AT_ONCE = 8;
 export async function runCalls(context: RunContext): Promise<StepResult> {
   const { openCalls } = context.state;
   await context.refreshTools();
-  // Calls of this process have results by now: these were sent by a process that died.
+  // A call without a result here was sent by a process that died.
   const unseen = openCalls.filter(({ status }) => status === "sent");
   if (unseen.length > 0) return settleUnseen(context, unseen);
   const denied = openCalls.filter((one) => one.status === "denied");
