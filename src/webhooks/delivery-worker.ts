@@ -5,14 +5,21 @@ import { settlesWithin } from "../platform/clock.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { Sender } from "./attempt.ts";
-import { ClaimPlanner, type PlannedClaim } from "./claim-plan.ts";
+import { RETRIES } from "./delivery.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { DueQueue, type KnownEndpoint, NEVER, type ReadyDelivery } from "./due-queue.ts";
+import {
+  ClaimPlanner,
+  DueQueue,
+  type KnownEndpoint,
+  NEVER,
+  type PlannedClaim,
+  type ReadyDelivery,
+} from "./due-queue.ts";
 import { FanOutWorker } from "./fan-out.ts";
 import { Recovery } from "./recovery.ts";
 import { type AttemptOutcome, skipAttempt } from "./response.ts";
 import { ResultWriter } from "./result-writer.ts";
-import { type ClaimedDelivery, type ClaimResult, RETRIES } from "./store/claim.ts";
+import { type ClaimedDelivery, type ClaimResult, NOTHING_CLAIMED } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
@@ -23,9 +30,6 @@ const UNWRITTEN_MAX = 512;
 const CHECK_WAIT_MIN_MS = 100;
 const CHECK_WAIT_MAX_MS = 60_000;
 const GRACE_MS = 1_000;
-
-/** Result of a claim for a process that was declared dead. */
-const NOTHING_CLAIMED = { rows: [], nextDueAt: null };
 
 export interface DeliveryStats {
   sending: number;
@@ -161,10 +165,7 @@ export class DeliveryWorker implements Service {
   }
 
   /** Ends a claim with its result; without one the queue stays due as it was. */
-  #endClaim(
-    { queue, slots }: PlannedClaim,
-    result?: Pick<ClaimResult, "rows" | "nextDueAt">,
-  ): void {
+  #endClaim({ queue, slots }: PlannedClaim, result?: ClaimResult): void {
     const { endpoint } = queue;
     for (const [at, slot] of slots.entries()) {
       const delivery = result?.rows[at];

@@ -5,7 +5,12 @@ import { EVENT_TYPES } from "./endpoint.ts";
 
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
-export const ATTEMPT_KINDS = ["scheduled", "replay", "test"] as const;
+const ATTEMPT_KINDS = ["scheduled", "replay", "test"] as const;
+
+/** An endpoint's two queues, as numbers in column `lane`. */
+export const FIRST_ATTEMPTS = 0;
+export const RETRIES = 1;
+export type QueueNumber = typeof FIRST_ATTEMPTS | typeof RETRIES;
 
 /** `last_error` of a delivery that failed without an attempt at it. */
 export const LOST = {
@@ -55,7 +60,7 @@ export const DeliveryRow = Row(Delivery, {
   kind: oneOf(ATTEMPT_KINDS, ""),
   /** Position in the retry schedule; -1: replayed while it is claimed, so it is sent once more. */
   tries: Type.Integer(),
-  lane: Type.Integer(),
+  lane: Type.Unsafe<QueueNumber>({ type: "integer" }),
   epoch: Type.Integer(),
 });
 export type DeliveryRow = Static<typeof DeliveryRow>;

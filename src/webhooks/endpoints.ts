@@ -16,7 +16,7 @@ import {
   WebhookEndpoint,
   type WebhookPatch,
 } from "./endpoint.ts";
-import { type BatchFactory, createBatchFactory, fanOutFirst } from "./fan-out.ts";
+import { createBatch, fanOutFirst } from "./fan-out.ts";
 import { webhookStore } from "./store/index.ts";
 
 export type EndpointsDeps = Pick<
@@ -33,13 +33,11 @@ export class Endpoints {
   readonly #deps: EndpointsDeps;
   readonly #store: Bound<typeof webhookStore>;
   readonly #secrets: SecretPairs;
-  readonly #createBatch: BatchFactory;
 
   constructor(deps: EndpointsDeps) {
     this.#deps = deps;
     this.#store = deps.database.bind(webhookStore);
     this.#secrets = createSecretPairs(deps.secrets);
-    this.#createBatch = createBatchFactory(deps);
   }
 
   /** agents.errors.webhook_not_found, agents.authentication.6; a key without owner finds none. */
@@ -61,7 +59,9 @@ export class Endpoints {
     const endpointsMax = settings().limits.endpoints;
     // agents.errors.webhooks_unavailable: thrown where secrets cannot be sealed.
     await this.#secrets.store(this.#describeSecret(row), secret, (sealed) =>
-      fanOutFirst(() => this.#store.create(row, sealed, { ...this.#createBatch(), endpointsMax })),
+      fanOutFirst(() =>
+        this.#store.create(row, sealed, { ...createBatch(this.#deps), endpointsMax }),
+      ),
     );
     return { row, secret };
   }
@@ -70,9 +70,10 @@ export class Endpoints {
     const row = await this.require(id, accountId);
     const { description, ...change } = body;
     if (change.url !== undefined) this.#requireUrl(change.url);
-    const cleaned = description === undefined ? {} : { description: cleanText(description) };
+    const cleaned =
+      description === undefined ? {} : { description: description?.toWellFormed() ?? null };
     const written = await fanOutFirst(() =>
-      this.#store.update(row, { ...change, ...cleaned }, this.#createBatch()),
+      this.#store.update(row, { ...change, ...cleaned }, createBatch(this.#deps)),
     );
     if (written.kind === "not_found") throw apiError("webhook_not_found");
     return written.row;
@@ -123,7 +124,7 @@ export class Endpoints {
 function makeEndpoint(
   id: string,
   accountId: string,
-  { url, events, description = null }: NewWebhook,
+  { url, events, description }: NewWebhook,
   now: number,
 ): EndpointRow {
   return {
@@ -131,7 +132,7 @@ function makeEndpoint(
     account_id: accountId,
     url,
     events,
-    description: cleanText(description),
+    description: description?.toWellFormed() ?? null,
     status: "enabled",
     disabled_reason: null,
     disabled_at: null,
@@ -145,10 +146,6 @@ function makeEndpoint(
     created_at: now,
     updated_at: now,
   };
-}
-
-function cleanText(text: string | null): string | null {
-  return text === null ? null : text.toWellFormed();
 }
 
 /** An expired former secret is not shown, though the row still names its end. */

@@ -10,18 +10,13 @@ const EVENTS_A_BATCH = 200;
 
 const RETRY_MS = 1_000;
 
-export type BatchFactory = () => FanOutBatch;
-
-export function createBatchFactory(
-  deps: Pick<WebhookDeps, "ids" | "clock" | "settings">,
-): BatchFactory {
-  const { ids, clock, settings } = deps;
-  return () => ({
-    limit: EVENTS_A_BATCH,
-    firstId: ids.uuid(),
-    now: clock.now(),
-    waitingMax: settings().limits.waiting_deliveries,
-  });
+export function createBatch({
+  ids,
+  clock,
+  settings,
+}: Pick<WebhookDeps, "ids" | "clock" | "settings">): FanOutBatch {
+  const { waiting_deliveries: waitingMax } = settings().limits;
+  return { limit: EVENTS_A_BATCH, firstId: ids.uuid(), now: clock.now(), waitingMax };
 }
 
 /** Repeats a write that must fan out pending events first, until none are left. */
@@ -38,10 +33,9 @@ type FanOutDeps = Pick<WebhookDeps, "database" | "clock" | "ids" | "log" | "sett
 type FanOutStore = Pick<Bound<typeof webhookStore>, "fanOut">;
 
 export class FanOutWorker {
-  readonly #database: WebhookDeps["database"];
+  readonly #deps: FanOutDeps;
   readonly #outbox: Pick<Bound<typeof outboxStore>, "listWaiting">;
   readonly #store: FanOutStore;
-  readonly #createBatch: BatchFactory;
   readonly #loop: WorkerLoop;
   readonly #accounts = new Set<string>();
   #isListingDue = true;
@@ -49,10 +43,9 @@ export class FanOutWorker {
 
   constructor(deps: FanOutDeps, store: FanOutStore) {
     const { database, clock, log } = deps;
-    this.#database = database;
+    this.#deps = deps;
     this.#outbox = database.bind(outboxStore);
     this.#store = store;
-    this.#createBatch = createBatchFactory(deps);
     this.#loop = new WorkerLoop({
       clock,
       retryMs: RETRY_MS,
@@ -62,7 +55,7 @@ export class FanOutWorker {
   }
 
   start(): void {
-    this.#unlisten = this.#database.listen("outbox", (accountId) => {
+    this.#unlisten = this.#deps.database.listen("outbox", (accountId) => {
       if (accountId === null) this.#isListingDue = true;
       else this.#accounts.add(accountId);
       this.#loop.wake();
@@ -83,7 +76,7 @@ export class FanOutWorker {
     this.#accounts.delete(accountId);
     let isDone = false;
     try {
-      isDone = await this.#store.fanOut(accountId, this.#createBatch());
+      isDone = await this.#store.fanOut(accountId, createBatch(this.#deps));
     } finally {
       if (!isDone) this.#accounts.add(accountId);
     }

@@ -5,16 +5,11 @@ import { Reclaimer } from "../cluster/index.ts";
 import type { Bound } from "../database/index.ts";
 import { yieldToEventLoop } from "../platform/clock.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
+import { FIRST_ATTEMPTS, RETRIES } from "./delivery.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { type DueQueue, OVERDUE } from "./due-queue.ts";
 import { RETRY_WAIT_MAX_MS } from "./retry-schedule.ts";
-import {
-  type FarQueue,
-  FIRST_ATTEMPTS,
-  type HeldDelivery,
-  RETRIES,
-  type WaitingEndpoint,
-} from "./store/claim.ts";
+import type { FarQueue, HeldDelivery, WaitingEndpoint } from "./store/claim.ts";
 import type { webhookStore } from "./store/index.ts";
 
 const ENDPOINTS_A_PAGE = 200;

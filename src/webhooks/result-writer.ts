@@ -2,7 +2,7 @@
 import type { Bound } from "../database/index.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { type BatchFactory, createBatchFactory, fanOutFirst } from "./fan-out.ts";
+import { createBatch, fanOutFirst } from "./fan-out.ts";
 import type { webhookStore } from "./store/index.ts";
 import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
 
@@ -23,7 +23,6 @@ export interface ResultWriterOptions {
 
 export class ResultWriter {
   readonly #options: ResultWriterOptions;
-  readonly #createBatch: BatchFactory;
   readonly #loop: WorkerLoop;
   #waiting: AttemptResult[] = [];
   #groupMax = GROUP_MAX;
@@ -33,7 +32,6 @@ export class ResultWriter {
   constructor(options: ResultWriterOptions) {
     const { clock, log } = options.deps;
     this.#options = options;
-    this.#createBatch = createBatchFactory(options.deps);
     this.#loop = new WorkerLoop({
       clock,
       retryMs: RETRY_MS,
@@ -91,7 +89,7 @@ export class ResultWriter {
     const { deps, store } = this.#options;
     const { webhookId: webhook_id, reason } = endpoint;
     try {
-      const written = await fanOutFirst(() => store.disable(endpoint, this.#createBatch()));
+      const written = await fanOutFirst(() => store.disable(endpoint, createBatch(deps)));
       if (written.kind === "ok") deps.log.warn(DISABLED[reason], { webhook_id });
     } catch (error) {
       // The next failure finds the same.

@@ -25,7 +25,7 @@ const claimCases: Case[] = [
         ...{ id: row.id, webhook_id: "w-1", event_id: "e-1", account_id: "a-1" },
         ...{ kind: "scheduled", tries: 0, lane: 0, epoch: 1 },
       });
-      expect(one).toMatchObject({ nextDueAt: FANNED, webhookId: "w-1", queue: 0 });
+      expect(one!.nextDueAt).toBe(FANNED);
       expect([two!.rows.length, two!.nextDueAt]).toEqual([3, null]);
       expect([three!.rows.length, three!.nextDueAt]).toEqual([0, null]);
       const epochs = (await deliveriesOf(houses, "w-1")).map(({ epoch }) => epoch);
@@ -67,11 +67,10 @@ const claimCases: Case[] = [
       return [...early, ...other, ...(await webhooks.claim(1, [turn(9)], LATER))];
     },
     judge(answer) {
-      const about = { webhookId: "w-1", rows: [] };
       expect(answer).toEqual([
-        { ...about, queue: 0, nextDueAt: FANNED },
-        { ...about, queue: 1, nextDueAt: null },
-        { ...about, queue: 0, nextDueAt: null },
+        { rows: [], nextDueAt: FANNED },
+        { rows: [], nextDueAt: null },
+        { rows: [], nextDueAt: null },
       ]);
     },
   },

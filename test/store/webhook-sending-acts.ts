@@ -1,5 +1,6 @@
 // What the cases of sending do again and again: deliveries are taken, and come to something.
-import type { ClaimedDelivery, QueueNumber } from "../../src/webhooks/store/claim.ts";
+import type { QueueNumber } from "../../src/webhooks/delivery.ts";
+import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import type { AttemptResult, NewAttempt } from "../../src/webhooks/store/results.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeEndpoint } from "../support/webhooks.ts";

@@ -2,7 +2,7 @@
 // given twice or to nobody, and no more waits than may.
 import { expect, test } from "bun:test";
 import { ApiError } from "../../src/platform/errors.ts";
-import { createBatchFactory } from "../../src/webhooks/fan-out.ts";
+import { createBatch } from "../../src/webhooks/fan-out.ts";
 import { createDraw } from "../http/draw.ts";
 import { countRounds } from "../support/rounds.ts";
 import { makeHappened } from "../support/webhooks.ts";
@@ -35,7 +35,7 @@ const tell: Act = ({ sent }, draw, step) => {
   return sent.tell(makeHappened(`e-${step}`, about));
 };
 const fanOut: Act = ({ store, deps }, draw) =>
-  store.fanOut(ACCOUNTS[draw(2)]!, { ...createBatchFactory(deps)(), limit: 1 + draw(3) });
+  store.fanOut(ACCOUNTS[draw(2)]!, { ...createBatch(deps), limit: 1 + draw(3) });
 
 /** Whoever sends, as far as a counter sees it. */
 const settle: Act = async ({ sent, clock }, draw) => {
@@ -56,7 +56,7 @@ const ACTS: readonly Act[] = [
   },
   async (fixture, draw) => {
     const found = await pickEndpoint(fixture, draw);
-    const fan = { ...createBatchFactory(fixture.deps)(), limit: 1 + draw(20) };
+    const fan = { ...createBatch(fixture.deps), limit: 1 + draw(20) };
     if (!found) return;
     const { id: webhookId, updated_at: updatedAt } = found;
     await fixture.store.disable({ webhookId, reason: "gone", updatedAt }, fan);

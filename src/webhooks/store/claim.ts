@@ -3,40 +3,32 @@ import { type Static, Type } from "@sinclair/typebox";
 import { isAlive } from "../../cluster/store.ts";
 import { type Db, type Sql, sql, type Tx } from "../../database/index.ts";
 import { OutboxRow } from "../../outbox/store.ts";
-import { maybe, oneOf } from "../../platform/schema.ts";
-import { ATTEMPT_KINDS } from "../delivery.ts";
-
-/** An endpoint's two queues, as numbers in column `lane`. */
-export const FIRST_ATTEMPTS = 0;
-export const RETRIES = 1;
-export type QueueNumber = typeof FIRST_ATTEMPTS | typeof RETRIES;
+import { maybe } from "../../platform/schema.ts";
+import { DeliveryRow, type QueueNumber } from "../delivery.ts";
 
 export interface QueueKey {
   webhookId: string;
   queue: QueueNumber;
 }
 
-export const ClaimedDelivery = Type.Object({
-  id: Type.String(),
-  webhook_id: Type.String(),
-  event_id: Type.String(),
-  account_id: Type.String(),
-  kind: oneOf(ATTEMPT_KINDS, ""),
-  tries: Type.Integer(),
-  lane: Type.Unsafe<QueueNumber>({ type: "integer" }),
-  epoch: Type.Integer(),
-});
+export const ClaimedDelivery = Type.Pick(DeliveryRow, [
+  ...(["id", "webhook_id", "event_id", "account_id"] as const),
+  ...(["kind", "tries", "lane", "epoch"] as const),
+]);
 export type ClaimedDelivery = Static<typeof ClaimedDelivery>;
 
 export interface ClaimRequest extends QueueKey {
   count: number;
 }
 
-export interface ClaimResult extends QueueKey {
+export interface ClaimResult {
   rows: ClaimedDelivery[];
   /** When the next of the queue is due; null: nothing waits, or nothing is sent to the endpoint. */
   nextDueAt: number | null;
 }
+
+/** Result for a disabled endpoint, and for a process that was declared dead. */
+export const NOTHING_CLAIMED: ClaimResult = { rows: [], nextDueAt: null };
 
 const Id = Type.Object({ id: Type.String() });
 const NextAt = Type.Object({ next_attempt_at: Type.Integer() });
@@ -64,7 +56,7 @@ async function claimQueue(
     Id,
     sql`SELECT id FROM webhook_endpoints WHERE id = ${webhookId} AND status = 'enabled'`,
   );
-  if (!enabled) return { webhookId, queue, rows: [], nextDueAt: null };
+  if (!enabled) return NOTHING_CLAIMED;
   const rows = await tx.all(
     ClaimedDelivery,
     sql`UPDATE deliveries SET epoch = ${epoch}
@@ -82,7 +74,7 @@ async function claimQueue(
         WHERE webhook_id = ${webhookId} AND lane = ${queue} AND status = 'pending' AND epoch = 0
         ORDER BY next_attempt_at, id LIMIT 1`,
   );
-  return { webhookId, queue, rows, nextDueAt: next?.next_attempt_at ?? null };
+  return { rows, nextDueAt: next?.next_attempt_at ?? null };
 }
 
 export const HeldDelivery = Type.Object({ id: Type.String(), epoch: Type.Integer() });

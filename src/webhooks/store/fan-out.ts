@@ -5,8 +5,7 @@ import { listPending, type OutboxRow, settleEvent } from "../../outbox/store.ts"
 import { countOn } from "../../platform/ids.ts";
 import { Row, writeRow } from "../../platform/schema.ts";
 import { countStored, ROW_BYTES } from "../../storage/store.ts";
-import { DeliveryRow, LOST } from "../delivery.ts";
-import { FIRST_ATTEMPTS } from "./claim.ts";
+import { DeliveryRow, FIRST_ATTEMPTS, LOST } from "../delivery.ts";
 
 export interface FanOutBatch {
   limit: number;
@@ -115,15 +114,15 @@ export async function addDeliveries(tx: Tx, rows: readonly DeliveryRow[]): Promi
     const counted = group.map((row) => ({ ...row, stored_bytes: DELIVERY_BYTES }));
     await tx.run(insertDeliveries(counted.map((row) => writeRow(CountedRow, row))));
   }
-  for (const [webhook_id, group] of Map.groupBy(rows, (row) => row.webhook_id)) {
+  const groups = Map.groupBy(rows, (row) => row.webhook_id);
+  for (const [webhook_id, group] of groups) {
     const bytes = group.length * DELIVERY_BYTES;
     await countStored(tx, group[0]!.account_id, `webhook ${webhook_id}`, bytes);
   }
-  const waiting = new Map<string, number>();
-  for (const { webhook_id, status } of rows) {
-    if (status === "pending") waiting.set(webhook_id, (waiting.get(webhook_id) ?? 0) + 1);
+  for (const [webhook_id, group] of groups) {
+    const waiting = group.filter(({ status }) => status === "pending");
+    if (waiting.length > 0) await addPending(tx, webhook_id, waiting.length);
   }
-  for (const [id, count] of waiting) await addPending(tx, id, count);
 }
 
 /** Part of a transaction: counts more pending deliveries of an endpoint and announces them. */

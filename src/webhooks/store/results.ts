@@ -1,5 +1,4 @@
 // Results of attempts: their rows, the deliveries they were made for, and the endpoints behind.
-import { type Static, Type } from "@sinclair/typebox";
 import { createInsertion, splitRows, sql, type Tx } from "../../database/index.ts";
 import { writeRow } from "../../platform/schema.ts";
 import { measureRow, releaseStored } from "../../storage/store.ts";
@@ -35,19 +34,6 @@ export type AttemptResult = ResultKey &
     | { kind: "expired" | "released" }
   );
 
-const Endpoint = Type.Pick(EndpointRow, [
-  "id",
-  "account_id",
-  "url",
-  "status",
-  "failing_since",
-  "failures",
-  "last_success_at",
-  "last_failure_at",
-  "updated_at",
-]);
-type Endpoint = Static<typeof Endpoint>;
-
 const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempts", "");
 
 export interface FailedEndpoint {
@@ -67,7 +53,7 @@ export async function settle(
   const failed: FailedEndpoint[] = [];
   for (const [webhookId, group] of Map.groupBy(all, (result) => result.webhookId)) {
     const endpoint = await tx.one(
-      Endpoint,
+      EndpointRow,
       sql`SELECT * FROM webhook_endpoints WHERE id = ${webhookId}`,
     );
     let ended = 0;
@@ -180,7 +166,7 @@ async function updateDelivery(tx: Tx, row: DeliveryRow, bytes: number): Promise<
 }
 
 function countAttempt(
-  endpoint: Endpoint,
+  endpoint: EndpointRow,
   { kind, updatedAt }: Extract<AttemptResult, Tried>,
   now: number,
 ): FailedEndpoint["reason"] | undefined {
@@ -200,7 +186,7 @@ function countAttempt(
   return isLong && isSpread ? "failing" : undefined;
 }
 
-async function updateEndpoint(tx: Tx, endpoint: Endpoint, ended: number): Promise<void> {
+async function updateEndpoint(tx: Tx, endpoint: EndpointRow, ended: number): Promise<void> {
   const { id, failing_since, failures, last_success_at, last_failure_at } = endpoint;
   await tx.run(
     sql`UPDATE webhook_endpoints SET failing_since = ${failing_since}, failures = ${failures},
