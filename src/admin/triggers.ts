@@ -24,9 +24,9 @@ export function createTriggerAdmin({ database, clock }: AdminDeps, directory: Ac
     if (found.status === status) {
       return { trigger: await directory.addName(found), isChanged: false };
     }
-    const apply = status === "paused" ? triggers.pause : triggers.resume;
-    const changed = (await explainApiError(() => apply(id))) ?? unknownId("trigger", id, LIST);
-    return { trigger: await directory.addName(changed), isChanged: true };
+    const changed = await explainApiError(() => triggers.setStatus(id, status));
+    const trigger = await directory.addName(changed ?? unknownId("trigger", id, LIST));
+    return { trigger, isChanged: true };
   };
   return {
     list: (name: string | null) => directory.list(name, triggers.list),

@@ -1,5 +1,5 @@
 // Pauses the triggers of archived agents: at the start, and whenever an agent is archived.
-import type { Bound, Database } from "../database/index.ts";
+import type { Database } from "../database/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
@@ -14,39 +14,31 @@ export interface ArchivedAgentsOptions {
   log: Pick<Log, "error">;
 }
 
-export class ArchivedAgentsWatch implements Service {
-  readonly name = "triggers of archived agents";
-  readonly #options: ArchivedAgentsOptions;
-  readonly #triggers: Bound<typeof triggerStore>;
-  readonly #loop: WorkerLoop;
-  #unlisten: (() => void) | undefined;
-
-  constructor(options: ArchivedAgentsOptions) {
-    const { database, clock, log } = options;
-    this.#options = options;
-    this.#triggers = database.bind(triggerStore);
-    this.#loop = new WorkerLoop({
-      clock,
-      retryMs: RETRY_MS,
-      work: async (stopping) => {
-        for (const id of await this.#triggers.listArchived()) {
-          if (stopping.aborted) break;
-          await this.#triggers.pauseArchived(id, clock.now());
-        }
-        return "on_wake";
-      },
-      onError: (error) =>
-        log.error("triggers: those of an archived agent could not be paused", { error }),
-    });
-  }
-
-  start(): void {
-    this.#unlisten = this.#options.database.listen("agents.archived", () => this.#loop.wake());
-    this.#loop.wake();
-  }
-
-  async stop(deadlineMs: number): Promise<void> {
-    this.#unlisten?.();
-    await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
-  }
+export function watchArchivedAgents({ database, clock, log }: ArchivedAgentsOptions): Service {
+  const triggers = database.bind(triggerStore);
+  const loop = new WorkerLoop({
+    clock,
+    retryMs: RETRY_MS,
+    work: async (stopping) => {
+      for (const id of await triggers.listArchived()) {
+        if (stopping.aborted) break;
+        await triggers.pauseArchived(id, clock.now());
+      }
+      return "on_wake";
+    },
+    onError: (error) =>
+      log.error("triggers: those of an archived agent could not be paused", { error }),
+  });
+  let unlisten = () => {};
+  return {
+    name: "triggers of archived agents",
+    start() {
+      unlisten = database.listen("agents.archived", () => loop.wake());
+      loop.wake();
+    },
+    async stop(deadlineMs) {
+      unlisten();
+      await settlesWithin(clock, deadlineMs, loop.stop());
+    },
+  };
 }

@@ -21,11 +21,6 @@ import { resolveStatus } from "./view.ts";
 
 type HookDeps = Pick<TriggersDeps, "database" | "clock" | "disk" | "secrets" | "settings">;
 
-interface HookHandlerOptions extends Pick<TriggersDeps, "clock" | "disk" | "settings"> {
-  triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">;
-  fire: FireTrigger;
-}
-
 /** agents.endpoints.triggers.p4 agents.limits.body_size */
 const BODY_BYTES_MAX = 64 * 1024;
 const WINDOW_MS = 60_000;
@@ -74,11 +69,11 @@ const HOOK = {
 
 /** agents.endpoints.triggers.p3 */
 export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): void {
-  const { database, clock, disk, secrets, settings } = deps;
+  const { database, clock, secrets } = deps;
   const triggers = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
   const verify = createHookVerifier({ triggers, pairs, secrets, clock });
-  const handle = createHookHandler({ triggers, fire, clock, disk, settings });
+  const handle = createHookHandler(triggers, fire, deps);
   // agents.errors.triggers_unavailable
   const requireAble = () => secrets.require("trigger");
   router.signed(
@@ -89,8 +84,11 @@ export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): voi
   );
 }
 
-function createHookHandler(options: HookHandlerOptions) {
-  const { triggers, fire, clock, disk, settings } = options;
+function createHookHandler(
+  triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">,
+  fire: FireTrigger,
+  { clock, disk, settings }: HookDeps,
+) {
   const claim = createHookLimit({ clock, settings });
   return async (
     { trigger_id, webhook_id }: VerifiedHook,
@@ -155,18 +153,11 @@ function limitError(retry_after: string, message?: string): ApiError {
 
 /** Counts a trigger's signed requests; returns the time until the next one may pass, or 0. */
 function createHookLimit({ clock, settings }: Pick<TriggersDeps, "clock" | "settings">) {
-  let requestsMax = settings().limits.hook_requests_per_minute;
-  const limiter = new RateLimiter(clock, {
-    requests_max: requestsMax,
-    window_ms: WINDOW_MS,
-    closingMs: 0,
-  });
+  const readMax = () => settings().limits.hook_requests_per_minute;
+  const rule = { requests_max: readMax(), window_ms: WINDOW_MS, closingMs: 0 };
+  const limiter = new RateLimiter(clock, rule);
   return (triggerId: string): number => {
-    const { hook_requests_per_minute } = settings().limits;
-    if (hook_requests_per_minute !== requestsMax) {
-      requestsMax = hook_requests_per_minute;
-      limiter.change(requestsMax);
-    }
+    limiter.change(readMax());
     return limiter.claim(triggerId);
   };
 }

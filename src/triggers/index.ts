@@ -1,7 +1,6 @@
 // Triggers: what starts agents' runs by itself, on a schedule or on a signed request.
 
 export { Fire } from "./fire.ts";
-export { createTriggersModule } from "./module.ts";
+export { createFireSweeps, createTriggersModule } from "./module.ts";
 export { createTriggerQueries } from "./queries.ts";
-export { createFireSweeps } from "./retention.ts";
 export { Trigger, TriggerName } from "./trigger.ts";

@@ -1,7 +1,9 @@
-// Wires the triggers module: routes on the agent service, and background services.
+// Wires the triggers module: routes on the agent service, background services and sweeps.
 import type { Router } from "../http/index.ts";
 import type { Service } from "../platform/service.ts";
-import { ArchivedAgentsWatch } from "./archived-agents.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { Settings } from "../settings/index.ts";
+import { watchArchivedAgents } from "./archived-agents.ts";
 import type { TriggersDeps } from "./deps.ts";
 import { createFireRun } from "./fire-run.ts";
 import { openHook } from "./hook.ts";
@@ -25,5 +27,26 @@ export function createTriggersModule(router: Router, deps: TriggersDeps): Trigge
   openTriggerRoutes(router, triggers, deps);
   openFireRoutes(router, triggers, fire, deps.disk);
   openHook(router, fire, deps);
-  return { services: [new ArchivedAgentsWatch(deps), new Scheduler({ ...deps, fire })] };
+  return { services: [watchArchivedAgents(deps), new Scheduler({ ...deps, fire })] };
+}
+
+/** agents.endpoints.triggers.p6: minimum time for which a `webhook-id` is known. */
+const FIRES_KEPT_MS = 30 * 86_400_000;
+
+export function createFireSweeps({
+  database,
+  settings,
+}: Pick<TriggersDeps, "database"> & { settings(): Pick<Settings, "retention"> }): Sweep[] {
+  const triggers = database.bind(triggerStore);
+  return [
+    {
+      what: "fires",
+      async run(now, isStopping) {
+        const { events } = settings().retention;
+        if (events === null) return 0;
+        const until = now - Math.max(events, FIRES_KEPT_MS);
+        return sweepRows(isStopping, (limit) => triggers.sweepFires(until, limit));
+      },
+    },
+  ];
 }

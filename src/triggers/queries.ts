@@ -1,6 +1,5 @@
 // Triggers of every account, for operators.
 import type { TriggersDeps } from "./deps.ts";
-import type { FireRow } from "./fire.ts";
 import { triggerStore } from "./store/index.ts";
 import { readPages } from "./store/lookup.ts";
 import type { FoundTrigger } from "./trigger.ts";
@@ -9,7 +8,6 @@ import { type DescribedTrigger, describeTrigger } from "./view.ts";
 
 /** Maximum triggers read at once: the input of one may take 400 KB. */
 const TRIGGERS_AT_ONCE = 50;
-const FIRES_AT_ONCE = 500;
 
 export function createTriggerQueries({
   database,
@@ -17,13 +15,6 @@ export function createTriggerQueries({
 }: Pick<TriggersDeps, "database" | "clock">) {
   const store = database.bind(triggerStore);
   const describe = (found: FoundTrigger) => describeTrigger(found, clock.now());
-  const setStatus = async (id: string, status: FoundTrigger["status"]) => {
-    const found = await store.find(id);
-    if (!found) return undefined;
-    const pausedBy = "It was paused by the operator.";
-    const change = { status, fields: {}, key_id: null, pausedBy };
-    return describe(await changeStatus(store, clock, found, change));
-  };
   return {
     async list(account_id: string | null): Promise<DescribedTrigger[]> {
       const listed: DescribedTrigger[] = [];
@@ -37,19 +28,18 @@ export function createTriggerQueries({
       const found = await store.find(id);
       return found && describe(found);
     },
-    async listFires(trigger_id: string, limit: number): Promise<FireRow[]> {
-      const listed: FireRow[] = [];
-      const pages = readPages(Math.min(limit, FIRES_AT_ONCE), (page) =>
-        store.listFires({ trigger_id, outcome: null, ...page }),
-      );
-      for await (const rows of pages) {
-        listed.push(...rows);
-        if (listed.length >= limit) break;
-      }
-      return listed.slice(0, limit);
-    },
-    pause: (id: string): Promise<DescribedTrigger | undefined> => setStatus(id, "paused"),
+    listFires: (trigger_id: string, limit: number) =>
+      store.listFires({ trigger_id, outcome: null, before: null, limit }),
     /** Runs keep acting for the trigger's key; throws `agent_archived`. */
-    resume: (id: string): Promise<DescribedTrigger | undefined> => setStatus(id, "active"),
+    async setStatus(
+      id: string,
+      status: FoundTrigger["status"],
+    ): Promise<DescribedTrigger | undefined> {
+      const found = await store.find(id);
+      if (!found) return undefined;
+      const pausedBy = "It was paused by the operator.";
+      const change = { status, fields: {}, key_id: null, pausedBy };
+      return describe(await changeStatus(store, clock, found, change));
+    },
   };
 }

@@ -138,7 +138,7 @@ export class Scheduler implements Service {
   }
 
   async #fire(trigger: TriggerRow): Promise<void> {
-    const { id, next_fire_at, cron, time_zone } = trigger;
+    const { id, account_id, next_fire_at, cron, time_zone } = trigger;
     if (next_fire_at === null) return;
     const now = this.#options.clock.now();
     const due = computeDue({ ...trigger, next_fire_at }, now);
@@ -149,7 +149,7 @@ export class Scheduler implements Service {
         const reason = pausedManually(message, now, "invalid_request");
         await this.#triggers.change({
           id,
-          account_id: null,
+          account_id,
           fields: {},
           transition: { to: "paused", reason },
           key_id: null,

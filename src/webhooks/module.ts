@@ -3,6 +3,7 @@ import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { Settings } from "../settings/index.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type DeliveryStats, DeliveryWorker } from "./delivery-worker.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -51,9 +52,7 @@ export function registerWebhookMetrics(metrics: Metrics, stats: () => DeliverySt
 export function createDeliverySweeps({
   database,
   settings,
-}: Pick<WebhookDeps, "database"> & {
-  settings(): Pick<ReturnType<WebhookDeps["settings"]>, "retention">;
-}): Sweep[] {
+}: Pick<WebhookDeps, "database"> & { settings(): Pick<Settings, "retention"> }): Sweep[] {
   const store = database.bind(webhookStore);
   return [
     {

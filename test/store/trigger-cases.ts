@@ -266,14 +266,14 @@ const changeCases: Case[] = [
     title: "resumes for the key that does, or for the one it had",
     async given(houses) {
       await fill(houses);
-      for (const id of ["t-1", "t-3"]) {
+      for (const [id, account_id] of Object.entries({ "t-1": "a-1", "t-3": "a-2" })) {
         const turn = { to: "paused" as const, reason: manual };
-        await houses.triggers.change(makeChange(id, { account_id: null, transition: turn }));
+        await houses.triggers.change(makeChange(id, { account_id, transition: turn }));
       }
     },
     act: async ({ triggers }) => {
       const turn = { to: "active" as const };
-      const operator = { account_id: null, key_id: null };
+      const operator = { account_id: "a-2", key_id: null };
       return [
         await triggers.change(makeChange("t-1", { transition: turn })),
         await triggers.change(makeChange("t-3", { transition: turn, ...operator })),

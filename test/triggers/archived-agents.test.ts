@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import {
   type ArchivedAgentsOptions,
-  ArchivedAgentsWatch,
+  watchArchivedAgents,
 } from "../../src/triggers/archived-agents.ts";
 import { createManualClock } from "../support/clock.ts";
 
@@ -34,11 +34,7 @@ function begin(archived: string[]) {
     },
   };
   const log = { error: (message: string) => errors.push(message) };
-  const service = new ArchivedAgentsWatch({
-    database,
-    clock,
-    log,
-  } as unknown as ArchivedAgentsOptions);
+  const service = watchArchivedAgents({ database, clock, log } as unknown as ArchivedAgentsOptions);
   return { service, clock, paused, errors, played, hear: (id: string | null) => hear(id) };
 }
 

@@ -60,12 +60,21 @@ test("agents.states.p12 what the operator pauses its owner or the operator resum
   const { id, key_id, next_fire_at } = await front.createDaily();
   const at = new Date(front.clock.now()).toISOString();
   const reason = { type: "manual", code: null, message: "It was paused by the operator.", at };
-  expect(await queries.pause(id)).toMatchObject({ status: "paused", paused_reason: reason });
+  expect(await queries.setStatus(id, "paused")).toMatchObject({
+    status: "paused",
+    paused_reason: reason,
+  });
   expect(await front.read(id)).toMatchObject({ paused_reason: reason, next_fire_at: null });
-  expect(await queries.resume(id)).toMatchObject({ status: "active", paused_reason: null, key_id });
+  expect(await queries.setStatus(id, "active")).toMatchObject({
+    status: "active",
+    paused_reason: null,
+    key_id,
+  });
   expect(await front.read(id)).toMatchObject({ status: "active", next_fire_at, key_id });
-  expect(await queries.pause(NOBODY)).toBeUndefined();
-  expect(await queries.resume(NOBODY)).toBeUndefined();
+  expect(await queries.setStatus(NOBODY, "paused")).toBeUndefined();
+  expect(await queries.setStatus(NOBODY, "active")).toBeUndefined();
   await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
-  expect(await failureOf(queries.resume(id))).toMatchObject({ code: "agent_archived" });
+  expect(await failureOf(queries.setStatus(id, "active"))).toMatchObject({
+    code: "agent_archived",
+  });
 });

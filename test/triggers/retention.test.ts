@@ -1,6 +1,6 @@
 // Which fires are deleted when they are old, and what stays.
 import { expect, test } from "bun:test";
-import { createFireSweeps } from "../../src/triggers/retention.ts";
+import { createFireSweeps } from "../../src/triggers/module.ts";
 import { readJson } from "../spec/agents/service.ts";
 import { PATH, startTriggers, type TriggersFront } from "../spec/agents/triggers-front.ts";
 

@@ -13,7 +13,7 @@ export type TriggerFields = Partial<
 
 export interface TriggerChange {
   id: string;
-  account_id: string | null;
+  account_id: string;
   fields: TriggerFields;
   /** A paused trigger keeps its earlier reason; null keeps the status. */
   transition: { to: "active" } | { to: "paused"; reason: PausedReason } | null;
@@ -50,7 +50,10 @@ export async function create(
 ): Promise<FoundTrigger> {
   await requireAgent(tx, row);
   if (row.thread_id !== null) await requireThread(tx, row, row.thread_id);
-  await requireTriggerCapacity(tx, row.account_id, triggersMax);
+  const rows = sql`FROM triggers WHERE account_id = ${row.account_id}`;
+  const message = `The account has ${triggersMax} triggers, and may have no more.`;
+  // agents.errors.triggers_limit, agents.limits.run_admission_trigger_endpoint
+  await requireCapacity(tx, rows, triggersMax, "triggers_limit", message);
   const made = await tx.run(
     sql`INSERT INTO triggers ${into(TriggerRow, row)} ON CONFLICT (account_id, name) DO NOTHING`,
   );
@@ -69,9 +72,7 @@ export type ChangeResult =
 export async function change(tx: Tx, request: TriggerChange): Promise<ChangeResult> {
   const { id, account_id, seen, now } = request;
   const found = await findTrigger(tx, id);
-  if (!found || (account_id !== null && found.account_id !== account_id)) {
-    return { kind: "not_found" };
-  }
+  if (found?.account_id !== account_id) return { kind: "not_found" };
   if (found.cron !== seen.cron || found.time_zone !== seen.time_zone) return { kind: "stale" };
   // agents.states.p12: runs would be refused at once.
   if (request.transition?.to === "active" && found.agent_archived_at !== null) {
@@ -204,17 +205,6 @@ async function requireThread(
   if (thread?.account_id !== account_id) throw apiError("thread_not_found", { param });
   // agents.errors.thread_agent_mismatch
   if (thread.agent_id !== agent_id) throw apiError("thread_agent_mismatch", { param });
-}
-
-/** agents.errors.triggers_limit, agents.limits.run_admission_trigger_endpoint */
-async function requireTriggerCapacity(
-  tx: Tx,
-  account_id: string,
-  triggersMax: number,
-): Promise<void> {
-  const rows = sql`FROM triggers WHERE account_id = ${account_id}`;
-  const message = `The account has ${triggersMax} triggers, and may have no more.`;
-  await requireCapacity(tx, rows, triggersMax, "triggers_limit", message);
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {

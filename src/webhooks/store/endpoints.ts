@@ -57,7 +57,10 @@ export async function createEndpoint(
   { endpointsMax, ...batch }: FanOutBatch & { endpointsMax: number },
 ): Promise<Written | Backlog> {
   const { account_id } = row;
-  await requireEndpoint(tx, account_id, endpointsMax);
+  const rows = sql`FROM webhook_endpoints WHERE account_id = ${account_id}`;
+  const message = `The account has ${endpointsMax} endpoints, and may have no more.`;
+  // agents.errors.endpoints_limit, agents.limits.run_admission_trigger_endpoint
+  await requireCapacity(tx, rows, endpointsMax, "endpoints_limit", message);
   if (!(await fanOutAccount(tx, account_id, batch))) return BACKLOG;
   await tx.run(sql`INSERT INTO webhook_endpoints ${into(EndpointRow, row)}`);
   await putSecret(tx, secret);
@@ -177,13 +180,6 @@ async function forgetFailures(tx: Tx, id: string): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET failing_since = ${null}, failures = 0 WHERE id = ${id}`,
   );
-}
-
-/** agents.errors.endpoints_limit, agents.limits.run_admission_trigger_endpoint */
-async function requireEndpoint(tx: Tx, account_id: string, endpointsMax: number): Promise<void> {
-  const rows = sql`FROM webhook_endpoints WHERE account_id = ${account_id}`;
-  const message = `The account has ${endpointsMax} endpoints, and may have no more.`;
-  await requireCapacity(tx, rows, endpointsMax, "endpoints_limit", message);
 }
 
 /** Events of an account are kept pending only while it has an enabled endpoint. */
