@@ -24,8 +24,11 @@ export async function findCommand(argv: readonly string[]): Promise<Command> {
   const command = commands.find(({ name }) => name === typed || name === noun);
   if (command) return command;
   const names = commands.map(({ name }) => name);
-  const nearest = await suggest(typed, names, (name) => `wadi ${name}`);
-  const others = family ? `: there are ${names.join(", ")}` : await suggestFamily(noun);
+  const nearest = await suggest(typed, names, "wadi ");
+  const families = FAMILIES.map(({ name }) => name);
+  const others = family
+    ? `: there are ${names.join(", ")}`
+    : await suggest(noun, families, "wadi ");
   const advice = nearest || others || ": `wadi` alone lists them";
   throw new UsageError(`there is no command "${typed}"${advice}`);
 }
@@ -77,7 +80,7 @@ async function checkFlag(
 ): Promise<void> {
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
   if (!flag) {
-    const nearest = await suggest(name, Object.keys(flags), (known) => `--${known}`);
+    const nearest = await suggest(name, Object.keys(flags), "--");
     const advice = nearest || `: see \`wadi ${command.name} --help\``;
     throw new UsageError(`\`wadi ${command.name}\` takes no ${rawName}${advice}`);
   }
@@ -89,20 +92,9 @@ async function checkFlag(
   }
 }
 
-const suggestFamily = (noun: string) =>
-  suggest(
-    noun,
-    FAMILIES.map(({ name }) => name),
-    (name) => `wadi ${name}`,
-  );
-
 /** Loads the comparison only after a mistake. */
-async function suggest(
-  typed: string,
-  known: readonly string[],
-  write: (name: string) => string,
-): Promise<string> {
+async function suggest(typed: string, known: readonly string[], prefix: string): Promise<string> {
   const { findNearest } = await import("../settings/index.ts");
   const nearest = findNearest(typed, known);
-  return nearest === undefined ? "" : `; did you mean \`${write(nearest)}\`?`;
+  return nearest === undefined ? "" : `; did you mean \`${prefix}${nearest}\`?`;
 }

@@ -5,10 +5,8 @@ import type { DatabaseLocation } from "../database/index.ts";
 import type { References } from "../docs/index.ts";
 import { readDay } from "../platform/calendar.ts";
 import { type Clock, createSystemClock } from "../platform/clock.ts";
-import { createSystemIds } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { SERVICES, type ServiceStandIn, type Settings } from "../settings/index.ts";
-import { VERSION } from "./about.ts";
 import {
   allowEgress,
   type Command,
@@ -63,10 +61,7 @@ export async function runDev(
     watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
     build: (deps) =>
       buildApp({
-        settings,
         place,
-        ids: createSystemIds(),
-        version: VERSION,
         writeCommands: references.writeCommands,
         secretsKeyFile: data === undefined ? null : placeSecretsKey(settings),
         openBackend: recording.open(deps.log),

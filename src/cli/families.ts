@@ -1,89 +1,50 @@
 // Families of commands in the order of the help; each family's file is loaded on demand.
 import type { Command } from "./command.ts";
 
-export interface Family {
-  group: "run" | "people" | "agents" | "events" | "models" | "upkeep";
-  name: string;
-  summary: string;
-  load(): Promise<readonly Command[]>;
+interface LoadedFamily {
+  commands: readonly Command[];
 }
 
-function defineFamily(
-  group: Family["group"],
-  name: string,
-  summary: string,
-  load: () => Promise<{ commands: readonly Command[] }>,
-): Family {
-  return { group, name, summary, load: async () => (await load()).commands };
-}
+/** Rows by group and name: the summary, and what loads the family's file. */
+const GROUPS = {
+  run: {
+    dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
+    serve: ["Serve with the settings file", () => import("./serve.ts")],
+    init: ["Write a commented wadi.toml", () => import("./setup.ts")],
+    check: ["Check everything before serving", () => import("./setup.ts")],
+  },
+  people: {
+    accounts: ["Create, hold and release accounts; grant models", () => import("./accounts.ts")],
+    keys: ["Create, rotate and revoke API keys", () => import("./keys.ts")],
+  },
+  agents: {
+    agents: ["List, hold and release agents", () => import("./agents.ts")],
+    runs: ["List, show and follow runs", () => import("./runs.ts")],
+    approvals: ["Approve or reject calls that wait for a person", () => import("./approvals.ts")],
+    tools: ["Show, disable and enable registered tools", () => import("./tools.ts")],
+    connections: ["Manage credentials of tools", () => import("./connections.ts")],
+  },
+  events: {
+    triggers: ["Show, pause and resume triggers", () => import("./triggers.ts")],
+    webhooks: ["Show endpoints; send deliveries again", () => import("./webhooks.ts")],
+    listen: ["Receive, verify and print webhooks on this machine", () => import("./listen.ts")],
+  },
+  models: {
+    models: ["List, switch, block and probe models", () => import("./models.ts")],
+  },
+  upkeep: {
+    usage: ["Sum requests, tokens and cost", () => import("./upkeep.ts")],
+    secrets: ["Rotate the secrets key", () => import("./upkeep.ts")],
+    sweep: ["Delete old rows", () => import("./upkeep.ts")],
+    openapi: ["Print the OpenAPI document", () => import("./about.ts")],
+    version: ["Print the version", () => import("./about.ts")],
+  },
+} satisfies Record<string, Record<string, [summary: string, load: () => Promise<LoadedFamily>]>>;
 
-export const FAMILIES: readonly Family[] = [
-  defineFamily(
-    "run",
-    "dev",
-    "Serve a local stub in memory with fixed keys",
-    () => import("./dev.ts"),
-  ),
-  defineFamily("run", "serve", "Serve with the settings file", () => import("./serve.ts")),
-  defineFamily("run", "init", "Write a commented wadi.toml", () => import("./setup.ts")),
-  defineFamily("run", "check", "Check everything before serving", () => import("./setup.ts")),
-  defineFamily(
-    "people",
-    "accounts",
-    "Create, hold and release accounts; grant models",
-    () => import("./accounts.ts"),
-  ),
-  defineFamily("people", "keys", "Create, rotate and revoke API keys", () => import("./keys.ts")),
-  defineFamily("agents", "agents", "List, hold and release agents", () => import("./agents.ts")),
-  defineFamily("agents", "runs", "List, show and follow runs", () => import("./runs.ts")),
-  defineFamily(
-    "agents",
-    "approvals",
-    "Approve or reject calls that wait for a person",
-    () => import("./approvals.ts"),
-  ),
-  defineFamily(
-    "agents",
-    "tools",
-    "Show, disable and enable registered tools",
-    () => import("./tools.ts"),
-  ),
-  defineFamily(
-    "agents",
-    "connections",
-    "Manage credentials of tools",
-    () => import("./connections.ts"),
-  ),
-  defineFamily(
-    "events",
-    "triggers",
-    "Show, pause and resume triggers",
-    () => import("./triggers.ts"),
-  ),
-  defineFamily(
-    "events",
-    "webhooks",
-    "Show endpoints; send deliveries again",
-    () => import("./webhooks.ts"),
-  ),
-  defineFamily(
-    "events",
-    "listen",
-    "Receive, verify and print webhooks on this machine",
-    () => import("./listen.ts"),
-  ),
-  defineFamily(
-    "models",
-    "models",
-    "List, switch, block and probe models",
-    () => import("./models.ts"),
-  ),
-  defineFamily("upkeep", "usage", "Sum requests, tokens and cost", () => import("./upkeep.ts")),
-  defineFamily("upkeep", "secrets", "Rotate the secrets key", () => import("./upkeep.ts")),
-  defineFamily("upkeep", "sweep", "Delete old rows", () => import("./upkeep.ts")),
-  defineFamily("upkeep", "openapi", "Print the OpenAPI document", () => import("./about.ts")),
-  defineFamily("upkeep", "version", "Print the version", () => import("./about.ts")),
-];
+export const FAMILIES = Object.entries(GROUPS).flatMap(([group, rows]) =>
+  Object.entries(rows).map(([name, [summary, load]]) => ({ group, name, summary, load })),
+);
+export type Family = (typeof FAMILIES)[number];
 
 export function findFamily(name: string): Family | undefined {
   return FAMILIES.find((family) => family.name === name);
@@ -91,7 +52,8 @@ export function findFamily(name: string): Family | undefined {
 
 /** A file may hold several families. */
 export async function loadCommands({ name, load }: Family): Promise<readonly Command[]> {
-  return (await load()).filter((command) => command.name.split(" ")[0] === name);
+  const { commands } = await load();
+  return commands.filter((command) => command.name.split(" ")[0] === name);
 }
 
 export async function loadAllCommands(): Promise<readonly Command[]> {

@@ -8,9 +8,9 @@ import { FAMILIES, type Family, findFamily, loadAllCommands } from "./families.t
 const COLUMNS_MAX = 100;
 
 /** The first page: at most 24 lines of 80 columns. */
-export function writeHelp(families: readonly Family[] = FAMILIES): string {
-  const rows = families.map(({ group, name, summary }, i) => {
-    return [group === families[i - 1]?.group ? "" : group, name, summary];
+export function writeHelp(): string {
+  const rows = FAMILIES.map(({ group, name, summary }, i) => {
+    return [group === FAMILIES[i - 1]?.group ? "" : group, name, summary];
   });
   return `Serves language models and runs agents durably.
 

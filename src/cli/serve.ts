@@ -5,10 +5,8 @@ import { isatty } from "node:tty";
 import { needsGrant } from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
-import { createSystemIds } from "../platform/ids.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
-import { VERSION } from "./about.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
 import type { Output } from "./output.ts";
 import { runServer } from "./server.ts";
@@ -40,10 +38,7 @@ export async function runServe(
     watchdog: { script: WATCHDOG, file: placeNote(settings) },
     build: (deps) =>
       buildApp({
-        settings,
         place,
-        ids: createSystemIds(),
-        version: VERSION,
         writeCommands: references.writeCommands,
         secretsKeyFile: placeSecretsKey(settings),
         acceptsLoss: hasFlag(input, "accept-loss"),

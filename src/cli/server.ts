@@ -10,6 +10,7 @@ import {
 } from "../net/index.ts";
 import { type Clock, containTimers } from "../platform/clock.ts";
 import { reserveDescriptors } from "../platform/descriptors.ts";
+import { createSystemIds, type Ids } from "../platform/ids.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
@@ -36,6 +37,9 @@ export interface Welcome {
 }
 
 interface AppDeps {
+  settings: Settings;
+  ids: Ids;
+  version: string;
   clock: Clock;
   log: Log;
   activity: Activity;
@@ -80,7 +84,10 @@ export async function runServer(options: ServerRun): Promise<number> {
   const watchdog =
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
-  const app = await options.build({ clock, log, activity, onFatal: () => end.resolve(1) });
+  const app = await options.build({
+    ...{ settings, ids: createSystemIds(), version: VERSION },
+    ...{ clock, log, activity, onFatal: () => end.resolve(1) },
+  });
   // Migrations of the build may block the loop for long.
   watchdog?.start();
   await app.start();

@@ -53,10 +53,10 @@ function keep(type: "text/html" | "text/css", write: () => Promise<string>) {
 function answerRoot(request: Request, { version, publicUrl }: DocsOptions): Response {
   if (!request.headers.get("accept")?.includes("text/html")) throw apiError("not_found");
   const address = publicUrl().replace(/\/$/, "") || new URL(request.url).origin;
-  const body = `<h1>Wadi ${escapeHtml(version)}</h1>
+  const body = `<h1>Wadi ${Bun.escapeHTML(version)}</h1>
 <p>This server serves language models and runs agents durably.</p>
 <dl>
-<dt>Base address of clients</dt><dd><code>${escapeHtml(address)}/v1</code></dd>
+<dt>Base address of clients</dt><dd><code>${Bun.escapeHTML(address)}/v1</code></dd>
 <dt>Documentation</dt><dd><a href="/docs">/docs</a></dd>
 <dt>OpenAPI 3.1.0 document</dt><dd><a href="/openapi.json">/openapi.json</a></dd>
 </dl>
@@ -136,7 +136,7 @@ function writeHtml({ title, body, links }: HtmlPage): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
+<title>${Bun.escapeHTML(title)}</title>
 <link rel="stylesheet" href="/docs/style.css">
 </head>
 <body>
@@ -146,8 +146,4 @@ ${body}</main>
 </body>
 </html>
 `;
-}
-
-function escapeHtml(text: string): string {
-  return Bun.escapeHTML(text);
 }
