@@ -30,16 +30,15 @@ export const ListedApproval = Resource("ListedApproval", {
   decided_at: maybe(Timestamp("End of the wait: decided, expired or closed.")),
 });
 
-export const ApprovalSetting = Resource("ApprovalSetting", {
-  account: Type.String({ description: "The owner's name." }),
-  agent_name: maybe(Type.String({ description: "The agent's name, unless deleted." })),
-  run_status: maybe(Type.String({ description: "Status of the run, unless deleted." })),
-  tool_description: maybe(
-    Type.String({ description: "The owner's description of a registered tool." }),
-  ),
-  tool_endpoint: maybe(Type.String({ description: "The URL of a registered tool." })),
-  run_message: maybe(Type.String({ description: "Message of the run, unless deleted." })),
-});
+/** Context of an approval; null for a deleted agent or run, and for a built-in tool. */
+export interface ApprovalSetting {
+  account: string;
+  agent_name: string | null;
+  run_status: string | null;
+  tool_description: string | null;
+  tool_endpoint: string | null;
+  run_message: string | null;
+}
 
 export interface ApprovalListOptions {
   account: string | null;
@@ -76,12 +75,12 @@ export function createApprovalAdmin(
       const { agent_id, account_id, run_id } = approval;
       const run = await runs.find(run_id);
       const revision = await approvals.findRevision(approval);
-      const setting = {
+      const setting: ApprovalSetting = {
         account: (await directory.names()).get(account_id)!,
         agent_name: (await agents.findName(agent_id, account_id)) ?? null,
+        run_status: run?.status ?? null,
         tool_description: revision?.description ?? null,
         tool_endpoint: revision?.endpoint ?? null,
-        run_status: run?.status ?? null,
         run_message: run?.input.message ?? null,
       };
       return { approval, setting };

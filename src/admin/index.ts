@@ -21,7 +21,7 @@ export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
 export { ListedAccount } from "./accounts.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export { ListedAgent } from "./agents.ts";
-export { ApprovalSetting, ListedApproval } from "./approvals.ts";
+export { type ApprovalSetting, ListedApproval } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
 export { ListedConnection } from "./connections.ts";
 export { AdminError } from "./errors.ts";

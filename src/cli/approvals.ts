@@ -2,7 +2,7 @@
 import {
   APPROVAL_STATUSES,
   Approval,
-  ApprovalSetting,
+  type ApprovalSetting,
   type Decision,
   ListedApproval,
   REASON_CHARACTERS_MAX,
@@ -50,13 +50,7 @@ interface ShownApproval extends Record<string, unknown> {
   decided_by: { kind: string; id: string } | null;
 }
 
-type Setting = Record<"account", string> &
-  Record<
-    "agent_name" | "run_status" | "run_message" | "tool_description" | "tool_endpoint",
-    string | null
-  >;
-
-function drawApproval(approval: ShownApproval, setting: Setting): string {
+function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string {
   const { risk, revision, run_id, agent_id, requested_at, expires_at } = approval;
   const { tool_description, tool_endpoint } = setting;
   const head = drawRow({
@@ -159,7 +153,7 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));
       const approval = show(Approval, found.approval) as ShownApproval;
-      const setting = show(ApprovalSetting, found.setting) as Setting;
+      const { setting } = found;
       output.print({ approval, ...setting }, drawApproval(approval, setting));
       if (approval.status === "pending") output.say(explainDecision(approval.id));
       return 0;
