@@ -12,6 +12,7 @@ export {
 export {
   loadRecorder,
   loadReplay,
+  type ModelState,
   type ModelSwitch,
   needsGrant,
   type OpenBackend,
@@ -27,7 +28,7 @@ export { ListedConnection } from "./connections.ts";
 export { AdminError } from "./errors.ts";
 export type { KeyRequest } from "./keys.ts";
 export { openListener, type ReceivedWebhook } from "./listener.ts";
-export { ListedModel, listStandIns } from "./models.ts";
+export { listStandIns } from "./models.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
 export { ListedRun } from "./runs.ts";
 export type { CheckRow } from "./service-checks.ts";

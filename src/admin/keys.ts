@@ -15,14 +15,6 @@ export interface KeyRequest {
   lifetime_ms: number | null;
 }
 
-export interface RotatedKey {
-  key: Key;
-  secret: string;
-  previous_until: number | null;
-}
-
-export type ListedKey = Key & { account: string | null };
-
 const LIST = "wadi keys list";
 /** Pattern of a name, which fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
@@ -51,7 +43,7 @@ export function createKeyAdmin(
       await keys.create(key, stored);
       return { key, secret };
     },
-    async list(account: string | null): Promise<ListedKey[]> {
+    async list(account: string | null): Promise<(Key & { account: string | null })[]> {
       const owner = account === null ? null : await directory.require(account);
       const names = await directory.names();
       const found = await keys.list(owner?.id ?? null);
@@ -61,7 +53,7 @@ export function createKeyAdmin(
     revoke: (typed: string): Promise<Key> =>
       requireById("key", typed, LIST, (id) => keys.revoke(id, clock.now())),
     /** Makes a new secret; the old one keeps working for the overlap. */
-    async rotate(typed: string, overlapMs: number): Promise<RotatedKey> {
+    async rotate(typed: string, overlapMs: number) {
       if (overlapMs > LIFETIME_MS_MAX) throw new AdminError("an overlap is at most 36500 days");
       const now = clock.now();
       const until = now + overlapMs;

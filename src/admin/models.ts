@@ -1,15 +1,12 @@
 // Models of the settings: list, switch, block.
-import { type Static, Type } from "@sinclair/typebox";
 import {
   createManagedServerStatuses,
   createSwitches,
   type ManagedServerStatus,
-  type ModelState,
   type ModelStatus,
   type ModelSwitch,
   stateOf,
 } from "../models/index.ts";
-import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import {
   listAliases,
   type ModelSettings,
@@ -19,32 +16,6 @@ import {
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, unknownModel } from "./errors.ts";
 
-export const ListedModel = Resource("ListedModel", {
-  id: Type.String({ description: "Id that callers send as `model`." }),
-  is_default: Type.Boolean({ description: "Answers requests that name no model." }),
-  state: Type.Unsafe<ModelState>({ type: "string", description: "`on`, `off` or `blocked`." }),
-  is_off: Type.Boolean({ description: "Switched off, blocked or not." }),
-  is_blocked: Type.Boolean({ description: "Blocked, off or not." }),
-  provider: Type.String({ description: "The party that runs it." }),
-  self_hosted: Type.Boolean({ description: "The operator controls its weights." }),
-  visibility: Type.String({ description: "public, private or internal." }),
-  context_window: maybe(Type.Integer({ description: "Tokens of messages and reply together." })),
-  max_output_tokens: Type.Integer({ description: "Maximum tokens of a reply." }),
-  capabilities: Type.Array(Type.String({ description: "A capability." }), {
-    description: "Supported features.",
-  }),
-  upstream: Type.String({ description: "Kind of its server." }),
-  unit: Type.Unsafe<ManagedServerStatus["unit"]>({
-    type: "string",
-    description:
-      "State of its managed server as last seen: none, unknown, asleep, starting, up, stopping, " +
-      "stopped or failed.",
-  }),
-  start_ms: maybe(Type.Integer({ description: "Usual duration of its start." })),
-  first_seen_at: maybe(Timestamp("First appearance in a server's settings.")),
-});
-export type ListedModel = Static<typeof ListedModel>;
-
 export function createModelAdmin({ settings, database, clock }: AdminDeps) {
   const { models, service } = settings;
   const switches = createSwitches(database, clock);
@@ -53,8 +24,8 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
     model: ModelSettings,
     status: ModelStatus | undefined,
     unit: ManagedServerStatus,
-  ): ListedModel => {
-    const { is_off = false, is_blocked = false, first_seen_at = null } = status ?? {};
+  ) => {
+    const { is_off = false, is_blocked = false, first_seen_at: seenAt = null } = status ?? {};
     return {
       id: model.id,
       is_default: model.id === service.default_model,
@@ -69,16 +40,16 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
       capabilities: [...model.capabilities],
       upstream: model.upstream.kind,
       ...unit,
-      first_seen_at,
+      first_seen_at: seenAt === null ? null : new Date(seenAt).toISOString(),
     };
   };
   return {
-    async list(): Promise<ListedModel[]> {
+    async list() {
       const statuses = new Map((await switches.list()).map((one) => [one.id, one]));
       const unitOf = await units.read();
       return models.map((model) => showModel(model, statuses.get(model.id), unitOf(model)));
     },
-    async turn(id: string, turn: ModelSwitch): Promise<ListedModel> {
+    async turn(id: string, turn: ModelSwitch) {
       const model = models.find((one) => one.id === id);
       if (model)
         return showModel(model, await switches.turn(id, turn), (await units.read())(model));

@@ -1,9 +1,8 @@
 // Usage for the operator: sums by day, account, key, model or route.
-import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
 import { writeDay } from "../platform/calendar.ts";
-import { Money, maybe, Resource, show } from "../platform/schema.ts";
+import { formatMoney } from "../platform/money.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
@@ -12,36 +11,6 @@ export type { UsageGrouping as UsageBy } from "../gateway/index.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
-
-const SUMS = {
-  requests: Type.Integer({ description: "Requests of known keys within their rate limit." }),
-  failed: Type.Integer({ description: "Requests that ended with an error or an absent caller." }),
-  prompt_tokens: Type.Integer({ description: "Tokens of messages, partly estimated." }),
-  completion_tokens: Type.Integer({ description: "Tokens of replies, partly estimated." }),
-  cost: maybe(Money("SAR, of the requests with a known cost.")),
-  unpriced: Type.Integer({
-    description: "Requests with tokens of unknown price or number.",
-  }),
-};
-const account = maybe(Type.String({ description: "The owner's name, if any." }));
-
-const UsageTotals = Resource("UsageTotals", SUMS);
-const ROWS: Record<UsageGrouping, TObject> = {
-  day: row({ date: Type.String({ description: "Day in UTC." }) }),
-  account: row({
-    account_id: maybe(Type.String({ description: "Account id; null for keys without an owner." })),
-    account,
-  }),
-  key: row({
-    key_id: Type.String({ description: "Key id." }),
-    key: maybe(Type.String({ description: "Name of the key, if any." })),
-    account,
-  }),
-  model: row({
-    model: maybe(Type.String({ description: "Model id; null without a model." })),
-  }),
-  route: row({ route: Type.String({ description: "chat, embeddings or search." }) }),
-};
 
 /** Dates such as `2026-11-20` in UTC, both included. */
 export interface UsageRequest {
@@ -79,14 +48,10 @@ export function createUsageReport(
       from,
       to,
       group_by: request.by,
-      rows: sums.map((sum) => show(ROWS[request.by], { ...sum, ...label(sum.name) })),
-      totals: show(UsageTotals, sums.reduce(add, NOTHING)),
+      rows: sums.map((sum) => ({ ...label(sum.name), ...showSums(sum) })),
+      totals: showSums(sums.reduce(add, NOTHING)),
     };
   };
-}
-
-function row(head: TProperties): TObject {
-  return Resource("UsageRow", { ...head, ...SUMS });
 }
 
 async function createLabels(
@@ -117,6 +82,13 @@ const NOTHING: UsageSums = {
   cost: null,
   unpriced: 0,
 };
+
+/** Writes the cost in SAR, of the requests with a known one. */
+function showSums({ cost, unpriced, ...sums }: UsageSums & { name?: string }): UsageRow {
+  const { requests, failed, prompt_tokens, completion_tokens } = sums;
+  const money = cost === null ? null : formatMoney(cost);
+  return { requests, failed, prompt_tokens, completion_tokens, cost: money, unpriced };
+}
 
 function add(total: UsageSums, sum: UsageSums): UsageSums {
   return {

@@ -3,16 +3,14 @@ import {
   AdminError,
   addEmbeddings,
   addModel,
-  ListedModel,
   type ModelSwitch,
   type ProbeResult,
   probeModel,
 } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
-import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import { drawLines, type Output, printRow, printRows } from "./output.ts";
+import { drawLines, type Output, printRow, printTable } from "./output.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
 
 const COLUMNS = [
@@ -140,7 +138,7 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
       if (model.is_default && state !== "on") {
         output.say("it is the default model: requests that name no other are refused");
       }
-      return printRow(output, show(ListedModel, model));
+      return printRow(output, model);
     },
   };
 }
@@ -152,9 +150,10 @@ export const commands: readonly Command[] = [
     example: "wadi models list",
     async run(input, output) {
       const found = await administer(input, ({ models }) => models.list());
-      return printRows(output, ListedModel, found, COLUMNS, (row) =>
+      const lines = found.map((row) =>
         row.is_default ? { ...row, id: `${row.id} (default)` } : row,
       );
+      return printTable(output, found, COLUMNS, lines);
     },
   },
   {

@@ -1,6 +1,6 @@
 // Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
 import { isatty } from "node:tty";
-import type { Admin } from "../admin/index.ts";
+import type { Admin, ModelState } from "../admin/index.ts";
 import { type Activity, UNWATCHED, Watchdog, type WatchdogOptions } from "../cluster/index.ts";
 import {
   type ConnectionGuardOptions,
@@ -188,7 +188,7 @@ export interface Start {
   version: string;
   url: string;
   data: string;
-  models: readonly { id: string; state: "on" | "off" | "blocked" }[];
+  models: readonly { id: string; state: ModelState }[];
   default_model: string;
   services: readonly { name: string; kind: string }[];
   egress: { open: readonly string[] };

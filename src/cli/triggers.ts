@@ -1,4 +1,5 @@
 // `wadi triggers`: schedules and signed requests that start runs, and their fires.
+import type { Static } from "@sinclair/typebox";
 import { Fire, ListedTrigger, OwnedTrigger } from "../admin/index.ts";
 import { show } from "../platform/schema.ts";
 import { administer } from "./admin.ts";
@@ -14,12 +15,7 @@ const FIRE_COLUMNS = [
   ...["webhook_id", "error"],
 ];
 
-interface ShownReason {
-  type: string;
-  code?: string | null;
-  message: string;
-  at: string;
-}
+type ShownReason = NonNullable<Static<typeof OwnedTrigger>["paused_reason"]>;
 
 function printTrigger(output: Output, row: OutputRow): number {
   const { id, account, name, agent_id, input, paused_reason, ...rest } = row;

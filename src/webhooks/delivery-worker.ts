@@ -20,8 +20,9 @@ import { Recovery } from "./recovery.ts";
 import { type AttemptOutcome, skipAttempt } from "./response.ts";
 import { ResultWriter } from "./result-writer.ts";
 import { type ClaimedDelivery, type ClaimResult, NOTHING_CLAIMED } from "./store/claim.ts";
+import type { FailedEndpoint } from "./store/endpoints.ts";
 import type { webhookStore } from "./store/index.ts";
-import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
+import type { AttemptResult } from "./store/results.ts";
 
 const RETRY_MS = 1_000;
 /** Maximum unwritten results; above it nothing is claimed. */

@@ -3,8 +3,9 @@ import type { Bound } from "../database/index.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { createBatch, fanOutFirst } from "./fan-out.ts";
+import type { FailedEndpoint } from "./store/endpoints.ts";
 import type { webhookStore } from "./store/index.ts";
-import type { AttemptResult, FailedEndpoint } from "./store/results.ts";
+import type { AttemptResult } from "./store/results.ts";
 
 const GROUP_MAX = 256;
 const RETRY_MS = 1_000;

@@ -53,7 +53,9 @@ test("models are listed in the order of the settings, with all that matters of t
     first_seen_at: null,
   });
   await house.database.bind(modelStore).see(["rented"], 7);
-  expect((await house.admin.models.list())[2]).toMatchObject({ first_seen_at: 7 });
+  expect((await house.admin.models.list())[2]).toMatchObject({
+    first_seen_at: "1970-01-01T00:00:00.007Z",
+  });
 });
 
 test("a turn answers with the model as it is then, and touches no other", async () => {

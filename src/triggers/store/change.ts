@@ -1,7 +1,7 @@
 // Creates, changes, rotates, pauses and deletes triggers.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
-import { type Db, into, requireCapacity, sql, type Tx } from "../../database/index.ts";
+import { countRows, type Db, into, requireCapacity, sql, type Tx } from "../../database/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
 import { type FoundTrigger, type PausedReason, pausedByArchival, TriggerRow } from "../trigger.ts";
@@ -40,7 +40,6 @@ const Agent = Type.Object({
 });
 const AgentId = Type.Object({ agent_id: Type.String() });
 const Thread = Type.Object({ account_id: Type.String(), agent_id: Type.String() });
-const Name = Type.Object({ name: Type.String() });
 
 export async function create(
   tx: Tx,
@@ -82,9 +81,8 @@ export async function change(tx: Tx, request: TriggerChange): Promise<ChangeResu
   // Without a change `updated_at` stays, too.
   if (Bun.deepEquals(wanted, found)) return { kind: "ok", trigger: found };
   const { name, input, paused_reason } = wanted;
-  if (name !== found.name && (await isTaken(tx, found.account_id, name))) {
-    throw nameTaken(name);
-  }
+  const others = sql`FROM triggers WHERE account_id = ${account_id} AND name = ${name}`;
+  if (name !== found.name && (await countRows(tx, others)) > 0) throw nameTaken(name);
   await tx.run(
     sql`UPDATE triggers SET name = ${name}, cron = ${wanted.cron},
           time_zone = ${wanted.time_zone}, overlap = ${wanted.overlap},
@@ -205,14 +203,6 @@ async function requireThread(
   if (thread?.account_id !== account_id) throw apiError("thread_not_found", { param });
   // agents.errors.thread_agent_mismatch
   if (thread.agent_id !== agent_id) throw apiError("thread_agent_mismatch", { param });
-}
-
-async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {
-  const found = await tx.one(
-    Name,
-    sql`SELECT name FROM triggers WHERE account_id = ${account_id} AND name = ${name}`,
-  );
-  return found !== undefined;
 }
 
 /** agents.errors.name_taken, agents.resources.trigger */

@@ -1,5 +1,4 @@
 // Writes one fire of a trigger in one transaction: its row, its run, its event and the next fire.
-import { Type } from "@sinclair/typebox";
 import { hasLiveRun, type PreparedRun, start } from "../../agents/runs/store/start.ts";
 import { countRows, into, sql, type Tx } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
@@ -65,7 +64,6 @@ interface RunStart {
   retry_after: string | null;
 }
 
-const Id = Type.Object({ id: Type.String() });
 const LIMIT_CODES = [
   "active_runs_limit",
   "daily_runs_limit",
@@ -138,11 +136,8 @@ export function sweepFires(tx: Tx, until: number, limit: number): Promise<number
 }
 
 async function hasFired(tx: Tx, trigger_id: string, { scheduledAt }: DueInstant): Promise<boolean> {
-  const found = await tx.one(
-    Id,
-    sql`SELECT id FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduledAt}`,
-  );
-  return found !== undefined;
+  const fired = sql`FROM fires WHERE trigger_id = ${trigger_id} AND scheduled_at = ${scheduledAt}`;
+  return (await countRows(tx, fired)) > 0;
 }
 
 function isStillDue(trigger: TriggerRow, { dueAt, seen }: DueInstant): boolean {

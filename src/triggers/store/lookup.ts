@@ -1,7 +1,7 @@
 // Reads of triggers and their fires: single ones, pages, and what a signed request needs to know.
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../access/holds/store.ts";
-import { type Db, none, sql } from "../../database/index.ts";
+import { countRows, type Db, none, sql } from "../../database/index.ts";
 import { NO_ID } from "../../platform/ids.ts";
 import { Row } from "../../platform/schema.ts";
 import { type FireOutcome, FireRow } from "../fire.ts";
@@ -37,7 +37,6 @@ export async function* readPages<T extends { created_at: number; id: string }>(
 }
 
 const Signer = Type.Object({ account_id: Type.String(), kind: Type.String() });
-const Id = Type.Object({ id: Type.String() });
 
 const HookTrigger = Row(FoundTrigger, {
   is_held: Type.Boolean(),
@@ -113,8 +112,7 @@ export function findHook(db: Db, id: string): Promise<HookTrigger | undefined> {
 }
 
 export async function isHeld(db: Db, id: string): Promise<boolean> {
-  const held = await db.one(Id, sql`SELECT id FROM triggers WHERE id = ${id} AND NOT ${FREE}`);
-  return held !== undefined;
+  return (await countRows(db, sql`FROM triggers WHERE id = ${id} AND NOT ${FREE}`)) > 0;
 }
 
 /** Finds the fire of an earlier request with the same `webhook-id`. */

@@ -1,7 +1,7 @@
 // Which process sends what: deliveries that are claimed, released, or due.
 import { type Static, Type } from "@sinclair/typebox";
 import { isAlive } from "../../cluster/store.ts";
-import { type Db, type Sql, sql, type Tx } from "../../database/index.ts";
+import { countRows, type Db, type Sql, sql, type Tx } from "../../database/index.ts";
 import { OutboxRow } from "../../outbox/store.ts";
 import { maybe } from "../../platform/schema.ts";
 import { DeliveryRow, type QueueNumber } from "../delivery.ts";
@@ -30,7 +30,6 @@ export interface ClaimResult {
 /** Result for a disabled endpoint, and for a process that was declared dead. */
 export const NOTHING_CLAIMED: ClaimResult = { rows: [], nextDueAt: null };
 
-const Id = Type.Object({ id: Type.String() });
 const NextAt = Type.Object({ next_attempt_at: Type.Integer() });
 
 /** Claims the oldest due deliveries: a result for each request, or none for a dead process. */
@@ -52,11 +51,8 @@ async function claimQueue(
   { webhookId, queue, count }: ClaimRequest,
   now: number,
 ): Promise<ClaimResult> {
-  const enabled = await tx.one(
-    Id,
-    sql`SELECT id FROM webhook_endpoints WHERE id = ${webhookId} AND status = 'enabled'`,
-  );
-  if (!enabled) return NOTHING_CLAIMED;
+  const enabled = sql`FROM webhook_endpoints WHERE id = ${webhookId} AND status = 'enabled'`;
+  if ((await countRows(tx, enabled)) === 0) return NOTHING_CLAIMED;
   const rows = await tx.all(
     ClaimedDelivery,
     sql`UPDATE deliveries SET epoch = ${epoch}

@@ -54,6 +54,10 @@ const Freed = Type.Object({
   stored_bytes: Type.Integer(),
 });
 
+export function findDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
+  return db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`);
+}
+
 export function listDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   const { status, type, before, limit } = filter;
   const statuses = status === undefined ? DELIVERY_STATUSES : [status];
@@ -122,15 +126,16 @@ export async function replayDelivery(
 ): Promise<DeliveryRow> {
   const { webhookId, now } = request;
   await requireEnabled(tx, request);
-  const found = await findDelivery(tx, id, webhookId);
-  if (!found) throw apiError("delivery_not_found");
+  const found = await findDelivery(tx, id);
+  // agents.errors.delivery_not_found: also where it is another endpoint's.
+  if (found?.webhook_id !== webhookId) throw apiError("delivery_not_found");
   // agents.errors.event_expired
   if (!(await findEvent(tx, found.event_id))) throw apiError("event_expired");
   const isPending = found.status === "pending";
   if (!isPending && (await countFree(tx, request)) === 0) throw apiError("deliveries_limit");
   await tx.run(sql`UPDATE deliveries SET ${replay(now)} WHERE id = ${id}`);
   await addPending(tx, webhookId, isPending ? 0 : 1);
-  return (await findDelivery(tx, id, webhookId))!;
+  return (await findDelivery(tx, id))!;
 }
 
 /** Replays up to `limit` failed or cancelled deliveries, the oldest first, save tests. */
@@ -160,16 +165,6 @@ export async function recoverDeliveries(
   const isDone = found.length === queued.length;
   const isFull = wanted === free;
   return { queued: queued.length, rest: isDone ? "none" : isFull ? "full" : "more" };
-}
-
-/** agents.errors.delivery_not_found: also where it is another endpoint's. */
-async function findDelivery(
-  db: Db,
-  id: string,
-  webhookId: string,
-): Promise<DeliveryRow | undefined> {
-  const found = await db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`);
-  return found?.webhook_id === webhookId ? found : undefined;
 }
 
 /** Marks a claimed delivery, so that it is sent once more; see `tries`. */

@@ -13,7 +13,6 @@ import { setAccountListening } from "../../outbox/store.ts";
 import { dropStored } from "../../storage/store.ts";
 import { EndpointRow, type OwnEndpoint } from "../endpoint.ts";
 import { BACKLOG, type Backlog, type FanOutBatch, fanOutAccount } from "./fan-out.ts";
-import type { FailedEndpoint } from "./results.ts";
 
 export type EndpointChange = Partial<
   Pick<EndpointRow, "url" | "events" | "description" | "status">
@@ -26,8 +25,19 @@ export interface SecretReplacement {
   previousExpiresAt: number | null;
 }
 
+export interface FailedEndpoint {
+  webhookId: string;
+  reason: "gone" | "failing";
+  /** Version of the endpoint that failed. */
+  updatedAt: number;
+}
+
 type Written = { kind: "ok"; row: EndpointRow };
 type NotFound = { kind: "not_found" };
+
+export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
+  return db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
+}
 
 /** agents.authentication.6: an endpoint of another account is not found. */
 export async function findOwn(
@@ -35,7 +45,7 @@ export async function findOwn(
   id: string,
   account_id: string,
 ): Promise<EndpointRow | undefined> {
-  const found = await db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
+  const found = await findEndpoint(db, id);
   return found?.account_id === account_id ? found : undefined;
 }
 
@@ -97,7 +107,7 @@ export async function updateEndpoint(
     else await enable(tx, id);
     await updateListener(tx, account_id);
   }
-  return announceOwn(tx, id, account_id);
+  return announceEndpoint(tx, id);
 }
 
 /** agents.resources.webhook_endpoint; `stale`: another rotation came first. */
@@ -115,12 +125,12 @@ export async function rotateEndpoint(
         WHERE id = ${id}`,
   );
   await putSecret(tx, secret);
-  return announceOwn(tx, id, account_id);
+  return announceEndpoint(tx, id);
 }
 
-async function announceOwn(tx: Tx, id: string, account_id: string): Promise<Written> {
+async function announceEndpoint(tx: Tx, id: string): Promise<Written> {
   tx.tell("webhooks.endpoint", id);
-  return { kind: "ok", row: (await findOwn(tx, id, account_id))! };
+  return { kind: "ok", row: (await findEndpoint(tx, id))! };
 }
 
 /** Deletes an endpoint and its secret; its deliveries, perhaps millions, are swept later. */
@@ -142,7 +152,7 @@ export async function disableEndpoint(
   { webhookId: id, reason, updatedAt }: FailedEndpoint,
   batch: FanOutBatch,
 ): Promise<{ kind: "ok" | "stale" } | Backlog> {
-  const found = await tx.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
+  const found = await findEndpoint(tx, id);
   if (found?.status !== "enabled" || found.updated_at !== updatedAt) return { kind: "stale" };
   if (!(await fanOutAccount(tx, found.account_id, batch))) return BACKLOG;
   await disable(tx, id, reason, batch.now);

@@ -1,10 +1,9 @@
 // Webhook endpoints and their deliveries in the database: each write one transaction.
-import { type Db, sql, store } from "../../database/index.ts";
+import { store } from "../../database/index.ts";
 import { findEvent } from "../../outbox/store.ts";
-import { DeliveryRow } from "../delivery.ts";
-import { EndpointRow } from "../endpoint.ts";
 import { claim, findSending, findWaiting, listHeld, listWaiting, pull, release } from "./claim.ts";
 import {
+  findDelivery,
   listAttempts,
   listDeliveries,
   recoverDeliveries,
@@ -16,6 +15,7 @@ import {
 import {
   createEndpoint,
   disableEndpoint,
+  findEndpoint,
   listEndpoints,
   removeEndpoint,
   rotateEndpoint,
@@ -27,11 +27,9 @@ import { settle } from "./results.ts";
 export const webhookStore = store(
   "webhooks",
   {
-    find: (db: Db, id: string) =>
-      db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`),
+    find: findEndpoint,
     list: listEndpoints,
-    findDelivery: (db: Db, id: string) =>
-      db.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${id}`),
+    findDelivery,
     listDeliveries,
     listAttempts,
     findEvent,

@@ -2,8 +2,10 @@
 import { createInsertion, splitRows, sql, type Tx } from "../../database/index.ts";
 import { writeRow } from "../../platform/schema.ts";
 import { measureRow, releaseStored } from "../../storage/store.ts";
-import { ATTEMPTS_MAX, AttemptRow, DeliveryRow, LOST } from "../delivery.ts";
-import { EndpointRow } from "../endpoint.ts";
+import { ATTEMPTS_MAX, AttemptRow, type DeliveryRow, LOST } from "../delivery.ts";
+import type { EndpointRow } from "../endpoint.ts";
+import { findDelivery } from "./deliveries.ts";
+import { type FailedEndpoint, findEndpoint } from "./endpoints.ts";
 
 const HOUR_MS = 3_600_000;
 /** Minimum time without a success before an endpoint is disabled. */
@@ -36,13 +38,6 @@ export type AttemptResult = ResultKey &
 
 const insertAttempts = createInsertion(AttemptRow, "INSERT INTO delivery_attempts", "");
 
-export interface FailedEndpoint {
-  webhookId: string;
-  reason: "gone" | "failing";
-  /** Version of the endpoint that failed. */
-  updatedAt: number;
-}
-
 /** Writes the results of deliveries that other processes have not claimed since. */
 export async function settle(
   tx: Tx,
@@ -52,10 +47,7 @@ export async function settle(
   const attempts: AttemptRow[] = [];
   const failed: FailedEndpoint[] = [];
   for (const [webhookId, group] of Map.groupBy(all, (result) => result.webhookId)) {
-    const endpoint = await tx.one(
-      EndpointRow,
-      sql`SELECT * FROM webhook_endpoints WHERE id = ${webhookId}`,
-    );
+    const endpoint = await findEndpoint(tx, webhookId);
     let ended = 0;
     let stored = 0;
     let reason: FailedEndpoint["reason"] | undefined;
@@ -83,7 +75,7 @@ export async function settle(
 
 async function settleOne(tx: Tx, result: AttemptResult, now: number) {
   const { deliveryId, webhookId, epoch } = result;
-  const before = await tx.one(DeliveryRow, sql`SELECT * FROM deliveries WHERE id = ${deliveryId}`);
+  const before = await findDelivery(tx, deliveryId);
   if (before?.epoch !== epoch) return undefined;
   const after = advance(before, result, now);
   if (after.status === "pending" && isReplayed(before)) tx.tell("webhooks.due", webhookId);
