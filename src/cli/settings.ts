@@ -1,5 +1,4 @@
 // Reads the settings and the place of the data from the flags of a command.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseLocation } from "../database/index.ts";
 import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../net/index.ts";
@@ -101,10 +100,6 @@ export function placeNote({ server }: Settings): string {
 export function readNamedSettings(input: CommandInput): Settings | undefined {
   if (readText(input, "config") === undefined) return undefined;
   return readGivenSettings(input, { wantsApiKeys: false });
-}
-
-export function hasSettingsFile(): boolean {
-  return existsSync(FILE);
 }
 
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {

@@ -1,21 +1,15 @@
 // `wadi init` and `wadi check`: create a settings file, check an installation.
+import { existsSync } from "node:fs";
 import { type CheckRow, checkInstallation, createSettingsFile } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { type Settings, SettingsError } from "../settings/index.ts";
 import { type Command, type CommandInput, readText } from "./command.ts";
 import { drawLines } from "./output.ts";
-import {
-  FILE,
-  hasSettingsFile,
-  nameData,
-  placeData,
-  placeSecretsKey,
-  readGivenSettings,
-} from "./settings.ts";
+import { FILE, nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 
 async function checkAll(input: CommandInput): Promise<CheckRow[]> {
-  const settings_name = readText(input, "config") ?? (hasSettingsFile() ? FILE : `no ${FILE}`);
+  const settings_name = readText(input, "config") ?? (existsSync(FILE) ? FILE : `no ${FILE}`);
   let settings: Settings;
   try {
     settings = readGivenSettings(input);

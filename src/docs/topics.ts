@@ -1,10 +1,10 @@
 // The topics of the documentation, in the order in which they are listed.
+import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 import agents from "./agents.md" with { type: "file" };
 import approvals from "./approvals.md" with { type: "file" };
 import chat from "./chat.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
-import { writeErrorReference } from "./error-reference.ts";
 import limits from "./limits.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
@@ -75,4 +75,37 @@ sets \`server.port\`. Keep secrets in the environment or in files (\`api_key_env
 \`api_key_file\`, \`database_env\`), never in \`wadi.toml\`.
 
 ${writeSettingsReference()}`;
+}
+
+function writeErrorReference(): string {
+  return `# Errors
+
+An error reply is JSON: \`{"error":{"message","type","code","param"}}\`. \`param\` names the
+field at fault. Decide by \`code\`, or by the status where the reply has no code. \`message\` is for
+people and may change. Codes are only ever added. Every reply carries \`x-request-id\`: quote it
+when you ask for help.
+
+Chat, embeddings and search also send \`request_id\`, \`statusCode\`, \`message\` and \`code\`
+beside \`error\`. The agent service sends \`error\` alone. Where the table says "no code", the
+agent service leaves \`code\` out. So it does for invalid fields, with status 400.
+
+Retry 429, 502, 503 and 504. Wait as long as \`Retry-After\` says; don't retry a reply with
+\`x-should-retry: false\`.
+
+| code | status | type | agent service | meaning |
+|---|---|---|---|---|
+${listErrors().join("\n")}
+`;
+}
+
+function listErrors(): string[] {
+  return (Object.keys(ERROR_CODES) as ErrorCode[])
+    .filter((code) => publicCode(code, "gateway") === code)
+    .map((code) => {
+      const entry: { status: number; also?: number; message: string } = ERROR_CODES[code];
+      const { status, also, message } = entry;
+      const agents = publicCode(code, "agents") === null ? "no code" : "";
+      const statuses = also === undefined ? `${status}` : `${status} or ${also}`;
+      return `| \`${code}\` | ${statuses} | \`${typeOf(status)}\` | ${agents} | ${message} |`;
+    });
 }

@@ -2,5 +2,5 @@
 
 export { Fire } from "./fire.ts";
 export { createFireSweeps, createTriggersModule } from "./module.ts";
-export { createTriggerQueries } from "./queries.ts";
 export { Trigger, TriggerName } from "./trigger.ts";
+export { createTriggerQueries } from "./triggers.ts";

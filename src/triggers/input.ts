@@ -6,7 +6,7 @@ import { apiError } from "../platform/errors.ts";
 import { FilledText, maybe, oneOf, StoredText, unquoted } from "../platform/schema.ts";
 import { ZONE_CHARACTERS_MAX, zoneFault } from "./cron/occurrences.ts";
 import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
-import { OVERLAPS, TRIGGER_KINDS, TRIGGER_STATUSES, type TriggerRow } from "./trigger.ts";
+import { TRIGGER_KINDS, TRIGGER_STATUSES, Trigger, type TriggerRow } from "./trigger.ts";
 
 const NAME_CHARACTERS_MAX = 200;
 /** Same as for a run that a request starts. */
@@ -41,10 +41,7 @@ const catch_up_seconds = maybe(
     maximum: CATCH_UP_SECONDS_MAX,
   }),
 );
-const overlap = oneOf(
-  OVERLAPS,
-  "`skip`: a fire starts no run while an earlier one is not final; `allow`: it does.",
-);
+const { overlap } = Trigger.properties;
 const input = maybe(
   Type.Object(
     {

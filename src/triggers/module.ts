@@ -7,7 +7,7 @@ import { watchArchivedAgents } from "./archived-agents.ts";
 import type { TriggersDeps } from "./deps.ts";
 import { createFireRun } from "./fire-run.ts";
 import { openHook } from "./hook.ts";
-import { openFireRoutes, openTriggerRoutes } from "./routes.ts";
+import { openTriggerRoutes } from "./routes.ts";
 import { Scheduler } from "./scheduler.ts";
 import { triggerStore } from "./store/index.ts";
 import { Triggers } from "./triggers.ts";
@@ -24,8 +24,7 @@ export function createTriggersModule(router: Router, deps: TriggersDeps): Trigge
   const store = database.bind(triggerStore);
   const fire = createFireRun({ triggers: store, findCaller, prepareRun, clock, ids });
   const triggers = new Triggers(deps);
-  openTriggerRoutes(router, triggers, deps);
-  openFireRoutes(router, triggers, fire, deps.disk);
+  openTriggerRoutes(router, triggers, fire, deps);
   openHook(router, fire, deps);
   return { services: [watchArchivedAgents(deps), new Scheduler({ ...deps, fire })] };
 }

@@ -3,7 +3,6 @@ import { RotateSecret, readOverlap } from "../crypto/index.ts";
 import { answerList, IdParams, type ListParts, type Router, readPage } from "../http/index.ts";
 import { type ApiError, apiError, ERROR_CODES, type ErrorCode } from "../platform/errors.ts";
 import { show } from "../platform/schema.ts";
-import type { DiskSpace } from "../storage/index.ts";
 import type { TriggersDeps } from "./deps.ts";
 import { Fire, type FireRow } from "./fire.ts";
 import type { FireTrigger } from "./fire-run.ts";
@@ -31,11 +30,18 @@ const shown = { 200: { description: "The trigger without its secret.", schema: T
 const scoped = { scope: "agents", isScopeCertain: true } as const;
 
 /** agents.endpoints.triggers.p1 */
-export function openTriggerRoutes(router: Router, triggers: Triggers, deps: TriggersDeps): void {
+export function openTriggerRoutes(
+  router: Router,
+  triggers: Triggers,
+  fire: FireTrigger,
+  deps: TriggersDeps,
+): void {
   openCreation(router, triggers, deps);
   openReads(router, triggers, deps);
   openChanges(router, triggers, deps);
   openRotation(router, triggers, deps);
+  openFireList(router, triggers);
+  openManualFire(router, triggers, fire, deps);
 }
 
 function showWithSecret({ trigger, secret }: TriggerAndSecret, now: number) {
@@ -179,17 +185,6 @@ function openRotation(router: Router, triggers: Triggers, { clock }: TriggersDep
   );
 }
 
-/** agents.endpoints.triggers.p1, agents.does.trigger */
-export function openFireRoutes(
-  router: Router,
-  triggers: Triggers,
-  fire: FireTrigger,
-  disk: Pick<DiskSpace, "require">,
-): void {
-  openFireList(router, triggers);
-  openManualFire(router, triggers, fire, disk);
-}
-
 function openFireList(router: Router, triggers: Triggers): void {
   router.get(
     FIRES,
@@ -217,11 +212,12 @@ function openFireList(router: Router, triggers: Triggers): void {
   );
 }
 
+/** agents.does.trigger */
 function openManualFire(
   router: Router,
   triggers: Triggers,
   fire: FireTrigger,
-  disk: Pick<DiskSpace, "require">,
+  { disk }: TriggersDeps,
 ): void {
   router.post(
     FIRES,

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../platform/schema.ts";
 
 export const TRIGGER_KINDS = ["cron", "webhook"] as const;
-export const OVERLAPS = ["skip", "allow"] as const;
+const OVERLAPS = ["skip", "allow"] as const;
 export const TRIGGER_STATUSES = ["active", "paused"] as const;
 const PAUSES = ["manual", "key", "agent", "model"] as const;
 

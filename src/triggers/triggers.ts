@@ -1,4 +1,5 @@
-// Creates, changes, rotates and deletes triggers, and stores the secrets of their hooks.
+// Creates, changes, rotates and deletes triggers, and stores the secrets of their hooks; what
+// operators read and pause.
 import type { Caller } from "../access/index.ts";
 import { createSecretPairs, makeSigningSecret, type SecretPairs } from "../crypto/index.ts";
 import type { Bound } from "../database/index.ts";
@@ -15,8 +16,9 @@ import {
 } from "./input.ts";
 import type { TriggerChange, TriggerFields } from "./store/change.ts";
 import { triggerStore } from "./store/index.ts";
-import type { FireFilter, TriggerFilter } from "./store/lookup.ts";
+import { type FireFilter, readPages, type TriggerFilter } from "./store/lookup.ts";
 import { type FoundTrigger, pausedManually, type TriggerRow } from "./trigger.ts";
+import { type DescribedTrigger, describeTrigger } from "./view.ts";
 
 export interface TriggerOwner {
   account_id: string;
@@ -145,7 +147,7 @@ export class Triggers {
   }
 }
 
-export interface StatusChange {
+interface StatusChange {
   status: TriggerRow["status"] | null;
   fields: TriggerFields;
   key_id: string | null;
@@ -153,7 +155,7 @@ export interface StatusChange {
 }
 
 /** Changes, pauses or resumes a trigger; its next fire is computed from now. */
-export async function changeStatus(
+async function changeStatus(
   store: Pick<Bound<typeof triggerStore>, "change" | "find">,
   clock: Clock,
   trigger: FoundTrigger,
@@ -180,6 +182,45 @@ export async function changeStatus(
     if (changed.kind === "not_found") break;
   }
   throw apiError("trigger_not_found");
+}
+
+/** Maximum triggers read at once: the input of one may take 400 KB. */
+const TRIGGERS_AT_ONCE = 50;
+
+/** Triggers of every account, for operators. */
+export function createTriggerQueries({
+  database,
+  clock,
+}: Pick<TriggersDeps, "database" | "clock">) {
+  const store = database.bind(triggerStore);
+  const describe = (found: FoundTrigger) => describeTrigger(found, clock.now());
+  return {
+    async list(account_id: string | null): Promise<DescribedTrigger[]> {
+      const listed: DescribedTrigger[] = [];
+      const pages = readPages(TRIGGERS_AT_ONCE, (page) => store.list({ account_id, ...page }));
+      for await (const rows of pages) {
+        listed.push(...rows.map((row) => describe({ ...row, input: null })));
+      }
+      return listed;
+    },
+    async find(id: string): Promise<DescribedTrigger | undefined> {
+      const found = await store.find(id);
+      return found && describe(found);
+    },
+    listFires: (trigger_id: string, limit: number) =>
+      store.listFires({ trigger_id, outcome: null, before: null, limit }),
+    /** Runs keep acting for the trigger's key; throws `agent_archived`. */
+    async setStatus(
+      id: string,
+      status: FoundTrigger["status"],
+    ): Promise<DescribedTrigger | undefined> {
+      const found = await store.find(id);
+      if (!found) return undefined;
+      const pausedBy = "It was paused by the operator.";
+      const change = { status, fields: {}, key_id: null, pausedBy };
+      return describe(await changeStatus(store, clock, found, change));
+    },
+  };
 }
 
 function describeSecret({ id, account_id }: TriggerRow, set_at: number) {

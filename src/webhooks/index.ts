@@ -1,5 +1,9 @@
 // Webhooks: endpoints that receive an account's events, and the delivery of each.
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
 export { documentEvents } from "./event.ts";
-export { createDeliverySweeps, openWebhooks, registerWebhookMetrics } from "./module.ts";
-export { createWebhookQueries } from "./queries.ts";
+export {
+  createDeliverySweeps,
+  createWebhookQueries,
+  openWebhooks,
+  registerWebhookMetrics,
+} from "./module.ts";

@@ -1,13 +1,14 @@
-// Wires the webhooks module: routes, delivery worker, metrics and sweeps.
+// Wires the webhooks module: routes, delivery worker, queries of operators, metrics and sweeps.
 import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { Deliveries } from "./deliveries.ts";
+import type { DeliveryRow } from "./delivery.ts";
 import { type DeliveryStats, DeliveryWorker } from "./delivery-worker.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { Endpoints } from "./endpoints.ts";
+import { Endpoints, showEndpoint } from "./endpoints.ts";
 import { ATTEMPT_OUTCOMES } from "./response.ts";
 import { openWebhookRoutes } from "./routes.ts";
 import { webhookStore } from "./store/index.ts";
@@ -27,6 +28,24 @@ export function openWebhooks(router: Router, deps: WebhookDeps): Webhooks {
   openWebhookRoutes(router, { endpoints, deliveries, clock, disk });
   const worker = new DeliveryWorker(deps, database.bind(webhookStore));
   return { services: [worker], change: () => worker.wake(), stats: () => worker.stats() };
+}
+
+/** Endpoints and deliveries of every account, for operators. */
+export function createWebhookQueries(
+  deps: Pick<WebhookDeps, "database" | "clock" | "ids" | "settings">,
+) {
+  const store = deps.database.bind(webhookStore);
+  const deliveries = new Deliveries(deps);
+  return {
+    list: store.list,
+    find: store.find,
+    show: showEndpoint,
+    listDeliveries: store.listDeliveries,
+    findDelivery: store.findDelivery,
+    replay: ({ id, webhook_id, account_id }: DeliveryRow) =>
+      deliveries.replay({ id: webhook_id, account_id }, id),
+    recover: deliveries.recover.bind(deliveries),
+  };
 }
 
 export function registerWebhookMetrics(metrics: Metrics, stats: () => DeliveryStats): void {

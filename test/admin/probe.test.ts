@@ -1,7 +1,7 @@
 // What a probe finds becomes a block that holds as settings, whatever the server said.
 import { afterEach, describe, expect, test } from "bun:test";
 import { probeModel } from "../../src/admin/index.ts";
-import { nameModel } from "../../src/admin/settings-block.ts";
+import { nameModel } from "../../src/admin/probe.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import {

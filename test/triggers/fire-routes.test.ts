@@ -1,8 +1,9 @@
 // What who fires by hand is told of whatever may come of it.
 import { expect, test } from "bun:test";
+import type { TriggersDeps } from "../../src/triggers/deps.ts";
 import type { FireOutcome, FireRow } from "../../src/triggers/fire.ts";
 import type { FireRequest, FireTrigger } from "../../src/triggers/fire-run.ts";
-import { openFireRoutes } from "../../src/triggers/routes.ts";
+import { openTriggerRoutes } from "../../src/triggers/routes.ts";
 import type { FoundTrigger } from "../../src/triggers/trigger.ts";
 import type { Triggers } from "../../src/triggers/triggers.ts";
 import { caller, createTestServer } from "../http/test-server.ts";
@@ -31,12 +32,12 @@ async function fireOnce(
     wishes.push(wish);
     return fired;
   };
-  const disk = { require() {} };
+  const deps = { disk: { require() {} } } as unknown as TriggersDeps;
   const surface = { surface: "agents", isOpen: () => true, isEnabled: () => true } as const;
   const gate = { enforcesScope: () => false, limitAddress: () => {} };
   const agents = { ...surface, ...gate, identify: async () => ({ ...caller, scopes: ["agents"] }) };
   const http = createTestServer(
-    (router) => openFireRoutes(router, triggers, fire, disk),
+    (router) => openTriggerRoutes(router, triggers, fire, deps),
     agents as never,
   );
   const headers = { authorization: "Bearer key" };
