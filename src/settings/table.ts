@@ -1,6 +1,6 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
-import { choice, count, duration, retention, text } from "./fields.ts";
+import { anyText, choice, count, duration, integer, retention, section, text } from "./fields.ts";
 import { Model } from "./model-table.ts";
 import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
 
@@ -9,130 +9,96 @@ const BYTES_MAX = 2 ** 50;
 
 export const Table = Type.Object(
   {
-    server: Type.Object(
-      {
-        host: text("host", {
-          description: "The address to listen on.",
-          default: "127.0.0.1",
-          restart: true,
-        }),
-        port: Type.Integer({
-          description: "The port to listen on; 0 is any free one.",
-          default: 8_080,
-          minimum: 0,
-          maximum: 65_535,
-          restart: true,
-        }),
-        data: Type.String({
-          description: "The directory of the database and the backups.",
-          default: "./wadi-data",
-          minLength: 1,
-          restart: true,
-        }),
-        database: text("database", {
-          description: '"": SQLite in the data directory; "postgres://…": a PostgreSQL server.',
-          default: "",
-          unquoted: true,
-          restart: true,
-        }),
-        database_env: text("variable", {
-          description: "The environment variable that holds `database`.",
-          default: "",
-          unquoted: true,
-          restart: true,
-        }),
-        secrets_key_file: Type.String({
-          description: 'The file of the secrets key; "" is secrets.key in the data directory.',
-          default: "",
-          unquoted: true,
-          restart: true,
-        }),
-        metrics_token_env: text("variable", {
-          description:
-            "The variable that holds the token for /metrics; without it the page is off.",
-          default: "",
-          unquoted: true,
-          restart: true,
-        }),
-        trusted_proxies: Type.Array(
-          text("network", { description: "An address, or a network such as 10.0.0.0/8." }),
-          {
-            description: "Proxies whose X-Forwarded-For names the client.",
-            default: [],
-            maxItems: 1_000,
-            restart: true,
-          },
-        ),
-        connections_per_address: Type.Integer({
-          description:
-            "Connections of one client address (IPv6: of a /64); above it, idle ones are closed. " +
-            "Loopback and trusted proxies have no limit.",
-          default: 1_000,
-          minimum: 1,
-          maximum: 1_000_000,
-        }),
-        reserved_descriptors: Type.Integer({
-          description:
-            "File descriptors kept free for the server's own work, at most a quarter of all: " +
-            "idle connections are closed for them.",
-          default: 64,
-          minimum: 0,
-          maximum: 100_000,
-        }),
-        cors_origins: Type.Array(
-          text("origin", { description: "An origin such as https://app.example.com." }),
-          {
-            description:
-              "Origins whose browser apps may call this server; without any, OPTIONS is 404.",
-            default: [],
-            maxItems: 1_000,
-          },
-        ),
-        public_url: text("link", {
-          description: "The public address of this server, used in links.",
-          default: "",
-          unquoted: true,
-        }),
-        stop_timeout: duration({
-          description: "How long a stop waits for requests in progress.",
-          default: "30s",
-          // A shorter stop would cut connections before each caller is told.
-          minimum: 1_000,
-          maximum: HOUR_MS,
-        }),
-      },
-      { description: "Where the server listens and keeps its data.", default: {} },
-    ),
-    service: Type.Object(
-      {
-        alias: text("alias", {
-          description: "The permanent name of the default model; `<alias>-v0` is accepted too.",
-          default: "svc",
-          restart: true,
-        }),
-        default_model: Type.String({
-          description: 'The id of the model that answers by default; "" is the first.',
-          default: "",
-        }),
-        operator: Type.String({
-          description: "Your name; a self-hosted model with this provider is your own.",
-          default: "wadi",
-          minLength: 1,
-          maxLength: 64,
-        }),
-        changelog_url: text("link", {
-          description: 'The page of deprecations; "" is /docs/changes.',
-          default: "",
-          unquoted: true,
-        }),
-        chat_status: choice([201, 200], {
-          description: "The status of a chat reply; 200 for clients that take no other, like Dify.",
-          default: 201,
-          restart: true,
-        }),
-      },
-      { description: "What callers see of the service as a whole.", default: {} },
-    ),
+    server: section("Where the server listens and keeps its data.", {
+      host: text("host", "The address to listen on.", { default: "127.0.0.1", restart: true }),
+      port: integer("The port to listen on; 0 is any free one.", {
+        default: 8_080,
+        minimum: 0,
+        maximum: 65_535,
+        restart: true,
+      }),
+      data: anyText("The directory of the database and the backups.", {
+        default: "./wadi-data",
+        minLength: 1,
+        restart: true,
+      }),
+      database: text(
+        "database",
+        '"": SQLite in the data directory; "postgres://…": a PostgreSQL server.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      database_env: text("variable", "The environment variable that holds `database`.", {
+        default: "",
+        unquoted: true,
+        restart: true,
+      }),
+      secrets_key_file: anyText(
+        'The file of the secrets key; "" is secrets.key in the data directory.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      metrics_token_env: text(
+        "variable",
+        "The variable that holds the token for /metrics; without it the page is off.",
+        { default: "", unquoted: true, restart: true },
+      ),
+      trusted_proxies: Type.Array(text("network", "An address, or a network such as 10.0.0.0/8."), {
+        description: "Proxies whose X-Forwarded-For names the client.",
+        default: [],
+        maxItems: 1_000,
+        restart: true,
+      }),
+      connections_per_address: count(
+        1_000,
+        1_000_000,
+        "Connections of one client address (IPv6: of a /64); above it, idle ones are closed. " +
+          "Loopback and trusted proxies have no limit.",
+      ),
+      reserved_descriptors: integer(
+        "File descriptors kept free for the server's own work, at most a quarter of all: " +
+          "idle connections are closed for them.",
+        { default: 64, minimum: 0, maximum: 100_000 },
+      ),
+      cors_origins: Type.Array(text("origin", "An origin such as https://app.example.com."), {
+        description:
+          "Origins whose browser apps may call this server; without any, OPTIONS is 404.",
+        default: [],
+        maxItems: 1_000,
+      }),
+      public_url: text("link", "The public address of this server, used in links.", {
+        default: "",
+        unquoted: true,
+      }),
+      stop_timeout: duration("How long a stop waits for requests in progress.", {
+        default: "30s",
+        // A shorter stop would cut connections before each caller is told.
+        minimum: 1_000,
+        maximum: HOUR_MS,
+      }),
+    }),
+    service: section("What callers see of the service as a whole.", {
+      alias: text(
+        "alias",
+        "The permanent name of the default model; `<alias>-v0` is accepted too.",
+        { default: "svc", restart: true },
+      ),
+      default_model: anyText('The id of the model that answers by default; "" is the first.', {
+        default: "",
+      }),
+      operator: anyText("Your name; a self-hosted model with this provider is your own.", {
+        default: "wadi",
+        minLength: 1,
+        maxLength: 64,
+      }),
+      changelog_url: text("link", 'The page of deprecations; "" is /docs/changes.', {
+        default: "",
+        unquoted: true,
+      }),
+      chat_status: choice(
+        [201, 200],
+        "The status of a chat reply; 200 for clients that take no other, like Dify.",
+        { default: 201, restart: true },
+      ),
+    }),
     models: Type.Array(Model, {
       description: "The models in the order in which they are listed.",
       minItems: 1,
@@ -149,79 +115,61 @@ export const Table = Type.Object(
         },
       ],
     }),
-    limits: Type.Object(
-      {
-        requests_per_minute: count(
-          120,
-          1_000_000,
-          "Requests in any 60 seconds, per account and route; of the agent service, per key.",
-        ),
-        active_runs: count(20, 1_000_000, "Runs of an account that are queued or running."),
-        daily_runs: count(2_000, 100_000_000, "Runs that an account may start in any 24 hours."),
-        concurrent_runs: count(
-          64,
-          100_000,
-          "Runs that are executed at once, of all accounts together.",
-        ),
-        tools: count(100, 100_000, "Tools that an account may have registered and enabled."),
-        connections: count(50, 100_000, "Connections that an account may have."),
-        triggers: count(100, 100_000, "Triggers that an account may have."),
-        endpoints: count(20, 10_000, "Webhook endpoints that an account may have."),
-        waiting_deliveries: count(
-          10_000,
-          10_000_000,
-          "Deliveries of an account that wait to be sent; others are kept as failed.",
-        ),
-        agents: count(
-          1_000,
-          1_000_000,
-          "Agents that an account may have, archived ones not counted.",
-        ),
-        versions: count(1_000, 1_000_000, "Versions that an agent may have."),
-        stored_bytes: Type.Integer({
-          description:
-            "Bytes that an account may store: agents, tools, runs, threads, events, deliveries.",
-          default: 10_737_418_240,
-          minimum: 1_048_576,
-          maximum: BYTES_MAX,
-        }),
-        free_disk_bytes: Type.Integer({
-          description:
-            "Below this much free disk in the data directory nothing new is accepted; 0: no limit.",
-          default: 536_870_912,
-          minimum: 0,
-          maximum: BYTES_MAX,
-        }),
-        hook_requests_per_minute: count(
-          60,
-          1_000_000,
-          "Signed requests to a trigger's hook in any 60 seconds, per trigger.",
-        ),
-        address_requests_per_minute: count(
-          1_200,
-          1_000_000,
-          "Requests to the agent service in any 60 seconds, per client address.",
-        ),
-      },
-      { description: "Limits that you can set.", default: {} },
-    ),
-    retention: Type.Object(
-      {
-        runs: retention({
-          description: "How long finished runs and their steps are kept.",
-          default: "forever",
-        }),
-        events: retention({
-          description: "How long events are kept.",
-          default: "30d",
-        }),
-        request_log: retention({
-          description: "How long each request's row is kept; the sums of `wadi usage` stay.",
-          default: "30d",
-        }),
-      },
-      { description: "How long data is kept.", default: {} },
-    ),
+    limits: section("Limits that you can set.", {
+      requests_per_minute: count(
+        120,
+        1_000_000,
+        "Requests in any 60 seconds, per account and route; of the agent service, per key.",
+      ),
+      active_runs: count(20, 1_000_000, "Runs of an account that are queued or running."),
+      daily_runs: count(2_000, 100_000_000, "Runs that an account may start in any 24 hours."),
+      concurrent_runs: count(
+        64,
+        100_000,
+        "Runs that are executed at once, of all accounts together.",
+      ),
+      tools: count(100, 100_000, "Tools that an account may have registered and enabled."),
+      connections: count(50, 100_000, "Connections that an account may have."),
+      triggers: count(100, 100_000, "Triggers that an account may have."),
+      endpoints: count(20, 10_000, "Webhook endpoints that an account may have."),
+      waiting_deliveries: count(
+        10_000,
+        10_000_000,
+        "Deliveries of an account that wait to be sent; others are kept as failed.",
+      ),
+      agents: count(
+        1_000,
+        1_000_000,
+        "Agents that an account may have, archived ones not counted.",
+      ),
+      versions: count(1_000, 1_000_000, "Versions that an agent may have."),
+      stored_bytes: integer(
+        "Bytes that an account may store: agents, tools, runs, threads, events, deliveries.",
+        { default: 10_737_418_240, minimum: 1_048_576, maximum: BYTES_MAX },
+      ),
+      free_disk_bytes: integer(
+        "Below this much free disk in the data directory nothing new is accepted; 0: no limit.",
+        { default: 536_870_912, minimum: 0, maximum: BYTES_MAX },
+      ),
+      hook_requests_per_minute: count(
+        60,
+        1_000_000,
+        "Signed requests to a trigger's hook in any 60 seconds, per trigger.",
+      ),
+      address_requests_per_minute: count(
+        1_200,
+        1_000_000,
+        "Requests to the agent service in any 60 seconds, per client address.",
+      ),
+    }),
+    retention: section("How long data is kept.", {
+      runs: retention("How long finished runs and their steps are kept.", { default: "forever" }),
+      events: retention("How long events are kept.", { default: "30d" }),
+      request_log: retention(
+        "How long each request's row is kept; the sums of `wadi usage` stay.",
+        { default: "30d" },
+      ),
+    }),
     agents: Agents,
     egress: Egress,
     think: Think,
