@@ -1,5 +1,5 @@
 // The watchdog: a thread that ends a process whose event loop hangs, and tells the next start why.
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createSystemClock } from "../platform/clock.ts";
 import { readTestVariable } from "../platform/failpoint.ts";
 import { canWriteLine } from "../platform/libc.ts";
@@ -99,7 +99,7 @@ export class Watchdog implements Activity {
 
   /** Removes the note: the start has succeeded. */
   removeNote(): void {
-    if (this.#options.file !== null) removeNote(this.#options.file);
+    if (this.#options.file !== null) rmSync(this.#options.file, { force: true });
   }
 }
 
@@ -131,7 +131,7 @@ function report(options: ThreadOptions, reader: WatchdogMemoryReader): void {
   const hung = reader.readCall();
   const at = new Date(clock.now()).toISOString();
   const note: Note = { at, hung, runs: reader.listRuns() };
-  if (options.file !== null) writeNote(options.file, note);
+  if (options.file !== null) writeFileSync(options.file, JSON.stringify(note), { mode: 0o600 });
   // A log without a reader would block this thread as well.
   if (!canWriteLine(STDERR)) return;
   const log = createLog(clock, (line) => writeText(STDERR, line), options.isForPeople);
@@ -146,12 +146,6 @@ export interface Note {
   at: string;
   hung: CurrentCall | null;
   runs: string[];
-}
-
-export function writeNote(file: string, note: Note): void {
-  const descriptor = openSync(file, "w", 0o600);
-  writeSync(descriptor, JSON.stringify(note));
-  closeSync(descriptor);
 }
 
 export function readNote(file: string): Note | null {
@@ -172,8 +166,4 @@ function isCall(hung: Partial<CurrentCall> | null | undefined): hung is CurrentC
     typeof hung.call === "string" &&
     Number.isInteger(hung.epoch)
   );
-}
-
-export function removeNote(file: string): void {
-  rmSync(file, { force: true });
 }

@@ -10,6 +10,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { hasTable } from "./sqlite.ts";
 
 /** Size of a slot; two are written in turns, so a torn write leaves the previous number. */
 const SLOT_BYTES = 512;
@@ -31,10 +32,7 @@ export function readNotedCommits(file: string): number | null {
 }
 
 export function readStoredCommits(connection: Connection): number | null {
-  const hasTable = connection
-    .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_commits'")
-    .values()[0];
-  if (!hasTable) return null;
+  if (!hasTable(connection, "wadi_commits")) return null;
   return Number(connection.query("SELECT commits FROM wadi_commits").values()[0]?.[0] ?? 0);
 }
 

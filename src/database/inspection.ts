@@ -2,10 +2,12 @@
 import { Database as Connection } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseUnusable, explainPostgres, explainSqlite, NewerDatabase } from "./errors.ts";
+import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { findLoss } from "./loss.ts";
+import { listMissing } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { openPool } from "./postgres.ts";
+import { hasTable } from "./sqlite.ts";
 import type { DatabaseLocation } from "./store.ts";
 
 export interface Inspection {
@@ -42,12 +44,10 @@ function inspectSqlite(file: string): Inspection {
     try {
       connection.run("PRAGMA query_only = ON");
       connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      const hasSchema = connection
-        .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
-        .get();
-      if (!hasSchema) return OLDER;
+      if (!hasTable(connection, "wadi_schema")) return OLDER;
       const rows = connection.query("SELECT number FROM wadi_schema").values();
-      if (!isCurrent(rows.map(([number]) => Number(number)))) return OLDER;
+      const applied = rows.map(([number]) => Number(number));
+      if (listMissing(migrations, applied).length > 0) return OLDER;
       const key_id = connection.query(FIND_KEY).values()[0]?.[0];
       return { schema: "current", key_id: (key_id as string | undefined) ?? null };
     } finally {
@@ -65,7 +65,8 @@ async function inspectPostgres(url: string): Promise<Inspection> {
     const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
     if (!found.is_there) return ABSENT;
     const rows = await pool.unsafe("SELECT number FROM wadi_schema");
-    if (!isCurrent(rows.map((row: { number: unknown }) => Number(row.number)))) return OLDER;
+    const applied = rows.map((row: { number: unknown }) => Number(row.number));
+    if (listMissing(migrations, applied).length > 0) return OLDER;
     const [key] = await pool.unsafe(FIND_KEY);
     return { schema: "current", key_id: key?.key_id ?? null };
   } catch (failure) {
@@ -73,13 +74,6 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   } finally {
     await pool?.close();
   }
-}
-
-function isCurrent(applied: readonly number[]): boolean {
-  const newest = migrations.at(-1)!.number;
-  const found = Math.max(0, ...applied);
-  if (found > newest) throw new NewerDatabase(found, newest);
-  return migrations.every(({ number }) => applied.includes(number));
 }
 
 function findParent(directory: string): string {

@@ -3,6 +3,7 @@ import { Database as Connection } from "bun:sqlite";
 import { copyFileSync, existsSync, realpathSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readNotedCommits, readStoredCommits } from "./commit-counter.ts";
+import { hasTable } from "./sqlite.ts";
 
 /** File that a start creates only after the database. */
 const SECRETS_KEY = "secrets.key";
@@ -57,10 +58,8 @@ function readContent(file: string): { commits: number | null } | undefined {
   const connection = new Connection(file, { readonly: true, strict: true });
   try {
     connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    const [schema] = connection
-      .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
-      .values();
-    return schema && { commits: readStoredCommits(connection) };
+    if (!hasTable(connection, "wadi_schema")) return undefined;
+    return { commits: readStoredCommits(connection) };
   } finally {
     connection.close(true);
   }

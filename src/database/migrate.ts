@@ -2,6 +2,7 @@
 import type { Database as Connection } from "bun:sqlite";
 import type { SQL } from "bun";
 import { NewerDatabase } from "./errors.ts";
+import { hasTable } from "./sqlite.ts";
 
 export interface Dialect {
   integer: "INTEGER" | "BIGINT";
@@ -38,9 +39,7 @@ export async function migrateSqlite(
       .query<{ number: number }, []>("SELECT number FROM wadi_schema")
       .all()
       .map((row) => row.number);
-  const hasSchema = connection
-    .query("SELECT 1 FROM sqlite_schema WHERE name = 'wadi_schema'")
-    .get();
+  const hasSchema = hasTable(connection, "wadi_schema");
   if (hasSchema && listMissing(migrations, listApplied()).length === 0) return;
   connection.run("BEGIN IMMEDIATE");
   try {
@@ -96,7 +95,8 @@ async function migrate(migrations: readonly Migration[], runner: MigrationRunner
   }
 }
 
-function listMissing(
+/** Lists what was not applied yet; throws where the database is newer than this program. */
+export function listMissing(
   migrations: readonly Migration[],
   applied: readonly number[],
 ): readonly Migration[] {

@@ -55,6 +55,10 @@ function switchToWal(connection: Connection): void {
   }
 }
 
+export function hasTable(connection: Connection, name: string): boolean {
+  return connection.query("SELECT 1 FROM sqlite_schema WHERE name = ?").values(name).length > 0;
+}
+
 export function watchVersion(connection: Connection): () => boolean {
   const version = connection.query("PRAGMA data_version");
   let seen: unknown;
