@@ -40,7 +40,7 @@ import {
   openModelRoutes,
   showModels,
 } from "./models/index.ts";
-import { createGuardedEgress, createTrustedEgress } from "./net/index.ts";
+import { createTrustedEgress, GuardedEgress } from "./net/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
@@ -137,7 +137,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const { alias } = settings.service;
   const egress = createTrustedEgress({ clock, log });
   // Addresses that strangers name need the guarded client.
-  const guarded = createGuardedEgress({ clock, allow: () => settings.egress.allow });
+  const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const access = buildAccess({ database, clock, ids, alias });
   const { identify } = access;

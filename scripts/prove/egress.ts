@@ -1,7 +1,7 @@
 // Attacks the guarded way out: every address and URL of the tests' tables, and replies without end.
 import { readFileSync, writeFileSync } from "node:fs";
 import { readAllowEntry } from "../../src/net/allow-list.ts";
-import { createGuardedEgress, type GuardedEgress } from "../../src/net/index.ts";
+import { GuardedEgress } from "../../src/net/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { guard, pretendInternet } from "../../test/net/guard.ts";
 import { hostileAddresses } from "../../test/net/hostile-addresses.ts";
@@ -30,7 +30,7 @@ export const egress: Proof = {
     const program = Bun.fileURLToPath(new URL("./bomb-server.ts", import.meta.url));
     const bombs = launch([process.execPath, program]);
     const origin = await readUntil(bombs, /(http:\/\/127\.0\.0\.1:\d+)/);
-    const guarded = createGuardedEgress({
+    const guarded = new GuardedEgress({
       clock: createSystemClock(),
       allow: () => [readAllowEntry("127.0.0.1:*")],
     });

@@ -1,13 +1,18 @@
 // Clients: the name that each is counted under, and the connections of requests under way.
-import { type Address, isWithin, type Network, readAddress, readNetwork } from "../net/index.ts";
+import {
+  type Address,
+  isWithin,
+  type Network,
+  nameClient,
+  readAddress,
+  readNetwork,
+} from "../net/index.ts";
 
 /** Name of requests without a socket. */
 const NOWHERE = "nowhere";
 
 /** IPv4 within IPv6: ::ffff:0:0/96. */
 const MAPPED: Network = readNetwork("::ffff:0:0/96")!;
-/** Number of IPv6 bits that count as one client: a subscriber owns at least a /64. */
-const SUBSCRIBER_BITS = 64n;
 
 /** Pattern of an address with brackets, behind which some proxies write the port. */
 const BRACKETED = /^\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?$/;
@@ -30,8 +35,8 @@ export function createNameClient(trusted: readonly string[]): NameClient {
     if (networks.length === 0 && !peer.includes(":")) return peer;
     const address = readPeer(peer);
     if (!address) return peer;
-    if (forwarded === null || !isTrusted(address)) return nameAddress(address);
-    return nameAddress(findClient(forwarded, isTrusted) ?? address);
+    if (forwarded === null || !isTrusted(address)) return nameClient(address);
+    return nameClient(findClient(forwarded, isTrusted) ?? address);
   };
 }
 
@@ -59,11 +64,6 @@ function readPeer(text: string): Address | null {
   const address = readAddress(text);
   if (!address || !isWithin(address, MAPPED)) return address;
   return { bits: 32, value: address.value & 0xffff_ffffn };
-}
-
-function nameAddress({ bits, value }: Address): string {
-  if (bits === 128) return `${(value >> SUBSCRIBER_BITS).toString(16).padStart(16, "0")}/64`;
-  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
 }
 
 /** A set of requests that removes ended ones. */

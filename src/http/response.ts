@@ -39,7 +39,7 @@ export function createResponder(
   route: RouteName,
   handle: (context: RequestContext) => Promise<HandlerReply>,
 ): Route["answer"] {
-  const { surface, clock, ids } = options;
+  const { surface, clock, ids, observe } = options;
   const answer: Route["answer"] = async (request) => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
@@ -55,14 +55,6 @@ export function createResponder(
       return answerFailure(options, route, context, failure);
     }
   };
-  return observeReplies(options, route, answer);
-}
-
-function observeReplies(
-  { observe, clock }: ResponderOptions,
-  route: RouteName,
-  answer: Route["answer"],
-): Route["answer"] {
   if (!observe) return answer;
   return async (request) => {
     const startedAt = clock.monotonic();

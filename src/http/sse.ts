@@ -12,36 +12,7 @@ const EVENT_STREAM_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-export interface EventStream {
-  answer(status: number, headers: Record<string, string>): Response;
-  /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */
-  send(json: string): void | Promise<void>;
-  pass(frames: string): void | Promise<void>;
-  comment(text: string): void;
-  /** Ends the stream; what was sent before still arrives. */
-  close(): void;
-  /** Aborts `left` although the caller is connected and still receives what is sent. */
-  breakOff(): void;
-  readonly left: AbortSignal;
-  /** Counts bytes handed to the socket; after a close, all bytes. */
-  countSent(): number;
-  /** Counts characters and bytes that wait for the caller, without those the socket has taken. */
-  countUnread(): number;
-}
-
-/**
- * Opens a stream of events, or of other text for `pass` only if `headers` say so. Errors in Bun's
- * callbacks end the stream and go to `onBug`; Bun itself would drop them.
- */
-export function openEventStream(
-  request: AbortSignal,
-  onBug: (bug: unknown) => void,
-  headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
-): EventStream {
-  return new SocketStream(request, onBug, headers);
-}
-
-class SocketStream implements EventStream {
+export class EventStream {
   readonly #request: AbortSignal;
   readonly #onBug: (bug: unknown) => void;
   readonly #headers: Readonly<Record<string, string>>;
@@ -92,6 +63,7 @@ class SocketStream implements EventStream {
     return new Response(this.#body, { status, headers: { ...headers, ...this.#headers } });
   }
 
+  /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */
   send(json: string): void | Promise<void> {
     return this.pass(writeFrame(json));
   }
@@ -109,6 +81,7 @@ class SocketStream implements EventStream {
     void this.pass(`: ${text}\n\n`);
   }
 
+  /** Ends the stream; what was sent before still arrives. */
   close(): void {
     this.#request.removeEventListener("abort", this.#leave);
     if (!this.#isOpen) return;
@@ -118,15 +91,18 @@ class SocketStream implements EventStream {
     this.#guard(() => this.#end())();
   }
 
+  /** Aborts `left` although the caller is connected and still receives what is sent. */
   breakOff(): void {
     this.#resume();
     this.#leaving.abort();
   }
 
+  /** Counts bytes handed to the socket; after a close, all bytes. */
   countSent(): number {
     return this.#sentBytes;
   }
 
+  /** Counts characters and bytes that wait for the caller, without those the socket has taken. */
   countUnread(): number {
     return (this.#isFull ? this.#writtenBytes : 0) + this.#unsent.length;
   }
@@ -177,6 +153,18 @@ class SocketStream implements EventStream {
     };
     return guardCallback(fail, run);
   }
+}
+
+/**
+ * Opens a stream of events, or of other text for `pass` only if `headers` say so. Errors in Bun's
+ * callbacks end the stream and go to `onBug`; Bun itself would drop them.
+ */
+export function openEventStream(
+  request: AbortSignal,
+  onBug: (bug: unknown) => void,
+  headers: Readonly<Record<string, string>> = EVENT_STREAM_HEADERS,
+): EventStream {
+  return new EventStream(request, onBug, headers);
 }
 
 export function writeFrame(json: string): string {

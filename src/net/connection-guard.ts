@@ -1,7 +1,7 @@
 // Keeps descriptors free: closes connections of clients that are not served, longest idle first.
 import { type Cancel, type Clock, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
-import { type Address, isWithin, type Network, readNetwork } from "./ip-address.ts";
+import { type Address, isWithin, type Network, nameClient, readNetwork } from "./ip-address.ts";
 import type { ProcessSocket, ProcessSockets } from "./process-sockets.ts";
 
 export interface ConnectionRules {
@@ -51,7 +51,6 @@ const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;
 /** Share of all descriptors freed beyond the need, for clients that wait to be accepted. */
 const SPARE_SHARE = 1 / 4;
-const SUBSCRIBER_BITS = 64n;
 const LOOPBACK = [readNetwork("127.0.0.0/8")!, readNetwork("::1")!];
 
 /** Watches until the returned function is called. */
@@ -225,9 +224,4 @@ function countSurplus(
 
 function namePeer({ address, port }: Peer): string {
   return `${address.bits} ${address.value} ${port}`;
-}
-
-/** A subscriber owns at least a /64 of IPv6, which counts as one client. */
-function nameClient({ bits, value }: Address): string {
-  return bits === 32 ? `${value}` : `${value >> SUBSCRIBER_BITS}/64`;
 }

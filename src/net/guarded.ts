@@ -45,17 +45,6 @@ export interface GuardedRequest {
   signal?: AbortSignal;
 }
 
-export interface GuardedEgress {
-  /** Validates a URL's text when it is registered; its name is resolved only for a request. */
-  validate(text: string): UrlCheck;
-  /**
-   * Sends one request; failures outside of us are values. Throws a TypeError that names a header
-   * which cannot be sent, and quotes nothing.
-   */
-  request(request: GuardedRequest): Promise<GuardedOutcome>;
-  close(): void;
-}
-
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export interface GuardedOptions {
@@ -67,13 +56,9 @@ export interface GuardedOptions {
   ca?: string;
 }
 
-export function createGuardedEgress(options: GuardedOptions): GuardedEgress {
-  return new GuardedClient(options);
-}
-
 type Journey = Omit<GuardedRequest, "headers"> & Pick<HttpHop, "headers" | "limit">;
 
-class GuardedClient implements GuardedEgress {
+export class GuardedEgress {
   readonly #options: GuardedOptions & { dial: typeof dial };
   readonly #limits = new Set<TimeLimit>();
 
@@ -81,10 +66,15 @@ class GuardedClient implements GuardedEgress {
     this.#options = { dial, ...options };
   }
 
+  /** Validates a URL's text when it is registered; its name is resolved only for a request. */
   validate(text: string): UrlCheck {
     return checkUrl(text, this.#options.allow());
   }
 
+  /**
+   * Sends one request; failures outside of us are values. Throws a TypeError that names a header
+   * which cannot be sent, and quotes nothing.
+   */
   async request(request: GuardedRequest): Promise<GuardedOutcome> {
     const { redirects = 0, method, timeoutMs, signal } = request;
     if (redirects > 0 && method !== "GET") throw new Error("Only a GET follows redirects.");

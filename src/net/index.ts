@@ -3,11 +3,18 @@
 export { type AllowEntry, readAllowEntry, writeAllowEntry } from "./allow-list.ts";
 export { type ConnectionGuardOptions, guardConnections } from "./connection-guard.ts";
 export type { FetchFailure } from "./failure.ts";
-export { createGuardedEgress, type GuardedEgress, type GuardedRequest } from "./guarded.ts";
+export { GuardedEgress, type GuardedRequest } from "./guarded.ts";
 export type { ReplyListener } from "./http-connection.ts";
 export type { ReplyHead } from "./http-head.ts";
 export type { Exchange } from "./http-pool.ts";
-export { type Address, isWithin, type Network, readAddress, readNetwork } from "./ip-address.ts";
+export {
+  type Address,
+  isWithin,
+  type Network,
+  nameClient,
+  readAddress,
+  readNetwork,
+} from "./ip-address.ts";
 export { openProcessSockets } from "./process-sockets.ts";
 export {
   type GuardedFailure,

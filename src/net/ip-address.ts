@@ -32,6 +32,12 @@ export function isWithin(address: Address, network: Network): boolean {
   return address.bits === network.bits && address.value >> tail === network.value >> tail;
 }
 
+/** Names the client of an address: a subscriber owns at least a /64 of IPv6. */
+export function nameClient({ bits, value }: Address): string {
+  if (bits === 128) return `${(value >> 64n).toString(16).padStart(16, "0")}/64`;
+  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
+}
+
 function hexOfV4(text: string): string {
   return text
     .split(".")

@@ -1,11 +1,6 @@
 // A guarded way out for tests, with name resolution and the internet behind it made up.
 import { readAllowEntry } from "../../src/net/allow-list.ts";
-import {
-  createGuardedEgress,
-  type GuardedEgress,
-  type GuardedOptions,
-  type GuardedRequest,
-} from "../../src/net/guarded.ts";
+import { GuardedEgress, type GuardedOptions, type GuardedRequest } from "../../src/net/guarded.ts";
 import { dial } from "../../src/net/http-dial.ts";
 import { createManualClock } from "../support/clock.ts";
 import { findClosedPort } from "../support/ports.ts";
@@ -32,7 +27,7 @@ export function guard(
 ): GuardedEgress {
   const allow = allowed.map(readAllowEntry);
   const resolve = async () => ["127.0.0.1"];
-  return createGuardedEgress({
+  return new GuardedEgress({
     ...{ clock: createManualClock(), resolve, allow: () => allow },
     ...options,
   });

@@ -1,7 +1,7 @@
 // Holds the strangers' way out against names and addresses that lead inside.
 import { expect, test } from "bun:test";
 import { readAllowEntry } from "../../src/net/allow-list.ts";
-import { createGuardedEgress } from "../../src/net/index.ts";
+import { GuardedEgress } from "../../src/net/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { ask, guard, pretendInternet } from "./guard.ts";
 import { hostileAddresses } from "./hostile-addresses.ts";
@@ -175,7 +175,7 @@ test("the operator's list is asked at every request, so that a reload counts at 
 test("the system's own look-up finds localhost", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const entry = readAllowEntry(`localhost:${server.port}`);
-  const egress = createGuardedEgress({ clock: createManualClock(), allow: () => [entry] });
+  const egress = new GuardedEgress({ clock: createManualClock(), allow: () => [entry] });
   const url = `http://localhost:${server.port}/`;
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true, status: 200 });
 });

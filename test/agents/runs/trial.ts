@@ -34,7 +34,7 @@ import type {
   InternalChatRequest,
   InternalCompletion,
 } from "../../../src/gateway/index.ts";
-import { createGuardedEgress } from "../../../src/net/index.ts";
+import { GuardedEgress } from "../../../src/net/index.ts";
 import { outboxStore } from "../../../src/outbox/store.ts";
 import type { ErrorCode } from "../../../src/platform/errors.ts";
 import { joinServices } from "../../../src/platform/service.ts";
@@ -200,7 +200,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       },
     } as never,
     egress:
-      options.egress ?? createGuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
+      options.egress ?? new GuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi", activity: options.activity ?? UNWATCHED },
     settings: () => ({ limits }) as never,
   };
