@@ -1,6 +1,6 @@
 // Dependencies of the admin module; each use case picks what it needs.
 import type { Access } from "../access/index.ts";
-import type { SecretsModule } from "../crypto/index.ts";
+import type { SecretStore } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -13,5 +13,5 @@ export interface AdminDeps {
   database: Database;
   clock: Clock;
   ids: Ids;
-  secrets: SecretsModule;
+  secrets: SecretStore;
 }

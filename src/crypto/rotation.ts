@@ -35,7 +35,7 @@ interface Resealed {
 
 export interface RotationOptions extends RotationRequest {
   store: Bound<typeof secretStore>;
-  ring: KeyRing;
+  ring: Pick<KeyRing, "file" | "make" | "refresh" | "fault">;
 }
 
 export async function rotateSecrets(options: RotationOptions): Promise<RotationResult> {
@@ -135,7 +135,7 @@ function reseal(keys: readonly MasterKey[], old: SealedSecret): Resealing {
 }
 
 /** Locks the file, because two writers would lose a key; throws where it cannot be written. */
-function takeFile(ring: KeyRing, name: string): (() => void) | null {
+function takeFile(ring: RotationOptions["ring"], name: string): (() => void) | null {
   const file = ring.refresh().length > 0 ? realpathSync(name) : name;
   const lock = `${file}.lock`;
   accessSync(dirname(file), constants.W_OK | constants.X_OK);

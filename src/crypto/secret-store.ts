@@ -1,10 +1,11 @@
-// Stores secrets sealed, and opens them.
+// Stores secrets sealed, opens them, and rotates their key.
 import type { Bound } from "../database/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type Decoy, seal, unseal } from "./cipher.ts";
 import type { KeyRing } from "./key-ring.ts";
-import type { MasterKey } from "./master-key.ts";
+import { createHash, type Hash, type MasterKey, makeMasterKey } from "./master-key.ts";
+import { type RotationRequest, type RotationResult, rotateSecrets } from "./rotation.ts";
 import {
   type SealedSecret,
   type SecretKind,
@@ -106,6 +107,23 @@ export class SecretStore {
     // Logs the fault of the key.
     await this.#findSealingKey({ claim: false });
     return { ok: false, reason: "unavailable" };
+  }
+
+  rotate(request: RotationRequest): Promise<RotationResult> {
+    return rotateSecrets({ store: this.#store, ring: this.#ring, ...request });
+  }
+
+  /**
+   * Opens hashes for a server's start, each purpose with its own. Makes the key where nothing was
+   * sealed yet, and logs a faulty one; hashes without a key hold for this run.
+   */
+  async openHashes(): Promise<(purpose: string) => Hash> {
+    // Makes the file, unless sealed secrets need the missing one.
+    await this.isAvailable();
+    const [newest] = this.#ring.list();
+    if (!newest) this.#log.warn("without a secrets key, hashes in the log hold for this run only");
+    const key = newest ?? makeMasterKey();
+    return (purpose) => createHash(key, purpose);
   }
 
   #findKey(key_id: string): MasterKey | undefined {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeKeyFile, readKeyFile } from "../../src/crypto/key-file.ts";
-import { createKeyRing } from "../../src/crypto/key-ring.ts";
+import { KeyRing } from "../../src/crypto/key-ring.ts";
 import { rotateSecrets } from "../../src/crypto/rotation.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import type { Bound, DatabaseLocation } from "../../src/database/index.ts";
@@ -120,7 +120,7 @@ describe("a rotation", () => {
         return bound.turn(from, to);
       },
     };
-    const ring = createKeyRing({ file, clock, warn() {} });
+    const ring = new KeyRing({ file, clock, warn() {} });
     const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
     expect([inner, rotated.ok]).toEqual([{ ok: false, reason: "busy" }, true]);
     await expectOpen(server, 1);
@@ -129,8 +129,8 @@ describe("a rotation", () => {
   test("says where it may not write, and changes nothing", async () => {
     await fill(1);
     const before = readFileSync(file, "latin1");
-    const ring = createKeyRing({ file, clock, warn() {} });
-    const gone = { ...ring, file: join(directory, "nowhere", "secrets.key"), refresh: () => [] };
+    const missing = { refresh: () => [], make: () => [], fault: () => null };
+    const gone = { ...missing, file: join(directory, "nowhere", "secrets.key") };
     const failure = await failureOf(
       rotateSecrets({ store: database.bind(secretStore), ring: gone, gives_up: false }),
     );
@@ -171,7 +171,7 @@ describe("a rotation that is cut off", () => {
         const server = await fill(count);
         const [old] = keyIds();
         const cut = cutOff(n, point);
-        const ring = createKeyRing({ file, clock, warn() {} });
+        const ring = new KeyRing({ file, clock, warn() {} });
         const doing = rotateSecrets({ store: cut.store, ring, gives_up: false });
         const failed = await doing.then(
           () => null,
@@ -349,7 +349,7 @@ describe("where the key of what is stored", () => {
         return bound.claim(key_id);
       },
     };
-    const ring = createKeyRing({ file, clock, warn() {} });
+    const ring = new KeyRing({ file, clock, warn() {} });
     const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
     expect(rotated).toEqual({ ok: false, reason: "unavailable", fault: null });
     copyFileSync(copy, file);

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seal } from "../../src/crypto/cipher.ts";
 import { makeKeyFile, readKeyFile, replaceKeyFile } from "../../src/crypto/key-file.ts";
-import { createKeyRing } from "../../src/crypto/key-ring.ts";
+import { KeyRing } from "../../src/crypto/key-ring.ts";
 import { type MasterKey, makeMasterKey } from "../../src/crypto/master-key.ts";
 import { SecretStore } from "../../src/crypto/secret-store.ts";
 import { type SealedSecret, secretStore } from "../../src/crypto/store.ts";
@@ -67,7 +67,7 @@ describe("a box with its key", () => {
           return found;
         },
       },
-      ring: createKeyRing({ file, clock, warn() {} }),
+      ring: new KeyRing({ file, clock, warn() {} }),
       log: { warn() {}, info() {} },
     });
     expect(await box.open(place)).toEqual(opened);

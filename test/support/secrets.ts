@@ -1,10 +1,10 @@
 // The installation's secrets in a test: sealed with a key for its time, or with that of a file.
 
-import { createSecrets, type SecretsModule } from "../../src/crypto/module.ts";
+import { createSecrets, type SecretStore } from "../../src/crypto/index.ts";
 import type { Database } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 
-export type TestSecrets = SecretsModule & {
+export type TestSecrets = SecretStore & {
   said: string[];
 };
 

@@ -43,31 +43,22 @@ interface SecretPair {
 
 export type OpenedPair = { ok: true; secrets: string[] } | Extract<OpenedSecret, { ok: false }>;
 
-export interface SecretPairs {
-  store<T>(
-    about: SecretOwner,
-    secret: string,
-    write: (sealed: SealedSecret) => Promise<T>,
-  ): Promise<T>;
-  /** Stores another secret; the previous one stays valid for `overlap_ms` more. */
-  rotate<T>(
-    about: SecretOwner,
-    request: { secret: string; overlap_ms: number },
-    write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
-  ): Promise<T>;
-  open(place: SecretPlace, now: number): Promise<OpenedPair>;
-  /** Like `open`, and as slow where nothing is stored, so that its time reveals nothing. */
-  openAlike(place: SecretPlace, now: number): Promise<OpenedPair>;
-}
+export type SecretPairs = ReturnType<typeof createSecretPairs>;
 
-export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">): SecretPairs {
+export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">) {
   const decoyText = writePair({ current: makeSigningSecret(), previous: null });
   // The decoy is sealed under a key of its own; any kind will do.
   const decoy = createDecoy("trigger", decoyText);
   return {
-    store: (about, secret, write) =>
-      secrets.store(about, writePair({ current: secret, previous: null }), write),
-    async rotate(about, { secret, overlap_ms }, write) {
+    store<T>(about: SecretOwner, secret: string, write: (sealed: SealedSecret) => Promise<T>) {
+      return secrets.store(about, writePair({ current: secret, previous: null }), write);
+    },
+    /** Stores another secret; the previous one stays valid for `overlap_ms` more. */
+    async rotate<T>(
+      about: SecretOwner,
+      { secret, overlap_ms }: { secret: string; overlap_ms: number },
+      write: (sealed: SealedSecret, previous_expires_at: number | null) => Promise<T>,
+    ): Promise<T> {
       const opened = await secrets.open(about);
       // A previous secret that cannot be opened is dropped.
       const before = opened.ok ? readPair(opened.secret).current : null;
@@ -76,11 +67,12 @@ export function createSecretPairs(secrets: Pick<SecretStore, "store" | "open">):
       const text = writePair({ current: secret, previous });
       return secrets.store(about, text, (sealed) => write(sealed, expires_at));
     },
-    async open(place, now) {
+    async open(place: SecretPlace, now: number): Promise<OpenedPair> {
       const opened = await secrets.open(place);
       return opened.ok ? { ok: true, secrets: listInForce(opened.secret, now) } : opened;
     },
-    async openAlike(place, now) {
+    /** Like `open`, and as slow where nothing is stored, so that its time reveals nothing. */
+    async openAlike(place: SecretPlace, now: number): Promise<OpenedPair> {
       const opened = await secrets.open(place, decoy);
       const inForce = listInForce(opened.ok ? opened.secret : decoyText, now);
       return opened.ok ? { ok: true, secrets: inForce } : opened;

@@ -3,6 +3,11 @@
 import type { Surface } from "../../platform/errors.ts";
 import type { SpecObject } from "./schemas.ts";
 
+const text = (description: string) => ({ type: "string", description });
+
+const message = text("A sentence for people.");
+const type = text("The kind of error, which follows the status.");
+
 export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
   gateway: {
     type: "object",
@@ -14,9 +19,9 @@ export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
         description: "What went wrong.",
         required: ["message", "type", "code"],
         properties: {
-          message: { type: "string", description: "A sentence for people." },
-          type: { type: "string", description: "The kind of error, which follows the status." },
-          code: { type: "string", description: "What went wrong; codes are only ever added." },
+          message,
+          type,
+          code: text("What went wrong; codes are only ever added."),
           param: {
             type: ["string", "null"],
             description:
@@ -24,14 +29,14 @@ export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
           },
         },
       },
-      request_id: { type: "string", description: "Repeats the x-request-id header." },
+      request_id: text("Repeats the x-request-id header."),
       statusCode: { type: "integer", description: "For older clients only: the HTTP status." },
       message: {
         type: "array",
         items: { type: "string" },
         description: "For older clients only: the message.",
       },
-      code: { type: "string", description: "For older clients only: the code." },
+      code: text("For older clients only: the code."),
     },
   },
   agents: {
@@ -44,14 +49,12 @@ export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
         description: "What went wrong.",
         required: ["message", "type"],
         properties: {
-          message: { type: "string", description: "A sentence for people." },
-          type: { type: "string", description: "The kind of error, which follows the status." },
-          code: {
-            type: "string",
-            description:
-              "What went wrong; absent where the status says it all: validation, 401, 413, the " +
+          message,
+          type,
+          code: text(
+            "What went wrong; absent where the status says it all: validation, 401, 413, the " +
               "request limit, 500.",
-          },
+          ),
           param: { type: ["string", "null"], description: "The field at fault; null: none." },
         },
       },
@@ -63,54 +66,42 @@ export const ERROR_NAMES: Record<Surface, string> = {
   agents: "AgentError",
 };
 
+const header = (description: string, schema: SpecObject = { type: "string" }) => {
+  return { description, schema };
+};
+
 export const HEADERS = {
-  "x-request-id": {
-    description: "The id that the caller sent where it is well formed, else a fresh one.",
-    schema: { type: "string" },
-  },
-  "retry-after": {
-    description:
-      "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
+  "x-request-id": header("The id that the caller sent where it is well formed, else a fresh one."),
+  "retry-after": header(
+    "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
       "`active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and `agent_held` always, " +
       "with `service_unavailable` where they are known, and never with `upstream_rate_limited` " +
       "and `too_many_streams`.",
-    schema: { type: "integer", minimum: 1 },
-  },
-  "x-should-retry": {
-    description: "`false`: the work was spent, or the wait is long; do not retry by yourself.",
-    schema: { type: "string", const: "false" },
-  },
-  deprecation: {
-    description:
-      "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
+    { type: "integer", minimum: 1 },
+  ),
+  "x-should-retry": header(
+    "`false`: the work was spent, or the wait is long; do not retry by yourself.",
+    { type: "string", const: "false" },
+  ),
+  deprecation: header(
+    "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
       "absent where the id is known.",
-    schema: { type: "string" },
-  },
-  link: {
-    description: "With `deprecation`: the page that tells of it, with `rel=deprecation`.",
-    schema: { type: "string" },
-  },
-  sunset: {
-    description: "With `deprecation`, from 26 November 2026: the date of its end.",
-    schema: { type: "string" },
-  },
-  "server-timing": {
-    description:
-      "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the answer of " +
+  ),
+  link: header("With `deprecation`: the page that tells of it, with `rel=deprecation`."),
+  sunset: header("With `deprecation`, from 26 November 2026: the date of its end."),
+  "server-timing": header(
+    "Milliseconds of a JSON reply: `wait` for a place or a start, `upstream` in the answer of " +
       "a server or of what stands in for it, `total` since the request was here.",
-    schema: { type: "string" },
-  },
-  "x-wadi-ignored": {
-    description:
-      "Unlisted fields of the request that asked for something and were ignored, separated by " +
+  ),
+  "x-wadi-ignored": header(
+    "Unlisted fields of the request that asked for something and were ignored, separated by " +
       "commas: `n` (of 1 nothing is lost), `max_completion_tokens`, and `response_format` where " +
       "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
-    schema: { type: "string" },
-  },
+  ),
 } satisfies SpecObject;
 export type DocumentedHeader = keyof typeof HEADERS;
 
-const header = (name: string, description: string, pattern: string) => ({
+const requiredHeader = (name: string, description: string, pattern: string) => ({
   ...{ name, in: "header", required: true, description },
   schema: { type: "string", pattern },
 });
@@ -132,17 +123,17 @@ export const PARAMETERS = {
       "is answered with what it made the first time, and with another body refused.",
     schema: { type: "string", pattern: "^[ -~]{1,128}$" },
   },
-  "webhook-id": header(
+  "webhook-id": requiredHeader(
     "webhook-id",
     "The sender's own word for this message, the same each time that it is sent again.",
     "^[ -~]{1,128}$",
   ),
-  "webhook-timestamp": header(
+  "webhook-timestamp": requiredHeader(
     "webhook-timestamp",
     "When it was signed, in whole seconds since 1970: within 300 seconds of this clock.",
     "^[0-9]{1,15}$",
   ),
-  "webhook-signature": header(
+  "webhook-signature": requiredHeader(
     "webhook-signature",
     "`v1,` and the HMAC-SHA256, in base64, of `ID.TIMESTAMP.BODY`; several with spaces between.",
     "v1,[A-Za-z0-9+/]{43}=",
