@@ -2,7 +2,7 @@
 import { type TSchema, type TString, Type } from "@sinclair/typebox";
 import { readInstant } from "../platform/calendar.ts";
 import { apiError } from "../platform/errors.ts";
-import { named } from "./validation.ts";
+import { compileCheck, named } from "./validation.ts";
 
 const PATTERN = "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$";
 const ID = new RegExp(PATTERN);
@@ -22,21 +22,23 @@ export function readUuid(text: string): string | null {
 /** Path parameters of one object, such as /v1/agents/:id. */
 export const IdParams = Type.Object({ id: Uuid("The id of the object.") });
 
-export function listUuids(schema: TSchema): string[] {
-  const fields = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
-  return fields.flatMap(([name, field]) => (isUuid(field) ? [name] : []));
+/** Compiles a check that throws as `compileCheck` does, and lower-cases the UUIDs of the value. */
+export function compileFields(schema: TSchema): (value: unknown) => Record<string, unknown> {
+  const check = compileCheck(schema);
+  const declared = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
+  const uuids = declared.flatMap(([name, field]) => (isUuid(field) ? [name] : []));
+  return (value) => {
+    const fields = check(value) as Record<string, unknown>;
+    for (const name of uuids) {
+      const id = fields[name];
+      if (typeof id === "string") fields[name] = id.toLowerCase();
+    }
+    return fields;
+  };
 }
 
 function isUuid(schema: TSchema): boolean {
   return IS_UUID in schema || Boolean(schema.anyOf?.some(isUuid));
-}
-
-export function lowerUuids(value: unknown, names: readonly string[]): void {
-  const fields = value as Record<string, unknown>;
-  for (const name of names) {
-    const id = fields[name];
-    if (typeof id === "string") fields[name] = id.toLowerCase();
-  }
 }
 
 const CHARACTERS_MAX = 40;

@@ -2,9 +2,8 @@
 import type { TObject } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
-import { listUuids, lowerUuids } from "./fields.ts";
+import { compileFields } from "./fields.ts";
 import type { Path, RouteSpec } from "./route.ts";
-import { compileCheck } from "./validation.ts";
 
 type Values = Record<string, unknown>;
 export interface RouteParameters {
@@ -50,15 +49,12 @@ function compileParams(path: Path, schema: TObject): (url: string) => Values {
   if (!Bun.deepEquals(names, Object.keys(schema.properties))) {
     throw new Error(`${path} has other parameters than its schema`);
   }
-  const check = compileCheck(schema);
-  const uuids = listUuids(schema);
+  const check = compileFields(schema);
   return (url) => {
     const found = pathOf(url).split(/[?#]/, 1)[0]!.split("/");
     const values: Values = {};
     for (const [name, at] of places) values[name as string] = decodeStep(found[at as number] ?? "");
-    check(values);
-    lowerUuids(values, uuids);
-    return values;
+    return check(values);
   };
 }
 
@@ -74,8 +70,7 @@ function decodeStep(text: string): string {
 
 /** agents.errors.p9: refuses invalid and unknown parameters. */
 function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string) => Values {
-  const check = compileCheck(schema);
-  const uuids = listUuids(schema);
+  const check = compileFields(schema);
   const fields = new Map(Object.entries(schema.properties));
   return (query) => {
     const values: Values = {};
@@ -88,7 +83,6 @@ function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string)
     }
     check(values);
     if (unknown !== undefined && !ignoresUnknown) throw refuseUnknown(unknown);
-    lowerUuids(values, uuids);
     return values;
   };
 }

@@ -1,11 +1,11 @@
 // The router: authenticates, limits, authorizes, decodes and validates each request in one order.
-import { type TSchema, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
 import type { OpenRequests } from "./clients.ts";
-import { listUuids, lowerUuids } from "./fields.ts";
+import { compileFields } from "./fields.ts";
 import { compileParameters } from "./parameters.ts";
 import {
   createResponder,
@@ -83,7 +83,7 @@ function createPipeline(
 ): (context: RequestContext) => Promise<HandlerReply> {
   const readParameters = compileParameters(path, spec, policy.isStrict);
   const takesNone = !spec.body && method !== "GET" && policy.isStrict;
-  const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileBody(spec.body);
+  const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileFields(spec.body);
   const bytes_max = spec.body_bytes_max ?? policy.bodyBytesMax;
   const route = `${method} ${path}`;
   // gateway.p7
@@ -161,15 +161,4 @@ function holdOpenLater(
 function hasHeader(request: Request, prefix: string): boolean {
   for (const name of request.headers.keys()) if (name.startsWith(prefix)) return true;
   return false;
-}
-
-function compileBody(schema: TSchema): (value: unknown) => unknown {
-  const check = compileCheck(schema);
-  const uuids = listUuids(schema);
-  if (uuids.length === 0) return check;
-  return (value) => {
-    const body = check(value);
-    lowerUuids(body, uuids);
-    return body;
-  };
 }

@@ -222,17 +222,12 @@ function validateStart(start: StartSettings, path: string, problems: Problems): 
   const { request, command, stop, stop_command, idle_stop_ms } = start;
   const isStarted = request !== "" || command.length > 0;
   const isStopped = stop !== "" || stop_command.length > 0;
-  if (request !== "" && command.length > 0) {
-    problems.add(`${path}.command`, "cannot stand beside request");
-  }
-  if (stop !== "" && stop_command.length > 0) {
-    problems.add(`${path}.stop_command`, "cannot stand beside stop");
-  }
-  if (isStopped && !isStarted) {
-    const field = stop === "" ? "stop_command" : "stop";
-    problems.add(`${path}.${field}`, "needs request or command: nothing would start it again");
-  }
-  if (idle_stop_ms > 0 && !isStopped) {
-    problems.add(`${path}.idle_stop`, "needs stop or stop_command");
-  }
+  const stopField = stop === "" ? "stop_command" : "stop";
+  const unstartable = "needs request or command: nothing would start it again";
+  problems.addEach(path, [
+    [request !== "" && command.length > 0, "command", "cannot stand beside request"],
+    [stop !== "" && stop_command.length > 0, "stop_command", "cannot stand beside stop"],
+    [isStopped && !isStarted, stopField, unstartable],
+    [idle_stop_ms > 0 && !isStopped, "idle_stop", "needs stop or stop_command"],
+  ]);
 }

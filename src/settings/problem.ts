@@ -31,6 +31,11 @@ export class Problems {
     else this.#addAt(path, `${shorten(path)} ${message}`);
   }
 
+  /** Adds each fault that holds: a condition, the field below `path`, and what is wrong with it. */
+  addEach(path: string, faults: readonly (readonly [boolean, string, string])[]): void {
+    for (const [holds, field, message] of faults) if (holds) this.add(`${path}.${field}`, message);
+  }
+
   addUnknown(path: string, note: string, nearest: string | undefined): void {
     const hint = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
     this.#addAt(path, `unknown setting "${shorten(path)}"${note}${hint}`);

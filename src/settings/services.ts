@@ -19,6 +19,7 @@ interface ServiceContext extends SettingsContext {
 }
 
 const ATTEMPTS_MAX = 9;
+const STUB_ASKS_NONE = 'must be empty with kind "stub", which asks no server';
 
 export function completeServices(settings: Settings, context: ServiceContext): void {
   const { attempts, attempts_more } = settings.think;
@@ -35,15 +36,12 @@ function completeEmbeddings(embeddings: Mutable<EmbeddingsSettings>, context: Se
   const { problems } = context;
   const { kind, urls, headers, health_every_ms } = embeddings;
   const isNamed = kind === "openai" || kind === "tei";
-  if (isNamed && urls.length === 0) {
-    problems.add("embeddings.urls", `must not be empty with kind "${kind}"`);
-  }
-  if (urls.length > 0 && isAuto(kind)) {
-    problems.add("embeddings.kind", 'must be "openai" or "tei" where urls are named');
-  }
-  if (urls.length > 0 && kind === "stub") {
-    problems.add("embeddings.urls", 'must be empty with kind "stub", which asks no server');
-  }
+  const hasUrls = urls.length > 0;
+  problems.addEach("embeddings", [
+    [isNamed && !hasUrls, "urls", `must not be empty with kind "${kind}"`],
+    [isAuto(kind) && hasUrls, "kind", 'must be "openai" or "tei" where urls are named'],
+    [kind === "stub" && hasUrls, "urls", STUB_ASKS_NONE],
+  ]);
   validateHealthEvery(health_every_ms, "embeddings", problems);
   validateHeaders(headers, "embeddings", problems);
   embeddings.kind = chooseKind(kind, isNamed, context);
@@ -54,21 +52,14 @@ function completeSearch(search: Mutable<SearchSettings>, context: ServiceContext
   const { problems } = context;
   const { kind, url, folder, headers } = search;
   const isNamed = kind === "searxng" || kind === "brave";
-  if (kind === "searxng" && url === "") {
-    problems.add("search.url", 'must not be empty with kind "searxng"');
-  }
-  if (isAuto(kind) && url !== "") {
-    problems.add("search.kind", 'must be "searxng" or "brave" where a url is named');
-  }
-  if (isAuto(kind) && folder !== "") {
-    problems.add("search.kind", 'must be "stub" where a folder is named');
-  }
-  if (isNamed && folder !== "") {
-    problems.add("search.folder", `must be empty with kind "${kind}", which looks elsewhere`);
-  }
-  if (kind === "stub" && url !== "") {
-    problems.add("search.url", 'must be empty with kind "stub", which asks no server');
-  }
+  const elsewhere = `must be empty with kind "${kind}", which looks elsewhere`;
+  problems.addEach("search", [
+    [kind === "searxng" && url === "", "url", 'must not be empty with kind "searxng"'],
+    [isAuto(kind) && url !== "", "kind", 'must be "searxng" or "brave" where a url is named'],
+    [isAuto(kind) && folder !== "", "kind", 'must be "stub" where a folder is named'],
+    [isNamed && folder !== "", "folder", elsewhere],
+    [kind === "stub" && url !== "", "url", STUB_ASKS_NONE],
+  ]);
   validateHeaders(headers, "search", problems);
   search.kind = chooseKind(kind, isNamed, context);
   search.api_key = findKey(search, "search", context);
