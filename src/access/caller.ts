@@ -57,15 +57,9 @@ export function createFindCaller(
   };
 }
 
-function describeCaller(key: Key): Caller {
-  return {
-    key_id: key.id,
-    account_id: key.account_id,
-    kind: key.kind,
-    scopes: key.scopes,
-    models: key.models,
-    max_output_tokens: key.max_output_tokens,
-  };
+function describeCaller({ id: key_id, ...key }: Key): Caller {
+  const { account_id, kind, scopes, models, max_output_tokens } = key;
+  return { key_id, account_id, kind, scopes, models, max_output_tokens };
 }
 
 export function accountOf({ account_id, key_id }: Pick<Caller, "account_id" | "key_id">): string {

@@ -7,7 +7,7 @@ import { type MasterKey, makeMasterKey } from "./master-key.ts";
 const CHECK_EVERY_MS = 1_000;
 
 export interface KeyRingOptions {
-  /** Null where the key lasts as long as the ring. */
+  /** File of the keys; a ring without one keeps its key in memory. */
   file: string | null;
   clock: Clock;
   warn(message: string): void;

@@ -1,9 +1,10 @@
 // Checks the pages of a SQLite database in the background: behind each start, and once a day.
 import { Database as Connection } from "bun:sqlite";
-import type { Cancel, Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import { hasFreeDescriptors, openWorker } from "../platform/descriptors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { DatabaseUnusable, explainSqlite } from "./errors.ts";
 import { codeOf } from "./sqlite.ts";
 import type { DatabaseLocation } from "./store.ts";
@@ -80,12 +81,20 @@ export interface PageChecksOptions {
 export class PageChecks implements Service {
   readonly name = "page checks";
   readonly #options: PageChecksOptions;
-  readonly #stopping = new AbortController();
+  readonly #loop: WorkerLoop;
   #isDamaged = false;
-  #cancel: Cancel = () => {};
 
   constructor(options: PageChecksOptions) {
     this.#options = options;
+    this.#loop = new WorkerLoop({
+      clock: options.clock,
+      work: (stopping) => this.#check(stopping),
+      onError(failure) {
+        const error = failure instanceof DatabaseUnusable ? failure.message : failure;
+        options.log.error("database: pages could not be checked", { error });
+      },
+      retryMs: RETRY_AFTER_MS,
+    });
   }
 
   listStatuses(): { name: string; state: "damaged" }[] {
@@ -93,36 +102,24 @@ export class PageChecks implements Service {
   }
 
   start(): void {
-    this.#plan(FIRST_AFTER_MS);
+    this.#loop.wakeWithin(FIRST_AFTER_MS);
   }
 
-  stop(): void {
-    this.#stopping.abort();
-    this.#cancel();
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  #plan(delayMs: number): void {
-    if (this.#stopping.signal.aborted) return;
-    this.#cancel = this.#options.clock.after(delayMs, () => void this.#check());
-  }
-
-  async #check(): Promise<void> {
+  async #check(stopping: AbortSignal): Promise<NextPass> {
     const { place, clock, log } = this.#options;
-    if (place.kind !== "sqlite" || !place.writer) return;
-    if (!hasFreeDescriptors(DESCRIPTORS_MIN)) return this.#plan(RETRY_AFTER_MS);
+    if (place.kind !== "sqlite" || !place.writer) return "on_wake";
+    if (!hasFreeDescriptors(DESCRIPTORS_MIN)) return { inMs: RETRY_AFTER_MS };
     const startedAt = clock.monotonic();
-    try {
-      const damage = await findDamageInWorker(place.writer, place.file, this.#stopping.signal);
-      if (damage === undefined) return;
-      this.#isDamaged = damage !== null;
-      const duration_ms = Math.round(clock.monotonic() - startedAt);
-      if (damage === null) log.info("database: pages are sound", { duration_ms });
-      else log.error("database: pages are damaged", { duration_ms, error: damage });
-      this.#plan(EVERY_MS);
-    } catch (failure) {
-      const error = failure instanceof DatabaseUnusable ? failure.message : failure;
-      log.error("database: pages could not be checked", { error });
-      this.#plan(RETRY_AFTER_MS);
-    }
+    const damage = await findDamageInWorker(place.writer, place.file, stopping);
+    if (damage === undefined) return "on_wake";
+    this.#isDamaged = damage !== null;
+    const duration_ms = Math.round(clock.monotonic() - startedAt);
+    if (damage === null) log.info("database: pages are sound", { duration_ms });
+    else log.error("database: pages are damaged", { duration_ms, error: damage });
+    return { inMs: EVERY_MS };
   }
 }

@@ -1,6 +1,7 @@
 // Keeps descriptors free: closes connections of clients that are not served, longest idle first.
 import { type Cancel, type Clock, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
+import { WorkerLoop } from "../platform/worker-loop.ts";
 import { type Address, isWithin, type Network, nameClient, readNetwork } from "./ip-address.ts";
 import type { ProcessSocket, ProcessSockets } from "./process-sockets.ts";
 
@@ -55,14 +56,20 @@ const LOOPBACK = [readNetwork("127.0.0.0/8")!, readNetwork("::1")!];
 
 /** Watches until the returned function is called. */
 export function guardConnections(options: ConnectionGuardOptions): Cancel {
+  const { clock, log } = options;
   const guard = new ConnectionGuard(options);
-  return () => guard.stop();
+  const loop = new WorkerLoop({
+    clock,
+    work: async () => ({ inMs: await guard.check() }),
+    onError: (error) => log.error("connections: they could not be checked", { error }),
+    retryMs: CHECK_EVERY_MS,
+  });
+  loop.wakeWithin(CHECK_EVERY_MS);
+  return () => void loop.stop();
 }
 
 class ConnectionGuard {
   readonly #options: ConnectionGuardOptions;
-  #isStopped = false;
-  #cancel: Cancel = () => {};
   #searchAt = 0;
   #begun: BegunRequests = new Map();
   #logAt = 0;
@@ -70,25 +77,10 @@ class ConnectionGuard {
 
   constructor(options: ConnectionGuardOptions) {
     this.#options = options;
-    this.#checkIn(CHECK_EVERY_MS);
   }
 
-  stop(): void {
-    this.#isStopped = true;
-    this.#cancel();
-  }
-
-  #checkIn(delayMs: number): void {
-    this.#cancel = this.#options.clock.after(delayMs, async () => {
-      const nextMs = await this.#check().catch((error) => {
-        this.#options.log.error("connections: they could not be checked", { error });
-        return CHECK_EVERY_MS;
-      });
-      if (!this.#isStopped) this.#checkIn(nextMs);
-    });
-  }
-
-  async #check(): Promise<number> {
+  /** Returns the time until the next check. */
+  async check(): Promise<number> {
     const { sockets, rules, listClients, clock } = this.#options;
     const count = sockets.count();
     const { missing, spare } = computeNeed(sockets.limit, count, rules().reserved_descriptors);

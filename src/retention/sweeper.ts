@@ -1,8 +1,9 @@
 // Deletes rows that are older than the settings keep them: hourly, and never by a doubtful clock.
 import type { Bound, Database } from "../database/index.ts";
-import { type Cancel, type Clock, settlesWithin } from "../platform/clock.ts";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import { WorkerLoop } from "../platform/worker-loop.ts";
 import { type SweepRow, sweepStore } from "./store.ts";
 
 /** Interval between checks whether a sweep is due. */
@@ -55,34 +56,35 @@ export class Sweeper implements Service {
   readonly #store: Bound<typeof sweepStore>;
   #offsetMs: number;
   #settledAt: number;
-  #isStopping = false;
   #isDoubtful = false;
-  #checking: Promise<void> = Promise.resolve();
-  #cancel: Cancel | undefined;
+  readonly #loop: WorkerLoop;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
     this.#store = options.database.bind(sweepStore);
     this.#offsetMs = this.#readOffset();
     this.#settledAt = options.clock.monotonic();
+    this.#loop = new WorkerLoop({
+      clock: options.clock,
+      work: async (stopping) => {
+        await this.#check(stopping);
+        return { inMs: CHECK_EVERY_MS };
+      },
+      onError: (error) =>
+        options.log.warn("sweep: the last sweep could not be looked at", { error }),
+      retryMs: CHECK_EVERY_MS,
+    });
   }
 
   start(): void {
-    const { clock, log } = this.#options;
-    this.#checking = this.#check()
-      .catch((error) => log.warn("sweep: the last sweep could not be looked at", { error }))
-      .then(() => {
-        if (!this.#isStopping) this.#cancel = clock.after(CHECK_EVERY_MS, () => this.start());
-      });
+    this.#loop.wake();
   }
 
   async stop(deadlineMs: number): Promise<void> {
-    this.#isStopping = true;
-    this.#cancel?.();
-    await settlesWithin(this.#options.clock, deadlineMs, this.#checking);
+    await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 
-  async #check(): Promise<void> {
+  async #check(stopping: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const settledMs = this.#measureSettled();
     const row = await this.#store.find();
@@ -97,22 +99,22 @@ export class Sweeper implements Service {
       );
     }
     this.#isDoubtful = decision === "doubtful";
-    if (decision === "sweep") await this.#sweepAll(clock.now());
+    if (decision === "sweep") await this.#sweepAll(clock.now(), stopping);
   }
 
-  async #sweepAll(now: number): Promise<void> {
+  async #sweepAll(now: number, stopping: AbortSignal): Promise<void> {
     for (const sweep of this.#options.sweeps) {
-      if (this.#isStopping) return;
-      await this.#runSweep(sweep, now);
+      if (stopping.aborted) return;
+      await this.#runSweep(sweep, now, stopping);
     }
-    if (!this.#isStopping) await this.#store.note(now);
+    if (!stopping.aborted) await this.#store.note(now);
   }
 
   /** Logs a failure: the next sweep finds the same rows. */
-  async #runSweep({ what, run }: Sweep, now: number): Promise<void> {
+  async #runSweep({ what, run }: Sweep, now: number, stopping: AbortSignal): Promise<void> {
     const { log } = this.#options;
     try {
-      const rows = await run(now, () => this.#isStopping);
+      const rows = await run(now, () => stopping.aborted);
       if (rows > 0) log.info("sweep: old rows were deleted", { what, rows });
     } catch (error) {
       log.warn("sweep: old rows could not be deleted", { what, error });

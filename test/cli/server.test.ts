@@ -153,7 +153,7 @@ for (const [title, bug] of [
       process.exit(await runServer({
         settings: defaultSettings(),
         file: null,
-        clock: { now: () => 0, after: () => () => {} },
+        clock: { now: () => 0, monotonic: () => 0, after: () => () => {} },
         output: { print() {} },
         watchdog: null,
         build: async () => ({
