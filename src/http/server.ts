@@ -33,21 +33,14 @@ export interface StaticPage {
 export interface HttpServerOptions {
   host: string;
   port: number;
-  trusted_proxies?: readonly string[];
-  /** Rules for requests of web pages; without rules, requests that need CORS are not allowed. */
-  origins?: OriginRules;
+  trusted_proxies: readonly string[];
+  origins: OriginRules;
   clock: Clock;
   ids: Ids;
   log: Log;
   /** Ends what still runs at the deadline of a stop, with a message to its callers. */
-  endRequests?(): void;
+  endRequests(): void;
 }
-
-const EVERY_ORIGIN: OriginRules = {
-  isLocalOnly: false,
-  publicUrl: () => "",
-  corsOrigins: () => [],
-};
 
 type AnswerRequest = (request: Request) => Response | Promise<Response>;
 
@@ -69,8 +62,8 @@ export class HttpServer implements Service {
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#origins = new Origins(options.origins ?? EVERY_ORIGIN);
-    this.#nameClient = createNameClient(options.trusted_proxies ?? []);
+    this.#origins = new Origins(options.origins);
+    this.#nameClient = createNameClient(options.trusted_proxies);
     const create = () =>
       new OpenRequests(
         (request) => this.#findSent(request),
@@ -176,7 +169,7 @@ export class HttpServer implements Service {
     // The server accepts no more connections; open ones close when idle or after their reply.
     const closed = this.#server.stop();
     if (!(await settlesWithin(clock, deadlineMs, closed))) {
-      endRequests?.();
+      endRequests();
       await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
     await this.#server.stop(true);

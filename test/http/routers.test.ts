@@ -7,7 +7,7 @@ import { createLog } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { caller, describeRoute } from "./test-server.ts";
+import { caller, describeRoute, PLAIN_SERVER } from "./test-server.ts";
 
 const started: HttpServer[] = [];
 afterAll(() => Promise.all(started.map((server) => server.stop(0))));
@@ -21,8 +21,7 @@ function createTrial(text: string) {
   const [ids, log] = [createSeededIds(), createLog(clock, () => {}, false)];
   const { trusted_proxies } = settings.server;
   const server = new HttpServer({
-    host: "127.0.0.1",
-    port: 0,
+    ...PLAIN_SERVER,
     trusted_proxies,
     clock,
     ids,

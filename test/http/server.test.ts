@@ -4,7 +4,7 @@ import { Type } from "@sinclair/typebox";
 import { HttpServer } from "../../src/http/server.ts";
 import { openEventStream } from "../../src/http/sse.ts";
 import { openRaw, sendRaw } from "./raw-client.ts";
-import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
+import { createTestServer, describeRoute, PLAIN_SERVER, type TestServer } from "./test-server.ts";
 
 const KEY = "Authorization: Bearer key\r\n";
 const HOST = "Host: localhost\r\n";
@@ -365,12 +365,12 @@ describe("start and stop", () => {
     const { clock } = http;
     const log = { info() {}, warn() {}, error() {} };
     const ids = { uuid: () => "", token: () => "" };
-    const second = new HttpServer({ host: "127.0.0.1", port: Number(port), clock, ids, log });
+    const second = new HttpServer({ ...PLAIN_SERVER, port: Number(port), clock, ids, log });
     second.open([], []);
     expect(() => second.start()).toThrow(
       `port ${port} on 127.0.0.1 is taken: stop what listens there, or choose another with --port`,
     );
-    const elsewhere = new HttpServer({ host: "192.0.2.1", port: 0, clock, ids, log });
+    const elsewhere = new HttpServer({ ...PLAIN_SERVER, host: "192.0.2.1", clock, ids, log });
     elsewhere.open([], []);
     expect(() => elsewhere.start()).toThrow("choose another address with --host");
   });

@@ -28,6 +28,15 @@ export interface TestServer {
   ask(method: string, path: string, init?: RequestInit): Promise<Response>;
 }
 
+/** A server on a free port that any page may ask and that no proxy stands before. */
+export const PLAIN_SERVER = {
+  host: "127.0.0.1",
+  port: 0,
+  trusted_proxies: [],
+  origins: { isLocalOnly: false, publicUrl: () => "", corsOrigins: () => [] },
+  endRequests() {},
+};
+
 /** `open` adds the routes; options of the router may be replaced. */
 export function createTestServer(
   open: (router: Router) => void,
@@ -40,7 +49,7 @@ export function createTestServer(
   const lines: TestServer["lines"] = [];
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
-  const server = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log, ...at });
+  const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log, ...at });
   const given = {
     observe: null,
     surface: "gateway" as const,

@@ -9,6 +9,7 @@ import { HttpServer } from "../../../src/http/server.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { PLAIN_SERVER } from "../test-server.ts";
 
 interface Operation {
   parameters: { name?: string; in?: string; $ref?: string }[];
@@ -32,7 +33,7 @@ async function writeDocument(): Promise<Document> {
   const clock = createManualClock();
   const ids = createSeededIds();
   const log = createLog(clock, () => {}, false);
-  const server = new HttpServer({ host: "127.0.0.1", port: 0, clock, ids, log });
+  const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log });
   // No request comes: the routes are only described.
   const router = createRouter({
     surface: "agents",
