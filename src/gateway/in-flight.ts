@@ -1,17 +1,15 @@
 // Replies in flight: a stop or a revocation ends them with an error instead of silence.
-import type { CompletionStats, UpstreamError } from "../models/index.ts";
+import { type CompletionStats, type UpstreamError, upstreamError } from "../models/index.ts";
 
 /**
  * The result of an answer that a stop ends. Streams can carry only `upstream_error`
  * (gateway.events.4), after which clients try again (gateway.errors.upstream_error).
  */
-export const STOPPED: UpstreamError = {
-  ok: false,
-  code: "upstream_error",
-  retryable: false,
-  reason: "the program stopped before the answer was whole",
-  endedBy: "stop",
-};
+export const STOPPED = upstreamError(
+  "upstream_error",
+  "the program stopped before the answer was whole",
+  { endedBy: "stop" },
+);
 
 export const REVOKED: UpstreamError = {
   ...STOPPED,

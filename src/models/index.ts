@@ -21,7 +21,12 @@ export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.t
 export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";
 export { fetchText, parseObject } from "./providers/body.ts";
 export type * from "./providers/contract.ts";
-export { classifyError, connectionError, timeoutError } from "./providers/openai/errors.ts";
+export {
+  classifyError,
+  connectionError,
+  timeoutError,
+  upstreamError,
+} from "./providers/openai/errors.ts";
 export { rootOf, writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
 export { type ModelAccess, type ModelRegistry, type NamedModel, showModels } from "./registry.ts";
 export { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";

@@ -7,6 +7,7 @@ import {
   listTexts,
   type ModelRequest,
   type UpstreamError,
+  upstreamError,
 } from "../../models/index.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 
@@ -67,13 +68,7 @@ export function explainLength(
 
 function refuse(promptTokens?: number): UpstreamError {
   const reason = "the request is too long for the recorded window";
-  return {
-    ok: false,
-    code: "context_length_exceeded",
-    retryable: false,
-    reason,
-    promptTokens,
-  };
+  return upstreamError("context_length_exceeded", reason, { promptTokens });
 }
 
 function measureTexts(request: ModelRequest): number {

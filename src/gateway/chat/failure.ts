@@ -1,6 +1,6 @@
 // The errors that callers get for failed answers: as a reply, or inside a stream.
 import { writeErrorFrame } from "../../http/index.ts";
-import type { UpstreamError } from "../../models/index.ts";
+import { type UpstreamError, upstreamError } from "../../models/index.ts";
 import { type ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
 import { unavailableError } from "./authorize.ts";
 import { explainLength } from "./context-check.ts";
@@ -45,5 +45,5 @@ export function writeErrorChunk({ code, message, details }: ApiError, request_id
 
 /** An ApiError after the status was sent counts as a failure of the model. */
 export function blameModel({ code }: ApiError): UpstreamError {
-  return { ok: false, code: "upstream_error", retryable: false, reason: `it refused with ${code}` };
+  return upstreamError("upstream_error", `it refused with ${code}`);
 }

@@ -4,6 +4,7 @@ import {
   fetchText,
   timeoutError,
   type UpstreamError,
+  upstreamError,
 } from "../../models/index.ts";
 import { readRetryAfter, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
@@ -45,7 +46,7 @@ export async function requestServer(
     const retry_after_ms = readRetryAfter(header("retry-after"), clock);
     if (text !== null) return { ok: true, status, header, text, retry_after_ms };
     const reason = "its reply is too large, or packed in an unknown way";
-    return { ok: false, code: "upstream_error", retryable: true, reason, upstreamStatus: status };
+    return upstreamError("upstream_error", reason, { retryable: true, upstreamStatus: status });
   } finally {
     limit.cancel();
   }

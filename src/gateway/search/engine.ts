@@ -4,6 +4,7 @@ import {
   parseObject,
   Replicas,
   type UpstreamError,
+  upstreamError,
   writeHeaders,
 } from "../../models/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
@@ -87,7 +88,7 @@ export class Pause {
     const retryAfterMs = this.leftMs();
     if (retryAfterMs === 0) return undefined;
     const reason = "it is not asked, for it told us to wait";
-    return { ok: false, code: "upstream_rate_limited", retryable: false, reason, retryAfterMs };
+    return upstreamError("upstream_rate_limited", reason, { retryAfterMs });
   }
 
   /** Keeps the longest of several pauses. */
@@ -185,7 +186,7 @@ export function engineError(
   upstreamStatus: number,
 ): UpstreamError {
   const retryable = upstreamStatus >= 500 || code === "model_unavailable";
-  return { ok: false, code, retryable, reason, upstreamStatus };
+  return upstreamError(code, reason, { retryable, upstreamStatus });
 }
 
 function writeQuery(query: Record<string, string>): string {

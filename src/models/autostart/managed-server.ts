@@ -3,7 +3,7 @@ import { abortAfter, type Cancel, type Clock } from "../../platform/clock.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 import type { Log, LogFields } from "../../platform/log.ts";
 import type { UpstreamError } from "../providers/contract.ts";
-import { timeoutError } from "../providers/openai/errors.ts";
+import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import { HealthProbe } from "./health-probe.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { type StartFailure, type StartPlan, type StartResult, startServer } from "./start-plan.ts";
@@ -103,7 +103,10 @@ export class ManagedServer {
     const pauseMs = this.#retryAtMs - this.#clock.monotonic();
     if (this.#state === "failed" && pauseMs > 0) {
       const seconds = Math.ceil(pauseMs / 1_000);
-      return fail("model_offline", `its unit did not start; not tried again for ${seconds} s`);
+      return upstreamError(
+        "model_offline",
+        `its unit did not start; not tried again for ${seconds} s`,
+      );
     }
     const find = () => (this.tryEnter() ? UP : this.#lastFailure);
     const request = { account, find, isSkippable: false, timeoutMs: WAIT_MS, signal };
@@ -112,7 +115,10 @@ export class ManagedServer {
     if (this.#state !== "starting" && this.#state !== "stopping") this.#run(this.#start());
     const found = await waiting;
     if (found === "full") {
-      return fail("upstream_rate_limited", `${WAITING_MAX} callers wait for its unit already`);
+      return upstreamError(
+        "upstream_rate_limited",
+        `${WAITING_MAX} callers wait for its unit already`,
+      );
     }
     if (typeof found === "string") return timeoutError(found);
     return found.ok ? undefined : found;
@@ -192,7 +198,7 @@ export class ManagedServer {
     void this.#history.note(this.#state);
     const fields = { ...this.#name, code, reason, retry_ms };
     this.#log.warn("autostart: model server did not start", fields);
-    this.#lastFailure = fail(code, `its unit did not start: ${reason}`);
+    this.#lastFailure = upstreamError(code, `its unit did not start: ${reason}`);
     this.#queue.serve();
   }
 
@@ -285,10 +291,6 @@ export class ManagedServer {
     if (idleStopMs === 0 || !stop || this.#listeners.size === 0) return;
     this.#idleTimer.start(idleStopMs, minUpMs, () => this.#run(this.#stop(stop)));
   }
-}
-
-function fail(code: UpstreamError["code"], reason: string): UpstreamError {
-  return { ok: false, code, retryable: false, reason };
 }
 
 function untilAborted(signal: AbortSignal): Promise<"left"> {

@@ -4,14 +4,8 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Clock, wait, yieldToEventLoop } from "../../platform/clock.ts";
 import { readLines } from "../../platform/line-file.ts";
 import type { OpenBackend } from "../backend.ts";
-import type {
-  Complete,
-  Completion,
-  ModelRequest,
-  OnChunk,
-  UpstreamError,
-} from "../providers/contract.ts";
-import { timeoutError } from "../providers/openai/errors.ts";
+import type { Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
+import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import { abortOnDisconnect } from "../providers/timeouts.ts";
 import {
   FILE_BYTES_MAX,
@@ -35,12 +29,7 @@ export interface ReplayedReply extends Pick<RecordedReply, "told" | "ended_ms"> 
 
 const CHUNKS_PER_TURN = 64;
 const FOREIGN = "this is no recording of `wadi dev --record`";
-const MISSING: UpstreamError = {
-  ok: false,
-  code: "model_unavailable",
-  retryable: false,
-  reason: "the recording holds no such request",
-};
+const MISSING = upstreamError("model_unavailable", "the recording holds no such request");
 
 /** Throws a RecordingProblem. */
 export function openReplay(file: string): Replay {

@@ -2,7 +2,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import { FairQueue, type NotServed } from "../../platform/fair-queue.ts";
 import type { UpstreamError, UpstreamResult } from "../providers/contract.ts";
-import { timeoutError } from "../providers/openai/errors.ts";
+import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import type { BreakerRequest } from "./breaker.ts";
 import type { Replica } from "./replica.ts";
 
@@ -132,10 +132,11 @@ function explainNone(replicas: readonly Replica[]): UpstreamError {
   for (const { health, breaker } of replicas) {
     const silence = health.isHealthy && breaker.findSilence();
     // Fails at once, since an attempt would only wait for the same failure.
-    if (silence) return fail(silence.code, `it is passed over for a while: ${silence.reason}`);
+    if (silence)
+      return upstreamError(silence.code, `it is passed over for a while: ${silence.reason}`);
   }
   // gateway.errors.model_offline
-  return fail("model_offline", "none of its servers is healthy");
+  return upstreamError("model_offline", "none of its servers is healthy");
 }
 
 /** The request's own time was over. */
@@ -146,11 +147,8 @@ function isLate(result: UpstreamResult): boolean {
 const UNSERVED: Record<NotServed, () => UpstreamError> = {
   left: () => timeoutError("left"),
   // gateway.errors.upstream_rate_limited
-  full: () => fail("upstream_rate_limited", "too many requests wait for its model servers"),
+  full: () =>
+    upstreamError("upstream_rate_limited", "too many requests wait for its model servers"),
   // gateway.errors.upstream_timeout
-  late: () => fail("upstream_timeout", "no model server had a free place in time"),
+  late: () => upstreamError("upstream_timeout", "no model server had a free place in time"),
 };
-
-function fail(code: UpstreamError["code"], reason: string): UpstreamError {
-  return { ok: false, code, retryable: false, reason };
-}

@@ -1,10 +1,11 @@
 // One attempt of deep thinking: its request, and its whole reply within a limit.
-import type {
-  Chunk,
-  Complete,
-  Completion,
-  ModelRequest,
-  UpstreamError,
+import {
+  type Chunk,
+  type Complete,
+  type Completion,
+  type ModelRequest,
+  type UpstreamError,
+  upstreamError,
 } from "../../../models/index.ts";
 import { readAnswer } from "./answer.ts";
 
@@ -14,12 +15,10 @@ const CALL_CHARACTERS = 64;
 /** Default temperature; at 0 all attempts would give the same answer. */
 const TEMPERATURE = 0.7;
 
-const TOO_LONG: UpstreamError = {
-  ok: false,
-  code: "upstream_error",
-  retryable: false,
-  reason: "an attempt of deep thinking is longer than a million characters",
-};
+const TOO_LONG = upstreamError(
+  "upstream_error",
+  "an attempt of deep thinking is longer than a million characters",
+);
 
 export interface AttemptReply {
   ok: true;

@@ -82,7 +82,7 @@ export class BatchConverter {
       if (isGood(reply.status)) {
         const parsed = protocol.read(reply.text, items.length);
         if (typeof parsed === "string") {
-          return { ...invalidEmbeddings(parsed), upstreamStatus: reply.status };
+          return invalidEmbeddings(parsed, { upstreamStatus: reply.status });
         }
         const fitting = shortenByUsage(items, parsed.prompt_tokens, cuts++);
         if (!fitting) return parsed;

@@ -1,5 +1,5 @@
 // Classification of errors of embedding servers; their words are never passed on.
-import { classifyError, type UpstreamError } from "../../../models/index.ts";
+import { classifyError, type UpstreamError, upstreamError } from "../../../models/index.ts";
 import type { ServerReply } from "../../metered/client.ts";
 
 /** Words of llama.cpp for an input that exceeds one physical batch. */
@@ -37,27 +37,27 @@ function classify(reply: ServerReply): UpstreamError {
   const { status, text } = reply;
   const at = { retryable: true, upstreamStatus: status };
   if (status >= 400 && TOO_LARGE.test(text)) {
-    return {
-      ...invalidEmbeddings("an input does not fit its batch: start it with a larger -ub"),
-      ...at,
-    };
+    return invalidEmbeddings("an input does not fit its batch: start it with a larger -ub", at);
   }
   if (status >= 400 && TOO_MANY.test(text)) {
-    return { ...invalidEmbeddings("it takes fewer texts at once: max_batch sets how many"), ...at };
+    return invalidEmbeddings("it takes fewer texts at once: max_batch sets how many", at);
   }
   if (status === 503) {
     // gateway.errors.service_unavailable: the server loads its model, or its queue is full.
     const reason = "it is overloaded, or not ready yet";
-    return { ok: false, code: "upstream_rate_limited", reason, ...at };
+    return upstreamError("upstream_rate_limited", reason, at);
   }
   // gateway.limits.embeddings_input: inputs were cut, so that the length is no caller's fault.
   if (isTooLong(reply)) {
-    return { ...invalidEmbeddings("its window is shorter than what is cut at"), ...at };
+    return invalidEmbeddings("its window is shorter than what is cut at", at);
   }
   return classifyError(status, text);
 }
 
 /** gateway.errors.upstream_error: an answer without valid vectors. */
-export function invalidEmbeddings(reason: string): UpstreamError {
-  return { ok: false, code: "upstream_error", retryable: true, reason };
+export function invalidEmbeddings(
+  reason: string,
+  more: Partial<UpstreamError> = {},
+): UpstreamError {
+  return upstreamError("upstream_error", reason, { retryable: true, ...more });
 }

@@ -1,6 +1,6 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
 import { FullTextIndex } from "../../../database/index.ts";
-import { timeoutError, type UpstreamError } from "../../../models/index.ts";
+import { timeoutError, upstreamError } from "../../../models/index.ts";
 import {
   type Cancel,
   type Clock,
@@ -22,12 +22,7 @@ const ROWS_A_TURN = 2;
 /** Maximum characters of all pages together; the index takes about three times as much memory. */
 const CHARACTERS_MAX = 268_435_456;
 
-const UNREADABLE: UpstreamError = {
-  ok: false,
-  code: "model_unavailable",
-  retryable: false,
-  reason: "its folder cannot be read",
-};
+const UNREADABLE = upstreamError("model_unavailable", "its folder cannot be read");
 
 export interface StubSearchOptions {
   /** "": the engine has pages about this service. */

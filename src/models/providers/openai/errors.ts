@@ -25,19 +25,21 @@ const TOO_LONG = new RegExp(
 );
 /** Words of SGLang, Ollama and others for overload. */
 const TOO_BUSY = /queue is full|pending requests|overloaded/i;
+const RETRYABLE = { retryable: true };
 
 /** Classifies an error by its status and words; errors inside a stream may have no status. */
 export function classifyError(status: number | null, text: string): UpstreamError {
   const upstreamStatus = status ?? undefined;
+  const passing = { retryable: true, upstreamStatus };
   // TGI reports its own crashes as 424.
   const isRequestRefused = status !== null && status >= 400 && status < 500 && status !== 424;
   if ((isRequestRefused || status === null) && TOO_LONG.test(text)) {
     const reason = "the request is too long for it";
-    return fail("context_length_exceeded", false, reason, upstreamStatus);
+    return upstreamError("context_length_exceeded", reason, { upstreamStatus });
   }
   // gateway.errors.upstream_rate_limited
   if (status === 429 || ((status === 503 || status === null) && TOO_BUSY.test(text))) {
-    return fail("upstream_rate_limited", true, "it is overloaded", upstreamStatus);
+    return upstreamError("upstream_rate_limited", "it is overloaded", passing);
   }
   if (status === 401 || status === 403 || status === 404) {
     // gateway.errors.model_unavailable: the settings name a wrong key, address or model.
@@ -45,42 +47,42 @@ export function classifyError(status: number | null, text: string): UpstreamErro
       status === 404
         ? "it does not know the model, or the path: see whether its address needs /v1"
         : "it refuses our key, or the model with it";
-    return fail("model_unavailable", true, reason, upstreamStatus);
+    return upstreamError("model_unavailable", reason, passing);
   }
   if (status === 504 || status === 408) {
-    return fail("upstream_timeout", true, "it timed out", upstreamStatus);
+    return upstreamError("upstream_timeout", "it timed out", passing);
   }
   const reason = status === null ? "it sent an error" : `it answered with status ${status}`;
-  return fail("upstream_error", !isRequestRefused, reason, upstreamStatus);
+  return upstreamError("upstream_error", reason, { retryable: !isRequestRefused, upstreamStatus });
 }
 
 export function timeoutError(reason: TimeoutReason): UpstreamError {
   switch (reason) {
     case "left":
-      return fail("client_closed_request", false, "the caller left");
+      return upstreamError("client_closed_request", "the caller left");
     case "deaf":
-      return fail("client_closed_request", false, "the caller stopped reading");
+      return upstreamError("client_closed_request", "the caller stopped reading");
     case "late":
       // gateway.errors.upstream_timeout: the caller's time is used up, so a retry is useless.
-      return fail("upstream_timeout", false, "no answer in time");
+      return upstreamError("upstream_timeout", "no answer in time");
     case "stalled":
       // gateway.errors.upstream_error: a stalled stream is a failure, not a time-out.
-      return fail("upstream_error", true, "its stream stalled");
+      return upstreamError("upstream_error", "its stream stalled", RETRYABLE);
   }
 }
 
 export function connectionError(failure: FetchFailure): UpstreamError {
   switch (failure) {
     case "refused":
-      return fail("upstream_error", true, "the connection was refused");
+      return upstreamError("upstream_error", "the connection was refused", RETRYABLE);
     case "dns":
-      return fail("upstream_error", true, "its name has no address");
+      return upstreamError("upstream_error", "its name has no address", RETRYABLE);
     case "tls":
-      return fail("upstream_error", true, "its certificate is not valid");
+      return upstreamError("upstream_error", "its certificate is not valid", RETRYABLE);
     case "timeout":
-      return fail("upstream_timeout", true, "it could not be reached in time");
+      return upstreamError("upstream_timeout", "it could not be reached in time", RETRYABLE);
     case "reset":
-      return fail("upstream_error", true, "the connection broke");
+      return upstreamError("upstream_error", "the connection broke", RETRYABLE);
     default:
       return invalidReplyError("the reply could not be read");
   }
@@ -88,14 +90,14 @@ export function connectionError(failure: FetchFailure): UpstreamError {
 
 /** gateway.errors.upstream_error: the reply has a wrong form. */
 export function invalidReplyError(reason: string): UpstreamError {
-  return fail("upstream_error", true, reason);
+  return upstreamError("upstream_error", reason, RETRYABLE);
 }
 
-function fail(
+/** An error that another replica could not avoid, unless `more` says so. */
+export function upstreamError(
   code: UpstreamCode,
-  retryable: boolean,
   reason: string,
-  upstreamStatus?: number,
+  more: Partial<UpstreamError> = {},
 ): UpstreamError {
-  return { ok: false, code, retryable, reason, upstreamStatus };
+  return { ok: false, code, retryable: false, reason, ...more };
 }
