@@ -21,6 +21,7 @@ export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.t
 export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";
 export { fetchText, parseObject } from "./providers/body.ts";
 export type * from "./providers/contract.ts";
+export { sumTokens } from "./providers/contract.ts";
 export {
   classifyError,
   connectionError,

@@ -1,6 +1,7 @@
 // POST /v1/embeddings.
 import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
+import { sumTokens } from "../../models/index.ts";
 import type { EmbeddingsSettings } from "../../settings/index.ts";
 import type { InFlight } from "../in-flight.ts";
 import {
@@ -83,9 +84,7 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
       const { result, headers } = await execution.answer(context, async (embedder) => {
         const embedded = await embedder.embed(embedRequest, signal);
         if (!embedded.ok) return embedded;
-        const { prompt_tokens } = embedded;
-        const usage = { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
-        return { ...embedded, usage };
+        return { ...embedded, usage: sumTokens(embedded.prompt_tokens, 0) };
       });
       return [STATUS, writeEmbeddingList(result, body.encoding_format ?? "float"), headers];
     },

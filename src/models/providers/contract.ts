@@ -104,16 +104,20 @@ export interface TokenUsage {
   total_tokens: number;
 }
 
-export type UpstreamCode = Extract<
-  ErrorCode,
-  | "context_length_exceeded"
-  | "upstream_rate_limited"
-  | "upstream_error"
-  | "upstream_timeout"
-  | "model_unavailable"
-  | "model_offline"
-  | "client_closed_request"
->;
+export function sumTokens(prompt_tokens: number, completion_tokens: number): TokenUsage {
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}
+
+export const UPSTREAM_CODES = [
+  "context_length_exceeded",
+  "upstream_rate_limited",
+  "upstream_error",
+  "upstream_timeout",
+  "model_unavailable",
+  "model_offline",
+  "client_closed_request",
+] as const satisfies readonly ErrorCode[];
+export type UpstreamCode = (typeof UPSTREAM_CODES)[number];
 
 export interface UpstreamError {
   ok: false;
@@ -164,19 +168,14 @@ export type Complete = (
 ) => Promise<Completion>;
 
 /** Performs a request at one replica within the time left for its first token. */
-export type CompleteAttempt = (
+export type CompleteAttempt<E = OnChunk> = (
   request: ModelRequest,
-  onChunk: OnChunk,
+  onChunk: E,
   signal: AbortSignal,
   firstTokenMs?: number,
 ) => Promise<Completion>;
 
-export type RawComplete = (
-  request: ModelRequest,
-  onChunk: OnRawChunk,
-  signal: AbortSignal,
-  firstTokenMs?: number,
-) => Promise<Completion>;
+export type RawComplete = CompleteAttempt<OnRawChunk>;
 
 /** Counts exactly what the model would read, template and tools included; null if it cannot. */
 export type CountTokens = (request: ModelRequest, signal: AbortSignal) => Promise<number | null>;

@@ -1,6 +1,6 @@
 // Ends requests to model servers: at time-outs, and when their callers leave.
 import type { Cancel, Clock } from "../../platform/clock.ts";
-import type { Completion, ModelRequest, UpstreamError } from "./contract.ts";
+import type { CompleteAttempt, Completion, OnChunk, UpstreamError } from "./contract.ts";
 import { type TimeoutReason, timeoutError } from "./openai/errors.ts";
 
 /** Time limits of one request; calls `onCut` at most once. */
@@ -80,10 +80,10 @@ export class RequestTimeouts {
 }
 
 /** Ends a completion at once when its caller leaves, even while `onChunk` holds it back. */
-export function abortOnDisconnect<E>(
-  complete: (request: ModelRequest, onChunk: E, signal: AbortSignal) => Promise<Completion>,
+export function abortOnDisconnect<E = OnChunk>(
+  complete: CompleteAttempt<E>,
   explain: () => UpstreamError = () => timeoutError("left"),
-): typeof complete {
+): CompleteAttempt<E> {
   return async (request, onChunk, signal) => {
     if (signal.aborted) return explain();
     const left = Promise.withResolvers<Completion>();

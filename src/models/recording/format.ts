@@ -1,6 +1,11 @@
 // Format of a recording: a head line, then a line for each answered request.
 import { type Static, type TLiteral, Type } from "@sinclair/typebox";
-import type { Completion, ModelRequest, UpstreamCode } from "../providers/contract.ts";
+import {
+  type Completion,
+  type ModelRequest,
+  UPSTREAM_CODES,
+  type UpstreamCode,
+} from "../providers/contract.ts";
 
 /** Version of the format; it changes when older programs would misread a new one. */
 export const VERSION = 1;
@@ -25,16 +30,6 @@ const Usage = Type.Object({
   total_tokens: Count,
 });
 const Journey = { attempts: Type.Optional(Count), waited_ms: Type.Optional(Time) };
-
-const CODES: Record<UpstreamCode, true> = {
-  context_length_exceeded: true,
-  upstream_rate_limited: true,
-  upstream_error: true,
-  upstream_timeout: true,
-  model_unavailable: true,
-  model_offline: true,
-  client_closed_request: true,
-};
 
 const Told = Type.Object({
   at_ms: Time,
@@ -69,9 +64,7 @@ export const RecordedReply = Type.Object({
     Type.Object({
       ok: Type.Literal(false),
       code: Type.Union(
-        Object.keys(CODES).map((code) => Type.Literal(code as UpstreamCode)) as [
-          TLiteral<UpstreamCode>,
-        ],
+        UPSTREAM_CODES.map((code) => Type.Literal(code)) as [TLiteral<UpstreamCode>],
       ),
       elsewhere: Type.Boolean(),
       why: Type.String({ pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]{0,500}$" }),

@@ -4,6 +4,7 @@ import {
   type Completion,
   type CompletionStats,
   type ModelRequest,
+  sumTokens,
   type TokenUsage,
   timeoutError,
 } from "../../../models/index.ts";
@@ -145,7 +146,8 @@ function sumUsage(completions: readonly Completion[]): UsageSum {
     if (waitedMs !== undefined) sum.waitedMs = Math.max(sum.waitedMs ?? 0, waitedMs);
     const isReported = completion.ok && !completion.usageEstimated;
     if (usage && isReported) sum.reportedUsage = addUsage(sum.reportedUsage, usage);
-    const used = usage ?? (isCutShort(completion) ? readPrompt(prompt_tokens) : undefined);
+    const isPromptRead = prompt_tokens !== undefined && isCutShort(completion);
+    const used = usage ?? (isPromptRead ? sumTokens(prompt_tokens, 0) : undefined);
     if (!used) continue;
     sum.usage = addUsage(sum.usage, used);
     if (!isReported) sum.isEstimated = true;
@@ -166,16 +168,8 @@ function isCutShort(completion: Completion): boolean {
   return completion.code === "client_closed_request" || completion.code === "upstream_timeout";
 }
 
-function readPrompt(prompt_tokens: number | undefined): TokenUsage | undefined {
-  if (prompt_tokens === undefined) return undefined;
-  return { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
-}
-
 function addUsage(sum: TokenUsage | undefined, usage: TokenUsage): TokenUsage {
   if (!sum) return usage;
-  return {
-    prompt_tokens: sum.prompt_tokens + usage.prompt_tokens,
-    completion_tokens: sum.completion_tokens + usage.completion_tokens,
-    total_tokens: sum.total_tokens + usage.total_tokens,
-  };
+  const { prompt_tokens, completion_tokens } = usage;
+  return sumTokens(sum.prompt_tokens + prompt_tokens, sum.completion_tokens + completion_tokens);
 }

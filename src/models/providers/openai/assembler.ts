@@ -1,14 +1,15 @@
 // Assembles a chat-completions reply, whole or in deltas, into chunks and a completion.
 import type { Ids } from "../../../platform/ids.ts";
 import { countPromptTokens, estimateTokens } from "../../tokens.ts";
-import type {
-  Chunk,
-  Completion,
-  ModelRequest,
-  OnRawChunk,
-  ReasoningChunk,
-  TokenUsage,
-  UpstreamError,
+import {
+  type Chunk,
+  type Completion,
+  type ModelRequest,
+  type OnRawChunk,
+  type ReasoningChunk,
+  sumTokens,
+  type TokenUsage,
+  type UpstreamError,
 } from "../contract.ts";
 import { invalidReplyError } from "./errors.ts";
 
@@ -124,8 +125,7 @@ export class StreamAssembler {
   /** Zeros would look like a free completion. */
   #estimateUsage(): TokenUsage {
     const prompt_tokens = Math.ceil(countPromptTokens(this.#request, estimateTokens));
-    const completion_tokens = Math.ceil(this.#estimatedTokens);
-    return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+    return sumTokens(prompt_tokens, Math.ceil(this.#estimatedTokens));
   }
 }
 
@@ -148,7 +148,7 @@ function readUsage(raw: unknown): TokenUsage | null {
   if (typeof raw !== "object" || raw === null) return null;
   const { prompt_tokens, completion_tokens } = raw as Record<string, unknown>;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return null;
-  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+  return sumTokens(prompt_tokens, completion_tokens);
 }
 
 function isCount(value: unknown): value is number {

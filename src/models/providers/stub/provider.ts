@@ -3,16 +3,19 @@ import { type Clock, wait } from "../../../platform/clock.ts";
 import { apiError, type ErrorCode } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
 import { countPromptTokens } from "../../tokens.ts";
-import type {
-  Chunk,
-  Completion,
-  ModelRequest,
-  OnRawChunk,
-  RawComplete,
-  TokenUsage,
-  UpstreamCode,
-  UpstreamError,
+import {
+  type Chunk,
+  type Completion,
+  type ModelRequest,
+  type OnRawChunk,
+  type RawComplete,
+  sumTokens,
+  type TokenUsage,
+  UPSTREAM_CODES,
+  type UpstreamCode,
+  type UpstreamError,
 } from "../contract.ts";
+import { upstreamError } from "../openai/errors.ts";
 import { abortOnDisconnect } from "../timeouts.ts";
 import { planReply, type StubToken } from "./reply.ts";
 
@@ -27,16 +30,8 @@ export interface StubOptions {
 /** Maximum tokens in one turn of the event loop, about a millisecond. */
 const TOKENS_PER_TURN = 64;
 
-/** Codes that are a completion, and whether another replica could do better. */
-const RETRYABLE: Record<UpstreamCode, boolean> = {
-  context_length_exceeded: false,
-  upstream_rate_limited: true,
-  upstream_error: true,
-  upstream_timeout: true,
-  model_unavailable: true,
-  model_offline: true,
-  client_closed_request: false,
-};
+/** Codes that every replica would answer with. */
+const FINAL: readonly UpstreamCode[] = ["context_length_exceeded", "client_closed_request"];
 
 /** Codes that always name the same field: gateway.errors.model_not_permitted and others. */
 const PARAMS: Partial<Record<ErrorCode, string>> = {
@@ -122,7 +117,8 @@ class StubStream {
     // A stall ends only when the caller leaves.
     if (token.do === "stall") return new Promise(() => undefined);
     const { code, reason } = token;
-    if (Object.hasOwn(RETRYABLE, code)) return this.#fail(code as UpstreamCode, reason);
+    const upstreamCode = UPSTREAM_CODES.find((known) => known === code);
+    if (upstreamCode) return this.#fail(upstreamCode, reason);
     // gateway.errors.headers.retry_after
     const needsWait = code === "rate_limit_exceeded" || code === "capacity_exceeded";
     const headers: Record<string, string> = needsWait ? { "retry-after": "1" } : {};
@@ -130,14 +126,12 @@ class StubStream {
   }
 
   #fail(code: UpstreamCode, reason: string): UpstreamError {
-    const failure: UpstreamError = { ok: false, code, retryable: RETRYABLE[code], reason };
-    return this.#tokens === 0 ? failure : { ...failure, usage: this.#countUsage() };
+    const usage = this.#tokens === 0 ? undefined : this.#countUsage();
+    return upstreamError(code, reason, { retryable: !FINAL.includes(code), usage });
   }
 
   #countUsage(): TokenUsage {
-    const prompt_tokens = countPromptTokens(this.#request);
-    const completion_tokens = this.#tokens;
-    return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+    return sumTokens(countPromptTokens(this.#request), this.#tokens);
   }
 }
 
