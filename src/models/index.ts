@@ -19,7 +19,15 @@ export { capOutput, costOf, type ServedModel } from "./model.ts";
 export { createGrants, needsGrant } from "./permission.ts";
 export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.ts";
 export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";
-export { fetchText, parseObject } from "./providers/body.ts";
+export {
+  fetchText,
+  isGood,
+  isRouteAbsent,
+  parseJson,
+  parseObject,
+  readList,
+  readObject,
+} from "./providers/body.ts";
 export type * from "./providers/contract.ts";
 export { sumTokens } from "./providers/contract.ts";
 export {

@@ -1,5 +1,5 @@
 // Brave's web search API: its limits and its errors.
-import { parseObject, type UpstreamError } from "../../models/index.ts";
+import { parseObject, readList, readObject, type UpstreamError } from "../../models/index.ts";
 import { clampRetryAfter } from "../../net/index.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import type { ServerReply } from "../metered/client.ts";
@@ -46,7 +46,7 @@ export function createBrave({ url, api_key }: SearchSettings): EngineKind {
     readHits({ web }) {
       // A part without hits is left out.
       if (web === undefined || web === null) return [];
-      const hits = readHitList((web as { results?: unknown }).results, "description");
+      const hits = readHitList(readObject(web).results, "description");
       return hits ?? engineError("upstream_error", "its reply has no results", 200);
     },
     classifyError,
@@ -57,21 +57,18 @@ export function createBrave({ url, api_key }: SearchSettings): EngineKind {
 /** Brave answers a wrong key and a wrong request with 422; the code or the field differs. */
 function classifyError({ status, text }: ServerReply): UpstreamError {
   if (status !== 422) return classifyStatus(status, REASONS);
-  const error = parseObject(text)?.error as Record<string, unknown> | null | undefined;
+  const { code, meta } = readObject(parseObject(text)?.error);
   const isKeyRefused =
-    /^SUBSCRIPTION_/.test(String(error?.code)) || namesHeader(error?.meta, "x-subscription-token");
+    /^SUBSCRIPTION_/.test(String(code)) || namesHeader(meta, "x-subscription-token");
   return isKeyRefused
     ? engineError("model_unavailable", REASONS[401]!, status)
     : classifyStatus(status, REASONS);
 }
 
 function namesHeader(meta: unknown, name: string): boolean {
-  const errors = (meta as { errors?: unknown } | null | undefined)?.errors;
-  if (!Array.isArray(errors)) return false;
-  return errors.some((one: { loc?: unknown } | null) => {
-    const loc = one?.loc;
-    return Array.isArray(loc) && loc.includes(name);
-  });
+  return readList(readObject(meta).errors).some((one) =>
+    readList(readObject(one).loc).includes(name),
+  );
 }
 
 function cutWords(query: string): string {
@@ -85,10 +82,10 @@ function cutWords(query: string): string {
  * for a window with nothing left. A limit of 0 is none.
  */
 function readWindows(header: ServerReply["header"]): number | null {
-  const limits = readList(header("x-ratelimit-limit"));
-  const left = readList(header("x-ratelimit-remaining"));
+  const limits = readNumbers(header("x-ratelimit-limit"));
+  const left = readNumbers(header("x-ratelimit-remaining"));
   let longest: number | null = null;
-  for (const [index, seconds] of readList(header("x-ratelimit-reset")).entries()) {
+  for (const [index, seconds] of readNumbers(header("x-ratelimit-reset")).entries()) {
     if (limits[index] === 0 || left[index] !== 0) continue;
     const waitMs = clampRetryAfter(seconds * 1_000);
     if (waitMs !== null) longest = Math.max(longest ?? 0, waitMs);
@@ -96,7 +93,7 @@ function readWindows(header: ServerReply["header"]): number | null {
   return longest;
 }
 
-function readList(text: string | null): number[] {
+function readNumbers(text: string | null): number[] {
   if (text === null) return [];
   return text.split(",").map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
 }

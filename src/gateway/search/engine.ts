@@ -3,6 +3,7 @@ import {
   createHealthCheck,
   parseObject,
   Replicas,
+  readObject,
   type UpstreamError,
   upstreamError,
   writeHeaders,
@@ -140,11 +141,8 @@ function readReply(kind: EngineKind, text: string): SearchOutcome | UpstreamErro
 export function readHitList(list: unknown, snippetName: string): SearchHit[] | null {
   if (!Array.isArray(list)) return null;
   return list.map((hit: unknown) => {
-    const fields = typeof hit === "object" && hit !== null ? hit : {};
-    const read = (name: string) => {
-      const value = (fields as Record<string, unknown>)[name];
-      return typeof value === "string" ? value : "";
-    };
+    const fields = readObject(hit);
+    const read = (name: string) => (typeof fields[name] === "string" ? fields[name] : "");
     return { title: read("title"), url: read("url"), snippet: read(snippetName) };
   });
 }

@@ -4,7 +4,7 @@ import { abortAfter, type Clock, wait } from "../../platform/clock.ts";
 import { runCommand } from "../../platform/command.ts";
 import { formatDuration } from "../../platform/duration.ts";
 import type { StartSettings } from "../../settings/index.ts";
-import { fetchText } from "../providers/body.ts";
+import { fetchText, isGood } from "../providers/body.ts";
 import { connectionError } from "../providers/openai/errors.ts";
 
 type StartAction = (signal: AbortSignal) => Promise<string | null>;
@@ -78,8 +78,7 @@ function createRequest(action: string, egress: TrustedEgress): StartAction {
     if (reply.status === null) {
       return reply.failure === "left" ? "no answer in time" : connectionError(reply.failure).reason;
     }
-    if (reply.status >= 200 && reply.status <= 299) return null;
-    return `it answered with status ${reply.status}`;
+    return isGood(reply.status) ? null : `it answered with status ${reply.status}`;
   };
 }
 
@@ -122,11 +121,11 @@ export async function startServer(
   }, failed.reject);
   const poll = async (): Promise<StartResult> => {
     while (!deadline.signal.aborted) {
-      const isGood = await isUp();
+      const isHealthy = await isUp();
       if (deadline.signal.aborted) break;
       const startMs = Math.round(clock.monotonic() - startedAt);
-      if (isGood && isTrusted) return { isUp: true, startMs };
-      if (!isGood) isTrusted = true;
+      if (isHealthy && isTrusted) return { isUp: true, startMs };
+      if (!isHealthy) isTrusted = true;
       await wait(clock, POLL_MS, deadline.signal);
     }
     return fail("upstream_timeout", `it was not up within ${formatDuration(timeoutMs)}`);

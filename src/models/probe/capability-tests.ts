@@ -1,14 +1,6 @@
 // Tests with tiny requests, one by one, what a server does not report.
-import { parseObject } from "../providers/body.ts";
-import {
-  isGood,
-  type ProbeClient,
-  type ProbeJson,
-  type ProbeReply,
-  readCount,
-  readList,
-  readTable,
-} from "./client.ts";
+import { isGood, parseObject, readList, readObject } from "../providers/body.ts";
+import { type ProbeClient, type ProbeJson, type ProbeReply, readCount } from "./client.ts";
 import type { ServerFacts } from "./server-kind.ts";
 
 type KnownCapabilities = Pick<
@@ -73,9 +65,9 @@ export async function testCapabilities(
   const send: Send = async (fields) => {
     const body = { model, messages: MESSAGES, max_tokens: 1, ...fields };
     const reply = await client.post(`${base}/chat/completions`, body);
-    const choice = readTable(readList(reply.json?.choices)[0]);
-    const prompt_tokens = readCount(readTable(reply.json?.usage).prompt_tokens);
-    return { reply, prompt_tokens, message: readTable(choice.message) };
+    const choice = readObject(readList(reply.json?.choices)[0]);
+    const prompt_tokens = readCount(readObject(reply.json?.usage).prompt_tokens);
+    return { reply, prompt_tokens, message: readObject(choice.message) };
   };
   const { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs } = known;
   const given = { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs };
@@ -111,7 +103,7 @@ async function testStream(
   const frames = lines
     .filter((line) => line.startsWith("data:"))
     .map((line) => parseObject(line.slice(5)));
-  const isTold = frames.some((frame) => readCount(readTable(frame?.usage).prompt_tokens) !== null);
+  const isTold = frames.some((frame) => readCount(readObject(frame?.usage).prompt_tokens) !== null);
   const streaming = PASSING.includes(reply.status)
     ? null
     : frames.some((frame) => Array.isArray(frame?.choices));
@@ -226,7 +218,7 @@ export async function testEmbedding(
   // A list, as the gateway sends it.
   const body = { ...name, input: ["Hi"], encoding_format: "float" };
   const reply = await client.post(`${base}/embeddings`, body);
-  const vector = readList(readTable(readList(reply.json?.data)[0]).embedding);
+  const vector = readList(readObject(readList(reply.json?.data)[0]).embedding);
   const isVector = vector.every((number) => typeof number === "number");
   const dimensions = isVector ? readCount(vector.length) : null;
   if (dimensions !== null) return { dimensions, reason: null };

@@ -2,7 +2,7 @@
 
 import { OWN_ACCOUNT, type TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
-import { fetchText, type NoReply, parseObject } from "../providers/body.ts";
+import { fetchText, isGood, type NoReply, parseObject } from "../providers/body.ts";
 import { createPlainRequest, type ModelRequest } from "../providers/contract.ts";
 import { writeHeaders } from "../providers/openai/request.ts";
 
@@ -72,23 +72,8 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   };
 }
 
-export function isGood(status: number | null): boolean {
-  return status !== null && status >= 200 && status < 300;
-}
-
 const TEXT_CHARACTERS_MAX = 256;
 const TOKENS_MAX = 100_000_000;
-
-/** Reads an object; any other value is like an absent one. */
-export function readTable(value: unknown): ProbeJson {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as ProbeJson)
-    : {};
-}
-
-export function readList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
 
 /** Reads a short text on one line that is safe on a terminal. */
 export function readWord(value: unknown): string | null {

@@ -2,6 +2,7 @@
 
 import type { TrustedEgress } from "../../net/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { isGood } from "../providers/body.ts";
 import { rootOf } from "../providers/openai/request.ts";
 import { createTokenCount } from "../providers/token-count.ts";
 import {
@@ -14,7 +15,6 @@ import {
 import {
   createProbeClient,
   createProbeRequest,
-  isGood,
   type ProbeClient,
   type ProbeReply,
 } from "./client.ts";

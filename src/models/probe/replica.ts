@@ -4,11 +4,12 @@ import type { TrustedEgress } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { ModelSettings } from "../../settings/index.ts";
+import { isGood } from "../providers/body.ts";
 import { createOpenaiProvider } from "../providers/openai/provider.ts";
 import { rootOf } from "../providers/openai/request.ts";
 import { createTokenCount } from "../providers/token-count.ts";
 import { nameHealth } from "../replicas/health.ts";
-import { createProbeClient, createProbeRequest, isGood } from "./client.ts";
+import { createProbeClient, createProbeRequest } from "./client.ts";
 import { readModels } from "./server-kind.ts";
 
 /** Maximum time of its own routes. */

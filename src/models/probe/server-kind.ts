@@ -1,6 +1,6 @@
 // A kind of model server: how it is recognised, and what is learnt of it.
-import type { ProbeClient, ProbeJson, ProbeReply } from "./client.ts";
-import { readList, readTable, readWord } from "./client.ts";
+import { readList, readObject } from "../providers/body.ts";
+import { type ProbeClient, type ProbeJson, type ProbeReply, readWord } from "./client.ts";
 
 /** Routes by whose replies a server is recognised; none changes anything. */
 export const PROBE_PATHS = {
@@ -63,7 +63,7 @@ export interface DetectionContext {
 /** Reads a list in the standard format; drops names that could not be sent again. */
 export function readModels({ json }: ProbeReply): ListedEntry[] {
   return readList(json?.data).flatMap((one): ListedEntry[] => {
-    const entry = readTable(one);
+    const entry = readObject(one);
     const id = readWord(entry.id);
     return id === null ? [] : [{ id, entry }];
   });

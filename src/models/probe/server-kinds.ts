@@ -1,5 +1,6 @@
 // The known kinds of model servers: how each is recognised, and what it says of itself.
-import { readCount, readFlag, readList, readTable, readWord } from "./client.ts";
+import { readList, readObject } from "../providers/body.ts";
+import { readCount, readFlag, readWord } from "./client.ts";
 import type { ProbeAnswers, ServerFacts, ServerKind } from "./server-kind.ts";
 
 const llama: ServerKind = {
@@ -17,10 +18,10 @@ const llama: ServerKind = {
     const isRouter = own.role === "router" && model !== null;
     const props = isRouter ? ((await client.get(`${root}/props${query}`)).json ?? {}) : own;
     const template = typeof props.chat_template === "string" ? props.chat_template : null;
-    const caps = readTable(props.chat_template_caps);
+    const caps = readObject(props.chat_template_caps);
     const takesTools = readFlag(caps.supports_tools) ?? readFlag(caps.supports_tool_calls);
-    const meta = readTable(model?.entry.meta);
-    const slot = readCount(readTable(props.default_generation_settings).n_ctx);
+    const meta = readObject(model?.entry.meta);
+    const slot = readCount(readObject(props.default_generation_settings).n_ctx);
     const window = slot ?? readCount(meta.n_ctx);
     const trained = readCount(meta.n_ctx_train);
     const isTold = window === null && trained !== null;
@@ -33,7 +34,7 @@ const llama: ServerKind = {
       context_window: window,
       // A template with tools proves nothing: without --jinja the server refuses them.
       tools: takesTools === false ? false : null,
-      vision: readFlag(readTable(props.modalities).vision),
+      vision: readFlag(readObject(props.modalities).vision),
       reasoning: hasSwitch ? true : null,
       reasoning_on: turn(true),
       reasoning_off: turn(false),
@@ -55,7 +56,7 @@ const llamaPython: ServerKind = {
     models.length > 0 && models.every(({ entry }) => entry.owned_by === "me"),
   async learn({ client, root }) {
     const { json } = await client.get(`${root}/openapi.json`);
-    const info = readTable(json?.info);
+    const info = readObject(json?.info);
     const isOwn = typeof info.title === "string" && info.title.includes("llama.cpp");
     return {
       version: isOwn ? readWord(info.version) : null,
@@ -79,13 +80,13 @@ const ollama: ServerKind = {
     const shown = (await client.post(`${root}/api/show`, { model: model.id })).json ?? {};
     const capabilities = readList(shown.capabilities);
     const can = (name: string) => (capabilities.length > 0 ? capabilities.includes(name) : null);
-    const running = readList((await client.get(`${root}/api/ps`)).json?.models).map(readTable);
+    const running = readList((await client.get(`${root}/api/ps`)).json?.models).map(readObject);
     const loaded = running.find(({ name, model: id }) => [name, id].includes(model.id));
     const parameters = typeof shown.parameters === "string" ? shown.parameters : "";
     const told = Number(/^num_ctx\s+(\d{1,9})$/m.exec(parameters)?.[1]);
     const window = readCount(loaded?.context_length) ?? readCount(told);
     const [, trained] =
-      Object.entries(readTable(shown.model_info)).find(([name]) =>
+      Object.entries(readObject(shown.model_info)).find(([name]) =>
         name.endsWith(".context_length"),
       ) ?? [];
     const thinks = can("thinking");
@@ -147,7 +148,7 @@ const sglang: ServerKind = {
       reasoning_off: turn(false),
       requests_max:
         readCount(server.max_running_requests) ??
-        readCount(readTable(readList(server.internal_states)[0]).max_running_requests),
+        readCount(readObject(readList(server.internal_states)[0]).max_running_requests),
       waiting_max: readCount(server.max_queued_requests),
       notes: parser === null ? ["it was started without a reasoning parser"] : [],
     };
@@ -199,7 +200,7 @@ const generationInference: ServerKind = {
 };
 
 function findServes(model_type: unknown): string | undefined {
-  const names = typeof model_type === "string" ? [model_type] : Object.keys(readTable(model_type));
+  const names = typeof model_type === "string" ? [model_type] : Object.keys(readObject(model_type));
   return names.find((name) => Object.hasOwn(SERVES, name));
 }
 

@@ -1,4 +1,4 @@
-// Reads whole replies of model servers within a limit, and JSON objects.
+// Reads whole replies of model servers within a limit, and the JSON in them.
 import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
 import type { FetchFailure, ReplyHead, TrustedServer } from "../../net/index.ts";
 import type { Completion, UpstreamError } from "./contract.ts";
@@ -128,12 +128,37 @@ export function fetchText(
   });
 }
 
-export function parseObject(text: string): Record<string, unknown> | null {
+export function isGood(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+export function isRouteAbsent(status: number): boolean {
+  return [404, 405, 501].includes(status);
+}
+
+/** Returns undefined for a text that is no JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown> | null) : null;
+    return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
+}
+
+export function parseObject(text: string): Record<string, unknown> | null {
+  const value = parseJson(text);
+  return isObject(value) ? value : null;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Reads an object; any other value is like an absent one. */
+export function readObject(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+export function readList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

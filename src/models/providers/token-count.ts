@@ -2,7 +2,7 @@
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { writeJson } from "../../platform/json.ts";
-import { fetchText, parseObject } from "./body.ts";
+import { fetchText, isGood, isRouteAbsent, parseObject } from "./body.ts";
 import type { CountTokens, ModelRequest } from "./contract.ts";
 import { type RequestForm, rootOf, writeHeaders, writeRequest } from "./openai/request.ts";
 
@@ -25,9 +25,6 @@ const REST_MS = 10_000;
 /** Maximum size of a reply; vLLM sends the tokens too, 1.5 MB for 200,000. */
 const REPLY_BYTES_MAX = 4 * 1024 * 1024;
 const CACHE_SIZE = 1_000;
-
-/** Statuses of an absent route; so is a good reply without a count. */
-const ABSENT: readonly number[] = [404, 405, 501];
 
 interface CountReply {
   /** Conclusive replies show whether the route exists; errors may be of this prompt or moment. */
@@ -160,9 +157,9 @@ async function postJson(
   const reply = await fetchText(server, request);
   if (reply.status === null) throw new Error(reply.failure);
   const { status, text } = reply;
-  const isGood = status >= 200 && status < 300;
-  const isConclusive = text !== null && (isGood || ABSENT.includes(status));
-  return { isConclusive, value: isGood && text !== null ? parseObject(text) : null };
+  // A good reply without a count is one of an absent route, too.
+  const isConclusive = text !== null && (isGood(status) || isRouteAbsent(status));
+  return { isConclusive, value: isGood(status) && text !== null ? parseObject(text) : null };
 }
 
 /** Writes only fields that affect the length. */

@@ -4,6 +4,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Clock, wait, yieldToEventLoop } from "../../platform/clock.ts";
 import { readLines } from "../../platform/line-file.ts";
 import type { OpenBackend } from "../backend.ts";
+import { parseJson } from "../providers/body.ts";
 import type { Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
 import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import { abortOnDisconnect } from "../providers/timeouts.ts";
@@ -55,7 +56,7 @@ function* readReplies(file: string): Generator<RecordedReply> {
   for (const line of openLines(file)) {
     at += 1;
     if (at > 1 && line.trim() === "") continue;
-    const value = parse(line);
+    const value = parseJson(line);
     if (at === 1) {
       if (!heads.Check(value)) throw explain(FOREIGN);
       if (value.wadi_recording === VERSION) continue;
@@ -101,14 +102,6 @@ function isSound({ told }: RecordedReply): boolean {
     calls += 1;
   }
   return true;
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 export class ReplayLibrary {

@@ -1,11 +1,10 @@
 // Batches of inputs: divided by what a server takes at once, and shortened where it refuses them.
-import { estimateTokens, type UpstreamError } from "../../../models/index.ts";
+import { estimateTokens, isGood, type UpstreamError } from "../../../models/index.ts";
 import { TOKENS_MAX } from "../contract.ts";
 import {
   classifyEmbeddingError,
   invalidEmbeddings,
   isBase64Refused,
-  isGood,
   isTooLong,
 } from "./failure.ts";
 import type { EmbeddingProtocol, EncodingFormat, InputContent } from "./protocol.ts";

@@ -7,16 +7,6 @@ const TOO_LARGE = /too large to process/i;
 /** Words of TEI for too many texts in one request. */
 const TOO_MANY = /maximum allowed batch size/i;
 
-const ABSENT: readonly number[] = [404, 405, 501];
-
-export function isGood(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
-export function isRouteAbsent(status: number): boolean {
-  return ABSENT.includes(status);
-}
-
 /** TEI and proxies refuse the length of an input by the status alone. */
 export function isTooLong({ status, text }: ServerReply): boolean {
   if (TOO_LARGE.test(text) || TOO_MANY.test(text)) return false;

@@ -1,5 +1,5 @@
 // The protocols of embedding servers: how vectors are requested and how tokens are counted.
-import { parseObject } from "../../../models/index.ts";
+import { parseJson, parseObject, readList, readObject } from "../../../models/index.ts";
 import { TOKENS_MAX } from "../contract.ts";
 import { type ReadReply, readData, readEmbeddings } from "./reply.ts";
 
@@ -44,7 +44,7 @@ const TEI_TOKENS: TokenRoute = {
   write: (_, text, framed) => ({ inputs: [text], add_special_tokens: framed }),
   read(text) {
     const [tokens] = readList(parseJson(text));
-    return readIds(readList(tokens).map((token) => (token as { id?: unknown } | null)?.id));
+    return readIds(readList(tokens).map((token) => readObject(token).id));
   },
 };
 
@@ -80,16 +80,4 @@ export const OLLAMA: EmbeddingProtocol = {
 function readIds(value: unknown): TokenIds | null {
   const ids = readList(value);
   return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as TokenIds) : null;
-}
-
-function readList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,5 +1,5 @@
 // Reads the replies of embedding servers: one unit vector for each input, in their order.
-import { parseObject } from "../../../models/index.ts";
+import { parseObject, readObject } from "../../../models/index.ts";
 import { DIMENSIONS } from "../contract.ts";
 
 export interface ParsedEmbeddings {
@@ -10,7 +10,7 @@ export interface ParsedEmbeddings {
 /** Expects `count` vectors; returns a sentence for an invalid reply. */
 export type ReadReply = (text: string, count: number) => ParsedEmbeddings | string;
 
-type JsonFields = Record<string, unknown>;
+type JsonFields = Readonly<Record<string, unknown>>;
 
 const BYTES = DIMENSIONS * Float32Array.BYTES_PER_ELEMENT;
 const PADDED_CHARS = Math.ceil(BYTES / 3) * 4;
@@ -23,11 +23,11 @@ const INCOMPLETE = "its reply has not one vector for each input";
 export const readData: ReadReply = (text, count) => {
   const reply = parseObject(text);
   if (!Array.isArray(reply?.data)) return NO_LIST;
-  const entries = reply.data.map((entry): JsonFields => (isJson(entry) ? entry : {}));
+  const entries = reply.data.map(readObject);
   // gateway.endpoints.embeddings.p2
   const sorted = sortEntries(entries, count);
   if (!sorted) return INCOMPLETE;
-  const usage = isJson(reply.usage) ? reply.usage : {};
+  const usage = readObject(reply.usage);
   const counts = [usage.prompt_tokens, usage.total_tokens];
   return readAll(
     sorted.map(({ embedding }) => embedding),
@@ -67,10 +67,6 @@ function sortEntries(entries: readonly JsonFields[], count: number): JsonFields[
   }
   const isWhole = sorted.length === count && !sorted.includes(undefined);
   return isWhole ? (sorted as JsonFields[]) : null;
-}
-
-function isJson(value: unknown): value is JsonFields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readVector(raw: unknown): Float32Array | string {

@@ -1,9 +1,9 @@
 // Truncates inputs by their token ids, which one of the server's routes returns.
-import type { UpstreamError } from "../../../models/index.ts";
+import { isGood, isRouteAbsent, type UpstreamError } from "../../../models/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { TOKENS_MAX } from "../contract.ts";
 import { type BatchItem, fitsSurely } from "./batch.ts";
-import { classifyEmbeddingError, isGood, isRouteAbsent } from "./failure.ts";
+import { classifyEmbeddingError } from "./failure.ts";
 import type { TokenIds, TokenRoute } from "./protocol.ts";
 import type { ReplicaClient } from "./replica-client.ts";
 

@@ -1,6 +1,7 @@
 // Assembles a chat-completions reply, whole or in deltas, into chunks and a completion.
 import type { Ids } from "../../../platform/ids.ts";
 import { countPromptTokens, estimateTokens } from "../../tokens.ts";
+import { parseJson } from "../body.ts";
 import {
   type Chunk,
   type Completion,
@@ -219,7 +220,8 @@ export class CallNormalizer {
     const isSame = id === "" ? typeof key === "number" : id === call.serverId;
     if (isSame) return call;
     // Parsed only here, since it costs much.
-    const isWhole = name !== call.name || (call.isClosed && isJson(call.arguments));
+    const isWhole =
+      name !== call.name || (call.isClosed && parseJson(call.arguments) !== undefined);
     return isWhole ? undefined : call;
   }
 
@@ -264,13 +266,4 @@ function isTooDeep(value: object): boolean {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

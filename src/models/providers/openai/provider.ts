@@ -11,7 +11,7 @@ import {
 import type { Clock } from "../../../platform/clock.ts";
 import { guardCallback } from "../../../platform/error-boundary.ts";
 import type { Ids } from "../../../platform/ids.ts";
-import { type BodyReader, createTextReader } from "../body.ts";
+import { type BodyReader, createTextReader, isGood } from "../body.ts";
 import type { Completion, ModelRequest, OnRawChunk, RawComplete } from "../contract.ts";
 import { RequestTimeouts } from "../timeouts.ts";
 import {
@@ -112,7 +112,7 @@ class ProviderExchange implements ReplyListener {
   };
 
   #openReader(head: ReplyHead): BodyReader {
-    if (head.status < 200 || head.status > 299) return this.#openErrorReader(head);
+    if (!isGood(head.status)) return this.#openErrorReader(head);
     const { ids, stall_timeout_ms } = this.#options;
     const context = {
       request: this.#request,

@@ -1,5 +1,6 @@
 // Makes values of JSON Schemas for the stub model: arguments of a call, and documents that fit.
 import { takeCodePoints } from "../../tokens.ts";
+import { isObject } from "../body.ts";
 import { writeMatch } from "./pattern.ts";
 
 type StubSchema = Record<string, unknown>;
@@ -52,7 +53,7 @@ const FORMATS: Record<string, string> = {
 /** Writes every required property; numbers come from the message in their order. */
 export function writeArguments(parameters: StubSchema | undefined, message: string): string {
   const value = new SchemaFiller(parameters ?? {}, message, ARGUMENTS).fill(parameters, 0);
-  return JSON.stringify(isSchema(value) ? value : {});
+  return JSON.stringify(isObject(value) ? value : {});
 }
 
 export function writeDocument(schema: StubSchema, message: string): string {
@@ -97,7 +98,7 @@ class SchemaFiller {
     const { anyOf: _, oneOf: __, ...own } = schema;
     const some = variants
       .slice(0, NAMES_MAX)
-      .filter((one) => !isSchema(one) || one.type !== "null");
+      .filter((one) => !isObject(one) || one.type !== "null");
     const hasNull = some.length < variants.length;
     if (hasNull && (isDocument || some.length === 0)) return null;
     for (const variant of isDocument ? some.toSorted(compareWeight) : some.slice(0, 1)) {
@@ -152,7 +153,7 @@ class SchemaFiller {
   /** Follows references and joins `allOf`; anything that is no schema becomes {}. */
   #resolve(part: unknown): StubSchema {
     let schema = part;
-    for (let step = 0; step < STEPS_MAX && isSchema(schema) && this.#budget >= 0; step++) {
+    for (let step = 0; step < STEPS_MAX && isObject(schema) && this.#budget >= 0; step++) {
       if (typeof schema.$ref === "string") schema = this.#follow(schema.$ref);
       else if (Array.isArray(schema.allOf)) schema = this.#joinAll(schema, schema.allOf);
       else {
@@ -166,9 +167,9 @@ class SchemaFiller {
   /** Leaves out what the parts join in turn, so that no schema leads back to itself. */
   #joinAll({ allOf: _, ...own }: StubSchema, parts: unknown[]): StubSchema {
     return parts.slice(0, STEPS_MAX).reduce<StubSchema>((sum, part) => {
-      const isReference = isSchema(part) && typeof part.$ref === "string";
+      const isReference = isObject(part) && typeof part.$ref === "string";
       const found = isReference ? this.#follow(part.$ref as string) : part;
-      return isSchema(found) ? join(sum, found) : sum;
+      return isObject(found) ? join(sum, found) : sum;
     }, own);
   }
 
@@ -214,7 +215,7 @@ function typesOf(schema: StubSchema): unknown[] {
 const WEIGHTS: Readonly<Record<string, number>> = { array: 1, object: 2 };
 function compareWeight(one: unknown, other: unknown): number {
   const weigh = (schema: unknown) =>
-    isSchema(schema) && !schema.$ref ? (WEIGHTS[String(typesOf(schema)[0])] ?? 0) : 3;
+    isObject(schema) && !schema.$ref ? (WEIGHTS[String(typesOf(schema)[0])] ?? 0) : 3;
   return weigh(one) - weigh(other);
 }
 
@@ -253,9 +254,5 @@ function numberOr(value: unknown, otherwise: number): number {
 }
 
 function pick(from: unknown, name: string): unknown {
-  return isSchema(from) && Object.hasOwn(from, name) ? from[name] : undefined;
-}
-
-function isSchema(value: unknown): value is StubSchema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(from) && Object.hasOwn(from, name) ? from[name] : undefined;
 }
