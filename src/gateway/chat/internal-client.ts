@@ -12,9 +12,10 @@ import type {
   UpstreamError,
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
+import { type ApiError, apiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { ModelSettings } from "../../settings/index.ts";
+import { type InternalFailure, recordInternal, toInternalFailure } from "../internal-request.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import { modelAccessError, requireFeatures } from "./authorize.ts";
 import { type ChatExecution, type PreparedChat, requestLogFields } from "./execution.ts";
@@ -46,18 +47,12 @@ export interface InternalCompletion {
   duration_ms: number;
 }
 
-export interface InternalChatError {
-  ok: false;
-  /** The code and the sentence that a caller of the gateway would get. */
-  code: ErrorCode;
-  reason: string;
+export interface InternalChatError extends InternalFailure {
   /** The server's own pause, if it names one. */
   retry_after_ms?: number;
   usage?: TokenUsage;
   /** With `context_length_exceeded`, if it was counted. */
   prompt_tokens?: number;
-  /** The stop of the program ended it; the request can be repeated. */
-  is_stopped?: true;
 }
 
 export type InternalChatReply = InternalCompletion | InternalChatError;
@@ -102,22 +97,10 @@ export class InternalChatClient {
   ): Promise<InternalChatReply> {
     const { meter, clock, log } = this.#options;
     const recorder = meter.open({ ...who, started_at: clock.monotonic() });
-    try {
-      const chat = await this.#prepare(who, round, recorder);
-      const reply = await this.#complete(chat, signal);
-      const status = reply.ok ? STATUS : apiError(reply.code).status;
-      recorder.close(status, reply.ok ? null : reply.code, 0);
-      return reply;
-    } catch (error) {
-      if (error instanceof ApiError) {
-        const reply = toChatError(error);
-        recorder.close(error.status, reply.code, 0);
-        return reply;
-      }
-      log.error("chat: an internal request failed", { ...requestLogFields(who), error });
-      recorder.close(apiError("internal_error").status, "internal_error", 0);
-      throw error;
-    }
+    const complete = async () => this.#complete(await this.#prepare(who, round, recorder), signal);
+    return recordInternal(recorder, STATUS, complete, (error) =>
+      log.error("chat: an internal request failed", { ...requestLogFields(who), error }),
+    );
   }
 
   async #prepare(
@@ -168,14 +151,11 @@ export class InternalChatClient {
   }
 }
 
-function toChatError(error: ApiError, failure?: UpstreamError): InternalChatError {
-  const code = publicCode(error.code, "gateway") as ErrorCode;
-  const reply: InternalChatError = { ok: false, code, reason: error.message };
-  if (!failure) return reply;
+function toChatError(error: ApiError, failure: UpstreamError): InternalChatError {
   const { retryAfterMs, usage, promptTokens, endedBy } = failure;
+  const reply: InternalChatError = toInternalFailure(error, endedBy);
   if (retryAfterMs !== undefined) reply.retry_after_ms = retryAfterMs;
   if (usage !== undefined) reply.usage = usage;
   if (promptTokens !== undefined) reply.prompt_tokens = promptTokens;
-  if (endedBy === "stop") reply.is_stopped = true;
   return reply;
 }

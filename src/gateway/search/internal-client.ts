@@ -3,9 +3,9 @@ import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory } from "../../http/index.ts";
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { ApiError, apiError, type ErrorCode, publicCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { SearchSettings } from "../../settings/index.ts";
+import { type InternalFailure, recordInternal, toInternalFailure } from "../internal-request.ts";
 import { type MeteredExecution, publicErrorCode } from "../metered/execution.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import type { EngineQuery, SearchEngine, SearchOutcome } from "./contract.ts";
@@ -15,21 +15,12 @@ import { type SearchResult, STATUS } from "./schema.ts";
 /** Maximum total wait for an engine that asks for a pause. */
 const ENGINE_WAIT_MAX_MS = 600_000;
 
-export interface SearchFailure {
-  ok: false;
-  /** The code and the sentence that a caller of the gateway would get. */
-  code: ErrorCode;
-  reason: string;
-  /** The stop of the program ended it; the search can be repeated. */
-  is_stopped?: true;
-}
-
 export interface InternalSearchClient {
   ask(
     who: InternalCaller,
     query: Pick<EngineQuery, "query" | "max_results" | "language">,
     signal: AbortSignal,
-  ): Promise<{ ok: true; results: SearchResult[] } | SearchFailure>;
+  ): Promise<{ ok: true; results: SearchResult[] } | InternalFailure>;
 }
 
 export interface InternalSearchOptions {
@@ -47,30 +38,18 @@ export function createInternalSearchClient(options: InternalSearchOptions): Inte
       const account = accountOf(caller);
       const engineQuery = { request_id, trace, account, query, max_results, language };
       const recorder = meter.open({ ...who, started_at: clock.monotonic() });
-      try {
+      const search = async () => {
         const found = await execution.run(
           { ...who, recorder, signal },
           (engine) => engine.search(engineQuery, signal),
           createRetryDelay(),
         );
-        if (found.ok) {
-          recorder.close(STATUS, null, 0);
-          return { ok: true, results: chooseResults(found.hits, max_results) };
-        }
-        const failure = toFailure(execution.toApiError(found));
-        if (found.endedBy === "stop") failure.is_stopped = true;
-        recorder.close(apiError(failure.code).status, failure.code, 0);
-        return failure;
-      } catch (error) {
-        if (error instanceof ApiError) {
-          const failure = toFailure(error);
-          recorder.close(error.status, failure.code, 0);
-          return failure;
-        }
-        log.error("search: an internal request failed", { request_id, error });
-        recorder.close(apiError("internal_error").status, "internal_error", 0);
-        throw error;
-      }
+        if (!found.ok) return toInternalFailure(execution.toApiError(found), found.endedBy);
+        return { ok: true as const, results: chooseResults(found.hits, max_results) };
+      };
+      return recordInternal(recorder, STATUS, search, (error) =>
+        log.error("search: an internal request failed", { request_id, error }),
+      );
     },
   };
 }
@@ -85,9 +64,4 @@ function createRetryDelay() {
     leftMs -= retryAfterMs;
     return retryAfterMs;
   };
-}
-
-function toFailure(error: ApiError): SearchFailure {
-  const code = publicCode(error.code, "gateway") as ErrorCode;
-  return { ok: false, code, reason: error.message };
 }

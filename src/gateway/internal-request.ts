@@ -1,0 +1,47 @@
+// One request of an internal caller: recorded as one over HTTP, with its refusals as values.
+import type { UpstreamError } from "../models/index.ts";
+import { ApiError, apiError, type ErrorCode, publicCode } from "../platform/errors.ts";
+import type { GatewayRecorder } from "./request-log/recorder.ts";
+
+export interface InternalFailure {
+  ok: false;
+  /** The code and the sentence that a caller of the gateway would get. */
+  code: ErrorCode;
+  reason: string;
+  /** The stop of the program ended it; the request can be repeated. */
+  is_stopped?: true;
+}
+
+export function toInternalFailure(
+  error: ApiError,
+  endedBy?: UpstreamError["endedBy"],
+): InternalFailure {
+  const code = publicCode(error.code, "gateway") as ErrorCode;
+  const failure: InternalFailure = { ok: false, code, reason: error.message };
+  if (endedBy === "stop") failure.is_stopped = true;
+  return failure;
+}
+
+/** Records how `run` ends; `status` is that of a success. */
+export async function recordInternal<R extends { ok: true } | InternalFailure>(
+  recorder: GatewayRecorder,
+  status: number,
+  run: () => Promise<R>,
+  onBug: (error: unknown) => void,
+): Promise<R | InternalFailure> {
+  try {
+    const result = await run();
+    const code = result.ok ? null : result.code;
+    recorder.close(code === null ? status : apiError(code).status, code, 0);
+    return result;
+  } catch (error) {
+    if (error instanceof ApiError) {
+      const failure = toInternalFailure(error);
+      recorder.close(error.status, failure.code, 0);
+      return failure;
+    }
+    onBug(error);
+    recorder.close(apiError("internal_error").status, "internal_error", 0);
+    throw error;
+  }
+}
