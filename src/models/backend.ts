@@ -15,11 +15,10 @@ import type {
   OnChunk,
 } from "./providers/contract.ts";
 import { createOpenaiProvider } from "./providers/openai/provider.ts";
-import { rootOf, writeHeaders } from "./providers/openai/request.ts";
 import { withoutReasoning } from "./providers/reasoning-filter.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";
-import { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
+import { isWatched, openReplicaCheck } from "./replicas/health.ts";
 import { Replicas } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 
@@ -84,18 +83,13 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
       stop() {},
     };
   }
-  const { connect_timeout_ms: connectTimeoutMs, thought_opens } = upstream;
+  const { thought_opens } = upstream;
   const tags = { reasons: capabilities.includes("reasoning"), thought_opens };
-  const headers = writeHeaders(upstream);
-  const openCheck = (url: string) => {
-    const address = rootOf(url) + nameHealth(upstream);
-    return createHealthCheck(egress.open(address, { headers, connectTimeoutMs }));
-  };
   const provider = { ...upstream, egress, clock, ids };
   const servers = upstream.urls.map((url) => ({
     name: new URL(url).host,
     server: withoutReasoning(createOpenaiProvider({ ...provider, url }), tags),
-    check: isWatched(model) ? openCheck(url) : null,
+    check: isWatched(model) ? openReplicaCheck(url, upstream, egress) : null,
   }));
   const replicas = new Replicas(servers, { ...upstream, model: id, clock, log });
   return {

@@ -38,7 +38,7 @@ export {
 } from "./providers/openai/errors.ts";
 export { rootOf, writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
 export { type ModelAccess, type ModelRegistry, type NamedModel, showModels } from "./registry.ts";
-export { createHealthCheck, isWatched, nameHealth } from "./replicas/health.ts";
+export { createHealthCheck, isWatched, nameHealth, openReplicaCheck } from "./replicas/health.ts";
 export { Replicas } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { ModelStatus } from "./store.ts";

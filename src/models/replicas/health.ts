@@ -1,9 +1,10 @@
 // Health of one replica, checked at intervals: a replica that does not answer gets no requests.
-import { OWN_ACCOUNT, type TrustedServer } from "../../net/index.ts";
+import { OWN_ACCOUNT, type TrustedEgress, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { WorkerLoop } from "../../platform/worker-loop.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import { fetchText } from "../providers/body.ts";
+import { rootOf, writeHeaders } from "../providers/openai/request.ts";
 
 const TIMEOUT_MS = 5_000;
 /** Interval between checks after a bad one. */
@@ -114,6 +115,18 @@ export function isWatched({
 
 export function nameHealth({ health }: { health: string }): string {
   return health || "/health";
+}
+
+/** Opens the check of one replica, at the health route of its settings. */
+export function openReplicaCheck(
+  url: string,
+  upstream: Parameters<typeof writeHeaders>[0] & { health: string; connect_timeout_ms: number },
+  egress: TrustedEgress,
+): CheckHealth {
+  const headers = writeHeaders(upstream);
+  const connectTimeoutMs = upstream.connect_timeout_ms;
+  const address = rootOf(url) + nameHealth(upstream);
+  return createHealthCheck(egress.open(address, { headers, connectTimeoutMs }));
 }
 
 /** A server without such a route answers 404 and is alive. */

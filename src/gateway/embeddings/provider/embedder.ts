@@ -1,12 +1,5 @@
 // Embeddings by servers: each is a replica that truncates, batches and joins the inputs.
-import {
-  createHealthCheck,
-  nameHealth,
-  Replicas,
-  rootOf,
-  type UpstreamError,
-  writeHeaders,
-} from "../../../models/index.ts";
+import { openReplicaCheck, Replicas, type UpstreamError } from "../../../models/index.ts";
 import type { EmbeddingsSettings } from "../../../settings/index.ts";
 import type { MeteredBackendOptions } from "../../metered/service.ts";
 import { type Embedded, type Embedder, type EmbedRequest, MODEL, TOKENS_MAX } from "../contract.ts";
@@ -30,16 +23,11 @@ export function createUpstreamEmbedder(
   settings: EmbeddingsSettings,
   options: MeteredBackendOptions,
 ): Embedder {
-  const { urls, health_every_ms, timeout_ms, connect_timeout_ms: connectTimeoutMs } = settings;
-  const headers = writeHeaders(settings);
-  const openCheck = (url: string) => {
-    const address = rootOf(url) + nameHealth(settings);
-    return createHealthCheck(options.egress.open(address, { headers, connectTimeoutMs }));
-  };
+  const { urls, health_every_ms, timeout_ms } = settings;
   const servers = urls.map((url) => ({
     name: new URL(url).host,
     server: createReplicaEmbed(url, settings, options),
-    check: health_every_ms === 0 ? null : openCheck(url),
+    check: health_every_ms === 0 ? null : openReplicaCheck(url, settings, options.egress),
   }));
   const replicas = new Replicas<ReplicaEmbed>(servers, {
     model: MODEL,
