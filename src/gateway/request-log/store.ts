@@ -5,8 +5,6 @@ import { writeDay } from "../../platform/calendar.ts";
 import { Money, maybe, writeRow } from "../../platform/schema.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.ts";
 
-const Name = Type.String();
-
 export type UsageGrouping = "day" | "account" | "key" | "model" | "route";
 
 const COLUMNS: Record<UsageGrouping, Sql> = {
@@ -17,15 +15,17 @@ const COLUMNS: Record<UsageGrouping, Sql> = {
   route: sql`route`,
 };
 
-export const GatewayUsage = Type.Object({
-  name: Name,
+const SUMS = {
   requests: Type.Integer(),
+  /** Requests that ended with an error code, also inside a stream or because the caller left. */
   failed: Type.Integer(),
   prompt_tokens: Type.Integer(),
   completion_tokens: Type.Integer(),
   cost: maybe(Money("SAR.")),
   unpriced: Type.Integer(),
-});
+};
+
+export const GatewayUsage = Type.Object({ name: Type.String(), ...SUMS });
 export type GatewayUsage = Static<typeof GatewayUsage>;
 
 export const DaySum = Type.Object({
@@ -37,13 +37,7 @@ export const DaySum = Type.Object({
   /** "" for a request that was refused before its model was known. */
   model: Type.String(),
   route: Type.String(),
-  requests: Type.Integer(),
-  /** Requests that ended with an error code, also inside a stream or because the caller left. */
-  failed: Type.Integer(),
-  prompt_tokens: Type.Integer(),
-  completion_tokens: Type.Integer(),
-  cost: maybe(Money("SAR.")),
-  unpriced: Type.Integer(),
+  ...SUMS,
 });
 export type DaySum = Static<typeof DaySum>;
 

@@ -151,28 +151,27 @@ export function classifyStatus(
   status: number,
   reasons: Readonly<Record<number, string>> = {},
 ): UpstreamError {
-  const own = reasons[status];
+  const fail = (code: UpstreamError["code"], reason: string) =>
+    engineError(code, reasons[status] ?? reason, status);
   switch (status) {
     case 401:
     case 402:
     case 403:
     case 404:
-      return engineError(
-        "model_unavailable",
-        own ?? `it turns us away with status ${status}`,
-        status,
-      );
+      return fail("model_unavailable", `it turns us away with status ${status}`);
     case 429:
-      return engineError("upstream_rate_limited", own ?? "it had too many requests of us", status);
+      return fail("upstream_rate_limited", "it had too many requests of us");
     case 503:
-      return engineError("upstream_rate_limited", own ?? "it takes no requests now", status);
+      return fail("upstream_rate_limited", "it takes no requests now");
     case 408:
     case 504:
-      return engineError("upstream_timeout", own ?? "it timed out", status);
+      return fail("upstream_timeout", "it timed out");
     default: {
       const isRedirect = status >= 300 && status < 400;
-      const reason = isRedirect ? "it redirects us" : `it answered with status ${status}`;
-      return engineError("upstream_error", own ?? reason, status);
+      return fail(
+        "upstream_error",
+        isRedirect ? "it redirects us" : `it answered with status ${status}`,
+      );
     }
   }
 }

@@ -45,8 +45,10 @@ export interface ServerFacts {
 export interface ServerKind {
   name: string;
   is_self_hosted: boolean;
-  health_route: string | null;
-  count_route: string | null;
+  /** Left out where it is `/health`. */
+  health_route?: string;
+  /** Route that counts tokens; left out where it is `/tokenize`, if there is one. */
+  count_route?: string;
   embeddings_kind?: "tei";
   recognise(answers: ProbeAnswers): boolean;
   learn(known: DetectionContext): Promise<Partial<ServerFacts>> | Partial<ServerFacts>;

@@ -6,7 +6,6 @@ import type { ProbeAnswers, ServerFacts, ServerKind } from "./server-kind.ts";
 const llama: ServerKind = {
   name: "llama.cpp",
   is_self_hosted: true,
-  health_route: "/health",
   count_route: "/v1/chat/completions/input_tokens",
   recognise: ({ models, props }) =>
     models.some(({ entry }) => entry.owned_by === "llamacpp") ||
@@ -50,7 +49,6 @@ const llamaPython: ServerKind = {
   name: "llama-cpp-python",
   is_self_hosted: true,
   health_route: "/v1/models",
-  count_route: null,
   // Only this server names the owner of its models so.
   recognise: ({ models }) =>
     models.length > 0 && models.every(({ entry }) => entry.owned_by === "me"),
@@ -72,7 +70,6 @@ const ollama: ServerKind = {
   name: "Ollama",
   is_self_hosted: true,
   health_route: "/api/version",
-  count_route: null,
   recognise: ({ api_version }) => readWord(api_version.json?.version) !== null,
   async learn({ answers, client, root, model }) {
     const version = readWord(answers.api_version.json?.version);
@@ -120,8 +117,6 @@ const SWITCHES: Readonly<Record<string, string>> = {
 const sglang: ServerKind = {
   name: "SGLang",
   is_self_hosted: true,
-  health_route: "/health",
-  count_route: "/tokenize",
   recognise: ({ models, model_info, get_model_info }) =>
     typeof (model_info.json ?? get_model_info.json)?.is_generation === "boolean" ||
     models.some(({ entry }) => entry.owned_by === "sglang"),
@@ -164,8 +159,6 @@ const SERVES: Readonly<Record<string, ServerFacts["serves"]>> = {
 const embeddingsInference: ServerKind = {
   name: "Text Embeddings Inference",
   is_self_hosted: true,
-  health_route: "/health",
-  count_route: "/tokenize",
   embeddings_kind: "tei",
   recognise: ({ info }) => findServes(info.json?.model_type) !== undefined,
   learn({ answers: { info } }) {
@@ -183,7 +176,6 @@ const embeddingsInference: ServerKind = {
 const generationInference: ServerKind = {
   name: "Text Generation Inference",
   is_self_hosted: true,
-  health_route: "/health",
   count_route: "/chat_tokenize",
   recognise: ({ info }) =>
     readCount(info.json?.max_total_tokens) !== null && readWord(info.json?.model_id) !== null,
@@ -207,8 +199,6 @@ function findServes(model_type: unknown): string | undefined {
 const vllm: ServerKind = {
   name: "vLLM",
   is_self_hosted: true,
-  health_route: "/health",
-  count_route: "/tokenize",
   recognise: ({ models, version }) =>
     models.some(({ entry }) => entry.owned_by === "vllm") ||
     // A proxy may rename models, but both routes are vLLM's.
@@ -224,8 +214,6 @@ const vllm: ServerKind = {
 const unnamed: ServerKind = {
   name: "a server of chat completions",
   is_self_hosted: false,
-  health_route: null,
-  count_route: null,
   recognise: ({ models }) => models.length > 0,
   learn: () => ({}),
 };

@@ -1,12 +1,7 @@
 // The search engine inside the program: over a folder of Markdown files, or a few pages of its own.
 import { FullTextIndex } from "../../../database/index.ts";
 import { timeoutError, upstreamError } from "../../../models/index.ts";
-import {
-  type Cancel,
-  type Clock,
-  settlesWithin,
-  yieldToEventLoop,
-} from "../../../platform/clock.ts";
+import { type Cancel, type Clock, wait, yieldToEventLoop } from "../../../platform/clock.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { EngineQuery, Search, SearchEngine } from "../contract.ts";
 import { type FolderFile, listFiles, readText } from "./folder.ts";
@@ -119,7 +114,7 @@ class FolderSearch implements SearchEngine {
   search: Search = async (query, signal) => {
     this.#users += 1;
     try {
-      if (!signal.aborted) await untilAborted(signal, this.#prepare());
+      if (!signal.aborted) await this.#prepare(signal);
       if (signal.aborted) return timeoutError("left");
       if (this.#isDown) return UNREADABLE;
       return this.#isComplete && this.#index ? find(this.#index, query) : timeoutError("late");
@@ -128,13 +123,16 @@ class FolderSearch implements SearchEngine {
     }
   };
 
-  async #prepare(): Promise<void> {
+  async #prepare(signal: AbortSignal): Promise<void> {
     const { clock, timeout_ms } = this.#options;
     const isOld = clock.monotonic() - this.#readAt >= REFRESH_AFTER_MS;
     if (this.#isComplete && !this.#isDown && !isOld) return;
     // A lost disk may never respond.
     const wait_ms = this.#isComplete || this.#isDown ? REFRESH_WAIT_MS : timeout_ms;
-    await settlesWithin(clock, wait_ms, this.#refresh());
+    const done = new AbortController();
+    const over = wait(clock, wait_ms, AbortSignal.any([signal, done.signal]));
+    await Promise.race([this.#refresh(), over]);
+    done.abort();
   }
 
   /** Reads the folder; concurrent callers share one reading. */
@@ -226,16 +224,5 @@ class FolderSearch implements SearchEngine {
     this.#files.clear();
     this.#characters = 0;
     this.#isComplete = false;
-  }
-}
-
-async function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
-  const aborted = Promise.withResolvers<void>();
-  const abort = () => aborted.resolve();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }
