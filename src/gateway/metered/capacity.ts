@@ -1,6 +1,6 @@
 // The capacity that all accounts share: slots, a short queue, and an estimate of the wait.
 import type { Clock } from "../../platform/clock.ts";
-import { type ApiError, apiError } from "../../platform/errors.ts";
+import { apiError } from "../../platform/errors.ts";
 import { FairQueue } from "../../platform/fair-queue.ts";
 
 /** Maximum wait in the queue: callers have time-outs of their own. */
@@ -32,21 +32,34 @@ export class Capacity {
    * `capacity_exceeded` if the queue is full or the wait too long.
    */
   async use<R>(account: string, signal: AbortSignal, work: () => Promise<R>): Promise<R> {
+    const done = await this.tryUse(account, signal, work);
+    if (done) return done.result;
+    // gateway.errors.capacity_exceeded, gateway.errors.headers.retry_after
+    const headers = { "retry-after": `${this.freeInMs() / 1000}` };
+    throw apiError("capacity_exceeded", { headers });
+  }
+
+  /** Does the same, but returns null instead of `capacity_exceeded`. */
+  async tryUse<R>(
+    account: string,
+    signal: AbortSignal,
+    work: () => Promise<R>,
+  ): Promise<{ result: R } | null> {
     if (signal.aborted) throw apiError("client_closed_request");
     // A released slot goes to the queue at once: with a free slot the queue is empty.
     const find = () => this.#take();
     if (!find()) {
-      if (this.#size.max_queued === 0) throw this.#fullError();
+      if (this.#size.max_queued === 0) return null;
       const request = { account, find, isSkippable: false, timeoutMs: QUEUED_MS_MAX, signal };
       const slot = await this.#queue.wait(request);
       if (slot === "left") throw apiError("client_closed_request");
-      if (slot !== true) throw this.#fullError();
+      if (slot !== true) return null;
     }
     const startMs = this.#clock.monotonic();
     this.#begun.count += 1;
     this.#begun.startMs += startMs;
     try {
-      return await work();
+      return { result: await work() };
     } finally {
       this.#release(startMs);
     }
@@ -89,11 +102,5 @@ export class Capacity {
     const { count, startMs } = this.#begun;
     const ageMs = count === 0 ? 0 : this.#clock.monotonic() - startMs / count;
     return Math.max(this.#durationMs ?? 0, ageMs);
-  }
-
-  /** gateway.errors.capacity_exceeded, gateway.errors.headers.retry_after */
-  #fullError(): ApiError {
-    const headers = { "retry-after": `${this.freeInMs() / 1000}` };
-    return apiError("capacity_exceeded", { headers });
   }
 }

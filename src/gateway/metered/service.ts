@@ -2,7 +2,7 @@
 import { accountOf, type Caller, RateLimiter } from "../../access/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import { type Clock, wait } from "../../platform/clock.ts";
-import { ApiError, apiError } from "../../platform/errors.ts";
+import { apiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { Service } from "../../platform/service.ts";
@@ -100,9 +100,9 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     for (let waitMs = claim(); waitMs > 0; waitMs = claim()) await this.#wait(waitMs, signal);
     for (;;) {
       const backend = this.#requireBackend();
-      const tried = await this.#tryWork(account, signal, () => work(backend));
-      const waitMs = tried.kind === "full" ? this.#capacity.freeInMs() : retryDelay(tried.result);
-      if (tried.kind === "done" && waitMs === null) return tried.result;
+      const done = await this.#capacity.tryUse(account, signal, () => work(backend));
+      const waitMs = done ? retryDelay(done.result) : this.#capacity.freeInMs();
+      if (done && waitMs === null) return done.result;
       await this.#wait(waitMs!, signal);
     }
   }
@@ -139,25 +139,6 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   async #wait(waitMs: number, signal: AbortSignal): Promise<void> {
     const isOver = await wait(this.#options.clock, waitMs, signal);
     if (!isOver) throw apiError("client_closed_request");
-  }
-
-  async #tryWork<R>(
-    account: string,
-    signal: AbortSignal,
-    work: () => Promise<R>,
-  ): Promise<{ kind: "full" } | { kind: "done"; result: R }> {
-    let isBegun = false;
-    try {
-      const result = await this.#capacity.use(account, signal, () => {
-        isBegun = true;
-        return work();
-      });
-      return { kind: "done", result };
-    } catch (error) {
-      const isFull = error instanceof ApiError && error.code === "capacity_exceeded";
-      if (isFull && !isBegun) return { kind: "full" };
-      throw error;
-    }
   }
 }
 

@@ -69,16 +69,15 @@ export async function testCapabilities(
     const prompt_tokens = readCount(readObject(reply.json?.usage).prompt_tokens);
     return { reply, prompt_tokens, message: readObject(choice.message) };
   };
-  const { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs } = known;
-  const given = { tools, vision, reasoning, reasoning_on, reasoning_off, structured_outputs };
+  const { tools, vision, reasoning, reasoning_on, structured_outputs } = known;
   const plain = await send({});
   if (!hasChoices(plain)) {
     const reason = explain(plain.reply);
-    return { ...given, answered_ms: null, reason, streaming: null, usage: null };
+    return { ...known, answered_ms: null, reason, streaming: null, usage: null };
   }
   const streamed = await testStream(send, plain);
   const isOpen = reasoning !== false && reasoning_on === null;
-  const turned = isOpen ? await testSwitch(send, plain) : given;
+  const turned = isOpen ? await testSwitch(send, plain) : known;
   const off = turned.reasoning_off ?? {};
   return {
     answered_ms: plain.reply.took_ms,

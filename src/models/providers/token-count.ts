@@ -2,6 +2,7 @@
 import type { TrustedEgress, TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 import { writeJson } from "../../platform/json.ts";
+import { SizeCache } from "../../platform/size-cache.ts";
 import { fetchText, isGood, isRouteAbsent, parseObject } from "./body.ts";
 import type { CountTokens, ModelRequest } from "./contract.ts";
 import { type RequestForm, rootOf, writeHeaders, writeRequest } from "./openai/request.ts";
@@ -55,11 +56,11 @@ const ROUTES: readonly CountRoute[] = [
 /** Counts at the first server that can; a server's failure is none of the request. */
 export function createTokenCount(options: TokenCountOptions): CountTokens {
   const replicas = options.urls.map((url) => new ReplicaCounter(url, options));
-  const cache = new CountCache();
+  const cache = new SizeCache<number>(CACHE_SIZE);
   return async (request, signal) => {
     const prompt = writePrompt(request, options);
     const key = Bun.SHA256.hash(prompt, "base64") as string;
-    const known = cache.find(key);
+    const known = cache.get(key);
     if (known !== undefined) return known;
     const limit = abortAfter(options.clock, TIMEOUT_MS, signal);
     try {
@@ -67,7 +68,7 @@ export function createTokenCount(options: TokenCountOptions): CountTokens {
         if (limit.signal.aborted) break;
         const tokens = await replica.count(request, prompt, signal, limit.signal);
         if (tokens === null) continue;
-        cache.add(key, tokens);
+        cache.set(key, tokens, 1);
         return tokens;
       }
       return null;
@@ -167,23 +168,6 @@ function writePrompt(request: ModelRequest, form: RequestForm): string {
   const sampling = { temperature: null, top_p: null, presence_penalty: null, seed: null, stop: [] };
   const rest = { ...sampling, frequency_penalty: null, max_tokens: 1, stream: false };
   return writeRequest({ ...request, ...rest }, form);
-}
-
-/** Maps hashes of prompts to recent counts; least recently used are evicted. */
-class CountCache {
-  readonly #counts = new Map<string, number>();
-
-  find(key: string): number | undefined {
-    const count = this.#counts.get(key);
-    if (count !== undefined) this.add(key, count);
-    return count;
-  }
-
-  add(key: string, count: number): void {
-    this.#counts.delete(key);
-    this.#counts.set(key, count);
-    if (this.#counts.size > CACHE_SIZE) this.#counts.delete(this.#counts.keys().next().value!);
-  }
 }
 
 function readNumber(value: unknown): number | null {
