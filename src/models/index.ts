@@ -27,6 +27,7 @@ export {
   parseObject,
   readList,
   readObject,
+  type TextRequest,
 } from "./providers/body.ts";
 export type * from "./providers/contract.ts";
 export { sumTokens } from "./providers/contract.ts";

@@ -1,18 +1,13 @@
 // The chunks of a chat stream as JSON text.
 import type { Chunk, TokenUsage } from "../../models/index.ts";
 
-export interface ChunkWriter {
-  piece(piece: Chunk): string;
-  /** Writes the last chunk, after a missing role or missing arguments of calls. */
-  finish(reason: string): string[];
-  usage(usage: TokenUsage): string;
-}
+export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 
 /**
  * Writes the chunks of one stream (gateway.resources.chunk.p1). Popular clients insist on the role
  * in the first delta.
  */
-export function createChunkWriter(id: string, created: number, model: string): ChunkWriter {
+export function createChunkWriter(id: string, created: number, model: string) {
   // Only the delta differs between chunks.
   const head =
     `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
@@ -26,7 +21,7 @@ export function createChunkWriter(id: string, created: number, model: string): C
     return text;
   };
   return {
-    piece(piece) {
+    piece(piece: Chunk): string {
       if (piece.kind === "text") {
         return write(`"content":${JSON.stringify(halves.join(TEXT, piece.text))}`);
       }
@@ -37,7 +32,8 @@ export function createChunkWriter(id: string, created: number, model: string): C
       const shown = writeCallPiece({ ...piece, arguments: text });
       return write(`"tool_calls":[${JSON.stringify(shown)}]`);
     },
-    finish(reason) {
+    /** Writes the last chunk, after a missing role or missing arguments of calls. */
+    finish(reason: string): string[] {
       // gateway.events.5: the delta of the last chunk is empty.
       const before = role === "" ? [] : [write('"content":""')];
       for (const index of halves.listLeft()) {
@@ -52,7 +48,7 @@ export function createChunkWriter(id: string, created: number, model: string): C
       return [...before, `${head}{"index":0,"delta":{},"finish_reason":${finish_reason}}]}`];
     },
     // gateway.events.3
-    usage: (usage) => `${head}],"usage":${JSON.stringify(usage)}}`,
+    usage: (usage: TokenUsage) => `${head}],"usage":${JSON.stringify(usage)}}`,
   };
 }
 

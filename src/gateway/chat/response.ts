@@ -24,47 +24,43 @@ export interface ChatResponderOptions {
   status: number;
 }
 
-export class ChatResponder {
-  readonly #execution: ChatExecution;
-  readonly #options: ChatResponderOptions;
-
-  constructor(execution: ChatExecution, options: ChatResponderOptions) {
-    this.#execution = execution;
-    this.#options = options;
-  }
-
-  async json(chat: AdmittedChat, signal: AbortSignal): Promise<HandlerReply> {
-    const { clock, status } = this.#options;
-    const result = await this.#execution.completeWhole(chat, signal);
-    if (!result.ok) throw errorOfCompletion(result, chat);
-    const totalMs = clock.monotonic() - chat.recorder.started_at;
-    const timing = writeServerTiming(totalMs, result.durationMs, result.waitedMs);
-    const reply = writeChatReply(this.#identify(), result.message, result);
-    return [status, reply, { ...chat.successHeaders, "server-timing": timing }];
-  }
-
-  async stream(chat: AdmittedChat, signal: AbortSignal, hasUsage: boolean): Promise<HandlerReply> {
-    const { log, status } = this.#options;
-    const { id, created, model } = this.#identify();
-    const onBug = (error: unknown) =>
-      log.error("chat: a stream failed", { ...requestLogFields(chat.request), error });
-    const stream = openEventStream(signal, onBug);
-    const failure = await writeStream(stream, chat, {
-      ...this.#options,
-      chunks: createChunkWriter(id, created, model),
-      hasUsage,
-      onFailure: (failure) => this.#execution.logFailure(failure, chat),
-      onBug,
-    });
-    if (failure) throw errorOfCompletion(failure, chat);
-    const headers = { ...chat.successHeaders, "x-request-id": chat.request.request_id };
-    return stream.answer(status, headers);
-  }
-
+export function createResponder(execution: ChatExecution, options: ChatResponderOptions) {
+  const { alias, clock, ids, log, status } = options;
   /** gateway.resources.reply.p2: the model is always the alias. */
-  #identify() {
-    const { alias, clock, ids } = this.#options;
+  const identify = () => {
     const created = Math.floor(clock.now() / 1000);
     return { id: `chatcmpl-${ids.token(24)}`, created, model: alias };
-  }
+  };
+
+  return {
+    async json(chat: AdmittedChat, signal: AbortSignal): Promise<HandlerReply> {
+      const result = await execution.completeWhole(chat, signal);
+      if (!result.ok) throw errorOfCompletion(result, chat);
+      const totalMs = clock.monotonic() - chat.recorder.started_at;
+      const timing = writeServerTiming(totalMs, result.durationMs, result.waitedMs);
+      const reply = writeChatReply(identify(), result.message, result);
+      return [status, reply, { ...chat.successHeaders, "server-timing": timing }];
+    },
+
+    async stream(
+      chat: AdmittedChat,
+      signal: AbortSignal,
+      hasUsage: boolean,
+    ): Promise<HandlerReply> {
+      const onBug = (error: unknown) =>
+        log.error("chat: a stream failed", { ...requestLogFields(chat.request), error });
+      const stream = openEventStream(signal, onBug);
+      const { id, created, model } = identify();
+      const failure = await writeStream(stream, chat, {
+        ...options,
+        chunks: createChunkWriter(id, created, model),
+        hasUsage,
+        onFailure: (failure) => execution.logFailure(failure, chat),
+        onBug,
+      });
+      if (failure) throw errorOfCompletion(failure, chat);
+      const headers = { ...chat.successHeaders, "x-request-id": chat.request.request_id };
+      return stream.answer(status, headers);
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
 import type { ChatExecution } from "./execution.ts";
 import { ChatChunk, ChatReply } from "./reply.ts";
 import { ChatRequest } from "./request.ts";
-import { ChatResponder, type ChatResponderOptions } from "./response.ts";
+import { type ChatResponderOptions, createResponder } from "./response.ts";
 
 /** gateway.endpoints.chat_completions.5 */
 const BODY_BYTES_MAX = 256 * 1024;
@@ -24,7 +24,7 @@ export function openChatRoutes(
   options: ChatOptions,
 ): void {
   const admit = createAdmit(execution, options);
-  const responder = new ChatResponder(execution, options);
+  const responder = createResponder(execution, options);
   router.post(
     "/v1/chat/completions",
     {

@@ -2,6 +2,7 @@
 import {
   connectionError,
   fetchText,
+  type TextRequest,
   timeoutError,
   type UpstreamError,
   upstreamError,
@@ -9,14 +10,9 @@ import {
 import { readRetryAfter, type TrustedServer } from "../../net/index.ts";
 import { abortAfter, type Clock } from "../../platform/clock.ts";
 
-export interface ServerRequest {
-  body?: string;
-  account: string;
-  headers: Readonly<Record<string, string>>;
-  bytesMax: number;
+export interface ServerRequest extends TextRequest {
   timeout_ms: number;
   clock: Clock;
-  signal: AbortSignal;
 }
 
 export interface ServerReply {

@@ -45,9 +45,9 @@ export interface ServerFacts {
 export interface ServerKind {
   name: string;
   is_self_hosted: boolean;
-  /** Left out where it is `/health`. */
+  /** Route of its health, by default `/health`. */
   health_route?: string;
-  /** Route that counts tokens; left out where it is `/tokenize`, if there is one. */
+  /** Route to try for counting tokens, by default `/tokenize`. */
   count_route?: string;
   embeddings_kind?: "tei";
   recognise(answers: ProbeAnswers): boolean;

@@ -14,26 +14,25 @@ export interface BodyReader {
 export interface TextReaderOptions {
   bytesMax: number;
   onText(text: string): void;
-  onTooLarge(): void;
-  onPacked(): void;
+  onUnreadable(problem: "large" | "packed"): void;
   breakOff: BodyReader["breakOff"];
 }
 
 export function createTextReader(head: ReplyHead, options: TextReaderOptions): BodyReader {
-  const { bytesMax, onText, onTooLarge, onPacked, breakOff } = options;
+  const { bytesMax, onText, onUnreadable, breakOff } = options;
   const parts: Buffer[] = [];
   let length = 0;
-  if ((head.length ?? 0) > bytesMax) onTooLarge();
+  if ((head.length ?? 0) > bytesMax) onUnreadable("large");
   return {
     take(bytes) {
       length += bytes.length;
       parts.push(bytes);
-      if (length > bytesMax) onTooLarge();
+      if (length > bytesMax) onUnreadable("large");
     },
     end() {
       const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts, length);
       const plain = unpack(whole, head.header("content-encoding"), bytesMax);
-      if (!plain) return onPacked();
+      if (!plain) return onUnreadable("packed");
       const text = plain.toString();
       // A byte-order mark is no part of the text.
       onText(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
@@ -101,8 +100,7 @@ export function fetchText(
       reader = createTextReader(head, {
         bytesMax,
         onText: end,
-        onTooLarge: () => end(null),
-        onPacked: () => end(null),
+        onUnreadable: () => end(null),
         breakOff: (failure) => failure,
       });
     },

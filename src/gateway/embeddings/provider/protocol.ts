@@ -8,8 +8,8 @@ export type TokenIds = readonly number[];
 /** A text, or the token ids of a text that was cut. */
 export type InputContent = string | TokenIds;
 
+/** A form of `/tokenize`. */
 export interface TokenRoute {
-  path: string;
   /** `framed`: with the tokens around every text, such as `<s>` and `</s>`. */
   write(model: string, text: string, framed: boolean): object;
   /** A reply without ids shows that the server counts in another way. */
@@ -25,22 +25,21 @@ export interface EmbeddingProtocol {
   tokenRoutes: readonly TokenRoute[];
 }
 
+const readTokens = (text: string) => readIds(parseObject(text)?.tokens);
+
 const VLLM_TOKENS: TokenRoute = {
-  path: "/tokenize",
   write: (model, prompt, framed) => ({ model, prompt, add_special_tokens: framed }),
-  read: (text) => readIds(parseObject(text)?.tokens),
+  read: readTokens,
 };
 
 /** llama.cpp answers to any body and finds no tokens in a foreign one. */
 const LLAMA_TOKENS: TokenRoute = {
-  path: "/tokenize",
   write: (_, content, framed) => ({ content, add_special: framed }),
-  read: (text) => readIds(parseObject(text)?.tokens),
+  read: readTokens,
 };
 
 /** Text Embeddings Inference: a list for each text, of ids with their words. */
 const TEI_TOKENS: TokenRoute = {
-  path: "/tokenize",
   write: (_, text, framed) => ({ inputs: [text], add_special_tokens: framed }),
   read(text) {
     const [tokens] = readList(parseJson(text));

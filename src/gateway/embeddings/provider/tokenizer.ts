@@ -52,13 +52,8 @@ export class Tokenizer {
   }
 
   /** Returns null if the server has no such route, or none that takes this form of body. */
-  async #ask(
-    client: ReplicaClient,
-    { path, write, read }: TokenRoute,
-    text: string,
-    framed = true,
-  ) {
-    const reply = await client.post(path, write(this.#model, text, framed));
+  async #ask(client: ReplicaClient, { write, read }: TokenRoute, text: string, framed = true) {
+    const reply = await client.post("/tokenize", write(this.#model, text, framed));
     if (!reply.ok) return reply;
     if (isGood(reply.status)) return read(reply.text);
     return isRouteAbsent(reply.status) ? null : classifyEmbeddingError(reply);

@@ -133,8 +133,10 @@ class ProviderExchange implements ReplyListener {
         this.#timeouts.end();
         this.#settle(readReply(text, context));
       },
-      onTooLarge: () => this.#settle(invalidReplyError("its reply is larger than 16 MB")),
-      onPacked: () => this.#settle(invalidReplyError("its reply cannot be unpacked")),
+      onUnreadable: (problem) => {
+        const says = problem === "large" ? "is larger than 16 MB" : "cannot be unpacked";
+        this.#settle(invalidReplyError(`its reply ${says}`));
+      },
       breakOff: (failure) => failure,
     });
   }
@@ -153,8 +155,7 @@ class ProviderExchange implements ReplyListener {
     return createTextReader(head, {
       bytesMax: ERROR_BYTES_MAX,
       onText: (text) => this.#settle(classify(text)),
-      onTooLarge: () => this.#settle(classify("")),
-      onPacked: () => this.#settle(classify("")),
+      onUnreadable: () => this.#settle(classify("")),
       // The status counts even without its body.
       breakOff: (failure, cut) => (cut === "left" ? failure : classify("")),
     });
