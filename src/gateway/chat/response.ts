@@ -1,27 +1,20 @@
 // The HTTP responses of chats: one JSON reply, or the start of an event stream.
-import type { KeyRevocations } from "../../access/index.ts";
 import { type HandlerReply, openEventStream } from "../../http/index.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
-import type { InFlight } from "../in-flight.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { AdmittedChat } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
 import { type ChatExecution, requestLogFields } from "./execution.ts";
 import { errorOfCompletion } from "./failure.ts";
 import { writeChatReply } from "./reply.ts";
-import { writeStream } from "./stream.ts";
+import { type StreamOptions, writeStream } from "./stream.ts";
 
-export interface ChatResponderOptions {
+export interface ChatResponderOptions
+  extends Pick<StreamOptions, "clock" | "running" | "keys" | "status"> {
   alias: string;
-  clock: Clock;
   ids: Ids;
   log: Log;
-  running: InFlight;
-  keys: Pick<KeyRevocations, "add">;
-  /** gateway.endpoints.post_chat_completions: the status of a success. */
-  status: number;
 }
 
 export function createResponder(execution: ChatExecution, options: ChatResponderOptions) {

@@ -17,6 +17,7 @@ export interface StreamOptions {
   clock: Clock;
   running: InFlight;
   keys: Pick<KeyRevocations, "add">;
+  /** gateway.endpoints.post_chat_completions: the status of a success. */
   status: number;
   onFailure(failure: UpstreamError): void;
   onBug(failure: unknown): void;

@@ -5,7 +5,7 @@ import type { MeteredBackendOptions } from "../../metered/service.ts";
 import { type Embedded, type Embedder, type EmbedRequest, MODEL, TOKENS_MAX } from "../contract.ts";
 import { BatchConverter, type BatchItem, divide, estimateBatchItem } from "./batch.ts";
 import { ServerDetection } from "./detection.ts";
-import { createReplicaClients, type ReplicaClientOptions } from "./replica-client.ts";
+import { createReplicaClients } from "./replica-client.ts";
 import type { ParsedEmbeddings } from "./reply.ts";
 import { Tokenizer, truncateInputs } from "./tokenizer.ts";
 
@@ -52,7 +52,7 @@ export function createUpstreamEmbedder(
 function createReplicaEmbed(
   url: string,
   settings: EmbeddingsSettings,
-  options: ReplicaClientOptions,
+  options: MeteredBackendOptions,
 ): ReplicaEmbed {
   const { model, max_batch } = settings;
   const openClient = createReplicaClients(url, settings, options);

@@ -5,10 +5,10 @@ import {
   writeHeaders,
   writeRequestHeaders,
 } from "../../../models/index.ts";
-import type { TrustedEgress, TrustedServer } from "../../../net/index.ts";
-import type { Clock } from "../../../platform/clock.ts";
+import type { TrustedServer } from "../../../net/index.ts";
 import type { EmbeddingsSettings } from "../../../settings/index.ts";
 import { requestServer, type ServerReply } from "../../metered/client.ts";
+import type { MeteredBackendOptions } from "../../metered/service.ts";
 import type { EmbedRequest } from "../contract.ts";
 
 /**
@@ -25,11 +25,6 @@ export interface ReplicaClient {
   post(path: string, body: object): Promise<ServerReply | UpstreamError>;
 }
 
-export interface ReplicaClientOptions {
-  egress: TrustedEgress;
-  clock: Clock;
-}
-
 export type OpenReplicaClient = (
   embedRequest: EmbedRequest,
   signal: AbortSignal,
@@ -39,7 +34,7 @@ export type OpenReplicaClient = (
 export function createReplicaClients(
   url: string,
   settings: EmbeddingsSettings,
-  { egress, clock }: ReplicaClientOptions,
+  { egress, clock }: MeteredBackendOptions,
 ): OpenReplicaClient {
   const root = rootOf(url);
   // For TEI the settings name the root; some providers have routes elsewhere than at `/v1`.
