@@ -73,31 +73,30 @@ class Vote {
    */
   async run(count: number, later: number): Promise<void> {
     let running = count;
-    const errors: unknown[] = [];
     const first = this.#attempts.length;
     const started = Array.from(
       { length: count },
       (_, nth) => new Attempt(this.#complete, this.#request, first + nth),
     );
     this.#attempts.push(...started);
-    const watch = async (attempt: Attempt) => {
-      try {
-        await attempt.ended;
-      } catch (error) {
-        errors.push(error);
-        this.abort();
-      }
+    const watches = started.map(async ({ ended }) => {
+      await ended;
       running -= 1;
       if (hasWinner(this.replies, running + later)) this.abort();
-    };
-    await Promise.all(started.map(watch));
-    if (errors.length > 0) throw errors[0];
+    });
+    await Promise.all(watches).catch(async (bug: unknown) => {
+      this.abort();
+      // Attempts must not outlive their request.
+      await Promise.allSettled(watches);
+      throw bug;
+    });
   }
 
   /** If all attempts failed, further ones would, too. */
   needs(more: number): boolean {
     const { replies } = this;
-    return replies.length > 0 && !isUnanimous(replies) && !hasWinner(replies, more);
+    const isUnanimous = replies.length > 1 && countVotes(replies).size === 1;
+    return replies.length > 0 && !isUnanimous && !hasWinner(replies, more);
   }
 
   abort(): void {
@@ -111,10 +110,6 @@ function countVotes(replies: readonly AttemptReply[]): Map<string, number> {
   for (const { answer } of replies)
     votes.set(answer, answer === "" ? 0 : (votes.get(answer) ?? 0) + 1);
   return votes;
-}
-
-function isUnanimous(replies: readonly AttemptReply[]): boolean {
-  return replies.length > 1 && replies.every(({ answer }) => answer === replies[0]!.answer);
 }
 
 function hasWinner(replies: readonly AttemptReply[], more: number): boolean {
