@@ -1,5 +1,4 @@
 // The errors that callers get for failed answers: as a reply, or inside a stream.
-import { writeErrorFrame } from "../../http/index.ts";
 import { type UpstreamError, upstreamError } from "../../models/index.ts";
 import { type ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
 import { unavailableError } from "./authorize.ts";
@@ -37,10 +36,6 @@ export function nameInBand(error: ApiError): ApiError {
   const { code, message } = error;
   if (code === "invalid_api_key") return apiError("upstream_error", { message });
   return IN_BAND.includes(code) ? error : apiError("upstream_error");
-}
-
-export function writeErrorChunk({ code, message, details }: ApiError, request_id: string): string {
-  return writeErrorFrame(code, message, request_id, details.param);
 }
 
 /** An ApiError after the status was sent counts as a failure of the model. */

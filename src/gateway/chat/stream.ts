@@ -1,6 +1,6 @@
 // Writes one answer into an event stream: chunks, keep-alives, its end, errors after the status.
 import type { KeyRevocations } from "../../access/index.ts";
-import { type EventStream, watchIdle } from "../../http/index.ts";
+import { type EventStream, watchIdle, writeErrorFrame } from "../../http/index.ts";
 import type { Completion, OnChunk, UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { guardCallback } from "../../platform/error-boundary.ts";
@@ -8,7 +8,7 @@ import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/
 import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
 import type { AdmittedChat } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
-import { blameModel, errorOfCompletion, nameInBand, writeErrorChunk } from "./failure.ts";
+import { blameModel, errorOfCompletion, nameInBand } from "./failure.ts";
 
 export interface StreamOptions {
   chunks: ChunkWriter;
@@ -124,9 +124,10 @@ class ChatStream {
   }
 
   #sendError(error: ApiError): void {
-    const inBand = nameInBand(error);
-    void this.#send(writeErrorChunk(inBand, this.#chat.request.request_id));
-    this.#close(error.code === "client_closed_request" ? error.code : inBand.code);
+    const { code, message, details } = nameInBand(error);
+    const { request_id } = this.#chat.request;
+    void this.#send(writeErrorFrame(code, message, request_id, details.param));
+    this.#close(error.code === "client_closed_request" ? error.code : code);
   }
 
   #close(code: ErrorCode | null): void {

@@ -117,7 +117,7 @@ async function probe(client: ProbeClient, options: ProbeOptions): Promise<Server
   const report: ProbeReport = {
     url: base,
     kind: kind.name,
-    is_self_hosted: kind.is_self_hosted,
+    is_self_hosted: kind.is_self_hosted ?? true,
     models: names,
     model: model?.id ?? only_model,
     ...facts,

@@ -44,7 +44,8 @@ export interface ServerFacts {
 
 export interface ServerKind {
   name: string;
-  is_self_hosted: boolean;
+  /** Any server may answer like this, also a provider. */
+  is_self_hosted?: false;
   /** Route of its health, by default `/health`. */
   health_route?: string;
   /** Route to try for counting tokens, by default `/tokenize`. */

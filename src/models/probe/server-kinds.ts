@@ -5,7 +5,6 @@ import type { ProbeAnswers, ServerFacts, ServerKind } from "./server-kind.ts";
 
 const llama: ServerKind = {
   name: "llama.cpp",
-  is_self_hosted: true,
   count_route: "/v1/chat/completions/input_tokens",
   recognise: ({ models, props }) =>
     models.some(({ entry }) => entry.owned_by === "llamacpp") ||
@@ -47,7 +46,6 @@ const llama: ServerKind = {
 
 const llamaPython: ServerKind = {
   name: "llama-cpp-python",
-  is_self_hosted: true,
   health_route: "/v1/models",
   // Only this server names the owner of its models so.
   recognise: ({ models }) =>
@@ -68,7 +66,6 @@ const UNLOADED = "it tells a window only while its model is loaded: probe it aga
 
 const ollama: ServerKind = {
   name: "Ollama",
-  is_self_hosted: true,
   health_route: "/api/version",
   recognise: ({ api_version }) => readWord(api_version.json?.version) !== null,
   async learn({ answers, client, root, model }) {
@@ -116,7 +113,6 @@ const SWITCHES: Readonly<Record<string, string>> = {
 
 const sglang: ServerKind = {
   name: "SGLang",
-  is_self_hosted: true,
   recognise: ({ models, model_info, get_model_info }) =>
     typeof (model_info.json ?? get_model_info.json)?.is_generation === "boolean" ||
     models.some(({ entry }) => entry.owned_by === "sglang"),
@@ -158,7 +154,6 @@ const SERVES: Readonly<Record<string, ServerFacts["serves"]>> = {
 
 const embeddingsInference: ServerKind = {
   name: "Text Embeddings Inference",
-  is_self_hosted: true,
   embeddings_kind: "tei",
   recognise: ({ info }) => findServes(info.json?.model_type) !== undefined,
   learn({ answers: { info } }) {
@@ -175,7 +170,6 @@ const embeddingsInference: ServerKind = {
 
 const generationInference: ServerKind = {
   name: "Text Generation Inference",
-  is_self_hosted: true,
   count_route: "/chat_tokenize",
   recognise: ({ info }) =>
     readCount(info.json?.max_total_tokens) !== null && readWord(info.json?.model_id) !== null,
@@ -198,7 +192,6 @@ function findServes(model_type: unknown): string | undefined {
 
 const vllm: ServerKind = {
   name: "vLLM",
-  is_self_hosted: true,
   recognise: ({ models, version }) =>
     models.some(({ entry }) => entry.owned_by === "vllm") ||
     // A proxy may rename models, but both routes are vLLM's.
