@@ -29,30 +29,27 @@ const DEMANDS: Record<string, (expected: never, value: never) => string> = {
       : `must have ${minContains} to ${maxContains} items of the kind that is asked for`,
   minProperties: (min: number) => `must have at least ${count(min, "field")}`,
   maxProperties: (max: number) => `must have at most ${count(max, "field")}`,
-  required: (names: string[], value: object) => {
-    const missing = names.filter((name) => !Object.hasOwn(value, name));
-    return `must have the field ${join(
-      missing.map((name) => JSON.stringify(name)),
-      "and",
-    )}`;
-  },
+  required: (names: string[], value: object) => demandFields(names, value),
   dependentRequired: (dependent: [string, string[]][], value: object) => {
     const broken = dependent.find(
-      ([name, needs]) =>
-        Object.hasOwn(value, name) && !needs.every((need) => Object.hasOwn(value, need)),
+      ([name, needs]) => Object.hasOwn(value, name) && listMissing(needs, value).length > 0,
     );
     const [name, needs] = broken ?? ["", []];
-    const missing = needs.filter((need) => !Object.hasOwn(value, need));
-    const fields = join(
-      missing.map((need) => JSON.stringify(need)),
-      "and",
-    );
-    return `must have the field ${fields}, since it has ${shorten(JSON.stringify(name))}`;
+    return `${demandFields(needs, value)}, since it has ${shorten(JSON.stringify(name))}`;
   },
   anyOf: () => "must fit at least one of the alternatives",
   oneOf: () => "must fit exactly one of the alternatives",
   not: () => "must not be what is ruled out here",
 };
+
+function demandFields(names: readonly string[], value: object): string {
+  const missing = listMissing(names, value).map((name) => JSON.stringify(name));
+  return `must have the field ${join(missing, "and")}`;
+}
+
+function listMissing(names: readonly string[], value: object): string[] {
+  return names.filter((name) => !Object.hasOwn(value, name));
+}
 
 export function* writeFaults(faults: readonly Fault[], root: string): Generator<string> {
   for (const fault of faults) {

@@ -37,17 +37,10 @@ const patternProperties: Keyword<Patterned, KeywordContext> = {
     }
     return patterned;
   },
-  interpret(patterned, node, context) {
-    let isValid = true;
-    for (const [name, inner] of readProperties(node)) {
-      for (const [pattern, url] of patterned) {
-        if (!pattern.test(name)) continue;
-        if (!Validation.interpret(url, inner, context)) isValid = false;
-        context.evaluatedProperties?.add(name);
-      }
-    }
-    return isValid;
-  },
+  interpret: (patterned, node, context) =>
+    checkProperties(node, context, (name) =>
+      patterned.filter(([pattern]) => pattern.test(name)).map(([, url]) => url),
+    ),
   simpleApplicator: true,
 };
 
@@ -68,40 +61,38 @@ const additionalProperties: Keyword<Additional, KeywordContext> = {
     const names = new Set(Object.keys(beside.properties ?? {}));
     return { names, patterns, url: await Validation.compile(schema, ast, parent) };
   },
-  interpret({ names, patterns, url }, node, context) {
-    let isValid = true;
-    for (const [name, inner] of readProperties(node)) {
-      if (names.has(name) || patterns.some((pattern) => pattern.test(name))) continue;
-      if (!Validation.interpret(url, inner, context)) isValid = false;
-      context.evaluatedProperties?.add(name);
-    }
-    return isValid;
-  },
+  interpret: ({ names, patterns, url }, node, context) =>
+    checkProperties(node, context, (name) =>
+      names.has(name) || patterns.some((pattern) => pattern.test(name)) ? [] : [url],
+    ),
   simpleApplicator: true,
 };
 
-function* readProperties(node: JsonNode): Generator<[string, JsonNode]> {
-  if (node.type !== "object") return;
-  for (const { children } of node.children) yield [readValue<string>(children[0]!), children[1]!];
+/** Checks each property by the schemas chosen for its name. */
+function checkProperties(
+  node: JsonNode,
+  context: KeywordContext,
+  choose: (name: string) => readonly string[],
+): boolean {
+  if (node.type !== "object") return true;
+  let isValid = true;
+  for (const { children } of node.children) {
+    const name = readValue<string>(children[0]!);
+    for (const url of choose(name)) {
+      if (!Validation.interpret(url, children[1]!, context)) isValid = false;
+      context.evaluatedProperties?.add(name);
+    }
+  }
+  return isValid;
 }
 
-const constant: Keyword<string> = {
-  id: ownId("const"),
-  compile: async (schema) => value<string>(schema),
-  interpret: (text, node) => writeCanonical(readValue(node)) === text,
-};
-
-const choice: Keyword<readonly string[]> = {
-  id: ownId("enum"),
-  compile: async (schema) => value<string[]>(schema),
-  interpret: (texts, node) => texts.includes(writeCanonical(readValue(node))),
-};
-
-const multipleOf: Keyword<number> = {
-  id: ownId("multipleOf"),
-  compile: async (schema) => value<number>(schema),
-  interpret: (divisor, node) => node.type !== "number" || isMultiple(readValue(node), divisor),
-};
+/** A keyword that compares a value with its own, which is compiled as it stands. */
+function comparison<T>(
+  name: string,
+  interpret: (expected: T, node: JsonNode) => boolean,
+): Keyword<T> {
+  return { id: ownId(name), compile: async (schema) => value<T>(schema), interpret };
+}
 
 /** Compares in exact decimals: 19.99 is a multiple of 0.01. The divisor is above zero. */
 function isMultiple(number: number, divisor: number): boolean {
@@ -121,18 +112,6 @@ function readDecimal(number: number): [digits: bigint, exponent: number] {
   return [BigInt(whole + fraction), Number(exponent) - fraction.length];
 }
 
-const minLength: Keyword<number> = {
-  id: ownId("minLength"),
-  compile: async (schema) => value<number>(schema),
-  interpret: (min, node) => node.type !== "string" || countCodePoints(readValue(node)) >= min,
-};
-
-const maxLength: Keyword<number> = {
-  id: ownId("maxLength"),
-  compile: async (schema) => value<number>(schema),
-  interpret: (max, node) => node.type !== "string" || countCodePoints(readValue(node)) <= max,
-};
-
 function countCodePoints(text: string): number {
   let count = text.length;
   // A high surrogate and its low one are a single character.
@@ -145,10 +124,21 @@ export const OWN_KEYWORDS: ReadonlyMap<string, Keyword<never>> = new Map(
     pattern,
     patternProperties,
     additionalProperties,
-    const: constant,
-    enum: choice,
-    multipleOf,
-    minLength,
-    maxLength,
+    const: comparison<string>("const", (text, node) => writeCanonical(readValue(node)) === text),
+    enum: comparison<string[]>("enum", (texts, node) =>
+      texts.includes(writeCanonical(readValue(node))),
+    ),
+    multipleOf: comparison<number>(
+      "multipleOf",
+      (divisor, node) => node.type !== "number" || isMultiple(readValue(node), divisor),
+    ),
+    minLength: comparison<number>(
+      "minLength",
+      (min, node) => node.type !== "string" || countCodePoints(readValue(node)) >= min,
+    ),
+    maxLength: comparison<number>(
+      "maxLength",
+      (max, node) => node.type !== "string" || countCodePoints(readValue(node)) <= max,
+    ),
   }) as unknown as [string, Keyword<never>][],
 );

@@ -47,7 +47,9 @@ export async function findSchemaProblem(parameters: Parameters): Promise<string 
   if (!Object.hasOwn(parameters, "type") || parameters.type !== "object") {
     return '`parameters` must have the `type` "object".';
   }
-  meta ??= getSchema(DIALECT).then(compile).then(createValidator);
+  meta ??= getSchema(DIALECT)
+    .then(compile)
+    .then((compiled) => new Validator(compiled));
   const faults = (await meta).findFaults(parameters, "The schema", META_FAULTS_MAX);
   if (faults.length > 0) {
     const problem = `must be valid by JSON Schema 2020-12: ${faults.join(" ")}`;
@@ -94,10 +96,8 @@ async function compileValidator(parameters: Parameters): Promise<Validator> {
   const document = buildSchemaDocument(copySchema(parameters) as never, HOME, OWN_DIALECT);
   const cache = { _cache: { [document.baseUri]: document } };
   const schema = await get<SchemaDocument>(document.baseUri, cache as never);
-  return createValidator(await compile(schema));
+  return new Validator(await compile(schema));
 }
-
-const createValidator = (compiled: CompiledSchema) => new Validator(compiled);
 
 class Validator {
   readonly #compiled: CompiledSchema;
@@ -111,6 +111,15 @@ class Validator {
 
   /** Sentences on a value of JSON.parse, which `root` names as a whole. */
   findFaults(value: unknown, root: string, faultsMax: number): string[] {
+    const faults = this.#check(value, root, faultsMax);
+    return faults ?? [`${root}: Checking them takes too much work.`];
+  }
+
+  exceedsWork(value: unknown): boolean {
+    return this.#check(value, "", 1) === undefined;
+  }
+
+  #check(value: unknown, root: string, faultsMax: number): string[] | undefined {
     try {
       if (interpret(this.#compiled, fromJs(value as never)).valid) return [];
       const faults = new Set<string>();
@@ -120,22 +129,10 @@ class Validator {
       }
       return faults.size > 0 ? [...faults] : [`${root}: must fit the schema.`];
     } catch (error) {
-      if (error instanceof TooMuchWork) return [`${root}: Checking them takes too much work.`];
+      if (error instanceof TooMuchWork) return undefined;
       throw error;
     } finally {
       // A cached validator would keep the value.
-      this.#meter.reset();
-    }
-  }
-
-  exceedsWork(value: unknown): boolean {
-    try {
-      interpret(this.#compiled, fromJs(value as never));
-      return false;
-    } catch (error) {
-      if (error instanceof TooMuchWork) return true;
-      throw error;
-    } finally {
       this.#meter.reset();
     }
   }

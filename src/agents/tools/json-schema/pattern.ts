@@ -1,4 +1,5 @@
 // Patterns of callers' schemas, matched by RE2's automata in time linear in the text.
+import { SizeCache } from "../../../platform/size-cache.ts";
 import { SchemaError } from "./schema-error.ts";
 
 /** Maximum repeats, nested ones multiplied, as in RE2. */
@@ -20,7 +21,7 @@ export interface Pattern {
 type Library = typeof import("re2js");
 type Automaton = InstanceType<Library["RE2Set"]>;
 
-const automata = new Map<string, Automaton>();
+const automata = new SizeCache<Automaton>(AUTOMATA_MAX);
 
 export async function compilePattern(text: string, place: string): Promise<Pattern> {
   const library = await import("re2js");
@@ -43,11 +44,7 @@ function compileAutomaton({ RE2JS, RE2Set }: Library, text: string): Automaton {
   const automaton = new RE2Set(RE2Set.UNANCHORED, 0, MEMORY_BYTES_MAX);
   automaton.add(RE2JS.translateRegExp(text));
   automaton.compile();
-  for (const oldest of automata.keys()) {
-    if (automata.size < AUTOMATA_MAX) break;
-    automata.delete(oldest);
-  }
-  automata.set(text, automaton);
+  automata.set(text, automaton, 1);
   return automaton;
 }
 
