@@ -1,13 +1,11 @@
 // An agent: its resource and its row, its slug and its metadata.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Row, Timestamp } from "../../platform/schema.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
 import { Version } from "./version.ts";
 
 export const OperatorHold = Type.Object(
   {
-    scope: Type.Union([Type.Literal("agent"), Type.Literal("account")], {
-      description: "What is held.",
-    }),
+    scope: oneOf(["agent", "account"] as const, "What is held."),
     reason: maybe(Type.String({ description: "Reason for people, if any." })),
     since: Type.String({ format: "date-time", description: "Begin of the hold; ISO 8601, UTC." }),
   },
@@ -57,9 +55,7 @@ const fields = {
   name: Type.String({ description: "For people, 1 to 200 characters." }),
   slug: Type.String({ description: "Unique per owner: 1 to 64 of a-z, 0-9 and -." }),
   description: maybe(Type.String({ description: "Description for people, if any." })),
-  status: Type.Union([Type.Literal("active"), Type.Literal("archived")], {
-    description: "`archived`: no runs start.",
-  }),
+  status: oneOf(["active", "archived"] as const, "`archived`: no runs start."),
   operator_hold: maybe(OperatorHold),
   current_version: Type.Integer({ description: "Version of new runs." }),
   metadata: Metadata,

@@ -10,7 +10,7 @@ import {
 import { named } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
-import { FilledText, maybe, StoredText, withRules } from "../../platform/schema.ts";
+import { FilledText, maybe, oneOf, StoredText, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "./agent.ts";
 import type { AgentChange } from "./store.ts";
 import { type BehaviourChange, Budgets, ModelParams, type Partly, Policy } from "./version.ts";
@@ -141,11 +141,7 @@ export const AgentPatch = withRules(
     {
       name: Type.Optional(name),
       ...own,
-      status: Type.Optional(
-        Type.Union([Type.Literal("active"), Type.Literal("archived")], {
-          description: "`archived`: no runs start.",
-        }),
-      ),
+      status: Type.Optional(oneOf(["active", "archived"] as const, "`archived`: no runs start.")),
     },
     { ...strict, $id: "AgentPatch", description: "Absent fields stay as they are." },
   ),

@@ -1,6 +1,6 @@
 // A version: an immutable snapshot of an agent's behaviour, which inherits from the one before.
-import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 
 /** Maximum of a count; larger numbers might not be stored exactly. */
 export const COUNT_MAX = 2_147_483_647;
@@ -18,27 +18,29 @@ export const Policy = Type.Object(
       description: "Tools of risk `write` run without approval.",
       default: false,
     }),
-    writes_after_external_content: Type.Union(
-      [Type.Literal("require_approval"), Type.Literal("allow")],
-      {
-        description: "Rule for writes after the run has read outside content.",
-        default: "require_approval",
-      },
-    ),
+    writes_after_external_content: {
+      ...oneOf(
+        ["require_approval", "allow"] as const,
+        "Rule for writes after the run has read outside content.",
+      ),
+      default: "require_approval",
+    },
     require_approval: Type.Array(Type.String({ description: "A tool's name.", maxLength: 64 }), {
       description: "Tools that always need approval, whatever their risk.",
       maxItems: 128,
       default: [],
     }),
-    on_approval_expired: Type.Union([Type.Literal("continue"), Type.Literal("fail")], {
-      description: "What a run does when an approval times out.",
+    on_approval_expired: {
+      ...oneOf(["continue", "fail"] as const, "What a run does when an approval times out."),
       default: "continue",
-    }),
-    on_unknown_outcome: Type.Union([Type.Literal("ask"), Type.Literal("report")], {
-      description:
+    },
+    on_unknown_outcome: {
+      ...oneOf(
+        ["ask", "report"] as const,
         "For a call whose outcome is unknown: `ask` a person, or `report` it to the model.",
+      ),
       default: "ask",
-    }),
+    },
   },
   { description: "Rules for calls that need a person's approval." },
 );
@@ -110,12 +112,8 @@ export const ToolPin = Type.Object(
   {
     name: Type.String({ description: "The tool's name." }),
     revision: Type.Integer({ description: "Revision from 1, pinned by the version." }),
-    kind: Type.Union([Type.Literal("builtin"), Type.Literal("http")], {
-      description: "Kind of the tool.",
-    }),
-    risk: Type.Union([Type.Literal("read"), Type.Literal("write"), Type.Literal("irreversible")], {
-      description: "Risk of the tool.",
-    }),
+    kind: oneOf(["builtin", "http"] as const, "Kind of the tool."),
+    risk: oneOf(["read", "write", "irreversible"] as const, "Risk of the tool."),
   },
   { description: "A tool as this version uses it." },
 );
@@ -152,27 +150,15 @@ export const VersionRow = Type.Object({
 });
 export type VersionRow = Static<typeof VersionRow>;
 
-export const DEFAULT_POLICY: Policy = {
-  approval_ttl_seconds: 86_400,
-  unattended_writes: false,
-  writes_after_external_content: "require_approval",
-  require_approval: [],
-  on_approval_expired: "continue",
-  on_unknown_outcome: "ask",
-};
-export const DEFAULT_BUDGETS: Budgets = {
-  max_cost_sar: null,
-  max_rounds: 25,
-  max_tool_calls: null,
-  max_total_tokens: null,
-  max_run_seconds: null,
-};
-const DEFAULT_MODEL_PARAMS: ModelParams = {
-  temperature: null,
-  top_p: null,
-  max_tokens: null,
-  reasoning: null,
-};
+export const DEFAULT_POLICY = defaultsOf(Policy);
+export const DEFAULT_BUDGETS = defaultsOf(Budgets);
+const DEFAULT_MODEL_PARAMS = defaultsOf(ModelParams);
+
+/** A field without a default in its schema is null by default. */
+function defaultsOf<S extends TObject>({ properties }: S): Static<S> {
+  const fields = Object.entries(properties);
+  return Object.fromEntries(fields.map(([name, field]) => [name, field.default ?? null]));
+}
 
 export type Behaviour = Pick<
   VersionRow,

@@ -1,6 +1,6 @@
 // A thread: a conversation to which every run started on it adds messages.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, Resource, Row, Timestamp } from "../../platform/schema.ts";
+import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
 
 /** agents.does.thread */
 export const Thread = Resource(
@@ -9,9 +9,7 @@ export const Thread = Resource(
     id: Type.String({ format: "uuid", description: "Identifier." }),
     agent_id: Type.String({ format: "uuid", description: "The agent it belongs to." }),
     title: maybe(Type.String({ description: "For people; null: none." })),
-    status: Type.Union([Type.Literal("idle"), Type.Literal("busy")], {
-      description: "`busy`: a run is in progress.",
-    }),
+    status: oneOf(["idle", "busy"] as const, "`busy`: a run is in progress."),
     active_run_id: maybe(Type.String({ format: "uuid", description: "That run; null: none." })),
     message_count: Type.Integer({ description: "Messages in it." }),
     external_content: Type.Boolean({
@@ -51,9 +49,7 @@ export const Message = Resource(
     thread_id: Type.String({ format: "uuid", description: "Its thread." }),
     run_id: Type.String({ format: "uuid", description: "The run that added it." }),
     seq: Type.Integer({ description: "From 1, per thread, without gaps." }),
-    role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")], {
-      description: "Who speaks.",
-    }),
+    role: oneOf(["user", "assistant", "tool"] as const, "Who speaks."),
     content: maybe(Type.String({ description: "Text; null: only calls." })),
     tool_calls: maybe(
       Type.Array(ToolCallText, { description: "Of an assistant; null: it called no tool." }),

@@ -4,9 +4,9 @@ import { accountOf } from "../../access/index.ts";
 import type { Router } from "../../http/index.ts";
 import { readDay, writeDay } from "../../platform/calendar.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
-import { Money, maybe, Resource, show } from "../../platform/schema.ts";
+import { oneOf, Resource, show } from "../../platform/schema.ts";
 import type { AgentsDeps } from "../deps.ts";
-import { type RunUsage, type RunUsageGrouping, usageStore } from "./store.ts";
+import { GROUPINGS, type RunUsage, type RunUsageGrouping, SUMS, usageStore } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS_DEFAULT = 30;
@@ -14,21 +14,6 @@ const DAYS_DEFAULT = 30;
 const DAYS_APART_MAX = 92;
 const FIRST = "2000-01-01";
 const LAST = "9999-12-30";
-
-const count = (description: string) => Type.Integer({ description, minimum: 0 });
-const SUMS = {
-  runs: count("Finished runs."),
-  succeeded: count("Runs that succeeded."),
-  failed: count("Runs that failed."),
-  budget_exceeded: count("Runs that exceeded a budget."),
-  cancelled: count("Runs that were cancelled."),
-  prompt_tokens: count("Tokens read."),
-  completion_tokens: count("Tokens written."),
-  total_tokens: count("Tokens read and written."),
-  tool_calls: count("Executed tool calls."),
-  cost_sar: maybe(Money("SAR of the runs with a known cost; null without such a run.")),
-  unpriced_runs: count("Runs of unknown cost."),
-};
 
 /** agents.resources.usage_row */
 const ROWS = {
@@ -55,9 +40,7 @@ const UsageReport = Type.Object(
   {
     from: Type.String({ description: "The first day, in UTC." }),
     to: Type.String({ description: "The last day, included." }),
-    group_by: Type.Union([Type.Literal("day"), Type.Literal("agent")], {
-      description: "Kind of the rows.",
-    }),
+    group_by: oneOf(GROUPINGS, "Kind of the rows."),
     rows: Type.Array(Type.Union([ROWS.day, ROWS.agent]), {
       description: "Rows by day or agent; those without runs are absent.",
     }),
@@ -73,11 +56,7 @@ const day = (description: string) =>
 const UsageQuery = Type.Object({
   from: day("First day in UTC; default 29 days before `to`."),
   to: day("Last day, included; default today."),
-  group_by: Type.Optional(
-    Type.Union([Type.Literal("day"), Type.Literal("agent")], {
-      description: "Kind of the rows; default `day`.",
-    }),
-  ),
+  group_by: Type.Optional(oneOf(GROUPINGS, "Kind of the rows; default `day`.")),
 });
 
 interface DayRange {
@@ -150,11 +129,8 @@ function writeReport(by: RunUsageGrouping, range: DayRange, sums: readonly RunUs
 }
 
 type Sums = Omit<RunUsage, "name">;
-const COUNTS = [
-  ...(["runs", "succeeded", "failed", "budget_exceeded", "cancelled"] as const),
-  ...(["prompt_tokens", "completion_tokens", "total_tokens"] as const),
-  ...(["tool_calls", "unpriced_runs"] as const),
-];
+type Counts = Omit<Sums, "cost_sar">;
+const COUNTS = Object.keys(SUMS).filter((name) => name !== "cost_sar") as (keyof Counts)[];
 /** agents.does.cost.1: without a priced run the cost is unknown, not zero. */
 const NOTHING = {
   ...Object.fromEntries(COUNTS.map((name) => [name, 0])),

@@ -1,25 +1,29 @@
 // Sums of finished runs by day and agent; runs write them when they end.
 import { type Static, Type } from "@sinclair/typebox";
 import { sql, store } from "../../database/index.ts";
-import { maybe } from "../../platform/schema.ts";
+import { Money, maybe } from "../../platform/schema.ts";
 
-export type RunUsageGrouping = "day" | "agent";
+export const GROUPINGS = ["day", "agent"] as const;
+export type RunUsageGrouping = (typeof GROUPINGS)[number];
 
-export const RunUsage = Type.Object({
-  name: Type.String(),
-  runs: Type.Integer(),
-  succeeded: Type.Integer(),
-  failed: Type.Integer(),
-  budget_exceeded: Type.Integer(),
-  cancelled: Type.Integer(),
-  prompt_tokens: Type.Integer(),
-  completion_tokens: Type.Integer(),
-  total_tokens: Type.Integer(),
-  tool_calls: Type.Integer(),
-  /** Micro-SAR of the runs with a known cost. */
-  cost_sar: maybe(Type.Integer()),
-  unpriced_runs: Type.Integer(),
-});
+const count = (description: string) => Type.Integer({ description, minimum: 0 });
+
+/** agents.resources.usage_row */
+export const SUMS = {
+  runs: count("Finished runs."),
+  succeeded: count("Runs that succeeded."),
+  failed: count("Runs that failed."),
+  budget_exceeded: count("Runs that exceeded a budget."),
+  cancelled: count("Runs that were cancelled."),
+  prompt_tokens: count("Tokens read."),
+  completion_tokens: count("Tokens written."),
+  total_tokens: count("Tokens read and written."),
+  tool_calls: count("Executed tool calls."),
+  cost_sar: maybe(Money("SAR of the runs with a known cost; null without such a run.")),
+  unpriced_runs: count("Runs of unknown cost."),
+};
+
+const RunUsage = Type.Object({ name: Type.String(), ...SUMS });
 export type RunUsage = Static<typeof RunUsage>;
 
 const NAMES = { day: sql`day`, agent: sql`agent_id` };
