@@ -1,5 +1,5 @@
 // Creates agents, adds versions to them, and checks what their tools may do.
-import type { Caller, Scope } from "../../access/index.ts";
+import { accountOf, type Caller, type Scope } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { ModelSettings } from "../../settings/index.ts";
@@ -44,13 +44,13 @@ export class Definitions {
     this.#agents = deps.database.bind(agentStore);
   }
 
-  async list({ account_id }: Caller) {
-    return account_id === null ? [] : this.#agents.list(account_id);
+  list(caller: Caller) {
+    return this.#agents.list(accountOf(caller));
   }
 
   /** agents.authentication.6, agents.errors.agent_not_found */
-  async require(id: string, { account_id }: Caller): Promise<FoundAgent> {
-    const found = account_id === null ? undefined : await this.#agents.find(id, account_id);
+  async require(id: string, caller: Caller): Promise<FoundAgent> {
+    const found = await this.#agents.find(id, accountOf(caller));
     if (!found) throw apiError("agent_not_found");
     return found;
   }
@@ -90,13 +90,11 @@ export class Definitions {
     return this.#agents.create(agent, version, slug === undefined, this.#limits());
   }
 
-  async change(id: string, body: AgentPatch, { account_id }: Caller): Promise<FoundAgent> {
+  async change(id: string, body: AgentPatch, caller: Caller): Promise<FoundAgent> {
     const change = readAgentChange(body);
     const now = this.#deps.clock.now();
-    const found =
-      account_id === null
-        ? undefined
-        : await this.#agents.update(id, account_id, change, now, this.#limits().agents);
+    const { agents: agentsMax } = this.#limits();
+    const found = await this.#agents.update(id, accountOf(caller), change, now, agentsMax);
     if (!found) throw apiError("agent_not_found");
     return found;
   }
@@ -125,7 +123,7 @@ export class Definitions {
         now: clock.now(),
         limits: this.#limits(),
       });
-      if (added.kind === "ok") return added.version;
+      if (added) return added;
     }
     throw apiError("version_conflict");
   }

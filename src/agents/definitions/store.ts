@@ -2,7 +2,16 @@
 import { Type } from "@sinclair/typebox";
 import { findHolds, listHolds } from "../../access/holds/store.ts";
 import type { HoldRow } from "../../access/index.ts";
-import { type Db, into, none, requireCapacity, sql, store, type Tx } from "../../database/index.ts";
+import {
+  countRows,
+  type Db,
+  into,
+  none,
+  requireCapacity,
+  sql,
+  store,
+  type Tx,
+} from "../../database/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { Row, spread } from "../../platform/schema.ts";
 import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
@@ -42,15 +51,8 @@ export interface NewVersionPlan {
   limits: DefinitionLimits;
 }
 
-/** `stale`: the inherited model or tools were changed since the validation. */
-export type AddedVersion =
-  | { kind: "ok"; version: VersionRow }
-  | { kind: "stale" }
-  | { kind: "not_found" };
-
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
 const Owner = Type.Object({ account_id: Type.String() });
-const Slug = Type.Object({ slug: Type.String() });
 
 export const agentStore = store(
   "agents",
@@ -123,11 +125,14 @@ export const agentStore = store(
   },
 );
 
-/** agents.endpoints.agents.post_agents_id_versions: inherits from the current version. */
-async function addVersion(tx: Tx, plan: NewVersionPlan): Promise<AddedVersion> {
+/**
+ * agents.endpoints.agents.post_agents_id_versions: inherits from the current version. Returns
+ * undefined where the inherited model or tools, or the agent, changed since the validation.
+ */
+async function addVersion(tx: Tx, plan: NewVersionPlan): Promise<VersionRow | undefined> {
   const { agent_id, account_id, change, tool_revisions, expectedVersion, limits, now } = plan;
   const found = await findAgent(tx, agent_id, account_id);
-  if (!found) return { kind: "not_found" };
+  if (!found) return undefined;
   const { agent, version: old } = found;
   if (expectedVersion !== null && expectedVersion !== agent.current_version) {
     throw versionConflict(agent.current_version);
@@ -135,12 +140,10 @@ async function addVersion(tx: Tx, plan: NewVersionPlan): Promise<AddedVersion> {
   if (agent.current_version >= limits.versions) throw versionLimitReached(limits.versions);
   const behaviour = inherit(old, change);
   const pinned = tool_revisions.map(({ name }) => name);
-  if (behaviour.model !== plan.model || behaviour.tools.join() !== pinned.join()) {
-    return { kind: "stale" };
-  }
+  if (behaviour.model !== plan.model || behaviour.tools.join() !== pinned.join()) return undefined;
   // Don't revert pins changed by a concurrent request.
   if (change.tools === undefined && !hasSamePins(tool_revisions, old.tool_revisions)) {
-    return { kind: "stale" };
+    return undefined;
   }
   const version: VersionRow = {
     ...behaviour,
@@ -152,7 +155,7 @@ async function addVersion(tx: Tx, plan: NewVersionPlan): Promise<AddedVersion> {
   };
   await changeAgent(tx, agent, plan.agentChange, version.version, now);
   await addVersionRow(tx, account_id, version, limits);
-  return { kind: "ok", version };
+  return version;
 }
 
 /** Reads an agent with all that a start of a run needs, in two statements. */
@@ -240,11 +243,8 @@ async function changeAgent(
 }
 
 async function isTaken(tx: Tx, account_id: string, slug: string): Promise<boolean> {
-  const found = await tx.one(
-    Slug,
-    sql`SELECT slug FROM agents WHERE account_id = ${account_id} AND slug = ${slug}`,
-  );
-  return found !== undefined;
+  const rows = sql`FROM agents WHERE account_id = ${account_id} AND slug = ${slug}`;
+  return (await countRows(tx, rows)) > 0;
 }
 
 /** Finds a free slug of `bot`, `bot-2`, `bot-3` … by bisection, with few reads for many agents. */

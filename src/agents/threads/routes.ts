@@ -45,9 +45,7 @@ const ThreadList = Resource(
 );
 const MessageList = Resource(
   "MessageList",
-  {
-    data: Type.Array(Message, { description: "In order." }),
-  },
+  { data: Type.Array(Message, { description: "In order." }) },
   "Messages of a thread.",
 );
 
@@ -71,19 +69,18 @@ function openList(router: Router, { database }: ThreadsDeps): void {
       refusals: ["agent_not_found"],
     },
     async ({ query, caller }) => {
-      const { account_id } = caller;
+      const account_id = accountOf(caller);
       const { agent_id = null, limit, before } = query;
       const page = await readPage({
-        name: `threads of ${agent_id ?? accountOf(caller)}`,
+        name: `threads of ${agent_id ?? account_id}`,
         limit,
         before,
         async read(part) {
           // agents.authentication.6: applies to ids in filters too.
-          if (agent_id !== null) {
-            const agent = account_id === null ? undefined : await agents.find(agent_id, account_id);
-            if (!agent) throw apiError("agent_not_found");
+          if (agent_id !== null && !(await agents.find(agent_id, account_id))) {
+            throw apiError("agent_not_found");
           }
-          return account_id === null ? [] : threads.list({ account_id, agent_id, ...part });
+          return threads.list({ account_id, agent_id, ...part });
         },
         show: showThread,
       });
@@ -95,8 +92,8 @@ function openList(router: Router, { database }: ThreadsDeps): void {
 function openReads(router: Router, { database, log }: ThreadsDeps): void {
   const threads = database.bind(threadStore);
   /** agents.authentication.6, agents.errors.thread_not_found */
-  const require = async (id: string, { account_id }: Caller): Promise<FoundThread> => {
-    const found = account_id === null ? undefined : await threads.find(id, account_id);
+  const require = async (id: string, caller: Caller): Promise<FoundThread> => {
+    const found = await threads.find(id, accountOf(caller));
     if (!found) throw apiError("thread_not_found");
     return found;
   };

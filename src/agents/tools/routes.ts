@@ -1,6 +1,6 @@
 // The routes that read tools: the catalogue, one tool, and its revisions.
-import { type Static, Type } from "@sinclair/typebox";
-import type { Caller } from "../../access/index.ts";
+import { Type } from "@sinclair/typebox";
+import { accountOf, type Caller } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
 import { ITEMS_AT_ONCE, type ListParts, type Router, streamList } from "../../http/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
@@ -25,9 +25,9 @@ export interface ToolsDeps extends AgentsDeps {
 export async function findOwn(
   { tools }: Pick<ToolsDeps, "tools">,
   name: string,
-  { account_id }: Caller,
+  caller: Caller,
 ): Promise<ToolRevisionRow | undefined> {
-  return account_id === null || !isToolName(name) ? undefined : tools.find(account_id, name);
+  return isToolName(name) ? tools.find(accountOf(caller), name) : undefined;
 }
 
 /** agents.errors.tool_not_found, agents.authentication.6: built-in tools belong to no account. */
@@ -84,10 +84,10 @@ function openCatalog(router: Router, deps: ToolsDeps): void {
       replies: { 200: { description: "What an agent version may use.", schema: ToolList } },
       refusals: [],
     },
-    async ({ caller: { account_id }, request, requestId }) => {
+    async ({ caller, request, requestId }) => {
+      const account_id = accountOf(caller);
       const builtins = listBuiltins(deps);
-      const display = (one: Static<typeof ToolRevision>) => show(ToolRevision, one);
-      if (account_id === null) return [200, { data: builtins.map(display) }];
+      const display = (one: ToolRevision) => show(ToolRevision, one);
       const standings = await tools.listStandings(
         account_id,
         builtins.map(({ name }) => name),
@@ -99,15 +99,15 @@ function openCatalog(router: Router, deps: ToolsDeps): void {
       if (first.length < ITEMS_AT_ONCE) {
         return [200, { data: [...shown, ...first.map(showRevision)] }];
       }
-      async function* listParts(own: string): ListParts {
+      async function* listParts(): ListParts {
         yield shown;
         for (let rows = first; rows.length > 0; ) {
           yield rows.map(showRevision);
-          rows = await tools.list(own, rows.at(-1)!.name, ITEMS_AT_ONCE);
+          rows = await tools.list(account_id, rows.at(-1)!.name, ITEMS_AT_ONCE);
         }
         return {};
       }
-      return streamList(listParts(account_id), { request, requestId, log });
+      return streamList(listParts(), { request, requestId, log });
     },
   );
 }
@@ -115,7 +115,7 @@ function openCatalog(router: Router, deps: ToolsDeps): void {
 /** agents.endpoints.tools.p1 */
 function openReads(router: Router, deps: ToolsDeps): void {
   const { tools } = deps;
-  const find = async (name: string, caller: Parameters<typeof findOwn>[2]) => {
+  const find = async (name: string, caller: Caller) => {
     const own = await findOwn(deps, name, caller);
     if (own) return describeHttpRevision(own);
     const builtin = listBuiltins(deps).find((one) => one.name === name);
@@ -147,12 +147,11 @@ function openReads(router: Router, deps: ToolsDeps): void {
     async ({ params: { name }, query, caller }) => {
       const { limit = PAGE, before = null } = query;
       const latest = await find(name, caller);
-      const { account_id } = caller;
-      if (latest.kind === "builtin" || account_id === null) {
+      if (latest.kind === "builtin") {
         const isLater = before !== null && before <= latest.revision;
         return [200, { data: isLater ? [] : [show(ToolRevision, latest)], next_before: null }];
       }
-      const rows = await tools.listRevisions(account_id, name, { limit, before });
+      const rows = await tools.listRevisions(accountOf(caller), name, { limit, before });
       const last = rows.at(-1)?.revision ?? 1;
       // A shorter page is the last, and so is one that ends with revision 1.
       const next_before = rows.length < limit || last === 1 ? null : last;

@@ -48,25 +48,28 @@ export interface ConnectionOptions {
   ids: Ids;
 }
 
-/** A key without an account owns no connection. */
 export function createConnections({ database, secrets, clock, ids }: ConnectionOptions) {
   const store = database.bind(connectionStore);
 
   /** agents.errors.connection_not_found, agents.authentication.6 */
-  const require = async (id: string, account_id: string | null): Promise<ConnectionRow> => {
-    const found = account_id === null ? undefined : await store.find(id, account_id);
+  const requireFound = <Found>(found: Found | undefined | false): Found => {
     if (!found) throw apiError("connection_not_found");
     return found;
   };
+  const require = async (id: string, account_id: string): Promise<ConnectionRow> =>
+    requireFound(await store.find(id, account_id));
   return {
     require,
     /** Newest first, of one account or of all. */
     list: store.list,
     findOwner: store.findOwner,
     async create(account_id: string, input: ConnectionInput, connectionsMax: number) {
-      requireConnection(input);
-      const [id, now] = [ids.uuid(), clock.now()];
       const { name, kind, header_name, secret, allowed_hosts } = input;
+      requireField("name", findNameProblem(name));
+      requireField("header_name", findHeaderProblem(input));
+      requireField("secret", findSecretProblem(kind, secret));
+      requireField("allowed_hosts", findHostsProblem(allowed_hosts));
+      const [id, now] = [ids.uuid(), clock.now()];
       const row: ConnectionRow = {
         id,
         account_id,
@@ -83,65 +86,47 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
       // agents.errors.connections_unavailable: thrown by the secret store.
       return secrets.store(about, secret, (sealed) => store.create(row, sealed, connectionsMax));
     },
-    async change(id: string, account_id: string | null, change: ConnectionChange) {
+    async change(id: string, account_id: string, change: ConnectionChange) {
       const { name, allowed_hosts } = change;
-      if (name !== undefined) requireName(name);
-      if (allowed_hosts !== undefined) requireHosts(allowed_hosts);
-      const row = await require(id, account_id);
+      if (name !== undefined) requireField("name", findNameProblem(name));
+      if (allowed_hosts !== undefined) {
+        requireField("allowed_hosts", findHostsProblem(allowed_hosts));
+      }
       const wellFormed = { ...change, ...(name !== undefined && { name: name.toWellFormed() }) };
-      const changed = await store.update(id, row.account_id, wellFormed, clock.now());
-      if (!changed) throw apiError("connection_not_found");
-      return changed;
+      return requireFound(await store.update(id, account_id, wellFormed, clock.now()));
     },
     async setSecret(
       id: string,
-      ownerId: string | null,
+      account_id: string,
       secret: string,
       hosts: readonly string[] | null = null,
     ) {
-      if (hosts !== null) requireHosts(hosts);
-      const { kind, account_id } = await require(id, ownerId);
-      requireSecret(kind, secret);
+      if (hosts !== null) requireField("allowed_hosts", findHostsProblem(hosts));
+      const { kind } = await require(id, account_id);
+      requireField("secret", findSecretProblem(kind, secret));
       const about = { kind: "connection", row_id: id, account_id, set_at: clock.now() } as const;
       const set = await secrets.store(about, secret, (sealed) =>
         store.setSecret(id, account_id, sealed, hosts),
       );
-      if (!set) throw apiError("connection_not_found");
-      return set;
+      return requireFound(set);
     },
-    async remove(id: string, account_id: string | null): Promise<void> {
-      const row = await require(id, account_id);
-      if (!(await store.remove(id, row.account_id))) throw apiError("connection_not_found");
+    async remove(id: string, account_id: string): Promise<void> {
+      requireFound(await store.remove(id, account_id));
     },
   };
 }
 export type Connections = ReturnType<typeof createConnections>;
 
-function requireConnection(input: ConnectionInput): void {
-  requireName(input.name);
-  requireField("header_name", findHeaderProblem(input));
-  requireSecret(input.kind, input.secret);
-  requireHosts(input.allowed_hosts);
-}
-
-function requireName(name: string): void {
-  const isLong = name.length > NAME_CHARACTERS_MAX && [...name].length > NAME_CHARACTERS_MAX;
-  const isWrong = name === "" || isLong || name.includes("\0");
-  requireField("name", isWrong ? `must be a text of 1 to ${NAME_CHARACTERS_MAX} characters` : null);
-}
-
-function requireSecret(kind: ConnectionKind, secret: string): void {
-  requireField("secret", findSecretProblem(kind, secret));
-}
-
-function requireHosts(hosts: readonly string[]): void {
-  requireField("allowed_hosts", findHostsProblem(hosts));
-}
-
 /** Throws a problem, which continues a sentence that begins with the field's name. */
 function requireField(param: string, problem: string | null): void {
   if (problem === null) return;
   throw apiError("invalid_request", { param, message: `\`${param}\` ${problem}.` });
+}
+
+function findNameProblem(name: string): string | null {
+  const isLong = name.length > NAME_CHARACTERS_MAX && [...name].length > NAME_CHARACTERS_MAX;
+  const isWrong = name === "" || isLong || name.includes("\0");
+  return isWrong ? `must be a text of 1 to ${NAME_CHARACTERS_MAX} characters` : null;
 }
 
 function findHeaderProblem({ kind, header_name }: ConnectionInput): string | null {

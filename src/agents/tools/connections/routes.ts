@@ -1,4 +1,5 @@
 // The routes of connections.
+import { accountOf } from "../../../access/index.ts";
 import { IdParams, type Router } from "../../../http/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
@@ -74,8 +75,8 @@ function openReads(router: Router, connections: Connections): void {
       replies: { 200: { description: "Every connection, newest first.", schema: ConnectionList } },
       refusals: [],
     },
-    async ({ caller: { account_id } }) => {
-      const found = account_id === null ? [] : await connections.list(account_id);
+    async ({ caller }) => {
+      const found = await connections.list(accountOf(caller));
       return [200, { data: found.map((row) => show(ToolConnection, row)) }];
     },
   );
@@ -88,9 +89,9 @@ function openReads(router: Router, connections: Connections): void {
       replies: shown,
       refusals: ["connection_not_found"],
     },
-    async ({ params, caller: { account_id } }) => [
+    async ({ params, caller }) => [
       200,
-      show(ToolConnection, await connections.require(params.id, account_id)),
+      show(ToolConnection, await connections.require(params.id, accountOf(caller))),
     ],
   );
 }
@@ -108,13 +109,14 @@ function openChanges(router: Router, connections: Connections): void {
       replies: shown,
       refusals: ["invalid_request", "connection_not_found", "connection_name_taken"],
     },
-    async ({ params, body, caller: { account_id } }) => {
+    async ({ params, body, caller }) => {
       const { name, allowed_hosts } = body;
       const change = {
         ...(name !== undefined && { name }),
         ...(allowed_hosts !== undefined && { allowed_hosts: allowed_hosts ?? [] }),
       };
-      return [200, show(ToolConnection, await connections.change(params.id, account_id, change))];
+      const changed = await connections.change(params.id, accountOf(caller), change);
+      return [200, show(ToolConnection, changed)];
     },
   );
   router.delete(
@@ -127,8 +129,8 @@ function openChanges(router: Router, connections: Connections): void {
       replies: { 204: { description: "It is gone." } },
       refusals: ["connection_not_found", "connection_in_use"],
     },
-    async ({ params, caller: { account_id } }) => {
-      await connections.remove(params.id, account_id);
+    async ({ params, caller }) => {
+      await connections.remove(params.id, accountOf(caller));
       return [204, null];
     },
   );
@@ -149,13 +151,9 @@ function openSecretRoutes(router: Router, connections: Connections): void {
         replies: shown,
         refusals: ["invalid_request", "connection_not_found", "connections_unavailable"],
       },
-      async ({ params, body, caller: { account_id } }) => {
-        const set = await connections.setSecret(
-          params.id,
-          account_id,
-          body.secret,
-          body.allowed_hosts ?? null,
-        );
+      async ({ params, body, caller }) => {
+        const { secret, allowed_hosts: hosts = null } = body;
+        const set = await connections.setSecret(params.id, accountOf(caller), secret, hosts);
         return [200, show(ToolConnection, set)];
       },
     );

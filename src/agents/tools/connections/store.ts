@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../../crypto/store.ts";
 import {
+  countRows,
   type Db,
   into,
   none,
@@ -156,11 +157,8 @@ async function requireRoom(tx: Tx, account_id: string, connectionsMax: number): 
 }
 
 async function isTaken(tx: Tx, account_id: string, name: string): Promise<boolean> {
-  const found = await tx.one(
-    Name,
-    sql`SELECT name FROM connections WHERE account_id = ${account_id} AND name = ${name}`,
-  );
-  return found !== undefined;
+  const rows = sql`FROM connections WHERE account_id = ${account_id} AND name = ${name}`;
+  return (await countRows(tx, rows)) > 0;
 }
 
 /** Only enabled tools in their latest revisions use a connection. */

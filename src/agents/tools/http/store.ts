@@ -1,6 +1,7 @@
 // Tools that callers registered, and their revisions, in the database.
 import { Type } from "@sinclair/typebox";
 import {
+  countRows,
   type Db,
   into,
   none,
@@ -37,8 +38,6 @@ export interface ToolLimits {
   tools: number;
   stored_bytes: number;
 }
-
-const Name = Type.Object({ name: Type.String() });
 
 const JOINED = sql`SELECT r.*, t.status,
     CASE WHEN r.revision = t.revision THEN 1 ELSE 0 END AS latest
@@ -129,12 +128,9 @@ export const toolStore = store(
 );
 
 export async function isDisabled(db: Db, account_id: string, name: string): Promise<boolean> {
-  const found = await db.one(
-    Name,
-    sql`SELECT name FROM tools
-        WHERE account_id = ${account_id} AND name = ${name} AND status = 'disabled'`,
-  );
-  return found !== undefined;
+  const rows = sql`FROM tools
+    WHERE account_id = ${account_id} AND name = ${name} AND status = 'disabled'`;
+  return (await countRows(db, rows)) > 0;
 }
 
 function findLatest(db: Db, account_id: string, name: string) {
