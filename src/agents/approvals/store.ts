@@ -1,8 +1,9 @@
 // The store of approvals, for reads only: the store of runs writes them with their runs.
 import { type Static, Type } from "@sinclair/typebox";
-import { none, type Sql, sql, store } from "../../database/index.ts";
-import { maybe, Row } from "../../platform/schema.ts";
-import { type Approval, ApprovalRow } from "./approval.ts";
+import { none, type Sql, sql, store, type Tx } from "../../database/index.ts";
+import { recordEvents } from "../../outbox/store.ts";
+import { maybe, Row, show } from "../../platform/schema.ts";
+import { Approval, ApprovalRow } from "./approval.ts";
 
 const FoundApproval = Row(ApprovalRow, {
   started_by_key_id: maybe(Type.String()),
@@ -73,3 +74,15 @@ export const approvalStore = store(
   },
   {},
 );
+
+/** Part of a transaction, agents.events.webhook.4: records the event of a request or a decision. */
+export async function recordApprovalEvent(
+  tx: Tx,
+  type: "approval.requested" | "approval.decided",
+  approval: ApprovalRow,
+  { id, at }: { id: string; at: number },
+): Promise<void> {
+  const { account_id } = approval;
+  const data = { approval: show(Approval, approval) };
+  await recordEvents(tx, { id, account_id, type, at, data });
+}

@@ -1,7 +1,6 @@
 // Decisions on approvals, by people or by the clock: approval, step, event, and the run that may
 // continue, in one transaction.
 import { sql, type Tx } from "../../../database/index.ts";
-import { recordEvents } from "../../../outbox/store.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
@@ -11,6 +10,7 @@ import {
   type DecisionRequest,
   resolveDecision,
 } from "../../approvals/decision.ts";
+import { recordApprovalEvent } from "../../approvals/store.ts";
 import { RunRow } from "../run.ts";
 import type { NewStep } from "../step.ts";
 import { transit } from "../transitions.ts";
@@ -93,24 +93,16 @@ async function continueRun(
           last_seq = ${last_seq}
         WHERE id = ${run_id}`,
   );
-  const shown = show(Approval, approval);
   const event = approval.status as Decision | "expired";
   const step: NewStep = {
     id: step_id,
     kind: "approval",
     round: run.usage.rounds,
-    data: { event, approval: shown },
+    data: { event, approval: show(Approval, approval) },
   };
   // The status before the decision lets event streams report that the run had waited.
   await addSteps(tx, run_id, [step], { last_seq, at: now, status: run.status });
-  // agents.events.webhook.4
-  await recordEvents(tx, {
-    id: event_id,
-    account_id,
-    type: "approval.decided",
-    at: now,
-    data: { approval: shown },
-  });
+  await recordApprovalEvent(tx, "approval.decided", approval, { id: event_id, at: now });
   if (isFree) {
     await countActive(tx, account_id, 1);
     tx.tell("runs.queued", account_id);

@@ -6,6 +6,7 @@ import { recordEvents } from "../../../outbox/store.ts";
 import { writeDay } from "../../../platform/calendar.ts";
 import { show } from "../../../platform/schema.ts";
 import { Approval, ApprovalRow } from "../../approvals/approval.ts";
+import { recordApprovalEvent } from "../../approvals/store.ts";
 import type { NewMessage } from "../../threads/thread.ts";
 import { cancelledResult, isSent, toolMessage } from "../calls/open-calls.ts";
 import { Run, RunRow } from "../run.ts";
@@ -185,13 +186,7 @@ async function closeApprovals(tx: Tx, run: RunRow, { before, ids, at }: Closing)
     sql`UPDATE runs SET pending_approvals = '[]', last_seq = ${last_seq} WHERE id = ${run.id}`,
   );
   for (const approval of closed) {
-    await recordEvents(tx, {
-      id: ids.pop()!,
-      account_id: run.account_id,
-      type: "approval.decided",
-      at,
-      data: { approval: show(Approval, approval) },
-    });
+    await recordApprovalEvent(tx, "approval.decided", approval, { id: ids.pop()!, at });
   }
   return { ...run, pending_approvals: [], last_seq };
 }

@@ -2,10 +2,9 @@
 // people's decisions.
 import { Type } from "@sinclair/typebox";
 import { into, sql, type Tx } from "../../../database/index.ts";
-import { recordEvents } from "../../../outbox/store.ts";
-import { show } from "../../../platform/schema.ts";
 import { measureRow } from "../../../storage/store.ts";
-import { Approval, ApprovalRow } from "../../approvals/approval.ts";
+import { ApprovalRow } from "../../approvals/approval.ts";
+import { recordApprovalEvent } from "../../approvals/store.ts";
 import { isDisabled } from "../../tools/http/store.ts";
 import { transit } from "../transitions.ts";
 import { countActive } from "./finish.ts";
@@ -48,13 +47,8 @@ async function requestApprovals(
   );
   for (const { approval, event_id } of requests) {
     await tx.run(sql`INSERT INTO approvals ${into(ApprovalRow, approval)}`);
-    await recordEvents(tx, {
-      id: event_id,
-      account_id: approval.account_id,
-      type: "approval.requested",
-      at: approval.requested_at,
-      data: { approval: show(Approval, approval) },
-    });
+    const event = { id: event_id, at: approval.requested_at };
+    await recordApprovalEvent(tx, "approval.requested", approval, event);
   }
 }
 

@@ -1,7 +1,7 @@
 // The start of a run: the transaction that accepts a run or rejects it.
 import { type Static, Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
-import { cleanText, type Db, into, sql, type Tx } from "../../../database/index.ts";
+import { cleanText, type Db, into, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { Row } from "../../../platform/schema.ts";
 import {
@@ -161,11 +161,9 @@ async function resolveThread(tx: Tx, { run, thread_id }: PreparedRun): Promise<T
   // agents.errors.thread_agent_mismatch
   if (thread.agent_id !== agent_id) throw apiError("thread_agent_mismatch", { param: "thread_id" });
   // agents.errors.thread_busy, agents.limits.one_run_per_thread: a unique index enforces it too.
-  const live = await tx.one(
-    Live,
-    sql`SELECT id FROM runs WHERE thread_id = ${thread_id} AND finished_at IS NULL`,
-  );
-  if (live) throw apiError("thread_busy", { param: "thread_id" });
+  if (await isLive(tx, sql`thread_id = ${thread_id}`)) {
+    throw apiError("thread_busy", { param: "thread_id" });
+  }
   const last = await tx.one(
     LastMessage,
     sql`SELECT seq FROM messages WHERE thread_id = ${thread_id} ORDER BY seq DESC LIMIT 1`,
@@ -178,15 +176,8 @@ async function resolveThread(tx: Tx, { run, thread_id }: PreparedRun): Promise<T
 }
 
 async function addThread(tx: Tx, run: RunRow): Promise<void> {
-  const { account_id, agent_id, external_content, created_at } = run;
-  const thread: ThreadRow = {
-    id: run.thread_id,
-    account_id,
-    agent_id,
-    title: null,
-    external_content,
-    created_at,
-  };
+  const { thread_id: id, account_id, agent_id, external_content, created_at } = run;
+  const thread = { id, account_id, agent_id, title: null, external_content, created_at };
   await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
 }
 
@@ -261,10 +252,11 @@ export function findStartable(db: Db, agent_id: string): Promise<Startable | und
   );
 }
 
-export async function hasLiveRun(db: Db, trigger_id: string): Promise<boolean> {
-  const live = await db.one(
-    Live,
-    sql`SELECT id FROM runs WHERE trigger_id = ${trigger_id} AND finished_at IS NULL LIMIT 1`,
-  );
-  return live !== undefined;
+export function hasLiveRun(db: Db, trigger_id: string): Promise<boolean> {
+  return isLive(db, sql`trigger_id = ${trigger_id}`);
+}
+
+async function isLive(db: Db, which: Sql): Promise<boolean> {
+  const live = sql`SELECT id FROM runs WHERE ${which} AND finished_at IS NULL LIMIT 1`;
+  return (await db.one(Live, live)) !== undefined;
 }
