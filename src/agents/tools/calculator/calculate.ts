@@ -4,10 +4,10 @@ import type jsep from "jsep";
 import {
   CalculationError,
   fail,
+  type Group,
   parseCalculation,
   quote,
   requireDepth,
-  type Wrapped,
 } from "./grammar.ts";
 
 const DIGITS = 64;
@@ -62,7 +62,7 @@ class Evaluation {
 
   evaluate(expression: jsep.Expression, depth: number): Decimal {
     requireDepth(depth);
-    const node = expression as jsep.CoreExpression | Wrapped;
+    const node = expression as jsep.CoreExpression | Group;
     switch (node.type) {
       case "Literal":
         return readNumber(node);
@@ -70,8 +70,6 @@ class Evaluation {
         return readConstant(node);
       case "Group":
         return this.evaluate(node.of, depth + 1);
-      case "Factorial":
-        return factorial(this.evaluate(node.of, depth + 1));
       case "UnaryExpression": {
         const value = this.evaluate(node.argument, depth + 1);
         return node.operator === "-" ? value.negated() : value;
@@ -108,14 +106,12 @@ class Evaluation {
     if (!run) fail(`There is no ${name}(). ${OFFER}`);
     requireArity(name, run.length, node.arguments.length);
     const values = node.arguments.map((term) => this.evaluate(term, depth + 1));
-    return this.#apply(run, values);
+    return this.#apply(run, values, SLOW.includes(name));
   }
 
-  #apply(run: MathFunction, values: Decimal[]): Decimal {
-    const isSlow = SLOW.has(run) || (run === power && isBroken(values[1]!));
-    if (isSlow && ++this.#slowCalls > SLOW_CALLS_MAX) {
-      const names = [...FUNCTIONS].filter(([, one]) => SLOW.has(one)).map(([name]) => name);
-      fail(`At most ${SLOW_CALLS_MAX} of these may be called: ${names.join(", ")}, broken powers.`);
+  #apply(run: MathFunction, values: Decimal[], isSlow = false): Decimal {
+    if ((isSlow || (run === power && isBroken(values[1]!))) && ++this.#slowCalls > SLOW_CALLS_MAX) {
+      fail(`At most ${SLOW_CALLS_MAX} of these may be called: ${SLOW.join(", ")}, broken powers.`);
     }
     return bound(run(...values));
   }
@@ -160,9 +156,7 @@ const FUNCTIONS: ReadonlyMap<string, MathFunction> = new Map<string, MathFunctio
   ["trunc", (x) => x.trunc()],
 ]);
 
-const SLOW: ReadonlySet<MathFunction> = new Set(
-  "acos asin atan cos exp ln log log10 log2 sin tan".split(" ").map((name) => FUNCTIONS.get(name)!),
-);
+const SLOW = "acos asin atan cos exp ln log log10 log2 sin tan".split(" ");
 
 const CONSTANTS: ReadonlyMap<string, Decimal> = new Map([
   ["pi", Decimal.acos(-1)],
@@ -269,19 +263,18 @@ function isTiny(x: Decimal): boolean {
 }
 
 function sine(angle: Decimal): Decimal {
-  return isTiny(angle) ? angle : roundToZero(angle, boundAngle(angle).sin());
+  return isTiny(angle) ? angle : measureTurn(angle, "sin");
 }
 
 function cosine(angle: Decimal): Decimal {
-  return isTiny(angle) ? new Decimal(1) : roundToZero(angle, boundAngle(angle).cos());
+  return isTiny(angle) ? new Decimal(1) : measureTurn(angle, "cos");
 }
 
-function boundAngle(angle: Decimal): Decimal {
-  if (angle.abs().lessThanOrEqualTo(ANGLE_MAX)) return angle;
-  return fail(`An angle is in radians, and at most ${ANGLE_MAX}.`);
-}
-
-function roundToZero(angle: Decimal, value: Decimal): Decimal {
+function measureTurn(angle: Decimal, part: "sin" | "cos"): Decimal {
+  if (angle.abs().greaterThan(ANGLE_MAX)) {
+    fail(`An angle is in radians, and at most ${ANGLE_MAX}.`);
+  }
+  const value = angle[part]();
   return value.abs().lessThan(SINE_MIN) && angle.abs().greaterThan(1) ? new Decimal(0) : value;
 }
 

@@ -6,6 +6,8 @@ const CHARACTERS_MAX = 1_000;
 /** Maximum depth of brackets, signs and powers inside each other. */
 const DEPTH_MAX = 64;
 const QUOTE_CHARACTERS_MAX = 20;
+const NO_NUMBER = "A number is expected";
+const NO_OPERATOR = "An operator is expected";
 
 /** An invalid calculation; its message is a sentence for the caller. */
 export class CalculationError extends Error {}
@@ -30,7 +32,7 @@ const NOTATIONS: readonly [RegExp, string | ((found: string) => string)][] = [
 const REFUSED: readonly [RegExp, string][] = [
   [/%/, "`%` is not used: write `/ 100` for per cent, or mod(a, b)"],
   [/! *!/, "`!!` is not used: write brackets"],
-  [/;|(?:^|\() *,|, *(?:,|\))/, "A number is expected"],
+  [/;|(?:^|\() *,|, *(?:,|\))/, NO_NUMBER],
 ];
 
 export function parseCalculation(text: string): jsep.Expression {
@@ -46,16 +48,18 @@ export function parseCalculation(text: string): jsep.Expression {
   } catch (error) {
     const { index, description } = error as { index?: unknown; description?: unknown };
     if (typeof index !== "number" || typeof description !== "string") throw error;
-    const expected = description.startsWith("Variable names") ? "An operator" : "A number";
-    throw syntaxError(`${expected} is expected`, plain, index);
+    const problem = description.startsWith("Variable names") ? NO_OPERATOR : NO_NUMBER;
+    throw syntaxError(problem, plain, index);
   }
 }
 
 type Parser = jsep.HookScope & { depth?: number };
-export interface Wrapped extends jsep.Expression {
-  type: "Group" | "Factorial";
+/** A bracket around one term. */
+export interface Group extends jsep.Expression {
+  type: "Group";
   of: jsep.Expression;
 }
+const FACTORIAL = { type: "Identifier", name: "factorial" };
 
 /** Binding strength; a power binds from the right. */
 const PRECEDENCE = { "+": 1, "-": 1, "*": 2, "/": 2, "^": 3 };
@@ -75,7 +79,7 @@ jsep.hooks.add("gobble-token", function beginTerm(this: Parser, env) {
   if (/[0-9.]/.test(this.char)) env.node = this.gobbleNumericLiteral();
   if (this.char !== "(" || env.node) return;
   const of = this.gobbleGroup();
-  if (!of) throw syntaxError("A number is expected", this.expr, this.index - 1);
+  if (!of) throw syntaxError(NO_NUMBER, this.expr, this.index - 1);
   // Marks brackets: -2^2 is -4, and (-2)^2 is 4.
   env.node = { type: "Group", of };
 });
@@ -86,7 +90,7 @@ jsep.hooks.add("after-token", function endTerm(this: Parser, env) {
   if (this.char !== "!") return;
   this.index++;
   this.gobbleSpaces();
-  env.node = { type: "Factorial", of: env.node };
+  env.node = { type: "CallExpression", callee: FACTORIAL, arguments: [env.node] };
 });
 // `true` puts the hook before jsep's own ternary, and no second expression may follow.
 jsep.hooks.add(
@@ -97,9 +101,8 @@ jsep.hooks.add(
     if (this.depth && (char === ")" || char === ",")) return;
     if (this.depth) throw syntaxError("`)` or an operator is expected", expr, index);
     const isComma = char === ",";
-    throw isComma
-      ? syntaxError("Numbers are written without thousands separators", expr, index)
-      : syntaxError("An operator is expected", expr, index);
+    const problem = isComma ? "Numbers are written without thousands separators" : NO_OPERATOR;
+    throw syntaxError(problem, expr, index);
   },
   true,
 );
