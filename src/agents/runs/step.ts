@@ -130,19 +130,12 @@ export type SystemData = Static<typeof SystemData>;
 export const KINDS = ["assistant", "tool_call", "tool_result", "system", "approval"] as const;
 export type Kind = (typeof KINDS)[number];
 
-const STEP_NAMES: Readonly<Record<Kind, string>> = {
-  assistant: "AssistantStep",
-  tool_call: "ToolCallStep",
-  tool_result: "ToolResultStep",
-  system: "SystemStep",
-  approval: "ApprovalStep",
-};
-const DATA: Readonly<Record<Kind, TObject>> = {
-  assistant: AssistantData,
-  tool_call: ToolCallData,
-  tool_result: ToolResultData,
-  system: SystemData,
-  approval: ApprovalData,
+const VARIANTS: Readonly<Record<Kind, { name: string; data: TObject }>> = {
+  assistant: { name: "AssistantStep", data: AssistantData },
+  tool_call: { name: "ToolCallStep", data: ToolCallData },
+  tool_result: { name: "ToolResultStep", data: ToolResultData },
+  system: { name: "SystemStep", data: SystemData },
+  approval: { name: "ApprovalStep", data: ApprovalData },
 };
 
 const FIELDS = {
@@ -159,7 +152,10 @@ export const Step = Resource(
   "RunStep",
   {
     ...FIELDS,
-    data: Type.Union(Object.values(DATA), { description: "What happened, by its kind." }),
+    data: Type.Union(
+      Object.values(VARIANTS).map(({ data }) => data),
+      { description: "What happened, by its kind." },
+    ),
   },
   "What a run did; it never changes.",
 );
@@ -167,11 +163,11 @@ export const Step = Resource(
 export const RunStep = Type.Union(
   KINDS.map((kind) =>
     Resource(
-      STEP_NAMES[kind],
+      VARIANTS[kind].name,
       {
         ...FIELDS,
         kind: Type.Literal(kind, { description: FIELDS.kind.description }),
-        data: DATA[kind],
+        data: VARIANTS[kind].data,
       },
       `A step of the kind \`${kind}\`.`,
     ),

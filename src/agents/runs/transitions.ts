@@ -1,5 +1,9 @@
 // The statuses of a run and the transitions between them.
 
+/** agents.states.p3 */
+const FINAL_STATUSES = ["succeeded", "failed", "budget_exceeded", "cancelled"] as const;
+export type FinalStatus = (typeof FINAL_STATUSES)[number];
+
 /** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` are reserved. */
 export const STATUSES = [
   "queued",
@@ -7,21 +11,11 @@ export const STATUSES = [
   "waiting_approval",
   "waiting_input",
   "sleeping",
-  "succeeded",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
+  ...FINAL_STATUSES,
 ] as const;
 export type Status = (typeof STATUSES)[number];
-export type FinalStatus = "succeeded" | "failed" | "budget_exceeded" | "cancelled";
 
-/** agents.states.p3 */
-export const FINAL: ReadonlySet<Status> = new Set<Status>([
-  "succeeded",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
-]);
+export const FINAL: ReadonlySet<Status> = new Set(FINAL_STATUSES);
 
 export type RunEvent =
   | "start"

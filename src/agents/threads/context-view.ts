@@ -55,10 +55,8 @@ export interface SummaryNeed {
 export interface ContextView {
   messages: ShownMessage[];
   tokens: number;
-  cleared: number;
   needsSummary: SummaryNeed | null;
   roomTokens: number;
-  fits: boolean;
 }
 
 export function buildContextView(input: ContextInput): ContextView {
@@ -74,7 +72,6 @@ class ViewBuilder {
   readonly #blocks: Block[];
   readonly #shown: BlockEntry[];
   #tokens = 0;
-  #cleared = 0;
 
   constructor(input: ContextInput) {
     const { messages, summary, windowTokens, reserveTokens, roomTokens } = input;
@@ -105,10 +102,8 @@ class ViewBuilder {
     return {
       messages: this.#shown.map((entry) => entry.message),
       tokens: this.#tokens,
-      cleared: this.#cleared,
       needsSummary,
       roomTokens: this.#limit,
-      fits: !this.#isTooLong(),
     };
   }
 
@@ -130,7 +125,6 @@ class ViewBuilder {
     const tokens = countMessageTokens(message);
     // Short results cost no more than their replacement.
     if (tokens >= entry.tokens) return;
-    this.#cleared++;
     this.#replace(entry, message, tokens);
   }
 

@@ -28,12 +28,10 @@ export interface ToolUse {
   arguments: Record<string, unknown>;
   account_id: string;
   agent_id: string;
-  run_id: string;
   /** Id that stays the same when the call is sent again. */
   tool_call_id: string;
   caller: Caller;
   request_id: string;
-  trace: null;
   readOutput(tool_call_id: string): Promise<StoredOutput | undefined>;
   /** The run, or its thread before it, has read content from outside. */
   has_external: boolean;

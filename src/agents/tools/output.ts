@@ -74,9 +74,11 @@ function writeMark({ head, tail, kept, lostBytes, tool_call_id }: Cut): string {
   return `\n\n[… ${sentences.join(" ")} …]\n\n`;
 }
 
-function countCodePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
+/** Counts without a copy the characters of a text without lone surrogates. */
+export function countCodePoints(text: string): number {
+  let count = text.length;
+  // A high surrogate and its low one are a single character.
+  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--;
   return count;
 }
 

@@ -50,9 +50,7 @@ export type ToolRevision = Static<typeof ToolRevision>;
 
 export const ToolList = Resource(
   "ToolList",
-  {
-    data: Type.Array(ToolRevision, { description: "The tools that an agent version may use." }),
-  },
+  { data: Type.Array(ToolRevision, { description: "The tools that an agent version may use." }) },
   "The catalogue of tools.",
 );
 

@@ -4,7 +4,10 @@ import {
   countMessageTokens,
   type ThreadMessage,
 } from "../../../src/agents/threads/context-blocks.ts";
-import { buildContextView, type ContextInput } from "../../../src/agents/threads/context-view.ts";
+import {
+  buildContextView as buildView,
+  type ContextInput,
+} from "../../../src/agents/threads/context-view.ts";
 import type { ModelMessage } from "../../../src/models/index.ts";
 
 type Draft = Omit<ThreadMessage, "tokens">;
@@ -31,6 +34,14 @@ const deps: Omit<ContextInput, "messages"> = {
   summary: null,
   mayReadOutput: true,
 };
+
+function buildContextView(input: ContextInput) {
+  const view = buildView(input);
+  const isCleared = ({ role, content }: ModelMessage) =>
+    role === "tool" && /^The result of \S+ was cleared/.test(content as string);
+  const cleared = view.messages.filter(isCleared).length;
+  return { ...view, cleared, fits: view.tokens <= view.roomTokens };
+}
 
 /** Each call has exactly one result, behind it and before any other message. */
 function expectPaired(messages: readonly ModelMessage[]) {

@@ -24,15 +24,15 @@ export interface FinishedCall {
   call: ToolCallData;
   result: ToolResultData;
   /** The whole output where `result` shows parts of it. */
-  whole: string | null;
+  whole?: string | null;
   cost: Amount;
   /** Address of outside content, if it came from a single known one. */
-  url: string | null;
-  effect: NoteEffect | null;
+  url?: string | undefined;
+  effect?: NoteEffect | undefined;
   /** The run had read outside content when the call began. */
-  hadExternal: boolean;
+  hadExternal?: boolean;
   /** The tool was disabled: the call is not sent again, not even after an approval. */
-  isDisabled: boolean;
+  isDisabled?: boolean;
 }
 
 function endCall(
@@ -40,17 +40,7 @@ function endCall(
   outcome: ToolResultData["outcome"],
   content: string,
 ): FinishedCall {
-  const result = makeResult(call, { outcome, content });
-  return {
-    call,
-    result,
-    whole: null,
-    cost: 0,
-    url: null,
-    effect: null,
-    hadExternal: false,
-    isDisabled: false,
-  };
+  return { call, result: makeResult(call, { outcome, content }), cost: 0 };
 }
 
 export function endDisabled(call: ToolCallData): FinishedCall {
@@ -107,10 +97,9 @@ export async function runCall(
     }),
     whole: cut.whole,
     cost,
-    url: result.external_url ?? null,
-    effect: result.effect ?? null,
+    url: result.external_url,
+    effect: result.effect,
     hadExternal,
-    isDisabled: false,
   };
 }
 
@@ -159,11 +148,9 @@ function makeToolUse(
     arguments: args as Record<string, unknown>,
     account_id: row.account_id,
     agent_id: row.agent_id,
-    run_id: row.id,
     tool_call_id,
     caller,
     request_id: deps.ids.uuid(),
-    trace: null,
     readOutput: (id) => readOutput(context, id),
     has_external: row.external_content,
     isKnownAddress: async (url) => (await state.knownAddresses?.has(url)) ?? false,

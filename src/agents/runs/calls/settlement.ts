@@ -65,7 +65,7 @@ async function writeEnded(context: RunContext, ended: readonly FinishedCall[]): 
 }
 
 function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
-  const { call, result, whole, cost, url, effect, hadExternal, isDisabled } = finished;
+  const { call, result, whole = null, cost, url = null, effect, isDisabled } = finished;
   const { name: tool, tool_call_id, external } = result;
   const isFirst = external && !entry.progress.external_content;
   if (!isDisabled) entry.countCall(cost, external);
@@ -77,7 +77,7 @@ function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall):
     entry.addEvent("external_content", message, { tool, tool_call_id, url });
   }
   if (whole !== null) entry.outputs.push({ tool_call_id: call.tool_call_id, content: whole });
-  if (effect !== null) entry.effects.push({ effect, external: hadExternal });
+  if (effect) entry.effects.push({ effect, external: finished.hadExternal === true });
 }
 
 const REPORT =

@@ -1,5 +1,5 @@
 // Requests that register a tool or a revision: their schemas and validation.
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named, Uuid } from "../../../http/index.ts";
 import type { UrlCheck } from "../../../net/index.ts";
 import { apiError } from "../../../platform/errors.ts";
@@ -28,6 +28,8 @@ const PARAMETERS = {
   additionalProperties: false,
 };
 
+const optional = <S extends TSchema>(schema: S) => Type.Optional(maybe(schema));
+
 const fields = {
   description: FilledText(
     "What the tool does and when to use it, as the model reads it.",
@@ -52,47 +54,37 @@ const fields = {
     maxLength: URL_CHARACTERS_MAX,
     examples: [ENDPOINT],
   }),
-  risk: Type.Optional(
-    maybe(
-      oneOf(
-        RISKS,
-        "What a call can do: `read` changes nothing, `write` waits for an approval unless the " +
-          'policy says otherwise, `irreversible` always waits. Null: "write".',
-      ),
+  risk: optional(
+    oneOf(
+      RISKS,
+      "What a call can do: `read` changes nothing, `write` waits for an approval unless the " +
+        'policy says otherwise, `irreversible` always waits. Null: "write".',
     ),
   ),
-  connection_id: Type.Optional(
-    maybe(Uuid("The connection whose secret is sent with every call. Null: none.")),
+  connection_id: optional(Uuid("The connection whose secret is sent with every call. Null: none.")),
+  timeout_ms: optional(
+    Type.Integer({
+      description: "The longest that a call may take, in milliseconds. Null: 30000.",
+      minimum: TIMEOUT_MS_MIN,
+      maximum: TIMEOUT_MS_MAX,
+    }),
   ),
-  timeout_ms: Type.Optional(
-    maybe(
-      Type.Integer({
-        description: "The longest that a call may take, in milliseconds. Null: 30000.",
-        minimum: TIMEOUT_MS_MIN,
-        maximum: TIMEOUT_MS_MAX,
-      }),
-    ),
+  external_content: optional(
+    Type.Boolean({
+      description:
+        "false: only if nothing that the tool answers was written by strangers. Results of " +
+        "others mark their run as one that has read content from outside. Null: true.",
+    }),
   ),
-  external_content: Type.Optional(
-    maybe(
-      Type.Boolean({
-        description:
-          "false: only if nothing that the tool answers was written by strangers. Results of " +
-          "others mark their run as one that has read content from outside. Null: true.",
-      }),
-    ),
+  idempotent: optional(
+    Type.Boolean({
+      description:
+        "true: the endpoint does a call once, however often it arrives with the same " +
+        "`Idempotency-Key`, so that a write whose outcome is unknown is sent again by itself. " +
+        "An irreversible call never is. Null: false.",
+    }),
   ),
-  idempotent: Type.Optional(
-    maybe(
-      Type.Boolean({
-        description:
-          "true: the endpoint does a call once, however often it arrives with the same " +
-          "`Idempotency-Key`, so that a write whose outcome is unknown is sent again by itself. " +
-          "An irreversible call never is. Null: false.",
-      }),
-    ),
-  ),
-  title: Type.Optional(maybe(FilledText("A name for people. Null: none.", TITLE_CHARACTERS_MAX))),
+  title: optional(FilledText("A name for people. Null: none.", TITLE_CHARACTERS_MAX)),
 };
 
 const example = {

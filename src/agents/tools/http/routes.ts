@@ -1,6 +1,6 @@
 // The routes that change tools of an account: register, revise, switch and test them.
 import { Type } from "@sinclair/typebox";
-import { type Caller, requireScope } from "../../../access/index.ts";
+import { accountOf, type Caller, requireScope } from "../../../access/index.ts";
 import type { Router } from "../../../http/index.ts";
 import { ConcurrencyLimit } from "../../../platform/concurrency-limit.ts";
 import { apiError } from "../../../platform/errors.ts";
@@ -139,10 +139,10 @@ function openSwitch(router: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES
 async function forOwner(
   deps: ToolsDeps,
   name: string,
-  { account_id }: Caller,
+  caller: Caller,
   work: (account_id: string) => Promise<ToolRevisionRow | undefined>,
 ): Promise<ToolRevisionRow> {
-  const row = account_id === null || !isToolName(name) ? undefined : await work(account_id);
+  const row = isToolName(name) ? await work(accountOf(caller)) : undefined;
   if (!row) throw toolError(deps, name);
   return row;
 }
@@ -223,9 +223,7 @@ async function runTrial(
   const result = await tool.run({
     ...use,
     agent_id: NO_ID,
-    run_id: NO_ID,
     tool_call_id: `call_${ids.token(24)}`,
-    trace: null,
     readOutput: async () => undefined,
     has_external: false,
     isKnownAddress: async () => false,

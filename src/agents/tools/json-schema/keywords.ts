@@ -9,6 +9,7 @@ import {
 } from "@hyperjump/json-schema/experimental";
 import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
 import { writeCanonical } from "../../../platform/json.ts";
+import { countCodePoints } from "../output.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { stepInto } from "./schema-error.ts";
 
@@ -110,13 +111,6 @@ function readDecimal(number: number): [digits: bigint, exponent: number] {
   const [mantissa = "", exponent = "0"] = Math.abs(number).toString().split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
   return [BigInt(whole + fraction), Number(exponent) - fraction.length];
-}
-
-function countCodePoints(text: string): number {
-  let count = text.length;
-  // A high surrogate and its low one are a single character.
-  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--;
-  return count;
 }
 
 export const OWN_KEYWORDS: ReadonlyMap<string, Keyword<never>> = new Map(
