@@ -58,7 +58,7 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
   const toolsDeps = { ...deps, catalog, tools: database.bind(toolStore) };
   const definitions = new Definitions(deps, createToolLookup(toolsDeps));
   openDefinitionRoutes(router, definitions, deps.alias);
-  openThreadRoutes(router, deps);
+  openThreadRoutes(router, runsDeps);
   openConnectionRoutes(router, deps);
   const createTool = openTools(router, toolsDeps);
   const findVersion = createVersionCache(database.bind(agentStore));

@@ -12,8 +12,7 @@ import {
 } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { Resource, show } from "../../platform/schema.ts";
-import { agentStore } from "../definitions/store.ts";
-import type { AgentsDeps } from "../deps.ts";
+import type { RunsDeps } from "../runs/deps.ts";
 import { type FoundThread, threadStore } from "./store.ts";
 import { Message, type MessageRow, Thread } from "./thread.ts";
 
@@ -49,16 +48,15 @@ const MessageList = Resource(
   "Messages of a thread.",
 );
 
-type ThreadsDeps = Pick<AgentsDeps, "database" | "log">;
+type ThreadsDeps = Pick<RunsDeps, "database" | "log" | "requireOwned">;
 
 export function openThreadRoutes(router: Router, deps: ThreadsDeps): void {
   openList(router, deps);
   openReads(router, deps);
 }
 
-function openList(router: Router, { database }: ThreadsDeps): void {
+function openList(router: Router, { database, requireOwned }: ThreadsDeps): void {
   const threads = database.bind(threadStore);
-  const agents = database.bind(agentStore);
   router.get(
     "/v1/threads",
     {
@@ -77,9 +75,7 @@ function openList(router: Router, { database }: ThreadsDeps): void {
         before,
         async read(part) {
           // agents.authentication.6: applies to ids in filters too.
-          if (agent_id !== null && !(await agents.find(agent_id, account_id))) {
-            throw apiError("agent_not_found");
-          }
+          if (agent_id !== null) await requireOwned.agent(agent_id, account_id);
           return threads.list({ account_id, agent_id, ...part });
         },
         show: showThread,

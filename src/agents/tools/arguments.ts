@@ -14,7 +14,7 @@ const PARTS_MAX = 20_000;
 const FAULTS_MAX = 5;
 const FAULT_CHARACTERS_MAX = 300;
 const QUOTED_DIGITS_MAX = 40;
-const NUMBER_CHARACTERS = "0123456789+-.eE";
+const NUMBER = /[\d+\-.eE]+/y;
 /** Numbers this short are always exact. */
 const EXACT_CHARACTERS_MAX = 15;
 
@@ -96,18 +96,13 @@ function findTextProblem(text: string): string | null {
       if (++depth > DEPTH_MAX) return `The arguments are nested deeper than ${DEPTH_MAX}.`;
     } else if (character === "}" || character === "]") depth--;
     else if (character >= "0" && character <= "9") {
-      const number = readNumber(text, at);
+      NUMBER.lastIndex = at;
+      const [number] = NUMBER.exec(text)!;
       if (isRounded(number)) return describeRounded(number);
       at += number.length - 1;
     }
   }
   return null;
-}
-
-function readNumber(text: string, start: number): string {
-  let end = start;
-  while (end < text.length && NUMBER_CHARACTERS.includes(text[end]!)) end++;
-  return text.slice(start, end);
 }
 
 /** A number with an exponent is meant as a rounded one. */
