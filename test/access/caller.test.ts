@@ -1,4 +1,4 @@
-// From an Authorization header to the caller behind it.
+// Tests the path from an Authorization header to its caller.
 import { expect, test } from "bun:test";
 import { createFindCaller, createIdentify } from "../../src/access/caller.ts";
 import { hashSecret } from "../../src/access/credentials.ts";
@@ -20,12 +20,12 @@ const key: FoundKey = {
   secret_expires_at: null,
 };
 
-/** Identifies against a store that knows one key, and notes which hashes it was asked for. */
+/** Identifies against a store with one key, and collects the hashes looked up. */
 function createTrial(found: FoundKey = key, secret = "secret") {
   const clock = createManualClock();
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const find = async (hash: string) => {
-    asked.push(hash);
+    lookups.push(hash);
     return hash === hashSecret(secret) ? found : undefined;
   };
   const identify = createIdentify({ find }, clock);
@@ -36,10 +36,10 @@ function createTrial(found: FoundKey = key, secret = "secret") {
     );
     return failure?.code;
   };
-  return { clock, asked, identify, refusalOf };
+  return { clock, lookups, identify, refusalOf };
 }
 
-test("gateway.authentication.1 the bearer of a key is its caller", async () => {
+test("gateway.authentication.1 a bearer key identifies its caller", async () => {
   const { identify } = createTrial();
   expect(await identify("Bearer secret")).toEqual({
     key_id: key.id,
@@ -51,15 +51,15 @@ test("gateway.authentication.1 the bearer of a key is its caller", async () => {
   });
 });
 
-test("the scheme is read in any case and with any number of spaces behind it", async () => {
+test("the scheme is case-insensitive, with any number of spaces after it", async () => {
   const { refusalOf } = createTrial();
   for (const header of ["bearer secret", "BEARER secret", "Bearer    secret"]) {
     expect([header, await refusalOf(header)]).toEqual([header, undefined]);
   }
 });
 
-test("gateway.authentication.2 what bears no key is missing_api_key, and nothing is looked up", async () => {
-  const { refusalOf, asked } = createTrial();
+test("gateway.authentication.2 a request without a key is missing_api_key, and nothing is looked up", async () => {
+  const { refusalOf, lookups } = createTrial();
   const headers = [
     null,
     "",
@@ -73,10 +73,10 @@ test("gateway.authentication.2 what bears no key is missing_api_key, and nothing
   for (const header of headers) {
     expect([header, await refusalOf(header)]).toEqual([header, "missing_api_key"]);
   }
-  expect(asked).toEqual([]);
+  expect(lookups).toEqual([]);
 });
 
-test("gateway.authentication.2 what is no key of ours is invalid_api_key", async () => {
+test("gateway.authentication.2 a malformed key is invalid_api_key", async () => {
   const { refusalOf } = createTrial();
   const secrets = [
     "Secret",
@@ -91,15 +91,15 @@ test("gateway.authentication.2 what is no key of ours is invalid_api_key", async
   }
 });
 
-test("a text too long for a key is refused before it costs a hash", async () => {
-  const { refusalOf, asked } = createTrial();
+test("an overlong key is refused without hashing", async () => {
+  const { refusalOf, lookups } = createTrial();
   expect(await refusalOf(`Bearer ${"x".repeat(513)}`)).toBe("invalid_api_key");
-  expect(asked).toEqual([]);
+  expect(lookups).toEqual([]);
   expect(await refusalOf(`Bearer ${"x".repeat(512)}`)).toBe("invalid_api_key");
-  expect(asked).toHaveLength(1);
+  expect(lookups).toHaveLength(1);
 });
 
-test("gateway.authentication.2 a revoked key and an ended one are as unknown", async () => {
+test("gateway.authentication.2 a revoked or expired key is refused like an unknown one", async () => {
   const revoked = createTrial({ ...key, revoked_at: 1 });
   expect(await revoked.refusalOf("Bearer secret")).toBe("invalid_api_key");
 
@@ -109,14 +109,14 @@ test("gateway.authentication.2 a revoked key and an ended one are as unknown", a
   expect(await refusalOf("Bearer secret")).toBe("invalid_api_key");
 });
 
-test("a scope that this program does not know opens nothing and harms nothing", async () => {
+test("an unknown scope in the database is ignored", async () => {
   const scopes = ["think", "of a later version"] as FoundKey["scopes"];
   const { scopes: held } = await createTrial({ ...key, scopes }).identify("Bearer secret");
   expect(held).toContain("think");
   expect(held).not.toContain("search");
 });
 
-test("a database that fails is no statement about the key", async () => {
+test("a database failure is not reported as an invalid key", async () => {
   const identify = createIdentify(
     { find: () => Promise.reject(new Error("no database")) },
     createManualClock(),
@@ -124,7 +124,7 @@ test("a database that fails is no statement about the key", async () => {
   await expect(identify("Bearer secret")).rejects.toThrow("no database");
 });
 
-test("gateway.authentication.2 a key's id leads to its caller for as long as the key is in force", async () => {
+test("gateway.authentication.2 a key's id resolves to its caller while the key is valid", async () => {
   const clock = createManualClock();
   const keys = new Map<string, FoundKey>([
     ["good", { ...key, expires_at: clock.now() + 1 }],
@@ -138,7 +138,7 @@ test("gateway.authentication.2 a key's id leads to its caller for as long as the
   expect(await find("good")).toBeUndefined();
 });
 
-test("gateway.authentication.3 a platform-internal key's id leads to nobody", async () => {
+test("gateway.authentication.3 the id of a platform-internal key resolves to no caller", async () => {
   const internal = { ...key, kind: "internal" } as const;
   const find = createFindCaller({ findById: async () => internal }, createManualClock());
   expect(await find(key.id)).toBeUndefined();

@@ -1,4 +1,4 @@
-// The form of a secret, what is stored of it, and when a key is in force.
+// Tests the form of a secret, its stored hash, and the validity of a key.
 import { describe, expect, test } from "bun:test";
 import { crc32 } from "node:zlib";
 import { hashSecret, isInForce, type Key, makeSecret } from "../../src/access/credentials.ts";
@@ -22,7 +22,7 @@ describe("a secret", () => {
     expect(makeSecret(createSeededIds(), "acme")).toMatch(/^acme_sk_[0-9A-Za-z]{49}$/);
   });
 
-  test("is another one each time, and uses the whole alphabet", () => {
+  test("differs at every call, and uses the whole alphabet", () => {
     const secrets = Array.from({ length: 200 }, () => makeSecret(createSystemIds(), "svc"));
     expect(new Set(secrets).size).toBe(secrets.length);
     const used = new Set(secrets.flatMap((secret) => [...secret.slice(7, 50)]));
@@ -35,7 +35,7 @@ describe("a secret", () => {
   });
 });
 
-describe("a key is in force", () => {
+describe("a key is valid", () => {
   const key: Key = {
     id: "01920000-0000-7000-8000-000000000000",
     account_id: null,
@@ -49,11 +49,11 @@ describe("a key is in force", () => {
     revoked_at: null,
   };
 
-  test("for ever, unless it says otherwise", () => {
+  test("without end, if it has no expiry", () => {
     expect(isInForce(key, null, Number.MAX_SAFE_INTEGER)).toBe(true);
   });
 
-  test("until the instant of its end, and not at it", () => {
+  test("until its expiry, exclusive", () => {
     const ending = { ...key, expires_at: 1_000 };
     expect([999, 1_000, 1_001].map((now) => isInForce(ending, null, now))).toEqual([
       true,
@@ -62,13 +62,13 @@ describe("a key is in force", () => {
     ]);
   });
 
-  test("for a secret until that secret's end, which may come sooner", () => {
+  test("for a secret until that secret expires, which may be earlier", () => {
     const ending = { ...key, expires_at: 2_000 };
     expect([999, 1_000].map((now) => isInForce(ending, 1_000, now))).toEqual([true, false]);
     expect([1_999, 2_000].map((now) => isInForce(ending, 3_000, now))).toEqual([true, false]);
   });
 
-  test("no more once it was revoked, whatever the time", () => {
+  test("never again after its revocation", () => {
     expect(isInForce({ ...key, revoked_at: 5_000 }, null, 0)).toBe(false);
   });
 });

@@ -1,16 +1,16 @@
-// What watches the keys of long-lived work, and when it looks.
+// Tests which keys of long-lived work are polled, and when.
 import { expect, test } from "bun:test";
 import { KeyRevocations } from "../../src/access/index.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { createManualClock } from "../support/clock.ts";
 
-test("work whose key has ended is ended within five seconds, and then nothing is looked at any more", async () => {
+test("work of an expired key ends within five seconds, and then polling stops", async () => {
   const clock = createManualClock();
-  const asked: string[] = [];
+  const polled: string[] = [];
   const revocations = new KeyRevocations({
     database: { listen: () => () => {} },
     async findCaller(key_id) {
-      asked.push(key_id);
+      polled.push(key_id);
       return undefined;
     },
     clock,
@@ -24,17 +24,17 @@ test("work whose key has ended is ended within five seconds, and then nothing is
   const addedAt = clock.monotonic();
   await clock.advance(20_000);
   expect(ended).toEqual([addedAt + 5_000]);
-  expect(asked).toEqual(["k-1"]);
+  expect(polled).toEqual(["k-1"]);
   expect([revocations.count("k-1"), clock.pending()]).toEqual([0, 0]);
 });
 
-test("every key is read at once where a wake-up may be lost", async () => {
+test("every key is polled at once after a possibly lost notification", async () => {
   const clock = createManualClock();
   let announce: (id: string | null) => void = () => {};
   const revocations = new KeyRevocations({
     database: {
-      listen: (_, hear) => {
-        announce = hear;
+      listen: (_, listener) => {
+        announce = listener;
         return () => {};
       },
     },

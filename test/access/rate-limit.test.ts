@@ -1,4 +1,4 @@
-// The limiter alone: the sliding window, the closing, and how long a caller is told to wait.
+// Tests the limiter alone: the sliding window, the closing and Retry-After.
 import { describe, expect, test } from "bun:test";
 import { RateLimiter } from "../../src/access/rate-limit.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
@@ -6,7 +6,7 @@ import { createManualClock } from "../support/clock.ts";
 
 const rule = { requests_max: 3, window_ms: 60_000, closingMs: 60_000 };
 
-/** undefined: the request was counted; otherwise the seconds of Retry-After. */
+/** `undefined` if the request was counted, otherwise the seconds of Retry-After. */
 function take(limiter: RateLimiter, name = "a"): string | undefined {
   try {
     limiter.take(name);
@@ -17,7 +17,7 @@ function take(limiter: RateLimiter, name = "a"): string | undefined {
   }
 }
 
-test("gateway.limits.rate the window slides: a place is free again 60 s after it was taken", async () => {
+test("gateway.limits.rate the window slides: a slot is free again 60 s after it was taken", async () => {
   const clock = createManualClock();
   const limiter = new RateLimiter(clock, { ...rule, closingMs: 0 });
   expect(take(limiter)).toBeUndefined();
@@ -33,7 +33,7 @@ test("gateway.limits.rate the window slides: a place is free again 60 s after it
   expect([take(limiter), take(limiter), take(limiter)]).toEqual([undefined, undefined, "40"]);
 });
 
-test("who has time is told exactly how long it takes, and counts only when it is let in", async () => {
+test("a waiting caller learns its exact wait, and counts only once admitted", async () => {
   const clock = createManualClock();
   const limiter = new RateLimiter(clock, { ...rule, requests_max: 2, closingMs: 0 });
   expect(limiter.claim("a")).toBe(0);
@@ -43,17 +43,17 @@ test("who has time is told exactly how long it takes, and counts only when it is
   expect([limiter.claim("a"), limiter.claim("a")]).toEqual([1, 1]);
   await clock.advance(1);
   expect([limiter.claim("a"), limiter.claim("a")]).toEqual([0, 500]);
-  // Both ways count the same.
+  // Both methods share one count.
   expect(take(limiter)).toBe("1");
 });
 
-test("gateway.limits.after_exceeding it stays closed for 60 s from the first request too many", async () => {
+test("gateway.limits.after_exceeding the limit stays closed for 60 s after the first excess request", async () => {
   const clock = createManualClock();
   const limiter = new RateLimiter(clock, rule);
   for (let i = 0; i < 3; i++) expect(take(limiter)).toBeUndefined();
   await clock.advance(59_999);
   expect(take(limiter)).toBe("60");
-  // Places have come free meanwhile, but it is closed.
+  // Slots are free by now, but the name is closed.
   await clock.advance(1);
   expect(take(limiter)).toBe("60");
   await clock.advance(58_998);
@@ -79,14 +79,14 @@ test("gateway.limits.after_exceeding refused requests neither count nor prolong 
   expect(taken).toEqual([undefined, undefined, undefined]);
 });
 
-test("names are counted apart", () => {
+test("names are counted separately", () => {
   const limiter = new RateLimiter(createManualClock(), rule);
   for (let i = 0; i < 3; i++) take(limiter, "a");
   expect(take(limiter, "b")).toBeUndefined();
   expect(take(limiter, "a")).toBe("60");
 });
 
-test("the wall clock has no say", () => {
+test("the wall clock has no effect", () => {
   const clock = createManualClock();
   const limiter = new RateLimiter(clock, rule);
   for (let i = 0; i < 4; i++) take(limiter);
@@ -96,14 +96,14 @@ test("the wall clock has no say", () => {
   expect(take(limiter)).toBe("60");
 });
 
-test("counters that matter outlive the sweep for those that do not", async () => {
+test("counters in use outlive the sweep of unused ones", async () => {
   const clock = createManualClock();
   const limiter = new RateLimiter(clock, { requests_max: 1, window_ms: 1_000, closingMs: 5_000 });
   take(limiter, "closed");
   expect(take(limiter, "closed")).toBe("5");
   await clock.advance(4_500);
   take(limiter, "fresh");
-  // More takes than lie between two sweeps, each by another name.
+  // More requests than between two sweeps, each with another name.
   for (let i = 0; i < 10_000; i++) take(limiter, `stranger ${i}`);
   expect(take(limiter, "closed")).toBe("1");
   expect(take(limiter, "fresh")).toBe("5");
@@ -111,10 +111,10 @@ test("counters that matter outlive the sweep for those that do not", async () =>
   expect(take(limiter, "closed")).toBeUndefined();
 });
 
-describe("where names are a stranger's", () => {
+describe("with caller-chosen names", () => {
   const strange = { ...rule, requests_max: 1, closingMs: 0, names_max: 10 };
 
-  test("agents.limits.request_rate of too many those who asked longest ago are forgotten", async () => {
+  test("agents.limits.request_rate the least recently used names are evicted beyond the maximum", async () => {
     const clock = createManualClock();
     const limiter = new RateLimiter(clock, strange);
     for (let n = 0; n < 10; n++) {
@@ -128,7 +128,7 @@ describe("where names are a stranger's", () => {
     expect(take(limiter, "name 0")).toBeUndefined();
   });
 
-  test("who is refused and keeps asking is not forgotten", () => {
+  test("a refused name that keeps asking is not evicted", () => {
     const limiter = new RateLimiter(createManualClock(), strange);
     take(limiter, "eager");
     for (let n = 0; n < 100; n++) {
@@ -138,13 +138,13 @@ describe("where names are a stranger's", () => {
   });
 });
 
-test("gateway.limits.rate a counter that grows takes exactly what a list of all requests would", async () => {
+test("gateway.limits.rate a growing counter admits exactly what a full request list would", async () => {
   const clock = createManualClock();
   const rule = { requests_max: 50, window_ms: 1_000, closingMs: 0 };
   const limiter = new RateLimiter(clock, rule);
   const taken: number[] = [];
   for (let at = 0; at < 3_000; at++) {
-    // Bursts and pauses of every length, the same in every run.
+    // Bursts and pauses of every length, equal in every run.
     await clock.advance(at % 97 === 0 ? (at * 37) % 1_500 : (at * 13) % 40);
     const now = clock.monotonic();
     const isFree = taken.filter((one) => one > now - rule.window_ms).length < rule.requests_max;
@@ -161,21 +161,21 @@ test("gateway.limits.rate a counter that grows takes exactly what a list of all 
   expect(taken.length).toBeLessThan(3_000);
 });
 
-describe("another most while serving", () => {
+describe("a limit changed while serving", () => {
   const open = { ...rule, closingMs: 0 };
-  test("a smaller one counts what was taken before it", async () => {
+  test("a lower limit counts requests admitted before it", async () => {
     const limiter = new RateLimiter(createManualClock(), { ...open, requests_max: 40 });
     for (let n = 0; n < 30; n++) expect(take(limiter)).toBeUndefined();
     limiter.change(31);
     expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
     limiter.change(10);
     expect(take(limiter)).toBe("60");
-    // Nothing was forgotten meanwhile.
+    // Earlier requests still count.
     limiter.change(32);
     expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
   });
 
-  test("a place of a smaller one comes free with the last so many", async () => {
+  test("a lower limit admits a request once the window has room", async () => {
     const clock = createManualClock();
     const limiter = new RateLimiter(clock, { ...open, requests_max: 20 });
     for (let n = 0; n < 20; n++) {
@@ -189,18 +189,18 @@ describe("another most while serving", () => {
     expect([take(limiter), take(limiter)]).toEqual([undefined, "1"]);
   });
 
-  test("a larger one opens what was closed by the old measure", () => {
+  test("a higher limit reopens what the old one closed", () => {
     const limiter = new RateLimiter(createManualClock(), rule);
     for (let n = 0; n < 3; n++) take(limiter);
     expect([take(limiter), take(limiter)]).toEqual(["60", "60"]);
     limiter.change(4);
     expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
-    // A smaller one does not open it.
+    // A lower limit does not reopen it.
     limiter.change(2);
     expect(take(limiter)).toBe("60");
   });
 
-  test("a smaller one leaves closed what is closed, though its window is empty", async () => {
+  test("a lower limit keeps a closed name closed, even with an empty window", async () => {
     const clock = createManualClock();
     const limiter = new RateLimiter(clock, rule);
     for (let n = 0; n < 3; n++) take(limiter);

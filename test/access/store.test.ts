@@ -1,4 +1,4 @@
-// Keys and accounts as they lie in the database, on the engine of the whole run.
+// Tests the storage of keys and accounts, on the engine of the whole run.
 
 import { Database as Sqlite } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 const identify = (secret: string) => access.identify(`Bearer ${secret}`);
 
-test("gateway.authentication.9 a key of which nothing is asked has no scopes, no model list and no output cap", async () => {
+test("gateway.authentication.9 a key without options has no scopes, no model list and no output cap", async () => {
   const account = await storeAccount(access, "plain");
   const { key, secret } = await storeKey(access, { account_id: account.id });
   expect(key).toMatchObject({
@@ -56,9 +56,9 @@ test("gateway.authentication.9 a key of which nothing is asked has no scopes, no
   expect([caller.scopes.length, caller.models, caller.max_output_tokens]).toEqual([0, null, null]);
 });
 
-test("everything that was asked of a key comes back with it", async () => {
+test("a key is returned with every requested option", async () => {
   const account = await storeAccount(access, "rich");
-  const wish = {
+  const request = {
     account_id: account.id,
     name: "laptop",
     kind: "ordinary" as const,
@@ -67,8 +67,8 @@ test("everything that was asked of a key comes back with it", async () => {
     max_output_tokens: 100,
     expires_at: clock.now() + 1_000,
   };
-  const { key, secret } = await storeKey(access, wish);
-  expect(key).toEqual({ ...wish, id: key.id, created_at: clock.now(), revoked_at: null });
+  const { key, secret } = await storeKey(access, request);
+  expect(key).toEqual({ ...request, id: key.id, created_at: clock.now(), revoked_at: null });
   expect(await access.keys.list(account.id)).toEqual([key]);
   expect(await identify(secret)).toMatchObject({ key_id: key.id, models: ["a", "b"] });
 });
@@ -80,7 +80,7 @@ test("gateway.authentication.2 a revoked key is refused on its very next request
   await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
-test("revoking again changes nothing, and an unknown id revokes nothing", async () => {
+test("revoking twice changes nothing, and an unknown id revokes nothing", async () => {
   const { key } = await storeKey(access, { account_id: null });
   const revoked = await access.keys.revoke(key.id, clock.now());
   expect(revoked?.revoked_at).toBe(clock.now());
@@ -101,14 +101,14 @@ test("keys are listed newest first, of one account or of all", async () => {
   expect(all.slice(0, 3)).toEqual([ids[2]!, ids[1]!, ids[0]!]);
 });
 
-test("the name of an account can be had once", async () => {
+test("an account name is unique", async () => {
   const account = await storeAccount(access, "unique");
   expect(await access.accounts.create({ ...account, id: "other" })).toBe(false);
   expect(await access.accounts.find("unique")).toEqual(account);
   expect(await access.accounts.find("Unique")).toBeUndefined();
 });
 
-test("no table and no file holds a secret, only its hash", async () => {
+test("tables and files hold only the hash of a secret", async () => {
   const directory = mkdtempSync(join(tmpdir(), "wadi-keys-"));
   const file = join(directory, "wadi.db");
   const [kept, opened] = await open({ kind: "sqlite", file });
@@ -126,7 +126,7 @@ test("no table and no file holds a secret, only its hash", async () => {
   expect(rows).toHaveLength(3);
   const files = readdirSync(directory).map((name) => readFileSync(join(directory, name), "latin1"));
   const isFound = (text: string) => files.some((bytes) => bytes.includes(text));
-  // The account's name shows that a text would be found.
+  // The account's name proves that stored text would be found.
   expect(["kept", ...secrets].map(isFound)).toEqual([true, false, false, false]);
   rmSync(directory, { recursive: true });
 });

@@ -1,4 +1,4 @@
-// The operator's verbs on their own, beside a server that runs on the same data.
+// Tests the operator's use cases beside a server on the same data.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openAdmin } from "../../src/admin/index.ts";
 import { WRITER } from "../../src/app.ts";
@@ -6,7 +6,7 @@ import { defaultSettings } from "../../src/settings/index.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { openFiles } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { wish } from "./fixture.ts";
+import { keyRequest } from "./fixture.ts";
 
 const files = openFiles(WRITER);
 let app: TestApp;
@@ -30,13 +30,13 @@ afterAll(async () => {
   await files.release();
 });
 
-test("a key that is made and revoked beside a server counts from its next request on", async () => {
+test("a running server sees created and revoked keys at the next request", async () => {
   const { accounts, keys } = opened.admin;
   await accounts.create("acme");
-  const { key, secret } = await keys.create(wish());
+  const { key, secret } = await keys.create(keyRequest());
   expect((await app.get("/v1/models", { key: secret })).status).toBe(200);
   await keys.revoke(key.id);
-  // As a request that comes by a socket: in a later turn than whatever its sender knew of.
+  // A request by a socket arrives in a later turn than its sender's change.
   await new Promise((resolve) => setImmediate(resolve));
   expect((await app.get("/v1/models", { key: secret })).status).toBe(401);
 });

@@ -1,24 +1,24 @@
-// Agents as the operator lists, holds and releases them.
+// Tests how the operator lists, holds and releases agents.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/version.ts";
 import { AMPLE } from "../store/agent-cases.ts";
-import { type House, openHouse } from "./fixture.ts";
+import { type AdminFixture, openFixture } from "./fixture.ts";
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse();
+  fixture = await openFixture();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const ONE = "01920000-0000-7000-8000-00000000000a";
 const TWO = "01920000-0000-7000-8000-00000000000b";
 
 async function createAgent(id: string, account: string): Promise<void> {
-  const { id: account_id } = await house.admin.accounts.create(account);
-  const now = house.clock.now();
-  await house.database.bind(agentStore).create(
+  const { id: account_id } = await fixture.admin.accounts.create(account);
+  const now = fixture.clock.now();
+  await fixture.database.bind(agentStore).create(
     {
       ...{ id, account_id, name: `Of ${account}`, slug: "helper", description: null },
       ...{ status: "active", current_version: 1, metadata: {} },
@@ -34,8 +34,8 @@ async function createAgent(id: string, account: string): Promise<void> {
   );
 }
 
-test("agents are listed with their owners, newest first, or those of one account", async () => {
-  const { agents } = house.admin;
+test("agents are listed with their owners, newest first, of all accounts or of one", async () => {
+  const { agents } = fixture.admin;
   expect(await agents.list(null)).toEqual([]);
   await createAgent(ONE, "acme");
   await createAgent(TWO, "beta");
@@ -49,11 +49,11 @@ test("agents are listed with their owners, newest first, or those of one account
   await expect(agents.list("acne")).rejects.toThrow('did you mean "acme"?');
 });
 
-test("a hold is the agent's own before its account's, and a release tells what was held", async () => {
-  const { accounts, agents } = house.admin;
+test("an agent's own hold takes precedence over its account's, and a release returns the hold", async () => {
+  const { accounts, agents } = fixture.admin;
   await createAgent(ONE, "acme");
   await createAgent(TWO, "beta");
-  const since = house.clock.now();
+  const since = fixture.clock.now();
   await accounts.hold("acme", "unpaid");
   const look = async () => (await agents.list("acme"))[0];
   expect(await look()).toMatchObject({ held: "account", hold_reason: "unpaid", held_since: since });
@@ -66,8 +66,8 @@ test("a hold is the agent's own before its account's, and a release tells what w
   expect(await look()).toMatchObject({ held: "account" });
 });
 
-test("what is no agent's id is not said again, and one of no agent is", async () => {
-  const { agents } = house.admin;
+test("a malformed agent id is not quoted, an unknown one is", async () => {
+  const { agents } = fixture.admin;
   for (const verb of [agents.release, (id: string) => agents.hold(id, null)]) {
     const secret = verb("svc_sk_secret");
     await expect(secret).rejects.toThrow("that is no agent's id: `wadi agents list` shows them");

@@ -1,4 +1,4 @@
-// The operator's verbs of approvals: lists of all accounts, one with what it is about, a decision.
+// Tests the operator's approval commands: lists, one with its details, a decision.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { bringTo, readHistory } from "../spec/agents/approvals-front.ts";
@@ -20,7 +20,7 @@ const verbs = () => front.app.admin.approvals;
 const decide = (id: string, decision: "approved" | "rejected", reason: string | null = null) =>
   verbs().decide(id, { decision, reason, by: "ada" });
 
-test("agents.does.approval: approvals of all accounts are listed newest first, or of an account or a status, without their arguments", async () => {
+test("agents.does.approval: approvals are listed newest first without arguments, by account or status", async () => {
   await using own = await startRuns();
   const { approvals } = own.app.admin;
   const made: Json[] = [];
@@ -34,8 +34,8 @@ test("agents.does.approval: approvals of all accounts are listed newest first, o
   );
   expect(found[0]).toMatchObject({ tool: "send_letter", risk: "write", why: ["write"] });
   expect(Object.keys(found[0]!)).not.toContain("arguments");
-  const idsOf = async (wish: object) =>
-    (await approvals.list({ ...ANY, ...wish })).map(({ id }) => id);
+  const idsOf = async (filter: object) =>
+    (await approvals.list({ ...ANY, ...filter })).map(({ id }) => id);
   expect(await idsOf({ status: "pending" })).toEqual([made[1]!.id, made[3]!.id]);
   expect(await idsOf({ limit: 3 })).toEqual(made.slice(0, 3).map(({ id }) => id));
   expect(await idsOf({ account: "dev", status: "rejected" })).toEqual([made[0]!.id]);
@@ -43,7 +43,7 @@ test("agents.does.approval: approvals of all accounts are listed newest first, o
   expect(approvals.list({ ...ANY, account: "othr" })).rejects.toThrow('did you mean "other"?');
 });
 
-test("a long list is read to the end of what was asked for", async () => {
+test("a long list is paged up to the requested limit", async () => {
   await using own = await startRuns({ limits: "active_runs = 1_000" });
   for (let i = 0; i < 120; i++) await bringTo(own, "pending");
   const { approvals } = own.app.admin;
@@ -54,7 +54,7 @@ test("a long list is read to the end of what was asked for", async () => {
   );
 });
 
-test("an approval is shown with its owner, its agent and what its run was asked", async () => {
+test("an approval is shown with its owner, its agent and the run's input", async () => {
   const { approval } = await bringTo(front, "pending");
   const shown = await verbs().show(approval.id.toUpperCase());
   expect(shown.approval).toMatchObject({ id: approval.id, arguments: { to: "x" } });
@@ -64,7 +64,7 @@ test("an approval is shown with its owner, its agent and what its run was asked"
   });
 });
 
-test("of a tool that its owner registered it is shown what it is and where the arguments go", async () => {
+test("an approval of a registered tool shows the tool and the destination of its arguments", async () => {
   await using own = await startRuns();
   await register(own, { name: "send_letter" });
   const { approval } = await bringTo(own, "pending");
@@ -75,7 +75,7 @@ test("of a tool that its owner registered it is shown what it is and where the a
   });
 });
 
-test("agents.states.p6 agents.authentication.5: an operator decides of whichever account's, also beside the key that started the run, and the history says who", async () => {
+test("agents.states.p6 agents.authentication.5: an operator decides for any account, also beside the run's key, and the history names the operator", async () => {
   for (const [decision, status] of [
     ["approved", "running"],
     ["rejected", "running"],
@@ -98,7 +98,7 @@ test("agents.states.p6 agents.authentication.5: an operator decides of whichever
   }
 });
 
-test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the same again changes nothing, and what the table refuses is refused in a sentence", async () => {
+test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: a repeated decision changes nothing, and a forbidden one is refused with a sentence", async () => {
   const { approval } = await bringTo(front, "approved");
   expect(await decide(approval.id, "approved", "again")).toMatchObject({
     ...{ isChanged: false, approval: { reason: null, decided_by: { kind: "key" } } },
@@ -118,7 +118,7 @@ test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: the 
   }
 });
 
-test("what is no approval's id is not said again, and one of none is", async () => {
+test("a malformed approval id is not quoted, an unknown one is", async () => {
   for (const verb of [verbs().show, (id: string) => decide(id, "approved")]) {
     const secret = verb("svc_sk_secret");
     await expect(secret).rejects.toThrow(

@@ -1,4 +1,4 @@
-// A check finds what would not serve, and changes nothing.
+// Tests that a check finds faults, and changes nothing.
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -34,7 +34,7 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.stop();
 });
 
-/** Servers in these tests tell the time of the manual clock. */
+/** Servers in these tests have the manual clock. */
 const start = (routes: Routes, apart_ms = 0): ModelServer => {
   const list = routes["GET /v1/models"]!;
   const date = new Date(clock.now() + apart_ms).toUTCString();
@@ -69,15 +69,15 @@ const ofModels = (rows: readonly CheckRow[]) => rows.filter(({ what }) => what =
 const find = (rows: readonly CheckRow[], what: CheckRow["what"]) =>
   rows.find((row) => row.what === what)!;
 
-describe("the servers of the models", () => {
-  test("one that serves is ok, with what it has and how long a token took", async () => {
+describe("the model servers", () => {
+  test("a working server is ok, with its facts and time per token", async () => {
     const { root } = start(vllm());
     const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
     expect(row).toMatchObject({ status: "ok", name: "qwen", url: `${root}/v1` });
     expect(row!.says).toMatch(/^one token in \d+ ms, listed, healthy, counts tokens$/);
   });
 
-  test("one whose health the gateway would believe to be bad fails, although it answers", async () => {
+  test("a server whose health the gateway would reject fails, although it answers", async () => {
     const { root } = start(vllm({ "GET /health": () => refuse(503, "sick") }));
     const owned = (more: string) => model("qwen", [`${root}/v1`], more);
     const own = (text: string) => text.replace("[models.up", "self_hosted = true\n[models.up");
@@ -88,13 +88,13 @@ describe("the servers of the models", () => {
     expect(await look(owned(""))).toBe("warn");
   });
 
-  test("a health route that is for others only is none", async () => {
+  test("a health route that needs other credentials counts as none", async () => {
     const { root } = start(vllm({ "GET /health": () => refuse(401, "who?") }));
     const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
     expect(row).toMatchObject({ status: "ok", sight: { is_healthy: null } });
   });
 
-  test("every replica has a row, in the order of the settings; the stub is ok by itself", async () => {
+  test("every replica has a row, in the order of the settings; the stub is always ok", async () => {
     const { root } = start(vllm());
     const dead = `http://127.0.0.1:${findClosedPort()}/v1`;
     const stub = '[[models]]\nid = "inside"\nupstream = { kind = "stub" }\n';
@@ -107,7 +107,7 @@ describe("the servers of the models", () => {
     expect(rows[0]!.says).toBe("the connection was refused");
   });
 
-  test("a name that its list lacks, and a server that is not well, are warned of", async () => {
+  test("a model missing from the server's list and an unhealthy server give warnings", async () => {
     const card = { id: "other", object: "model", owned_by: "vllm" };
     const { root } = start(
       vllm({
@@ -120,7 +120,7 @@ describe("the servers of the models", () => {
     expect(row!.says).toContain('its list does not name "Qwen/Qwen3-32B", its /health says');
   });
 
-  test("it is asked in the words of the settings: key, headers, body", async () => {
+  test("the request carries key, headers and body from the settings", async () => {
     const seen: (string | null)[] = [];
     const { root, bodies } = start(
       vllm({
@@ -139,7 +139,7 @@ describe("the servers of the models", () => {
     expect(JSON.stringify(rows)).not.toContain("sk-1");
   });
 
-  test("an address without /v1 is said to be perhaps one", async () => {
+  test("an address without /v1 gives a hint that /v1 may be missing", async () => {
     const { root } = start(vllm());
     const [row] = ofModels(await check(model("qwen", [root])));
     expect(row!.status).toBe("fail");
@@ -170,7 +170,7 @@ describe("the servers of the models", () => {
     expect(ofModels(await checked)[0]!.says).toStartWith("it answered no token in 20 s");
   });
 
-  test("at most eight are asked at a time", async () => {
+  test("at most eight checks run at once", async () => {
     let asked = 0;
     let most = 0;
     const { root } = start(
@@ -191,7 +191,7 @@ describe("the servers of the models", () => {
 });
 
 describe("the clock", () => {
-  test("a server's that is more than a minute apart is warned of, by its address", async () => {
+  test("a server clock more than a minute off gives a warning with its address", async () => {
     const late = start(vllm(), -200_000);
     const right = start(vllm(), 30_000);
     const rows = await check(model("a", [`${late.root}/v1`, `${right.root}/v1`]));
@@ -201,7 +201,7 @@ describe("the clock", () => {
     });
   });
 
-  test("agreement is one line; where nobody tells the time there is none", async () => {
+  test("agreeing clocks give one line; without a server time there is none", async () => {
     const { root } = start(vllm());
     const rows = await check(model("a", [`${root}/v1`]));
     expect(find(rows, "clock").status).toBe("ok");
@@ -210,7 +210,7 @@ describe("the clock", () => {
 });
 
 describe("the data", () => {
-  test("where nothing is yet, nothing is made", async () => {
+  test("an empty directory stays empty", async () => {
     const data = join(place, "new", "deep");
     const rows = await check("", data);
     expect(find(rows, "data")).toMatchObject({ status: "ok", name: data });
@@ -219,13 +219,13 @@ describe("the data", () => {
     expect(existsSync(join(place, "new"))).toBe(false);
   });
 
-  test("a database that others have open is looked at, and left as it was", async () => {
+  test("a database in use is inspected and left unchanged", async () => {
     const data = join(place, "open");
     const settings = readSettings("", "wadi.toml", {}, {});
     const own = { secretsKeyFile: null, warn() {} };
-    const around = { settings, clock, ids: createSeededIds(), ...own };
+    const deps = { settings, clock, ids: createSeededIds(), ...own };
     const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
-    const { admin, close } = await openAdmin({ ...around, place: file });
+    const { admin, close } = await openAdmin({ ...deps, place: file });
     await admin.accounts.create("acme");
     const before = readdirSync(data);
     expect(find(await check("", data), "data").says).toBe("its schema is this program's");
@@ -237,7 +237,7 @@ describe("the data", () => {
     expect(readdirSync(data)).toEqual(closed);
   });
 
-  test("what is no database, or no directory, fails with what to do", async () => {
+  test("a file that is no database, or no directory, fails with advice", async () => {
     const data = join(place, "garbage");
     mkdirSync(data);
     writeFileSync(join(data, "wadi.db"), "no database at all ".repeat(100));
@@ -247,16 +247,16 @@ describe("the data", () => {
     expect(find(await check("", file), "data").says).toContain("cannot be a data directory");
   });
 
-  test("a database that lacks commits, or whose pages are damaged, fails", async () => {
+  test("a database that lacks commits or has damaged pages fails", async () => {
     const data = join(place, "lacking");
     const file = join(data, "wadi.db");
-    const around = {
+    const deps = {
       settings: readSettings("", "wadi.toml", {}, {}),
       clock,
       ids: createSeededIds(),
     };
     const { admin, close } = await openAdmin({
-      ...{ ...around, place: { kind: "sqlite", file }, secretsKeyFile: null, warn() {} },
+      ...{ ...deps, place: { kind: "sqlite", file }, secretsKeyFile: null, warn() {} },
     });
     await admin.accounts.create("acme");
     await close();
@@ -272,7 +272,7 @@ describe("the data", () => {
     expect(lacking.says).toStartWith(`${file} lacks the last 1 of 1 commits: put back the files`);
   });
 
-  test("a secrets key that others can read, or that is none, is warned of", async () => {
+  test("a secrets key that is readable by others or malformed gives a warning", async () => {
     const data = join(place, "key");
     mkdirSync(data);
     const file = join(data, "secrets.key");
@@ -287,7 +287,7 @@ describe("the data", () => {
     expect(find(await check("", data), "secrets key")).toMatchObject({ status: "warn" });
   });
 
-  test("a secrets key that is not that of the stored secrets fails", async () => {
+  test("a secrets key that does not match the stored secrets fails", async () => {
     const data = join(place, "sealed");
     const file = join(data, "secrets.key");
     const { admin, close } = await openAdmin({

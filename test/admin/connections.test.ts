@@ -1,36 +1,36 @@
-// The operator's verbs of connections that accounts have.
+// Tests the operator's connection commands.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
-import { type House, openHouse } from "./fixture.ts";
+import { type AdminFixture, openFixture } from "./fixture.ts";
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse(["stub-1"], "[limits]\nconnections = 2\n");
-  for (const account of ["beta", "acme"]) await house.admin.accounts.create(account);
+  fixture = await openFixture(["stub-1"], "[limits]\nconnections = 2\n");
+  for (const account of ["beta", "acme"]) await fixture.admin.accounts.create(account);
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const SECRET = "sk_canary_55";
 const NOBODYS = "01920000-0000-7000-8000-00000000dead";
 const create = (fields: object = {}) =>
-  house.admin.connections.create({
+  fixture.admin.connections.create({
     ...{ name: "Letters", account: "acme", kind: null, header_name: null, allowed_hosts: [] },
     ...{ secret: SECRET, ...fields },
   });
 
-test("a connection is made for an account, of the kind that its header says", async () => {
+test("a connection is created for an account, with the kind that its header names", async () => {
   const made = await create();
   expect(made).toMatchObject({ account: "acme", name: "Letters", kind: "bearer" });
   const header = { name: "Key", header_name: "X-Key", allowed_hosts: ["api.example.com"] };
   expect(await create(header)).toMatchObject({ ...header, kind: "header" });
-  expect(JSON.stringify([made, await house.admin.connections.list(null)])).not.toContain(SECRET);
+  expect(JSON.stringify([made, await fixture.admin.connections.list(null)])).not.toContain(SECRET);
 });
 
-test("they are listed with their owners, newest first, or those of one account", async () => {
-  const { connections } = house.admin;
+test("connections are listed with their owners, newest first, of all accounts or of one", async () => {
+  const { connections } = fixture.admin;
   expect(await connections.list(null)).toEqual([]);
   await create();
-  await house.clock.advance(1);
+  await fixture.clock.advance(1);
   await create({ account: "beta" });
   const list = async (account: string | null) =>
     (await connections.list(account)).map((row) => `${row.account} ${row.name}`);
@@ -39,10 +39,10 @@ test("they are listed with their owners, newest first, or those of one account",
   await expect(list("acne")).rejects.toThrow('did you mean "acme"?');
 });
 
-test("a secret is set anew, and a connection deleted, by its id in any case", async () => {
-  const { connections } = house.admin;
+test("a secret is replaced, and a connection deleted, by id in any case", async () => {
+  const { connections } = fixture.admin;
   const { id, secret_set_at } = await create();
-  await house.clock.advance(5);
+  await fixture.clock.advance(5);
   const set = await connections.setSecret(id.toUpperCase(), "another");
   expect(set).toMatchObject({ id, account: "acme", secret_set_at: secret_set_at + 5 });
   expect(await connections.remove(id.toUpperCase())).toBe(id);
@@ -57,7 +57,7 @@ test("a secret is set anew, and a connection deleted, by its id in any case", as
   );
 });
 
-test("what is wrong is said in a sentence, and never with the secret", async () => {
+test("an error is one sentence, and never quotes the secret", async () => {
   const problems: [object, string][] = [
     [{ account: "acne" }, 'there is no account "acne"; did you mean "acme"?'],
     [{ kind: "beaer" }, 'there is no kind "beaer"; did you mean "bearer"?'],
@@ -81,7 +81,7 @@ test("what is wrong is said in a sentence, and never with the secret", async () 
   }
   const { id } = await create();
   await expect(
-    house.admin.connections.setSecret(id, SECRET, ["https://api.example.com"]),
+    fixture.admin.connections.setSecret(id, SECRET, ["https://api.example.com"]),
   ).rejects.toThrow("`allowed_hosts` must name whole hosts");
   await expect(create()).rejects.toThrow('A connection of the name "Letters" exists.');
   await create({ name: "Two" });

@@ -1,21 +1,21 @@
-// The keys that a start makes: fixed ones for `dev`, one for the first start of `serve`, never both.
+// Tests the keys created at a start: fixed ones for `dev`, one at the first start of `serve`.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
-import { type House, openHouse, wish } from "./fixture.ts";
+import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
 const KEY = "svc_sk_dev";
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse();
+  fixture = await openFixture();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
-const identify = (secret: string) => house.access.identify(`Bearer ${secret}`);
-const countKeys = async () => (await house.access.keys.list(null)).length;
+const identify = (secret: string) => fixture.access.identify(`Bearer ${secret}`);
+const countKeys = async () => (await fixture.access.keys.list(null)).length;
 
-test("dev has a key of each kind", async () => {
-  const others = await house.admin.createDevKeys(KEY);
+test("dev creates a key of each kind", async () => {
+  const others = await fixture.admin.createDevKeys(KEY);
   const endings = ["approver", "none", "other", "expired", "revoked", "internal", "ownerless"];
   expect(others).toEqual(endings.map((ending) => `${KEY}-${ending}`));
 
@@ -38,13 +38,13 @@ test("dev has a key of each kind", async () => {
 });
 
 test("dev's expired key is expired whatever the clock says at a later start", async () => {
-  await house.admin.createDevKeys(KEY);
-  house.clock.shiftWall(-365 * 86_400_000);
+  await fixture.admin.createDevKeys(KEY);
+  fixture.clock.shiftWall(-365 * 86_400_000);
   await expect(identify(`${KEY}-expired`)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
-test("data that dev keeps has its keys already, and takes those of another name", async () => {
-  const { admin } = house;
+test("data kept by dev keeps its keys, and gets those of a new name", async () => {
+  const { admin } = fixture;
   const others = await admin.createDevKeys(KEY);
   expect(await admin.createDevKeys(KEY)).toEqual(others);
   expect(await countKeys()).toBe(8);
@@ -54,21 +54,21 @@ test("data that dev keeps has its keys already, and takes those of another name"
   expect(second.account_id).toBe(first.account_id);
 });
 
-test("a key of dev's that was revoked stays revoked at the next start", async () => {
-  const { admin } = house;
+test("a revoked key of dev stays revoked at the next start", async () => {
+  const { admin } = fixture;
   await admin.createDevKeys(KEY);
   await admin.keys.revoke((await identify(KEY)).key_id);
   await admin.createDevKeys(KEY);
   await expect(identify(KEY)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
-test("dev's keys do not lie in the database as they are", async () => {
-  await house.admin.createDevKeys("canary");
-  expect(JSON.stringify(await house.admin.keys.list(null))).not.toContain("canary");
+test("dev's keys are not stored in plain text", async () => {
+  await fixture.admin.createDevKeys("canary");
+  expect(JSON.stringify(await fixture.admin.keys.list(null))).not.toContain("canary");
 });
 
-test("a first start of serve makes one account with one key, once", async () => {
-  const { admin } = house;
+test("the first start of serve creates one account with one key, once", async () => {
+  const { admin } = fixture;
   const secret = await admin.createFirstKey();
   expect(secret).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
   expect(await admin.createFirstKey()).toBeUndefined();
@@ -78,28 +78,28 @@ test("a first start of serve makes one account with one key, once", async () => 
   expect(scopes).toEqual(["reasoning", "think", "embeddings", "search", "agents"]);
 });
 
-test("where an account is there already, serve makes nothing", async () => {
-  await house.admin.accounts.create("dev");
-  expect(await house.admin.createFirstKey()).toBeUndefined();
+test("serve creates nothing if an account exists", async () => {
+  await fixture.admin.accounts.create("dev");
+  expect(await fixture.admin.createFirstKey()).toBeUndefined();
   expect(await countKeys()).toBe(0);
 });
 
-test("serve refuses the data of dev, whose keys everybody knows", async () => {
-  await house.admin.createDevKeys(KEY);
-  await expect(house.admin.createFirstKey()).rejects.toBeInstanceOf(AdminError);
-  await expect(house.admin.createFirstKey()).rejects.toThrow("--data");
+test("serve refuses the data of dev, whose keys are public", async () => {
+  await fixture.admin.createDevKeys(KEY);
+  await expect(fixture.admin.createFirstKey()).rejects.toBeInstanceOf(AdminError);
+  await expect(fixture.admin.createFirstKey()).rejects.toThrow("--data");
 });
 
-test("dev refuses data that has an account and no key yet", async () => {
-  await house.admin.accounts.create("team-a");
-  await expect(house.admin.createDevKeys(KEY)).rejects.toThrow("`wadi serve`");
+test("dev refuses data with an account and no key", async () => {
+  await fixture.admin.accounts.create("team-a");
+  await expect(fixture.admin.createDevKeys(KEY)).rejects.toThrow("`wadi serve`");
   expect(await countKeys()).toBe(0);
 });
 
-test("dev refuses the data of serve, also where an account is called dev", async () => {
-  const { admin } = house;
+test("dev refuses the data of serve, even with an account called dev", async () => {
+  const { admin } = fixture;
   await admin.accounts.create("dev");
-  await admin.keys.create(wish({ account: "dev", name: "wadi dev" }));
+  await admin.keys.create(keyRequest({ account: "dev", name: "wadi dev" }));
   await expect(admin.createDevKeys(KEY)).rejects.toBeInstanceOf(AdminError);
   expect(await countKeys()).toBe(1);
 });

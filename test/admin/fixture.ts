@@ -1,4 +1,4 @@
-// The operator's verbs on an empty database in memory, and the access house below them.
+// The operator's use cases on an empty database in memory, with the access module.
 import { type Access, buildAccess } from "../../src/access/index.ts";
 import { type Admin, buildAdmin, type KeyRequest } from "../../src/admin/index.ts";
 import { type Database, openDatabase } from "../../src/database/index.ts";
@@ -9,7 +9,7 @@ import { createSeededIds } from "../support/ids.ts";
 import { placeInMemory } from "../support/memory.ts";
 import { openTestSecrets } from "../support/secrets.ts";
 
-export interface House {
+export interface AdminFixture {
   admin: Admin;
   access: Access;
   clock: ManualClock;
@@ -17,8 +17,11 @@ export interface House {
   close(): Promise<void>;
 }
 
-/** `more` is text of the settings, behind the models. */
-export async function openHouse(models: readonly string[] = ["stub-1"], more = ""): Promise<House> {
+/** Appends `more` to the text of the settings. */
+export async function openFixture(
+  models: readonly string[] = ["stub-1"],
+  more = "",
+): Promise<AdminFixture> {
   const settings = readSettings(models.map(model).join("") + more, "wadi.toml", {}, {});
   const clock = createManualClock();
   const onFailure = (failure: unknown) => {
@@ -40,8 +43,8 @@ self_hosted = true
 upstream = { kind = "stub" }
 `;
 
-/** A key that may do nothing special, of the account acme unless said otherwise. */
-export function wish(fields: Partial<KeyRequest> = {}): KeyRequest {
+/** A key without special rights, by default of the account acme. */
+export function keyRequest(fields: Partial<KeyRequest> = {}): KeyRequest {
   return {
     account: "acme",
     name: null,

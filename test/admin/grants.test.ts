@@ -1,8 +1,8 @@
-// Grants as the operator gives them, seen from the models that a key may call.
+// Tests the effect of grants on the models of a key.
 import { expect, test } from "bun:test";
 import { modelStore } from "../../src/models/store.ts";
 import { KEY, startApp } from "../support/app.ts";
-import { openHouse } from "./fixture.ts";
+import { openFixture } from "./fixture.ts";
 
 const ELSEWHERE = `
 [[models]]
@@ -32,7 +32,7 @@ id = "rented"
 kind = "stub"
 `;
 
-test("gateway.authentication.6 a granted external model is listed and answers, until the grant goes", async () => {
+test("gateway.authentication.6 a granted external model is listed and answers until the grant is revoked", async () => {
   const app = await startApp({ settings: SETTINGS });
   const { accounts } = app.app.admin;
   const look = async () => {
@@ -43,7 +43,7 @@ test("gateway.authentication.6 a granted external model is listed and answers, u
   expect(await look()).toEqual([false, 403]);
   await accounts.grant("dev", "rented");
   expect(await look()).toEqual([true, 201]);
-  // Another account has nothing of it.
+  // Another account has no grant.
   const other = await app.chat("Hello", { model: "rented" }, { key: `${KEY}-other` });
   expect(other.status).toBe(403);
   await accounts.ungrant("dev", "rented");
@@ -51,8 +51,8 @@ test("gateway.authentication.6 a granted external model is listed and answers, u
   await app.stop();
 });
 
-test("a grant that opens nothing says why, and is kept for other settings", async () => {
-  const { admin, close } = await openHouse(["own"], ELSEWHERE);
+test("a grant without effect says why, and is kept for other settings", async () => {
+  const { admin, close } = await openFixture(["own"], ELSEWHERE);
   await admin.accounts.create("acme");
   const { grant } = admin.accounts;
   for (const id of ["rented", "secret"]) expect(await grant("acme", id)).toBeUndefined();
@@ -61,8 +61,8 @@ test("a grant that opens nothing says why, and is kept for other settings", asyn
   await close();
 });
 
-test("a slip in a grant or in taking one back is refused, and changes nothing", async () => {
-  const { admin, database, close } = await openHouse(["own"], ELSEWHERE);
+test("a mistyped grant or revocation is refused, and changes nothing", async () => {
+  const { admin, database, close } = await openFixture(["own"], ELSEWHERE);
   const { grant, ungrant, create } = admin.accounts;
   const { id } = await create("acme");
   await grant("acme", "rented");
@@ -75,7 +75,7 @@ test("a slip in a grant or in taking one back is refused, and changes nothing", 
   expect(await models.find("rented", id)).toMatchObject({ is_granted: true });
   await ungrant("acme", "rented");
   expect(await models.find("rented", id)).toMatchObject({ is_granted: false });
-  // Again: nothing changes. One of a model that the settings no longer name can be taken back.
+  // A repetition changes nothing. A grant of a model removed from the settings can be revoked.
   await ungrant("acme", "rented");
   await models.grant(id, "gone", 0);
   await ungrant("acme", "gone");
@@ -83,8 +83,8 @@ test("a slip in a grant or in taking one back is refused, and changes nothing", 
   await close();
 });
 
-test("dev grants its own account every model that needs it, and the account beside it none", async () => {
-  const { admin, access, database, close } = await openHouse(["own"], ELSEWHERE);
+test("dev grants its own account every model that needs a grant, and no other account", async () => {
+  const { admin, access, database, close } = await openFixture(["own"], ELSEWHERE);
   await admin.createDevKeys(KEY);
   await admin.grantDevModels();
   const list = async (name: string) => {

@@ -1,22 +1,22 @@
-// Keys as the operator makes, lists, rotates and revokes them.
+// Tests how the operator creates, lists, rotates and revokes keys.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AdminError, type KeyRequest } from "../../src/admin/index.ts";
-import { type House, openHouse, wish } from "./fixture.ts";
+import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse(["stub-1", "qwen3-32b"]);
-  await house.admin.accounts.create("acme");
+  fixture = await openFixture(["stub-1", "qwen3-32b"]);
+  await fixture.admin.accounts.create("acme");
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
-const identify = (secret: string) => house.access.identify(`Bearer ${secret}`);
+const identify = (secret: string) => fixture.access.identify(`Bearer ${secret}`);
 
-test("gateway.authentication.9 a key has no rights but those that were wished for", async () => {
-  const { keys } = house.admin;
-  const plain = await keys.create(wish());
+test("gateway.authentication.9 a key has only the requested rights", async () => {
+  const { keys } = fixture.admin;
+  const plain = await keys.create(keyRequest());
   expect(await identify(plain.secret)).toMatchObject({
     kind: "ordinary",
     scopes: [],
@@ -24,7 +24,7 @@ test("gateway.authentication.9 a key has no rights but those that were wished fo
     max_output_tokens: null,
   });
   const rich = await keys.create(
-    wish({
+    keyRequest({
       name: "team one",
       scopes: ["think", "search", "think"],
       models: ["stub-1", "stub-1"],
@@ -37,42 +37,42 @@ test("gateway.authentication.9 a key has no rights but those that were wished fo
     scopes: ["think", "search"],
     models: ["stub-1"],
     max_output_tokens: 100,
-    expires_at: house.clock.now() + DAY_MS,
+    expires_at: fixture.clock.now() + DAY_MS,
   });
 });
 
-test("a key ends when its time is over", async () => {
-  const { secret } = await house.admin.keys.create(wish({ lifetime_ms: DAY_MS }));
-  house.clock.shiftWall(DAY_MS - 1);
+test("a key expires at its expiry", async () => {
+  const { secret } = await fixture.admin.keys.create(keyRequest({ lifetime_ms: DAY_MS }));
+  fixture.clock.shiftWall(DAY_MS - 1);
   expect(await identify(secret)).toBeDefined();
-  house.clock.shiftWall(1);
+  fixture.clock.shiftWall(1);
   await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
 });
 
-test("a key lasts from a millisecond to a hundred years, and no longer", async () => {
-  const { keys } = house.admin;
+test("a key lasts from a millisecond to a hundred years", async () => {
+  const { keys } = fixture.admin;
   for (const lifetime_ms of [1, 36_500 * DAY_MS]) {
-    const { key } = await keys.create(wish({ lifetime_ms }));
-    expect(key.expires_at).toBe(house.clock.now() + lifetime_ms);
+    const { key } = await keys.create(keyRequest({ lifetime_ms }));
+    expect(key.expires_at).toBe(fixture.clock.now() + lifetime_ms);
   }
-  const problem = keys.create(wish({ lifetime_ms: 36_500 * DAY_MS + 1 }));
+  const problem = keys.create(keyRequest({ lifetime_ms: 36_500 * DAY_MS + 1 }));
   await expect(problem).rejects.toThrow("36500 days");
 });
 
-test("a key may have no owner, or be the platform's own", async () => {
-  const { keys } = house.admin;
-  const ownerless = await keys.create(wish({ account: null }));
-  const internal = await keys.create(wish({ is_internal: true }));
+test("a key may have no owner, or be platform-internal", async () => {
+  const { keys } = fixture.admin;
+  const ownerless = await keys.create(keyRequest({ account: null }));
+  const internal = await keys.create(keyRequest({ is_internal: true }));
   expect(await identify(ownerless.secret)).toMatchObject({ account_id: null });
   expect(await identify(internal.secret)).toMatchObject({ kind: "internal" });
 });
 
 test("keys are listed with their owner's name and without a secret", async () => {
-  const { accounts, keys } = house.admin;
+  const { accounts, keys } = fixture.admin;
   await accounts.create("beta");
   const secrets = [];
   for (const account of ["acme", "beta", null]) {
-    secrets.push((await keys.create(wish({ account }))).secret);
+    secrets.push((await keys.create(keyRequest({ account }))).secret);
   }
   const all = await keys.list(null);
   expect(all.map(({ account }) => account)).toEqual([null, "beta", "acme"]);
@@ -83,22 +83,22 @@ test("keys are listed with their owner's name and without a secret", async () =>
   );
 });
 
-test("gateway.authentication.2 a revoked key is refused, however its id was typed", async () => {
-  const { keys } = house.admin;
-  const { key, secret } = await keys.create(wish());
+test("gateway.authentication.2 a revoked key is refused, in whatever case its id was typed", async () => {
+  const { keys } = fixture.admin;
+  const { key, secret } = await keys.create(keyRequest());
   const revoked = await keys.revoke(key.id.toUpperCase());
-  expect(revoked).toEqual({ ...key, revoked_at: house.clock.now() });
+  expect(revoked).toEqual({ ...key, revoked_at: fixture.clock.now() });
   await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
-  // Again: it stays as it was the first time.
-  house.clock.shiftWall(1_000);
+  // A repetition keeps the first time of revocation.
+  fixture.clock.shiftWall(1_000);
   expect(await keys.revoke(key.id)).toEqual(revoked);
 });
 
-test("a key that is not there cannot be revoked, and a secret is not said again", async () => {
-  const { keys } = house.admin;
+test("an unknown key cannot be revoked, and a typed secret is not quoted", async () => {
+  const { keys } = fixture.admin;
   const unknown = "00000000-0000-4000-8000-000000000000";
   await expect(keys.revoke(unknown)).rejects.toThrow(`there is no key "${unknown}"`);
-  const { secret } = await keys.create(wish());
+  const { secret } = await keys.create(keyRequest());
   const problem = await keys.revoke(secret).then(
     () => expect.unreachable(),
     (failure) => failure,
@@ -107,59 +107,59 @@ test("a key that is not there cannot be revoked, and a secret is not said again"
   expect(problem.message).not.toContain(secret);
 });
 
-describe("a key that is rotated", () => {
+describe("a rotated key", () => {
   const refused = { code: "invalid_api_key" };
 
-  test("keeps its id and all that it may, and has two secrets until the overlap is over", async () => {
-    const { keys } = house.admin;
+  test("keeps its id and rights, and has two secrets until the overlap ends", async () => {
+    const { keys } = fixture.admin;
     const first = await keys.create(
-      wish({ scopes: ["think"], models: ["stub-1"], max_output_tokens: 9 }),
+      keyRequest({ scopes: ["think"], models: ["stub-1"], max_output_tokens: 9 }),
     );
     const before = await identify(first.secret);
     const rotated = await keys.rotate(first.key.id.toUpperCase(), DAY_MS);
     expect(rotated.secret).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
-    expect(rotated).toMatchObject({ key: first.key, previous_until: house.clock.now() + DAY_MS });
-    house.clock.shiftWall(DAY_MS - 1);
+    expect(rotated).toMatchObject({ key: first.key, previous_until: fixture.clock.now() + DAY_MS });
+    fixture.clock.shiftWall(DAY_MS - 1);
     for (const secret of [first.secret, rotated.secret]) {
       expect(await identify(secret)).toEqual(before);
     }
-    house.clock.shiftWall(1);
+    fixture.clock.shiftWall(1);
     await expect(identify(first.secret)).rejects.toMatchObject(refused);
     expect(await identify(rotated.secret)).toEqual(before);
     expect(await keys.list(null)).toHaveLength(1);
   });
 
-  test("has two secrets at most: the one before the last ends at once", async () => {
-    const { keys } = house.admin;
-    const { key, secret: first } = await keys.create(wish());
+  test("has at most two secrets: an older one ends at once", async () => {
+    const { keys } = fixture.admin;
+    const { key, secret: first } = await keys.create(keyRequest());
     const { secret: second } = await keys.rotate(key.id, DAY_MS);
     const { secret: third } = await keys.rotate(key.id, 2 * DAY_MS);
     await expect(identify(first)).rejects.toMatchObject(refused);
     for (const secret of [second, third]) expect(await identify(secret)).toBeDefined();
   });
 
-  test("without an overlap has the new secret alone", async () => {
-    const { keys } = house.admin;
-    const first = await keys.create(wish());
+  test("has only the new secret without an overlap", async () => {
+    const { keys } = fixture.admin;
+    const first = await keys.create(keyRequest());
     const { secret } = await keys.rotate(first.key.id, 0);
     await expect(identify(first.secret)).rejects.toMatchObject(refused);
     expect(await identify(secret)).toBeDefined();
   });
 
-  test("ends when it would have ended, with both secrets", async () => {
-    const { keys } = house.admin;
-    const first = await keys.create(wish({ lifetime_ms: 1_000 }));
+  test("keeps its expiry for both secrets", async () => {
+    const { keys } = fixture.admin;
+    const first = await keys.create(keyRequest({ lifetime_ms: 1_000 }));
     const { secret, previous_until } = await keys.rotate(first.key.id, DAY_MS);
     expect(previous_until).toBe(first.key.expires_at!);
-    house.clock.shiftWall(1_000);
+    fixture.clock.shiftWall(1_000);
     for (const one of [first.secret, secret]) {
       await expect(identify(one)).rejects.toMatchObject(refused);
     }
   });
 
   test("is revoked with both secrets", async () => {
-    const { keys } = house.admin;
-    const first = await keys.create(wish());
+    const { keys } = fixture.admin;
+    const first = await keys.create(keyRequest());
     const { secret } = await keys.rotate(first.key.id, DAY_MS);
     await keys.revoke(first.key.id);
     for (const one of [first.secret, secret]) {
@@ -167,27 +167,27 @@ describe("a key that is rotated", () => {
     }
   });
 
-  test("is in force and there; a secret that was typed is not said again", async () => {
-    const { keys } = house.admin;
-    const revoked = await keys.create(wish());
+  test("has to exist and be valid; a typed secret is not quoted", async () => {
+    const { keys } = fixture.admin;
+    const revoked = await keys.create(keyRequest());
     await keys.revoke(revoked.key.id);
-    const expired = await keys.create(wish({ lifetime_ms: 1 }));
-    house.clock.shiftWall(1);
+    const expired = await keys.create(keyRequest({ lifetime_ms: 1 }));
+    fixture.clock.shiftWall(1);
     for (const { key } of [revoked, expired]) {
       await expect(keys.rotate(key.id, DAY_MS)).rejects.toThrow("is revoked or expired");
     }
     const unknown = "00000000-0000-4000-8000-000000000000";
     await expect(keys.rotate(unknown, DAY_MS)).rejects.toThrow(`there is no key "${unknown}"`);
     await expect(keys.rotate(unknown, 36_501 * DAY_MS)).rejects.toThrow("36500 days");
-    const { secret } = await keys.create(wish());
+    const { secret } = await keys.create(keyRequest());
     const problem = await keys.rotate(secret, DAY_MS).catch((failure) => failure);
     expect(problem).toBeInstanceOf(AdminError);
     expect(problem.message).not.toContain(secret);
   });
 });
 
-describe("a wish that cannot be met makes no key", () => {
-  const wishes: [title: string, fields: Partial<KeyRequest>, says: string][] = [
+describe("an invalid request creates no key", () => {
+  const invalidRequests: [title: string, fields: Partial<KeyRequest>, says: string][] = [
     ["a mistyped account", { account: "acmee" }, 'no account "acmee"; did you mean "acme"?'],
     ["an unknown account", { account: "zzz" }, "`wadi accounts create zzz` makes it"],
     ["a bad account", { account: "a b c" }, "`wadi accounts list`"],
@@ -203,10 +203,10 @@ describe("a wish that cannot be met makes no key", () => {
     ["a name that moves the cursor", { name: "a\u001b[2J" }, "one line"],
     ["a name that is too long", { name: "x".repeat(129) }, "1 to 128"],
   ];
-  for (const [title, fields, says] of wishes) {
+  for (const [title, fields, says] of invalidRequests) {
     test(title, async () => {
-      const { keys } = house.admin;
-      const problem = await keys.create(wish(fields)).then(
+      const { keys } = fixture.admin;
+      const problem = await keys.create(keyRequest(fields)).then(
         () => expect.unreachable(),
         (failure) => failure,
       );

@@ -1,4 +1,4 @@
-// What `wadi listen` makes of a letter: verified by the standard's own package, or refused and why.
+// Tests how `wadi listen` verifies a request, with the standard's own package.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createVerifier } from "../../src/admin/listener.ts";
@@ -10,10 +10,10 @@ const BODY = '{"id":"evt-1","type":"run.completed","created_at":"…","data":{"r
 
 function open(secrets: readonly string[] = [SECRET], status = 204) {
   const clock = createManualClock();
-  const judge = createVerifier({ secrets, status, clock });
+  const verifier = createVerifier({ secrets, status, clock });
   const send = (body: string, headers: Record<string, string> = {}, path = "/") =>
-    judge({ path, headers: new Headers(headers), body: new TextEncoder().encode(body) });
-  /** As a sender that follows the standard signs it, so many seconds ago. */
+    verifier({ path, headers: new Headers(headers), body: new TextEncoder().encode(body) });
+  /** Signs as a sender that follows the standard, with a timestamp that many seconds old. */
   const sign = (body: string, id = "evt-1", secret = SECRET, ago_s = 0) => {
     const at = new Date(clock.now() - ago_s * 1_000);
     return {
@@ -25,7 +25,7 @@ function open(secrets: readonly string[] = [SECRET], status = 204) {
   return { clock, send, sign };
 }
 
-test("agents.authentication.p1 agents.events.webhook.2: what the standard's package signs is verified, and told whole", () => {
+test("agents.authentication.p1 agents.events.webhook.2: a signature of the standard's package is verified, and the event shown whole", () => {
   const { send, sign } = open();
   expect(send(BODY, sign(BODY), "/hook")).toEqual({
     ...{ at: "2026-11-20T12:00:00.000Z", path: "/hook", verdict: "verified", why: null },
@@ -34,7 +34,7 @@ test("agents.authentication.p1 agents.events.webhook.2: what the standard's pack
   });
 });
 
-test("agents.authentication.webhook_signature: any of the secrets verifies, and any of the signatures may be it", () => {
+test("agents.authentication.webhook_signature: any of the secrets and any of the signatures may match", () => {
   const both = open([OTHER, SECRET]);
   expect(both.send(BODY, both.sign(BODY)).verdict).toBe("verified");
   const { send, sign } = open();
@@ -45,7 +45,7 @@ test("agents.authentication.webhook_signature: any of the secrets verifies, and 
   expect(send(BODY, { ...headers, "webhook-signature": others }).verdict).toBe("refused");
 });
 
-describe("what is not signed with a secret, just now, is answered 401 and says why", () => {
+describe("an unsigned or stale request is answered 401 with the reason", () => {
   const { send, sign } = open();
   const good = sign(BODY);
   const { "webhook-id": _id, ...without_id } = good;
@@ -69,20 +69,20 @@ describe("what is not signed with a secret, just now, is answered 401 and says w
     ["young", sign(BODY, "evt-1", SECRET, -301), BODY, "is 301 seconds ahead of this machine's"],
   ];
   test.each(cases)("%s", (_name, headers, body, why) => {
-    const arrival = send(body, headers);
-    expect(arrival).toMatchObject({ verdict: "refused", times: 0, answered: 401 });
-    expect(arrival.why).toContain(why);
+    const received = send(body, headers);
+    expect(received).toMatchObject({ verdict: "refused", times: 0, answered: 401 });
+    expect(received.why).toContain(why);
   });
 });
 
-test("agents.authentication.webhook_timestamp: up to 300 seconds either way are taken", () => {
+test("agents.authentication.webhook_timestamp: timestamps up to 300 seconds off are accepted", () => {
   const { send, sign } = open();
   for (const ago_s of [300, -300]) {
     expect(send(BODY, sign(BODY, "evt-1", SECRET, ago_s)).verdict).toBe("verified");
   }
 });
 
-test("agents.events.webhook.3: the same id again is counted, unless it was refused", () => {
+test("agents.events.webhook.3: a repeated id is counted, unless its request was refused", () => {
   const { send, sign } = open([SECRET], 503);
   const forged = { ...sign(BODY, "evt-2", OTHER) };
   expect(send(BODY, forged).times).toBe(0);
@@ -95,7 +95,7 @@ test("agents.events.webhook.3: the same id again is counted, unless it was refus
   ]);
 });
 
-test("of ids it remembers the last 10,000", () => {
+test("the last 10,000 ids are remembered", () => {
   const { send } = open([]);
   const count = (id: string) => send("{}", { "webhook-id": id }).times;
   for (let i = 0; i < 10_000; i++) count(`evt-${i}`);
@@ -104,7 +104,7 @@ test("of ids it remembers the last 10,000", () => {
   expect([count("evt-0"), count("evt-1")]).toEqual([3, 1]);
 });
 
-test("without a secret nothing is verified, and whatever comes is told", () => {
+test("without a secret nothing is verified, and every request is shown", () => {
   const { send } = open([]);
   const kinds: [string, object][] = [
     [BODY, { type: "run.completed", body: JSON.parse(BODY) }],

@@ -1,9 +1,9 @@
-// Models as the operator lists and switches them.
+// Tests how the operator lists and switches models.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { managedServerStore } from "../../src/models/autostart/store.ts";
 import { modelStore } from "../../src/models/store.ts";
-import { type House, openHouse } from "./fixture.ts";
+import { type AdminFixture, openFixture } from "./fixture.ts";
 
 const RENTED = `
 [[models]]
@@ -18,17 +18,17 @@ upstream = { kind = "openai", urls = ["http://127.0.0.1:9/v1"] }
 default_model = "qwen3-32b"
 `;
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse(["stub-1", "qwen3-32b"], RENTED);
+  fixture = await openFixture(["stub-1", "qwen3-32b"], RENTED);
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const states = async () =>
-  (await house.admin.models.list()).map(({ id, state }) => `${id} ${state}`);
+  (await fixture.admin.models.list()).map(({ id, state }) => `${id} ${state}`);
 
-test("models are listed in the order of the settings, with all that matters of them", async () => {
-  const listed = await house.admin.models.list();
+test("models are listed in the order of the settings, with all their facts", async () => {
+  const listed = await fixture.admin.models.list();
   expect(listed.map(({ id, is_default }) => [id, is_default])).toEqual([
     ["stub-1", false],
     ["qwen3-32b", true],
@@ -49,17 +49,17 @@ test("models are listed in the order of the settings, with all that matters of t
     upstream: "openai",
     unit: "none",
     start_ms: null,
-    // No server has had it yet.
+    // No server has started it yet.
     first_seen_at: null,
   });
-  await house.database.bind(modelStore).see(["rented"], 7);
-  expect((await house.admin.models.list())[2]).toMatchObject({
+  await fixture.database.bind(modelStore).see(["rented"], 7);
+  expect((await fixture.admin.models.list())[2]).toMatchObject({
     first_seen_at: "1970-01-01T00:00:00.007Z",
   });
 });
 
-test("a turn answers with the model as it is then, and touches no other", async () => {
-  const { models } = house.admin;
+test("a switch returns the model's new state, and changes no other", async () => {
+  const { models } = fixture.admin;
   expect(await models.turn("stub-1", "block")).toMatchObject({ state: "blocked", is_off: false });
   expect(await models.turn("stub-1", "off")).toMatchObject({ state: "blocked", is_off: true });
   expect(await models.turn("qwen3-32b", "off")).toMatchObject({ state: "off", is_default: true });
@@ -68,8 +68,8 @@ test("a turn answers with the model as it is then, and touches no other", async 
   expect(await models.turn("stub-1", "on")).toMatchObject({ state: "on" });
 });
 
-test("only models of the settings can be switched, and the alias is none", async () => {
-  const { models } = house.admin;
+test("only models of the settings can be switched, and the alias cannot", async () => {
+  const { models } = fixture.admin;
   for (const [id, says] of [
     ["stub1", 'there is no model "stub1"; did you mean "stub-1"?'],
     ["gpt", "the settings name stub-1, qwen3-32b, rented"],
@@ -83,18 +83,18 @@ test("only models of the settings can be switched, and the alias is none", async
   expect(await states()).toEqual(["stub-1 on", "qwen3-32b on", "rented on"]);
 });
 
-test("a model that left the settings keeps its switches and is not listed", async () => {
-  const store = house.database.bind(modelStore);
+test("a model removed from the settings keeps its switches and is not listed", async () => {
+  const store = fixture.database.bind(modelStore);
   await store.turn("gone", "is_blocked", true, 7);
   expect(await states()).toEqual(["stub-1 on", "qwen3-32b on", "rented on"]);
-  await expect(house.admin.models.turn("gone", "unblock")).rejects.toThrow("no model");
+  await expect(fixture.admin.models.turn("gone", "unblock")).rejects.toThrow("no model");
   expect(await store.find("gone", null)).toMatchObject({ is_blocked: true });
 });
 
-test("a model whose server is started says how it was left, and how long its starts take", async () => {
+test("a managed model shows its last state, and its start time", async () => {
   const start =
     'request = "POST http://10.0.0.5:8000/wake_up"\nhealth = "http://10.0.0.5:8000/health"';
-  const units = await openHouse(
+  const units = await openFixture(
     ["stub-1"],
     ["one", "two"]
       .map(
@@ -122,7 +122,7 @@ ${start}
     .digest("hex");
   for (const start_ms of [40_000, 90_000, 41_000]) await store.learn(id, start_ms, 7);
   await store.note(id, "stopped", true, 8);
-  // Both are started by the same request: it is one unit.
+  // Both have the same start request, so they share one managed server.
   expect((await standings()).slice(1)).toEqual([
     ["one", "stopped", 41_000],
     ["two", "stopped", 41_000],

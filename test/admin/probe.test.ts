@@ -1,4 +1,4 @@
-// What a probe finds becomes a block that holds as settings, whatever the server said.
+// Tests that the block of a probe is valid, whatever the server's replies.
 import { afterEach, describe, expect, test } from "bun:test";
 import { probeModel } from "../../src/admin/index.ts";
 import { nameModel } from "../../src/admin/probe.ts";
@@ -23,11 +23,11 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.stop();
 });
 
-async function probe(routes: Routes, wish: Partial<Parameters<typeof probeModel>[0]> = {}) {
+async function probe(routes: Routes, options: Partial<Parameters<typeof probeModel>[0]> = {}) {
   const server = startModelServer(routes);
   started.push(server);
   const nothing = { model: undefined, id: undefined, api_key_env: undefined, api_key: undefined };
-  const result = await probeModel({ url: server.root, ...nothing, ...wish }, clock);
+  const result = await probeModel({ url: server.root, ...nothing, ...options }, clock);
   return { ...result, root: server.root };
 }
 const readModel = (block: string | null) => {
@@ -35,7 +35,7 @@ const readModel = (block: string | null) => {
   return settings.models[0]!;
 };
 
-test("vLLM's block holds, and says the model's window, abilities and switch", async () => {
+test("vLLM's block parses, and holds the model's window, abilities and switch", async () => {
   const key = { api_key_env: "QWEN_KEY", api_key: "sk-secret" };
   const { id, block, root } = await probe(vllm(), key);
   expect(id).toBe("qwen3-32b");
@@ -52,7 +52,7 @@ test("vLLM's block holds, and says the model's window, abilities and switch", as
   expect(block).not.toContain("sk-secret");
 });
 
-test("every kind's block holds as settings", async () => {
+test("the block of every kind parses as settings", async () => {
   for (const routes of [vllm(), sglang(), llamaServer(), ollama(), textGeneration()]) {
     const { block, report } = await probe(routes);
     const { context_window, upstream } = readModel(block);
@@ -61,13 +61,13 @@ test("every kind's block holds as settings", async () => {
   }
 });
 
-test("a small window leaves room for a reply that names no length", async () => {
+test("a small window leaves room for a reply without a requested length", async () => {
   const card = { id: "tiny", owned_by: "vllm", max_model_len: 512 };
   const { block } = await probe(vllm({ "GET /v1/models": () => ({ data: [card] }) }));
   expect(readModel(block)).toMatchObject({ context_window: 512, default_max_tokens: 256 });
 });
 
-test("what was not found out is a comment, and no setting", async () => {
+test("an unknown fact is a comment, and no setting", async () => {
   const list = { data: [{ id: "gpt-x", owned_by: "acme" }] };
   const { block } = await probe({
     "GET /v1/models": () => list,
@@ -78,7 +78,7 @@ test("what was not found out is a comment, and no setting", async () => {
   expect(block).toContain("# It tells usage only in whole replies");
 });
 
-test("a server's words cannot leave the comment or the text that they stand in", async () => {
+test("a server's text cannot break out of its comment or string", async () => {
   const id = 'a"]\\b"""';
   const card = { id, owned_by: "vllm", max_model_len: 4_096 };
   const { block } = await probe(
@@ -92,7 +92,7 @@ test("a server's words cannot leave the comment or the text that they stand in",
   expect(block).not.toContain("[server]");
 });
 
-describe("a server of embeddings", () => {
+describe("an embedding server", () => {
   const info = textEmbeddings()["GET /info"]!;
   const renamed = (model_id: string, dimensions: number) =>
     textEmbeddings({
@@ -102,7 +102,7 @@ describe("a server of embeddings", () => {
   const readEmbeddings = (block: string | null) =>
     readSettings(block!, "wadi.toml", {}, {}, { wantsApiKeys: false }).embeddings;
 
-  test("has a table that holds, with the address in front of /v1 where it is a TEI", async () => {
+  test("has a valid table, with the address before /v1 for TEI", async () => {
     const key = { api_key_env: "TEI_KEY", api_key: "sk-secret" };
     const { id, block, unfit, root } = await probe(textEmbeddings(), key);
     expect([id, unfit]).toEqual([null, null]);
@@ -115,7 +115,7 @@ describe("a server of embeddings", () => {
     expect(block).not.toContain("sk-secret");
   });
 
-  test("speaks the standard's words where it is no TEI", async () => {
+  test("has a table of kind openai if it is not TEI", async () => {
     const routes = ollama({ "POST /v1/embeddings": embedding() });
     const { block, root } = await probe(routes, { model: "nomic-embed-text:latest" });
     expect(readEmbeddings(block)).toMatchObject({
@@ -123,7 +123,7 @@ describe("a server of embeddings", () => {
     });
   });
 
-  test("with another model is doubted; with another width it is not to be written", async () => {
+  test("with another model gives a warning, and with another width is not written", async () => {
     const other = await probe(renamed("intfloat/multilingual-e5-large", 1_024));
     expect(other.unfit).toBeNull();
     expect(other.block).toContain("# Callers expect bge-m3, which makes other vectors");
@@ -135,7 +135,7 @@ describe("a server of embeddings", () => {
     expect(narrow.block).not.toContain("Callers are told");
   });
 
-  test("cannot leave the comment with its words, and has no id to choose", async () => {
+  test("cannot break out of its comment, and has no id to choose", async () => {
     const { block } = await probe(renamed("x\n[server]\nport = 1", 1_024));
     expect(block).not.toContain("[server]");
     await expect(probe(textEmbeddings(), { id: "e" })).rejects.toThrow("leave --id out");
@@ -162,7 +162,7 @@ describe("an address", () => {
     "http://",
     "http://a b",
   ]) {
-    test(`is refused without being said again: ${url}`, async () => {
+    test(`is refused without being quoted: ${url}`, async () => {
       const problem = await probe({}, { url }).catch((failure) => failure);
       expect(problem.message).toStartWith("the address is one of http or https");
     });

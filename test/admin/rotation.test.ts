@@ -1,7 +1,7 @@
-// A key that is rotated, seen from the requests of both of its secrets.
+// Tests requests with both secrets of a rotated key.
 import { expect, test } from "bun:test";
 import { KEY, startApp } from "../support/app.ts";
-import { wish } from "./fixture.ts";
+import { keyRequest } from "./fixture.ts";
 
 const HOUR_MS = 3_600_000;
 const SETTINGS = `
@@ -11,10 +11,10 @@ requests_per_minute = 3
 
 for (const account of ["dev", null]) {
   const whose = account === null ? "a key without an owner" : "an account's key";
-  test(`gateway.limits.rate both secrets of ${whose} are counted together, before and after`, async () => {
+  test(`gateway.limits.rate both secrets of ${whose} share a counter, before and after`, async () => {
     const app = await startApp({ settings: SETTINGS });
     const { keys } = app.app.admin;
-    const first = await keys.create(wish({ account }));
+    const first = await keys.create(keyRequest({ account }));
     const ask = async (key: string) => (await app.get("/v1/models", { key })).status;
     expect(await ask(first.secret)).toBe(200);
     const { secret } = await keys.rotate(first.key.id, HOUR_MS);
@@ -24,10 +24,10 @@ for (const account of ["dev", null]) {
   });
 }
 
-test("gateway.authentication.2 gateway.errors.invalid_api_key the old secret is refused when the overlap is over, like any unknown key", async () => {
+test("gateway.authentication.2 gateway.errors.invalid_api_key the old secret is refused after the overlap, like any unknown key", async () => {
   const app = await startApp();
   const { keys } = app.app.admin;
-  const first = await keys.create(wish({ account: "dev" }));
+  const first = await keys.create(keyRequest({ account: "dev" }));
   const { secret } = await keys.rotate(first.key.id, HOUR_MS);
   const ask = async (key: string) => {
     const reply = await app.chat("Hello", {}, { key, headers: { "x-request-id": "r" } });

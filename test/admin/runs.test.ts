@@ -1,4 +1,4 @@
-// The operator's verbs of runs: lists, one with its steps, and one that is followed.
+// Tests the operator's run commands: lists, one with its steps, and a followed one.
 import { expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { makeApproval } from "../spec/agents/runs-approval.ts";
@@ -7,7 +7,7 @@ import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const ANY = { account: null, agent: null, status: null, limit: 20 };
 
-test("runs of all accounts are listed newest first, or those of an account, an agent, a status", async () => {
+test("runs are listed newest first, by account, agent or status", async () => {
   await using front = await startRuns();
   const { runs } = front.app.admin;
   const first = await front.begin();
@@ -50,7 +50,7 @@ test("a run is shown with all its steps", async () => {
   expect(runs.show("svc_sk_secret")).rejects.toThrow(/^(?!.*secret)/);
 });
 
-test("a run is followed until it is final, looked at no more often than each 200 ms", async () => {
+test("a run is followed until it is final, polled at most every 200 ms", async () => {
   await using front = await startRuns();
   const { runs } = front.app.admin;
   const run = await front.begin();
@@ -76,32 +76,32 @@ test("a run is followed until it is final, looked at no more often than each 200
   expect(seen).toEqual([1, 2, 3, 4]);
 });
 
-test("who follows a run is told once what it waits for, as soon as it waits", async () => {
+test("a follower learns once, and at once, what the run waits for", async () => {
   await using front = await startRuns();
   const { runs, approvals } = front.app.admin;
   const run = await front.begin();
   const epoch = await front.claim();
-  const asked = [makeApproval(front, run), makeApproval(front, run)];
-  const requests = asked.map(({ request }) => request);
-  const steps = asked.map(({ step }) => step);
+  const planned = [makeApproval(front, run), makeApproval(front, run)];
+  const requests = planned.map(({ request }) => request);
+  const steps = planned.map(({ step }) => step);
   await front.store.plan(front.record(run, epoch, { steps }), requests);
-  const told: (string | number)[] = [];
+  const notified: (string | number)[] = [];
   const followed = runs.follow(run.id, {
-    onStep: ({ seq }) => void told.push(seq),
-    onWaiting: (ids) => void told.push(...ids),
+    onStep: ({ seq }) => void notified.push(seq),
+    onWaiting: (ids) => void notified.push(...ids),
   });
   await front.clock.advance(1_000);
-  expect(told).toEqual([1, 2]);
+  expect(notified).toEqual([1, 2]);
   await front.store.wait(run.id, epoch, 0);
   await front.clock.advance(1_000);
   const [first, second] = requests.map(({ approval }) => approval.id);
-  expect(told).toEqual([1, 2, first!, second!]);
+  expect(notified).toEqual([1, 2, first!, second!]);
   const wish = { reason: null, by: "ada" };
   await approvals.decide(first!, { decision: "approved", ...wish });
   await front.clock.advance(1_000);
   await approvals.decide(second!, { decision: "rejected", ...wish });
   await front.clock.advance(1_000);
-  expect(told).toEqual([1, 2, first!, second!, 3, 4]);
+  expect(notified).toEqual([1, 2, first!, second!, 3, 4]);
   await front.finish(run);
   await front.clock.advance(200);
   expect(await followed).toMatchObject({ status: "succeeded" });

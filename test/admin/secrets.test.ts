@@ -1,4 +1,4 @@
-// The secrets key beside a server: rotated, lost and found again.
+// Tests the secrets key of a running server: rotated, lost and restored.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ async function openVerbs(): Promise<{ admin: Admin; warned: string[] }> {
   return { admin, warned };
 }
 
-/** Another process on the same data, which keeps secrets. */
+/** Another process on the same data that stores secrets. */
 async function openKeeper(): Promise<{ database: Database; put(n: number): Promise<void> }> {
   const clock = createManualClock();
   const onFailure = (failure: unknown) => {
@@ -69,7 +69,7 @@ async function serve(): Promise<TestApp> {
 const secretLines = ({ lines }: TestApp) =>
   lines.filter(({ message }) => String(message).includes("secrets key"));
 
-test("what a server keeps is sealed again while it runs, and it notices nothing", async () => {
+test("a running server's secrets are sealed again without disturbance", async () => {
   const app = await serve();
   const { put } = await openKeeper();
   for (const n of [1, 2, 3]) await put(n);
@@ -88,7 +88,7 @@ test("what a server keeps is sealed again while it runs, and it notices nothing"
   expect(secretLines(app)).toEqual([]);
 });
 
-test("a rotation without the key says what to do, and quotes no secret", async () => {
+test("a rotation without the key gives advice, and quotes no secret", async () => {
   const { put } = await openKeeper();
   await put(1);
   const line = readFileSync(secretsKeyFile, "latin1").trim();
@@ -105,7 +105,7 @@ test("a rotation without the key says what to do, and quotes no secret", async (
   expect(await admin.secrets.rotate(true)).toMatchObject({ resealed: 0, given_up: 1 });
 });
 
-test("what cannot be opened is named, and the others are counted", async () => {
+test("unreadable secrets are named, and the others are counted", async () => {
   const { database, put } = await openKeeper();
   for (let n = 10; n < 22; n++) {
     await put(n);
@@ -117,7 +117,7 @@ test("what cannot be opened is named, and the others are counted", async () => {
   expect(message).toContain("connection c-19 and 2 others; all else is under the new key");
 });
 
-test("a server without its key starts, says so once, and answers all that needs no secret", async () => {
+test("a server without its key starts, logs it once, and answers requests without secrets", async () => {
   const { put } = await openKeeper();
   await put(1);
   const line = readFileSync(secretsKeyFile, "latin1").trim();
@@ -136,7 +136,7 @@ test("a server without its key starts, says so once, and answers all that needs 
   expect(JSON.stringify(app.lines)).not.toContain(line);
 });
 
-test("a server hashes users alike at every start with the same key", async () => {
+test("a server hashes users alike after every start with the same key", async () => {
   const hashOf = async () => {
     const app = await serve();
     expect((await app.chat("!error upstream_error", { user: "somebody" })).status).toBe(502);

@@ -1,4 +1,4 @@
-// A check of embeddings and search: each is asked as the gateway asks, and what came is told.
+// Tests the check of embeddings and search, which requests each as the gateway does.
 import { afterEach, describe, expect, test } from "bun:test";
 import { checkInstallation } from "../../src/admin/index.ts";
 import type { ServiceOpeners } from "../../src/admin/service-checks.ts";
@@ -24,7 +24,7 @@ const search: Search = async () => ({ ok: true, hits: [hit] });
 const fail = (reason: string) =>
   ({ ok: false, code: "upstream_error", retryable: true, reason }) as const;
 
-/** What opens as these say, and notes what happens to it. */
+/** Openers with these results that record their calls. */
 function pretend({
   embedder = embed,
   engine = search,
@@ -74,7 +74,7 @@ const tei = (...urls: string[]) =>
 const SEARXNG = '[search]\nkind = "searxng"\nurl = "http://10.0.0.8:8888"\n';
 const NOBODY = "http://127.0.0.1:1";
 
-test("what is off is in order, and says what calls are told", async () => {
+test("a service that is off is ok, and the report says what calls receive", async () => {
   const { embeddings, search } = await check(REAL, pretend().openers);
   const says = "calls answer 503 service_unavailable";
   expect(embeddings).toEqual([{ status: "ok", what: "embeddings", name: "off", says }]);
@@ -82,14 +82,14 @@ test("what is off is in order, and says what calls are told", async () => {
 });
 
 describe("the stub", () => {
-  test("is in order where nothing real stands beside it", async () => {
+  test("is ok where no real model exists", async () => {
     const { embeddings, search } = await check("", pretend().openers);
     expect(embeddings).toMatchObject([{ status: "ok", name: "stub", says: "vectors made inside" }]);
     expect(search).toMatchObject([{ status: "ok", name: "stub" }]);
     expect(search[0]!.says).toMatch(/^pages made inside, one query asked, 1 result in \d+ ms$/);
   });
 
-  test("beside real models is warned of: it was named, and its vectors mean nothing", async () => {
+  test("gives a warning beside real models, as its vectors mean nothing", async () => {
     const named = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
     const { embeddings, search } = await check(REAL + named, pretend().openers);
     const says = "vectors made inside, beside real models: do not store them";
@@ -100,7 +100,7 @@ describe("the stub", () => {
     expect(alone.embeddings[0]!.status).toBe("ok");
   });
 
-  test("that searches a folder of somebody's own is no slip, but has to find the folder", async () => {
+  test("that searches a configured folder is ok, but the folder has to exist", async () => {
     const folder = `${REAL}[search]\nkind = "stub"\nfolder = "./docs"\n`;
     const { search } = await check(folder, pretend().openers);
     expect(search).toMatchObject([{ status: "ok" }]);
@@ -113,52 +113,52 @@ describe("the stub", () => {
   });
 });
 
-describe("the servers of embeddings", () => {
-  test("each replica is asked by itself, for a short text and a long one", async () => {
-    const asked: { inputs: readonly string[]; url: string }[] = [];
+describe("the embedding servers", () => {
+  test("each replica gets its own request, with a short text and a long one", async () => {
+    const requests: { inputs: readonly string[]; url: string }[] = [];
     const { openers, plans, events } = pretend();
-    const around: ServiceOpeners = {
+    const openerSet: ServiceOpeners = {
       ...openers,
       openEmbedder(plan, options) {
         const embedder = openers.openEmbedder(plan, options)!;
         return {
           ...embedder,
           embed(ask, signal) {
-            asked.push({ inputs: ask.inputs, url: plan.urls[0]! });
+            requests.push({ inputs: ask.inputs, url: plan.urls[0]! });
             return embedder.embed(ask, signal);
           },
         };
       },
     };
-    const { embeddings } = await check(tei(NOBODY, "http://127.0.0.1:2"), around);
+    const { embeddings } = await check(tei(NOBODY, "http://127.0.0.1:2"), openerSet);
     expect(embeddings.map(({ status, name, url }) => [status, name, url])).toEqual([
       ["ok", "tei", NOBODY],
       ["ok", "tei", "http://127.0.0.1:2"],
     ]);
     expect(embeddings[0]!.says).toMatch(/^one text in \d+ ms, 1024 numbers, 6000 words in \d+ ms$/);
     expect(plans.map(({ urls }) => urls.length)).toEqual([1, 1]);
-    const ofFirst = asked.filter(({ url }) => url === NOBODY).map(({ inputs }) => inputs);
+    const ofFirst = requests.filter(({ url }) => url === NOBODY).map(({ inputs }) => inputs);
     expect(ofFirst.map((inputs) => inputs.length)).toEqual([1, 1]);
     const words = ofFirst.map(([text]) => text!.split(" ").length);
     expect(words).toEqual([1, 6_000]);
-    // What no caller may send, a check does not send either.
+    // A check sends no input that callers may not send.
     expect(ofFirst[1]![0]!.length).toBeLessThanOrEqual(32_000);
-    // Nobody watches during a check: it asks by itself, once.
+    // Without health checks: a check sends its own request, once.
     expect(events.filter((event) => event.startsWith("embeddings"))).toEqual([]);
   });
 
-  test("one that fails says why, and is not asked for more", async () => {
-    let asked = 0;
+  test("a failing replica gives the reason, and gets no more requests", async () => {
+    let requests = 0;
     const embedder: Embed = async () => {
-      asked++;
+      requests++;
       return fail("the connection was refused");
     };
     const { embeddings } = await check(tei(NOBODY), pretend({ embedder }).openers);
     expect(embeddings).toMatchObject([{ status: "fail", says: "the connection was refused" }]);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
   });
 
-  test("one that takes no long text is warned of, with the reason", async () => {
+  test("a replica that takes no long text gives a warning with the reason", async () => {
     const embedder: Embed = async (ask, signal) =>
       ask.inputs[0]!.length > 100 ? fail("it answered with status 500") : embed(ask, signal);
     const { embeddings } = await check(tei(NOBODY), pretend({ embedder }).openers);
@@ -168,16 +168,16 @@ describe("the servers of embeddings", () => {
     );
   });
 
-  test("one that never answers fails after twenty seconds", async () => {
-    const asked = Promise.withResolvers<void>();
+  test("a replica that never answers fails after twenty seconds", async () => {
+    const requests = Promise.withResolvers<void>();
     const embedder: Embed = (_, signal) => {
-      asked.resolve();
+      requests.resolve();
       return new Promise((resolve) => {
         signal.addEventListener("abort", () => resolve(fail("the caller left")));
       });
     };
     const checked = check(tei(NOBODY), pretend({ embedder }).openers);
-    await asked.promise;
+    await requests.promise;
     await clock.advance(20_000);
     expect((await checked).embeddings[0]).toMatchObject({
       status: "fail",
@@ -185,7 +185,7 @@ describe("the servers of embeddings", () => {
     });
   });
 
-  test("one whose health would take it out of service fails, although it answers", async () => {
+  test("a replica whose health fails its check fails, although it answers", async () => {
     const seen: (string | null)[] = [];
     const server = startModelServer({
       "GET /health": (_, request) => {
@@ -209,10 +209,10 @@ describe("the servers of embeddings", () => {
 });
 
 describe("the search engine", () => {
-  test("is asked one query for one result, and let go", async () => {
-    const asked: { query: string; max_results: number }[] = [];
+  test("gets one query for one result, and is then released", async () => {
+    const requests: { query: string; max_results: number }[] = [];
     const engine: Search = async ({ query, max_results }) => {
-      asked.push({ query, max_results });
+      requests.push({ query, max_results });
       return { ok: true, hits: [hit, hit] };
     };
     const { openers, events } = pretend({ engine });
@@ -221,11 +221,11 @@ describe("the search engine", () => {
       ...{ status: "ok", name: "searxng", url: "http://10.0.0.8:8888" },
       says: expect.stringMatching(/^one query asked, 2 results in \d+ ms$/),
     });
-    expect(asked).toEqual([{ query: "test", max_results: 1 }]);
+    expect(requests).toEqual([{ query: "test", max_results: 1 }]);
     expect(events).toEqual(["search stops"]);
   });
 
-  test("that finds nothing at all is warned of; one that fails says why, and what was asked", async () => {
+  test("without any hit gives a warning; a failing one gives the reason and the request", async () => {
     const empty: Search = async () => ({ ok: true, hits: [] });
     const nothing = await check(SEARXNG, pretend({ engine: empty }).openers);
     expect(nothing.search[0]).toMatchObject({ status: "warn" });
@@ -240,9 +240,9 @@ describe("the search engine", () => {
   });
 });
 
-test("without others a check opens what a server would open", async () => {
+test("a stand-alone check opens what a server would open", async () => {
   const { rows } = await check('[embeddings]\nkind = "off"\n[search]\nkind = "off"\n', undefined);
   expect(rows.map(({ what, status }) => [what, status])).toContainEqual(["embeddings", "ok"]);
-  // Behind the models, in front of the clock.
+  // After the models, before the clock.
   expect(rows.map(({ what }) => what).slice(-3)).toEqual(["model", "embeddings", "search"]);
 });

@@ -1,4 +1,4 @@
-// A settings file is made once, and added to without touching what stands in it.
+// Tests that a settings file is created once, and extended without other changes.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -41,7 +41,7 @@ describe("createSettingsFile", () => {
     expect(list()).toEqual(["wadi.toml"]);
   });
 
-  test("never overwrites, not even what an empty file or a link says", () => {
+  test("never overwrites, not even an empty file or a link", () => {
     writeFileSync(file, "");
     expect(() => createSettingsFile(file)).toThrow("is there already, and is not overwritten");
     expect(read()).toBe("");
@@ -51,7 +51,7 @@ describe("createSettingsFile", () => {
     expect(list().sort()).toEqual(["wadi.toml", "wadi.toml.link"]);
   });
 
-  test("says where there is no such directory", () => {
+  test("reports a missing directory", () => {
     const lost = join(file, "..", "lost", "wadi.toml");
     expect(() => createSettingsFile(lost)).toThrow(`the directory of ${lost} does not exist`);
   });
@@ -60,12 +60,12 @@ describe("createSettingsFile", () => {
 describe("addModel", () => {
   const add = (block = BLOCK, env = {}) => addModel(file, "qwen", block, env);
 
-  test("begins a file where there is none", () => {
+  test("creates a missing file", () => {
     add();
     expect(read()).toBe(BLOCK);
   });
 
-  test("adds behind what stands there, keeping it and who may read it", () => {
+  test("appends to the file, and keeps its content and permissions", () => {
     const text = "# Mine.\n[server]\nport = 9000\n[limits] # and no end of line";
     writeFileSync(file, text);
     chmodSync(file, 0o640);
@@ -81,7 +81,7 @@ describe("addModel", () => {
     expect(read()).toBe(`${writeTemplate()}\n${BLOCK}`);
   });
 
-  test("adds where a link leads, and leaves the link", () => {
+  test("follows a link, and keeps the link", () => {
     const real = `${file}.real`;
     writeFileSync(real, "");
     symlinkSync(real, file);
@@ -93,7 +93,7 @@ describe("addModel", () => {
     expect(readFileSync(file, "utf8")).toBe(BLOCK);
   });
 
-  test("believes the environment as a start does", () => {
+  test("applies the environment as a start does", () => {
     writeFileSync(file, '[server]\ndatabase_env = "PG"\n');
     expect(() => add()).toThrow(SettingsError);
     add(BLOCK, { PG: "postgres://h/d" });
@@ -115,7 +115,7 @@ describe("addModel", () => {
     });
   }
 
-  test("keeps every byte that stands there, and refuses what is no text", () => {
+  test("keeps every existing byte, and refuses a file that is no text", () => {
     const text = "\ufeff# Größe\r\n[server]\r\n";
     writeFileSync(file, text);
     add();
@@ -126,7 +126,7 @@ describe("addModel", () => {
     expect(readFileSync(file)).toEqual(bytes);
   });
 
-  test("of two that add at once, the second one is refused and undoes nothing", () => {
+  test("refuses the second of two concurrent additions, which undoes nothing", () => {
     writeFileSync(file, "");
     let says = "";
     // The environment is read between the old text and the new one.
@@ -147,7 +147,7 @@ describe("addModel", () => {
     expect([read(), list()]).toEqual([BLOCK, ["wadi.toml"]]);
   });
 
-  test("what an editor saved meanwhile stays", () => {
+  test("keeps what an editor saved meanwhile", () => {
     writeFileSync(file, "");
     const env = {
       get WADI_SERVER__PORT() {
@@ -159,7 +159,7 @@ describe("addModel", () => {
     expect([read(), list()]).toEqual(["# Saved.\n", ["wadi.toml"]]);
   });
 
-  test("refuses what is no file", () => {
+  test("refuses what is not a file", () => {
     mkdirSync(file);
     expect(() => add()).toThrow("is no file");
   });
@@ -170,7 +170,7 @@ describe("addEmbeddings", () => {
   const TABLE = `# TEI 1.8.2\n[embeddings]\n${SET}`;
   const add = () => addEmbeddings(file, TABLE, {});
 
-  test("begins a file where there is none, and adds behind one that does not speak of them", () => {
+  test("creates a missing file, and appends to one without embeddings", () => {
     add();
     expect(read()).toBe(TABLE);
     const text = "[limits]\nrequests_per_minute = 7";
@@ -190,7 +190,7 @@ describe("addEmbeddings", () => {
     expect(() => add()).toThrow("says something of [embeddings] already");
   });
 
-  test("keeps every byte around what it fills", () => {
+  test("keeps every byte around the filled table", () => {
     const around = ["\ufeff# Größe\r\n [ embeddings ] # ours\r\n", "# 末\r\n[search]\r\n"];
     writeFileSync(file, around.join(""));
     add();
@@ -214,7 +214,7 @@ describe("addEmbeddings", () => {
     });
   }
 
-  test("writes nothing that would not hold", () => {
+  test("writes nothing invalid", () => {
     writeFileSync(file, "");
     const broken = TABLE.replace('"tei"', '"none"');
     expect(() => addEmbeddings(file, broken, {})).toThrow("nothing was written, since it would");

@@ -1,28 +1,28 @@
-// The operator's verbs of tools that accounts have registered.
+// Tests the operator's commands for registered tools.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { makeRevision, within } from "../store/tool-cases.ts";
-import { type House, openHouse } from "./fixture.ts";
+import { type AdminFixture, openFixture } from "./fixture.ts";
 
-let house: House;
+let fixture: AdminFixture;
 beforeEach(async () => {
-  house = await openHouse(["stub-1"], "[limits]\ntools = 2\n");
-  for (const account of ["beta", "acme"]) await house.admin.accounts.create(account);
+  fixture = await openFixture(["stub-1"], "[limits]\ntools = 2\n");
+  for (const account of ["beta", "acme"]) await fixture.admin.accounts.create(account);
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 async function register(account: string, name: string, revisions = 1): Promise<void> {
-  const { id: account_id } = (await house.access.accounts.find(account))!;
-  const store = house.database.bind(toolStore);
+  const { id: account_id } = (await fixture.access.accounts.find(account))!;
+  const store = fixture.database.bind(toolStore);
   const revision = makeRevision(name, { account_id });
   await store.register(revision, "api.example.com", within(1_000));
   for (let n = 1; n < revisions; n++)
     await store.revise(revision, "api.example.com", within(9).stored_bytes);
 }
 
-test("tools are listed with their owners, each in its latest revision, of all accounts or of one", async () => {
-  const { tools } = house.admin;
+test("tools are listed with their owners in their latest revision, of all accounts or of one", async () => {
+  const { tools } = fixture.admin;
   expect(await tools.list(null)).toEqual([]);
   for (const name of ["zeta", "alpha"]) await register("acme", name, 2);
   await register("beta", "mine");
@@ -44,11 +44,11 @@ test("tools are listed with their owners, each in its latest revision, of all ac
 test("a long list is read to its end", async () => {
   const names = Array.from({ length: 230 }, (_, i) => `tool_${String(i).padStart(3, "0")}`);
   for (const name of names) await register("acme", name);
-  expect((await house.admin.tools.list("acme")).map(({ name }) => name)).toEqual(names);
+  expect((await fixture.admin.tools.list("acme")).map(({ name }) => name)).toEqual(names);
 });
 
-test("a tool is shown, switched off and on, by its name and its owner", async () => {
-  const { tools } = house.admin;
+test("a tool is shown, disabled and enabled by its name and its owner", async () => {
+  const { tools } = fixture.admin;
   await register("acme", "send", 3);
   const shown = await tools.show("send", "acme");
   expect(shown).toMatchObject({
@@ -63,8 +63,8 @@ test("a tool is shown, switched off and on, by its name and its owner", async ()
   for (const _ of [1, 2]) expect(await tools.enable("send", "acme")).toEqual(shown);
 });
 
-test("a tool of another account, or of none, is named with the nearest", async () => {
-  const { tools } = house.admin;
+test("a wrong or unknown tool name gets the nearest name", async () => {
+  const { tools } = fixture.admin;
   await register("acme", "send_letter");
   for (const verb of [tools.show, tools.disable, tools.enable]) {
     await expect(verb("send_leter", "acme")).rejects.toThrow('did you mean "send_letter"?');
@@ -76,12 +76,12 @@ test("a tool of another account, or of none, is named with the nearest", async (
   }
 });
 
-test("agents.errors.tool_limit_reached no more are switched on than the account may have", async () => {
-  const { tools } = house.admin;
+test("agents.errors.tool_limit_reached tools cannot be enabled beyond the account's limit", async () => {
+  const { tools } = fixture.admin;
   await register("acme", "one");
   await tools.disable("one", "acme");
   for (const name of ["two", "three"]) await register("acme", name);
-  const wish = tools.enable("one", "acme");
-  await expect(wish).rejects.toThrow("The account has 2 enabled tools");
-  await expect(wish).rejects.toBeInstanceOf(AdminError);
+  const enabled = tools.enable("one", "acme");
+  await expect(enabled).rejects.toThrow("The account has 2 enabled tools");
+  await expect(enabled).rejects.toBeInstanceOf(AdminError);
 });

@@ -1,4 +1,4 @@
-// The operator's verbs of triggers: lists of all accounts, one with its fires, its switch.
+// Tests the operator's trigger commands: lists, one with its fires, pause and resume.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
@@ -28,7 +28,7 @@ const createHourly = (fields: object = {}) =>
   create({ kind: "cron", cron: "0 * * * *", ...fields });
 const fire = (id: string) => front.post(`/v1/triggers/${id}/fires`, undefined);
 
-test("agents.does.trigger: triggers of all accounts are listed newest first, or of one, without what they ask", async () => {
+test("agents.does.trigger: triggers are listed newest first without their input, of all accounts or of one", async () => {
   await using own = await startRuns();
   const { triggers } = own.app.admin;
   expect(await triggers.list(null)).toEqual([]);
@@ -50,7 +50,7 @@ test("agents.does.trigger: triggers of all accounts are listed newest first, or 
   await expect(triggers.list("othr")).rejects.toThrow('did you mean "other"?');
 });
 
-test("agents.resources.trigger: one is shown as its owner sees it, and whose it is", async () => {
+test("agents.resources.trigger: a trigger is shown as its owner sees it, with its owner", async () => {
   const { id } = await createHourly({ input: { message: "Hello" }, time_zone: "Asia/Riyadh" });
   const { account, account_id, ...shown } = await verbs().show(id.toUpperCase());
   expect([account, account_id]).toEqual(["dev", front.account_id]);
@@ -64,7 +64,7 @@ test("agents.resources.trigger: one is shown as its owner sees it, and whose it 
   } as object).toEqual(seen);
 });
 
-test("agents.resources.fire: its fires are listed newest first, and so many as are wanted", async () => {
+test("agents.resources.fire: fires of a trigger are listed newest first, up to the requested number", async () => {
   const { id } = await create();
   expect(await verbs().listFires(id, 20)).toEqual([]);
   const outcomes: string[] = [];
@@ -80,7 +80,7 @@ test("agents.resources.fire: its fires are listed newest first, and so many as a
   expect(await verbs().listFires(id, 2)).toEqual(found.slice(0, 2));
 });
 
-test("agents.states.p12: the operator pauses it and lets it go on for the key that it had, from now on", async () => {
+test("agents.states.p12: the operator pauses and resumes a trigger, which keeps its key and skips past instants", async () => {
   const { id, key_id } = await createHourly();
   const paused = await verbs().pause(id);
   expect(paused).toMatchObject({
@@ -106,7 +106,7 @@ test("agents.states.p12: the operator pauses it and lets it go on for the key th
   expect((await fire(id)).status).toBe(202);
 });
 
-test("agents.states.p12: one that its archived agent pauses is not resumed, and says why", async () => {
+test("agents.states.p12: a trigger paused with its archived agent is not resumed, and the error says why", async () => {
   const agent = await front.createAgent();
   const { id } = await create({ agent_id: agent.id });
   await front.ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: "archived" } });
@@ -121,7 +121,7 @@ test("agents.states.p12: one that its archived agent pauses is not resumed, and 
   expect((refused as Error).message).toContain("archived");
 });
 
-test("what is no trigger's id is not said again, and one of none is", async () => {
+test("a malformed trigger id is not quoted, an unknown one is", async () => {
   const { show, pause, resume, listFires } = verbs();
   for (const verb of [show, pause, resume, (id: string) => listFires(id, 20)]) {
     const secret = verb("whsec_canary");

@@ -1,4 +1,4 @@
-// The operator's verbs of webhooks: endpoints of all accounts, deliveries, and what is sent again.
+// Tests the operator's webhook commands: endpoints, deliveries and replays.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
@@ -27,7 +27,7 @@ async function turn(id: string, status: "enabled" | "disabled"): Promise<void> {
   const reply = await front.ask("PATCH", `/v1/webhooks/${id}`, { body: { status } });
   expect(reply.status).toBe(200);
 }
-/** An endpoint with so many deliveries that were cancelled, a second apart. */
+/** An endpoint with this number of cancelled deliveries, a second apart. */
 async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
   const { id } = await create();
   for (let i = 0; i < count; i++) {
@@ -40,7 +40,7 @@ async function lose(count: number): Promise<{ id: string; lost: Json[] }> {
   expect(lost).toHaveLength(count);
   return { id, lost };
 }
-/** The sentence with which it is refused. */
+/** The error message of the refusal. */
 async function problemOf(work: Promise<unknown>): Promise<string> {
   const refused = await work.catch((why: unknown) => why);
   expect(refused).toBeInstanceOf(AdminError);
@@ -49,7 +49,7 @@ async function problemOf(work: Promise<unknown>): Promise<string> {
 const statusesOf = async (id: string) =>
   (await verbs().listDeliveries(id, ANY)).map(({ status }) => status as string);
 
-test("agents.does.webhook: endpoints of all accounts are listed newest first, or of one, as their owners see them", async () => {
+test("agents.does.webhook: endpoints are listed newest first as their owners see them, of all accounts or of one", async () => {
   await using own = await startRuns();
   const { webhooks } = own.app.admin;
   expect(await webhooks.list(null)).toEqual([]);
@@ -64,17 +64,17 @@ test("agents.does.webhook: endpoints of all accounts are listed newest first, or
   await expect(webhooks.list("othr")).rejects.toThrow('did you mean "other"?');
 });
 
-test("agents.resources.delivery: deliveries are listed newest first, so many and in the status that is wanted", async () => {
+test("agents.resources.delivery: deliveries are listed newest first, up to a number and by status", async () => {
   const { id, lost } = await lose(3);
-  const idsOf = async (wish: object) =>
-    (await verbs().listDeliveries(id, { ...ANY, ...wish })).map((one) => one.id);
+  const idsOf = async (filter: object) =>
+    (await verbs().listDeliveries(id, { ...ANY, ...filter })).map((one) => one.id);
   expect(await idsOf({})).toEqual(lost.map((one) => one.id));
   expect(await idsOf({ limit: 2 })).toEqual(lost.slice(0, 2).map((one) => one.id));
   expect(await idsOf({ status: "cancelled" })).toHaveLength(3);
   expect(await idsOf({ status: "pending" })).toEqual([]);
 });
 
-test("agents.events.webhook.3: one is due again under the same event, unless its endpoint is disabled", async () => {
+test("agents.events.webhook.3: a redelivery has the same event, and a disabled endpoint refuses it", async () => {
   const { id, lost } = await lose(1);
   const [{ id: delivery_id, event_id }] = lost as [Json];
   expect(await problemOf(verbs().replay(delivery_id))).toContain("disabled");
@@ -85,7 +85,7 @@ test("agents.events.webhook.3: one is due again under the same event, unless its
   });
 });
 
-test("what was lost within a time is due again", async () => {
+test("failed deliveries of a time range are due again", async () => {
   const { id, lost } = await lose(4);
   const at = (which: number) => Date.parse(lost[which]!.created_at);
   expect(await problemOf(verbs().recover(id, { since: 0, until: null }))).toContain("disabled");
@@ -101,7 +101,7 @@ test("what was lost within a time is due again", async () => {
   );
 });
 
-test("what is no id is not said again, and one of none is", async () => {
+test("a malformed id is not quoted, an unknown one is", async () => {
   const { recover, replay } = verbs();
   const list = "wadi webhooks list";
   const cases: [(id: string) => Promise<unknown>, string, string][] = [

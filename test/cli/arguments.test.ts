@@ -1,4 +1,4 @@
-// Reads command lines into verbs, arguments and flags, and says what is wrong with the others.
+// Tests the parsing of commands, arguments and flags, and the errors of wrong ones.
 import { describe, expect, test } from "bun:test";
 import { findCommand, readArguments } from "../../src/cli/arguments.ts";
 import { UsageError } from "../../src/cli/command.ts";
@@ -7,8 +7,8 @@ import { loadAllCommands } from "../../src/cli/families.ts";
 const read = async (line: string) => {
   const argv = line.split(" ").filter(Boolean);
   const verb = await findCommand(argv);
-  const given = await readArguments(verb, argv.slice(verb.name.split(" ").length));
-  return { name: verb.name, ...given };
+  const parsed = await readArguments(verb, argv.slice(verb.name.split(" ").length));
+  return { name: verb.name, ...parsed };
 };
 const refuse = async (line: string) => {
   const problem = await read(line).then(
@@ -19,7 +19,7 @@ const refuse = async (line: string) => {
   return problem.message;
 };
 
-test("a verb, its arguments and its flags are read", async () => {
+test("a command, its arguments and its flags are parsed", async () => {
   expect(await read("dev --port 0 --key=abc --json")).toEqual({
     name: "dev",
     args: [],
@@ -33,17 +33,17 @@ test("a verb, its arguments and its flags are read", async () => {
   expect(await read("accounts create -- -acme")).toMatchObject({ args: ["-acme"] });
 });
 
-test("a value behind an equals sign may begin with a dash", async () => {
+test("a value after an equals sign may begin with a dash", async () => {
   expect(await read("dev --key=-abc")).toMatchObject({ flags: { key: "-abc" } });
 });
 
-test("an argument in brackets may be left out", async () => {
+test("an argument in brackets is optional", async () => {
   expect((await read("init")).args).toEqual([]);
   expect((await read("init a.toml")).args).toEqual(["a.toml"]);
   expect(await refuse("init a.toml b.toml")).toBe("usage: wadi init [FILE]");
 });
 
-test("a flag that may be given several times is a list", async () => {
+test("a repeatable flag is a list", async () => {
   const { flags } = await read("keys create --scope think --scope=search --model m");
   expect(flags).toEqual({ scope: ["think", "search"], model: ["m"] });
 });
@@ -53,7 +53,7 @@ test("--help and -h need no arguments", async () => {
   expect(await read("keys revoke -h")).toMatchObject({ flags: { help: true } });
 });
 
-test("an unknown command is refused with the nearest, or those of its noun", async () => {
+test("an unknown command is refused with the nearest one, or with those of its noun", async () => {
   expect(await refuse("devv")).toBe('there is no command "devv"; did you mean `wadi dev`?');
   expect(await refuse("kyes list --json")).toContain("did you mean `wadi keys list`?");
   expect(await refuse("keys")).toBe(
@@ -92,7 +92,7 @@ describe("wrong flags are refused", () => {
   }
 });
 
-test("no verb's name begins with another's, so that the first words name one", async () => {
+test("no command's name is a prefix of another's, so the first words identify one", async () => {
   const verbs = await loadAllCommands();
   for (const { name } of verbs) {
     const others = verbs.filter((verb) => verb.name !== name);

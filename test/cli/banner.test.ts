@@ -1,4 +1,4 @@
-// What a start prints: few lines, and a command that a shell understands.
+// Tests the output of a start: few lines, and a command that a shell parses.
 import { expect, test } from "bun:test";
 import { type Start, writeBanner } from "../../src/cli/server.ts";
 
@@ -20,7 +20,7 @@ const START: Start = {
   key_file: null,
 };
 
-test("it says what runs, where, and how to ask it", () => {
+test("the banner names what runs, its address and an example request", () => {
   expect(writeBanner(START, ["keys      two"]).split("\n")).toEqual([
     "wadi 1.2.3",
     "address   http://127.0.0.1:8080/v1",
@@ -37,17 +37,17 @@ test("it says what runs, where, and how to ask it", () => {
   ]);
 });
 
-test("without a key to show, the command takes the caller's own", () => {
+test("without a key to show, the example uses the caller's own", () => {
   const banner = writeBanner({ ...START, keys: [] }, []);
   expect(banner).toContain('-H "Authorization: Bearer $KEY"');
 });
 
-test("with a key in a file, the command reads it there, whatever the file is called", () => {
+test("with a key in a file, the example reads that file, whatever its name", () => {
   const banner = writeBanner({ ...START, keys: [], key_file: "it's/first-key" }, []);
   expect(banner).toContain(`-H "Authorization: Bearer $(cat 'it'\\''s/first-key')"`);
 });
 
-test("many models stay one line", () => {
+test("many models fit one line", () => {
   const models = Array.from({ length: 50 }, (_, i) => ({ id: `model-${i}`, state: "on" as const }));
   const lines = writeBanner({ ...START, models }, ["", "", ""])
     .trimEnd()
@@ -56,7 +56,7 @@ test("many models stay one line", () => {
   expect(lines[4]).toEndWith("model-7 …");
 });
 
-test("a model that the operator switched off or blocked is marked", () => {
+test("a disabled or blocked model is marked", () => {
   const models = [
     { id: "stub-1", state: "blocked" },
     { id: "stub-2", state: "off" },
@@ -66,7 +66,7 @@ test("a model that the operator switched off or blocked is marked", () => {
   expect(line).toBe("models    stub-1 (blocked) stub-2 (default, off) stub-3");
 });
 
-test("places that the operator opened are said, eight of them by name", () => {
+test("overridden paths are listed, eight of them by name", () => {
   const open = ["127.0.0.1:*", "[::1]:8080"];
   const lines = writeBanner({ ...START, egress: { open } }, ["a", "b", "c"]).split("\n");
   expect(lines[6]).toBe("egress    open to 127.0.0.1:* [::1]:8080");

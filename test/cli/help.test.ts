@@ -1,4 +1,4 @@
-// The help fits one screen; pages of families and verbs name every verb and every option.
+// Tests that the help fits one screen, and names every command and every option.
 import { expect, test } from "bun:test";
 import { COMMON } from "../../src/cli/arguments.ts";
 import { FAMILIES, loadAllCommands, loadCommands } from "../../src/cli/families.ts";
@@ -17,7 +17,7 @@ test("the first page has a line for each family, and fits one screen", () => {
   }
 });
 
-test("a family's page has a line for each of its verbs, and every verb has a family", async () => {
+test("a family's page has a line for each of its commands, and every command has a family", async () => {
   for (const family of FAMILIES) {
     const verbs = await loadCommands(family);
     expect(verbs).not.toEqual([]);
@@ -30,11 +30,11 @@ test("a family's page has a line for each of its verbs, and every verb has a fam
   }
 });
 
-test("a verb's example is a line that the verb takes", async () => {
+test("a command's example parses as that command", async () => {
   for (const { name, example } of VERBS) expect(`${example} `).toStartWith(`wadi ${name} `);
 });
 
-test("a verb's page has a line for each flag, its own first", () => {
+test("a command's page has a line for each flag, its own first", () => {
   for (const verb of VERBS) {
     const page = writeCommandHelp(verb);
     const flags = Object.keys({ ...verb.flags, ...COMMON });
@@ -44,7 +44,7 @@ test("a verb's page has a line for each flag, its own first", () => {
   }
 });
 
-test("what is followed live is no one document, and its page says so", () => {
+test("the page of a live command offers no single JSON document", () => {
   const follow = VERBS.find(({ name }) => name === "runs follow")!;
   const page = writeCommandHelp(follow);
   expect(page).toContain("--json         one JSON document per line");

@@ -1,25 +1,25 @@
-// What `wadi listen` shows of what came: a few lines, with nothing in them that a terminal obeys.
+// Tests the output of `wadi listen`: a few lines without terminal control characters.
 import { expect, test } from "bun:test";
 import type { ReceivedWebhook } from "../../src/admin/index.ts";
 import { drawArrival } from "../../src/cli/listen.ts";
 
-const ARRIVAL: ReceivedWebhook = {
+const RECEIVED: ReceivedWebhook = {
   ...{ at: "2026-11-22T10:00:00.000Z", path: "/", verdict: "verified", why: null, times: 1 },
   ...{ webhook_id: "0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d", type: "webhook.test", answered: 204 },
   body: { id: "x", type: "webhook.test", data: { webhook: { url: "http://127.0.0.1:4400" } } },
 };
 
-test("an arrival is a line with its whole id, and its data below", () => {
+test("a received event is a line with its whole id, and its data below", () => {
   const head =
     "2026-11-22T10:00:00.000Z  verified  webhook.test  0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d";
   const data = '  {"webhook":{"url":"http://127.0.0.1:4400"}}\n';
-  expect(drawArrival(ARRIVAL)).toBe(`${head}\n${data}`);
-  expect(drawArrival({ ...ARRIVAL, times: 3, path: "/hook" })).toBe(
+  expect(drawArrival(RECEIVED)).toBe(`${head}\n${data}`);
+  expect(drawArrival({ ...RECEIVED, times: 3, path: "/hook" })).toBe(
     `${head}  "/hook"  repeat, 3 times so far\n${data}`,
   );
-  expect(drawArrival({ ...ARRIVAL, answered: 503 })).toBe(`${head}  answered 503\n${data}`);
+  expect(drawArrival({ ...RECEIVED, answered: 503 })).toBe(`${head}  answered 503\n${data}`);
   const refused = {
-    ...ARRIVAL,
+    ...RECEIVED,
     verdict: "refused",
     why: "it has no webhook-signature",
     answered: 401,
@@ -29,10 +29,10 @@ test("an arrival is a line with its whole id, and its data below", () => {
   );
 });
 
-test("nothing that a stranger sends moves the terminal, and what is long is cut", () => {
+test("received text cannot control the terminal, and long text is cut", () => {
   const evil = "\u001b[2J\nverified\u202e";
   const shown = drawArrival({
-    ...ARRIVAL,
+    ...RECEIVED,
     ...{ path: `/${evil}`, webhook_id: evil, type: evil, body: { data: evil.repeat(1_000) } },
   });
   expect(shown.split("\n")).toHaveLength(3);

@@ -1,8 +1,8 @@
-// Texts of strangers on a terminal: nothing in them is obeyed, hidden or lost.
+// Tests that untrusted text on a terminal controls nothing and hides nothing.
 import { expect, test } from "bun:test";
 import { drawJson, quote, quoteWhole } from "../../src/cli/output.ts";
 
-/** What a terminal obeys, what turns text round, and what nobody would see. */
+/** Terminal control characters, bidirectional marks and invisible characters. */
 const HIDDEN = [
   ..."\u0000\u0007\b\t\n\r\u001b\u007f\u0080\u009b\u009f",
   ..."\u00ad\u034f\u061c\u115f\u180e\u200b\u200d\u200e\u200f\u2028\u2029\u202a\u202e\u2060\u2066",
@@ -12,7 +12,7 @@ const VISIBLE = "Zürich — 東京 مرحبا שלום 😀 é \\ / < > & ' `";
 
 const isHarmless = (text: string) => HIDDEN.every((mark) => mark === "\n" || !text.includes(mark));
 
-test("what is hidden in a text is written out, and all else stays as it is", () => {
+test("hidden characters are escaped, and all else stays unchanged", () => {
   for (const mark of HIDDEN) {
     const line = quote(`a${mark}b`);
     expect([line, isHarmless(line), line.includes("\n")]).toEqual([line, true, false]);
@@ -21,7 +21,7 @@ test("what is hidden in a text is written out, and all else stays as it is", () 
   expect(quote("\u001b[2J\u202e\u{e0041}")).toBe('"\\u001b[2J\\u202e\\udb40\\udc41"');
 });
 
-test("a long text is cut for people, unless all of it is wanted", () => {
+test("long text is cut for people, unless the whole is requested", () => {
   const long = "x".repeat(101);
   expect(quote("x".repeat(100))).toBe(`"${"x".repeat(100)}"`);
   expect(quote(long)).toBe(`"${"x".repeat(100)}"…`);
@@ -29,7 +29,7 @@ test("a long text is cut for people, unless all of it is wanted", () => {
   expect(quoteWhole({ a: "\u009b\ud800" })).toBe('{"a":"\\u009b\\ud800"}');
 });
 
-test("JSON for people parses to the very same value, and hides nothing", () => {
+test("JSON for people parses to the same value, and hides nothing", () => {
   const value = {
     [`key${HIDDEN.join("")}`]: HIDDEN.join(""),
     list: [1, null, true, { deep: VISIBLE }],

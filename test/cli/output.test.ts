@@ -1,4 +1,4 @@
-// Results as text for people or as one JSON document, and messages beside them.
+// Tests results as text or as one JSON document, and the messages beside them.
 import { expect, test } from "bun:test";
 import { createOutput, drawRow, drawTable } from "../../src/cli/output.ts";
 
@@ -13,7 +13,7 @@ function listen(isJson: boolean) {
   return { output, out, errors };
 }
 
-test("people get the text, programs one line of JSON, both the messages beside it", () => {
+test("people get text, programs one line of JSON, and both get the messages separately", () => {
   for (const [isJson, expected] of [
     [false, "id: 1\n"],
     [true, '{"id":1}\n'],
@@ -26,7 +26,7 @@ test("people get the text, programs one line of JSON, both the messages beside i
   }
 });
 
-test("one line of JSON hides nothing from whoever reads it on a terminal, and parses to the same", () => {
+test("one line of JSON hides nothing on a terminal, and parses to the same value", () => {
   const value = { name: "\u009b2J\u202eeno\u0000\u200b", id: 1 };
   const { output, out } = listen(true);
   output.print(value, "");
@@ -48,7 +48,7 @@ test("a table has a column for each name, as wide as its widest cell", () => {
   expect(drawTable([], ["id"])).toBe("ID\n");
 });
 
-test("one thing has a line for each field", () => {
+test("a single item has a line for each field", () => {
   expect(drawRow({ id: "a", models: null, is_open: false })).toBe(
     "id: a\nmodels: -\nis_open: false\n",
   );

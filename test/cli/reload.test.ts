@@ -1,4 +1,4 @@
-// The reloading alone: who asks for it, what of it is said, and that it never runs twice at once.
+// Tests reloads alone: their triggers, their log lines, and that no two overlap.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const writeLimit = (limit: number) => `[limits]\nrequests_per_minute = ${limit}\n`;
 
 let files = 0;
-/** Reloading of a file that says a limit of 1; `change` is what the app does with settings. */
+/** Reloads a file with a limit of 1; `change` applies settings as the app does. */
 function open(change: (settings: Settings) => Promise<void> = async () => {}) {
   const path = join(directory, `wadi-${++files}.toml`);
   writeFileSync(path, writeLimit(1));
@@ -43,12 +43,12 @@ function open(change: (settings: Settings) => Promise<void> = async () => {}) {
   return { path, clock, lines, taken, reloading, app };
 }
 
-test("a pipe in the place of the file is refused and never opened", async () => {
+test("a pipe in place of the file is refused and never opened", async () => {
   const { path, clock, lines, taken, reloading, app } = open();
   reloading.start(app);
   rmSync(path);
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
-  // Nobody writes to it: whoever opened it here would never come back.
+  // The pipe has no writer: opening it would block forever.
   reloading.reload();
   await clock.advance(0);
   expect(taken).toEqual([]);
@@ -58,7 +58,7 @@ test("a pipe in the place of the file is refused and never opened", async () => 
   reloading.stop();
 });
 
-test("what a signal asks for is read at once and said when it is in force", async () => {
+test("a signal reloads the file at once, and the log confirms it", async () => {
   const { path, clock, lines, taken, reloading, app } = open();
   reloading.start(app);
   writeFileSync(path, writeLimit(2));
@@ -67,7 +67,7 @@ test("what a signal asks for is read at once and said when it is in force", asyn
   expect(taken).toEqual([2]);
   expect(lines).toEqual([["info", "settings: reloaded: limits.requests_per_minute 1 -> 2"]]);
   expect(reloading.settings.limits.requests_per_minute).toBe(2);
-  // The watch knows what the signal has had read.
+  // The file watch knows the version that the signal has read.
   await clock.advance(10_000);
   expect(taken).toEqual([2]);
   reloading.reload();
@@ -77,7 +77,7 @@ test("what a signal asks for is read at once and said when it is in force", asyn
   expect(clock.pending()).toBe(0);
 });
 
-test("a changed file is read by itself, and one that is refused is refused once", async () => {
+test("a changed file is reloaded by itself, and an invalid one is refused once", async () => {
   const { path, clock, lines, taken, reloading, app } = open();
   reloading.start(app);
   writeFileSync(path, "[limits]\nrequests_per_minute = 0\n");
@@ -99,7 +99,7 @@ test("a changed file is read by itself, and one that is refused is refused once"
   expect(taken).toEqual([3]);
 });
 
-test("however often it is asked for while it runs, it runs once more", async () => {
+test("several requests during a reload cause one more reload", async () => {
   const first = Promise.withResolvers<void>();
   let running = 0;
   const { path, clock, taken, reloading, app } = open(async () => {
@@ -121,7 +121,7 @@ test("however often it is asked for while it runs, it runs once more", async () 
   expect(taken).toEqual([2, 5]);
 });
 
-test("what the app does not take over is not in force, and can be asked for again", async () => {
+test("settings that the app rejects are not in force, and can be requested again", async () => {
   let fails = true;
   const { path, clock, lines, reloading, app } = open(async () => {
     if (fails) throw new Error("the database is gone");
@@ -138,7 +138,7 @@ test("what the app does not take over is not in force, and can be asked for agai
   expect(reloading.settings.limits.requests_per_minute).toBe(2);
 });
 
-test("what is asked for before there is a server is done when there is one", async () => {
+test("a reload requested before the server runs happens once it does", async () => {
   const { path, clock, taken, reloading, app } = open();
   writeFileSync(path, writeLimit(2));
   reloading.reload();
@@ -149,7 +149,7 @@ test("what is asked for before there is a server is done when there is one", asy
   expect(taken).toEqual([2]);
 });
 
-test("a stopping server takes nothing over", async () => {
+test("a stopping server reloads nothing", async () => {
   const { path, clock, lines, taken, reloading, app } = open();
   reloading.start(app);
   reloading.stop();
@@ -159,7 +159,7 @@ test("a stopping server takes nothing over", async () => {
   expect([taken, lines]).toEqual([[], []]);
 });
 
-test("a name in the file cannot write a line of the log of its own", async () => {
+test("a name in the file cannot forge a log line", async () => {
   const { path, clock, lines, reloading, app } = open();
   reloading.start(app);
   writeFileSync(path, '"a\\nb\\u001b[2J" = 1\n');
@@ -169,7 +169,7 @@ test("a name in the file cannot write a line of the log of its own", async () =>
   expect(lines[0]![1]).not.toMatch(/\p{Cc}/u);
 });
 
-test("a start without a file says that there is nothing to reload", () => {
+test("a start without a file reports that there is nothing to reload", () => {
   const clock = createManualClock();
   const lines: string[] = [];
   const settings = loadSettings({ mustExist: false, env: {}, flags: {} });
@@ -181,7 +181,7 @@ test("a start without a file says that there is nothing to reload", () => {
   expect([clock.pending(), readStamp(join(directory, "none"))]).toEqual([0, MISSING]);
 });
 
-test("a stub beside real models is warned of at the start and at each reload, until it goes", async () => {
+test("a stub beside real models gives a warning at the start and at each reload", async () => {
   const { path, clock, lines, reloading, app } = open();
   const real = `[[models]]
 id = "real"
@@ -196,12 +196,12 @@ upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
     return lines.filter(([level]) => level === "warn").map(([, message]) => message);
   };
   reloading.start(app);
-  // A stub model's own stubs are what it stands for.
+  // The services of a stub model are stubs by design.
   expect(await reload("")).toEqual([]);
   const says = (name: string) =>
     `settings: a stub answers beside real models; do not store its replies: ${name}`;
   expect(await reload(real + stubs)).toEqual([says("embeddings"), says("search")]);
-  // Pages of somebody's own are not made up.
+  // A configured folder has real pages.
   expect(await reload(`${real + stubs}folder = "./docs"\n`)).toEqual([says("embeddings")]);
   reloading.stop();
   lines.splice(0);

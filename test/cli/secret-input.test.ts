@@ -1,4 +1,4 @@
-// A secret on standard input is read whole, up to a bound.
+// Tests that a secret on standard input is read whole, up to a maximum.
 import { expect, test } from "bun:test";
 import { UsageError } from "../../src/cli/command.ts";
 import { readAll } from "../../src/cli/connections.ts";
@@ -7,7 +7,7 @@ async function* say(...parts: string[]) {
   for (const part of parts) yield new TextEncoder().encode(part);
 }
 
-test("what comes in several pieces is one text, also where a character was cut", async () => {
+test("input in several pieces is one text, also if a character is split", async () => {
   expect(await readAll(say("sk_", "secret\n"))).toBe("sk_secret\n");
   async function* cut() {
     for (const byte of new TextEncoder().encode("ä")) yield Uint8Array.of(byte);
@@ -16,7 +16,7 @@ test("what comes in several pieces is one text, also where a character was cut",
   expect(await readAll(say())).toBe("");
 });
 
-test("what never ends is not waited for", async () => {
+test("input that never ends is not waited for", async () => {
   let pieces = 0;
   async function* endless() {
     for (; ; pieces++) yield new Uint8Array(1_024);

@@ -1,16 +1,16 @@
-// A start that goes wrong leaves nothing running, and one that cannot go on ends.
+// Tests that a failed start leaves nothing running, and that a fatal error ends the process.
 import { afterEach, expect, test } from "bun:test";
 import { runServer, type ServerRun, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
-// What a server listens to would hide the bugs of other tests in this process.
+// The server's process listeners would hide bugs of other tests in this process.
 const HEARD = ["SIGHUP", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
 afterEach(() => {
   for (const event of HEARD) process.removeAllListeners(event);
 });
 
-/** A server that only notes what happens to it. */
+/** A server that records its calls. */
 function pretend(overrides: Partial<ServerRun> = {}) {
   const events: string[] = [];
   let fail = () => {};
@@ -41,7 +41,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
   return { events, options, fail: () => fail() };
 }
 
-test("it listens first, then makes what a person needs, then says so", async () => {
+test("the server listens first, then creates the first key, then announces it", async () => {
   const { events, options, fail } = pretend();
   const code = runServer({
     ...options,
@@ -57,10 +57,10 @@ test("it listens first, then makes what a person needs, then says so", async () 
   expect(events).toEqual(["start", "welcome", "address   http://127.0.0.1:1/v1"]);
 });
 
-test("a port that cannot be had makes no key", async () => {
+test("a port that is unavailable creates no key", async () => {
   const { events, options } = pretend();
-  const build: ServerRun["build"] = async (around) => ({
-    ...(await options.build(around)),
+  const build: ServerRun["build"] = async (deps) => ({
+    ...(await options.build(deps)),
     start: async () => {
       throw new Error("taken");
     },
@@ -69,7 +69,7 @@ test("a port that cannot be had makes no key", async () => {
   expect(events).toEqual([]);
 });
 
-test("a start that fails after it listens is stopped at once", async () => {
+test("a start that fails after listening is stopped at once", async () => {
   const welcome = async () => {
     throw new Error("no");
   };
@@ -78,15 +78,15 @@ test("a start that fails after it listens is stopped at once", async () => {
   expect(events).toEqual(["start", "stop 0"]);
 });
 
-test("a stop that does not come to its end is not waited for", async () => {
+test("a stop that does not finish is not waited for", async () => {
   const clock = createManualClock();
   const { options } = pretend({ clock });
   const listening = Promise.withResolvers<void>();
   const code = runServer({
     ...options,
     output: { ...options.output, print: () => listening.resolve() },
-    build: async (around) => ({
-      ...(await options.build(around)),
+    build: async (deps) => ({
+      ...(await options.build(deps)),
       stop: () => new Promise(() => {}),
     }),
   });
@@ -101,7 +101,7 @@ test("a stop that does not come to its end is not waited for", async () => {
   expect(ended).toEqual([1]);
 });
 
-test("a bug in a timer's callback is one line of the log, and ends nothing", async () => {
+test("a bug in a timer's callback is one log line, and ends nothing", async () => {
   const script = `
     import { runServer } from "${import.meta.dir}/../../src/cli/server.ts";
     import { createSystemClock } from "${import.meta.dir}/../../src/platform/clock.ts";
@@ -138,15 +138,15 @@ test("a bug in a timer's callback is one line of the log, and ends nothing", asy
       error: expect.stringContaining("bug 7"),
     },
   ]);
-  // Somebody keeps it going until it is ended.
+  // Keeps the process alive until it is ended.
   expect(await child.exited).toBe(1);
 });
 
 for (const [title, bug] of [
-  ["an exception that nobody caught", "setImmediate(() => { throw new Error('bug 7'); })"],
-  ["a rejection that nobody handled", "Promise.reject(new Error('bug 7'))"],
+  ["an uncaught exception", "setImmediate(() => { throw new Error('bug 7'); })"],
+  ["an unhandled rejection", "Promise.reject(new Error('bug 7'))"],
 ] as const) {
-  test(`${title} is one line of the log, and ends the program`, async () => {
+  test(`${title} is one log line, and ends the program`, async () => {
     const script = `
       import { runServer } from "${import.meta.dir}/../../src/cli/server.ts";
       import { defaultSettings } from "${import.meta.dir}/../../src/settings/index.ts";
