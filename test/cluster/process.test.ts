@@ -1,4 +1,4 @@
-// A process among others: whom it holds for dead, and what the houses that claim by it are told.
+// Tests which processes a process takes for dead, and the calls to modules that claim by it.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Process } from "../../src/cluster/process.ts";
 import { processStore } from "../../src/cluster/store.ts";
@@ -18,7 +18,7 @@ interface World {
 }
 const bindProcesses = (database: Database) => database.bind(processStore);
 
-/** A database that others may use, too, unless `engine` says that it has one user. */
+/** A shared database, unless `engine` has a single user. */
 async function openWorld(engine: Database["engine"] = "postgres"): Promise<World> {
   const clock = createManualClock();
   const database = await openDatabase({
@@ -31,13 +31,13 @@ async function openWorld(engine: Database["engine"] = "postgres"): Promise<World
   return { database: { ...database, engine }, clock, store: bindProcesses(database) };
 }
 
-/** A process, and what its claimants were told: `dead`: of 1 to 9, those that were dead then. */
+/** A process and its calls to claimants; `dead` lists the dead ones of epochs 1 to 9. */
 function create(
   { database, clock }: World,
-  takeUp = async (_times: number, _isDead: (epoch: number) => boolean) => {},
+  onReclaim = async (_times: number, _isDead: (epoch: number) => boolean) => {},
 ) {
   const lines: string[] = [];
-  const told: string[] = [];
+  const events: string[] = [];
   const log = { error: (message: string) => void lines.push(message) } as never;
   const onFatal = (why: Error) => void lines.push(`fatal: ${why.message}`);
   const process = new Process({ database, clock, log, onFatal });
@@ -46,18 +46,18 @@ function create(
     process.join({
       async reclaim(isDead) {
         const dead = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter(isDead);
-        told.push(`${name}dead ${dead}`);
-        await takeUp(++times, isDead);
+        events.push(`${name}dead ${dead}`);
+        await onReclaim(++times, isDead);
       },
-      onEpochLost: () => void told.push(`${name}lost ${process.epoch}`),
-      onHeartbeat: () => void told.push(`${name}sign`),
+      onEpochLost: () => void events.push(`${name}lost ${process.epoch}`),
+      onHeartbeat: () => void events.push(`${name}sign`),
     });
   join();
-  return { process, lines, told, join, tell: () => told.splice(0) };
+  return { process, lines, events, join, tell: () => events.splice(0) };
 }
 
 describe("a process that is alone with its database", () => {
-  test("has all before it for dead at once, and says so at each look", async () => {
+  test("reclaims all earlier epochs at once, and at every poll", async () => {
     const world = await openWorld("sqlite");
     for (let n = 0; n < 3; n++) await world.store.register(0);
     await world.store.end(2, 5);
@@ -66,7 +66,7 @@ describe("a process that is alone with its database", () => {
     await process.start();
     expect(process.epoch).toBe(4);
     expect(tell()).toEqual(["dead 1,2,3"]);
-    // It shows no sign, for nobody could see it.
+    // It sends no heartbeat, which no other process could read.
     const own = { epoch: 4, beats: 0, started_at: world.clock.now(), ended_at: null };
     expect(await world.store.list()).toEqual([own]);
     await world.clock.advance(4_000);
@@ -75,7 +75,7 @@ describe("a process that is alone with its database", () => {
     expect(lines).toEqual([]);
   });
 
-  test("goes when another has ended its number, and takes up nothing more", async () => {
+  test("ends when another process ends its epoch, and reclaims nothing more", async () => {
     const world = await openWorld("sqlite");
     const { process, tell, lines } = create(world);
     await process.start();
@@ -87,12 +87,12 @@ describe("a process that is alone with its database", () => {
       "another server has taken over this data: only one may run on it; this one ends";
     expect(lines).toEqual([sentence, `fatal: ${sentence}`]);
     expect(tell()).toEqual([]);
-    // The other one is left alone.
+    // The other process is left alone.
     expect((await world.store.list()).map(({ epoch }) => epoch)).toEqual([2]);
     expect(world.clock.pending()).toBe(0);
   });
 
-  test("ends with its stop, and looks no further", async () => {
+  test("stops polling when it is stopped", async () => {
     const world = await openWorld("sqlite");
     const { process, tell } = create(world);
     await process.start();
@@ -105,10 +105,10 @@ describe("a process that is alone with its database", () => {
   });
 });
 
-test("a process that stops while it takes up looks no further either", async () => {
+test("a process that is stopped during a reclaim stops polling too", async () => {
   const world = await openWorld("sqlite");
   const go = Promise.withResolvers<void>();
-  const { process, told } = create(world, async (times) => {
+  const { process, events } = create(world, async (times) => {
     if (times === 2) await go.promise;
   });
   await process.start();
@@ -116,12 +116,12 @@ test("a process that stops while it takes up looks no further either", async () 
   await process.stop();
   go.resolve();
   await world.clock.advance(60_000);
-  expect(told).toEqual(["dead ", "dead ", "sign"]);
+  expect(events).toEqual(["dead ", "dead ", "sign"]);
   expect(world.clock.pending()).toBe(0);
 });
 
 describe("a process among others", () => {
-  test("has those for dead that showed nothing for ten seconds, whatever they showed before", async () => {
+  test("takes those for dead that sent no heartbeat for ten seconds, whatever came before", async () => {
     const world = await openWorld();
     await world.store.register(0);
     await world.store.register(0);
@@ -137,14 +137,14 @@ describe("a process among others", () => {
     await world.clock.advance(1);
     expect(tell()).toEqual(["dead 1", "sign"]);
     expect((await world.store.list()).map(({ epoch }) => epoch)).toEqual([2, 3]);
-    // The last sign of the other was seen two seconds before.
+    // The other's last heartbeat was seen two seconds before.
     await world.clock.advance(6_000);
     expect(tell().at(-2)).toBe("dead 1");
     await world.clock.advance(2_000);
     expect(tell()).toEqual(["dead 1,2", "sign"]);
   });
 
-  test("shows that it lives every two seconds, and is not taken for dead", async () => {
+  test("sends a heartbeat every two seconds, and is not taken for dead", async () => {
     const world = await openWorld();
     const [first, second] = [create(world), create(world)];
     await first.process.start();
@@ -154,13 +154,13 @@ describe("a process among others", () => {
       { epoch: 1, beats: 30 },
       { epoch: 2, beats: 30 },
     ]);
-    for (const { told, lines } of [first, second]) {
-      expect(new Set(told)).toEqual(new Set(["dead ", "sign"]));
+    for (const { events, lines } of [first, second]) {
+      expect(new Set(events)).toEqual(new Set(["dead ", "sign"]));
       expect(lines).toEqual([]);
     }
   });
 
-  test("takes up what one left that came behind it, again and again", async () => {
+  test("reclaims late work of an ended epoch, again and again", async () => {
     const world = await openWorld();
     const { process, tell } = create(world);
     await process.start();
@@ -173,18 +173,18 @@ describe("a process among others", () => {
     expect(tell()).toEqual(["dead 2", "sign"]);
   });
 
-  test("never has one for dead that enters while it takes up", async () => {
+  test("never takes a process for dead that registers during its reclaim", async () => {
     const world = await openWorld();
-    const judged: boolean[] = [];
+    const results: boolean[] = [];
     const { process } = create(world, async (_times, isDead) => {
-      judged.push(isDead(await world.store.register(0)));
+      results.push(isDead(await world.store.register(0)));
     });
     await process.start();
     await world.clock.advance(2_000);
-    expect(judged).toEqual([false, false]);
+    expect(results).toEqual([false, false]);
   });
 
-  test("that others hold for dead tells so, and begins anew before it takes up", async () => {
+  test("that others take for dead reports it, and registers again before it reclaims", async () => {
     const world = await openWorld();
     const { process, tell, lines } = create(world);
     await process.start();
@@ -201,7 +201,7 @@ describe("a process among others", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("that stops while it shows that it lives does not begin anew", async () => {
+  test("that is stopped during a heartbeat does not register again", async () => {
     const world = await openWorld();
     const { beat, ...store } = world.store;
     const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -222,14 +222,14 @@ describe("a process among others", () => {
     await process.stop();
     go.resolve();
     await world.clock.advance(10_000);
-    expect({ told: tell(), lines, list: await store.list() }).toEqual({
-      ...{ told: [], lines: [], list: [] },
+    expect({ events: tell(), lines, list: await store.list() }).toEqual({
+      ...{ events: [], lines: [], list: [] },
     });
   });
 });
 
-describe("houses that claim by one process", () => {
-  test("are told in their order, each for itself: what one cannot do holds up no other", async () => {
+describe("modules that reclaim by one process", () => {
+  test("are called in order, and the failure of one holds up no other", async () => {
     const world = await openWorld("sqlite");
     await world.store.register(0);
     const { process, join, tell, lines } = create(world, async (times) => {
@@ -245,7 +245,7 @@ describe("houses that claim by one process", () => {
     expect(tell().toSorted()).toEqual(["dead 1", "other dead 1", "other sign", "sign"]);
   });
 
-  test("hold up the start until all have taken up, and fail it", async () => {
+  test("hold up the start until all have reclaimed, and a failure fails it", async () => {
     const world = await openWorld("sqlite");
     const go = Promise.withResolvers<void>();
     const slow = create(world, () => go.promise);

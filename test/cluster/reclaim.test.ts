@@ -1,11 +1,11 @@
-// What is put back of claimed rows, and when.
+// Tests which claimed rows are released, and when.
 import { expect, test } from "bun:test";
 import { type ClaimedRow, Reclaimer } from "../../src/cluster/reclaim.ts";
 
 const OWN = 7;
 const DEAD = 3;
 
-/** Rows that processes have claimed; `inHand` are those that this one works on. */
+/** Rows that processes have claimed; `inHand` are those of this process. */
 function createTrial(inHand: readonly string[], rows: readonly ClaimedRow[]) {
   const known = new Set(inHand);
   const writes: string[][] = [];
@@ -26,7 +26,7 @@ function createTrial(inHand: readonly string[], rows: readonly ClaimedRow[]) {
   };
 }
 
-test("rows of a dead process are put back at once, those of living ones stay", async () => {
+test("rows of a dead process are released at once, those of living ones stay", async () => {
   const { reclaim } = createTrial(
     [],
     [
@@ -37,11 +37,11 @@ test("rows of a dead process are put back at once, those of living ones stay", a
   expect(await reclaim()).toEqual([["d-1"]]);
 });
 
-test("a process puts back a row of its own that it did not work on at two passes in a row", async () => {
+test("a process releases its own row that it did not work on in two passes in a row", async () => {
   const rows = ["d-1", "d-2", "d-3"].map((id) => ({ id, epoch: OWN }));
   const { reclaim, known } = createTrial(["d-1"], rows);
   expect(await reclaim()).toEqual([]);
-  // It had just been claimed.
+  // Its claim has just been made.
   known.add("d-2");
   expect(await reclaim()).toEqual([["d-3"]]);
   // It has just been finished.
@@ -50,7 +50,7 @@ test("a process puts back a row of its own that it did not work on at two passes
   expect(await reclaim()).toEqual([["d-1", "d-3"]]);
 });
 
-test("many rows are put back in several writes", async () => {
+test("many rows are released in several writes", async () => {
   const rows = Array.from({ length: 501 }, (_, n) => ({ id: `d-${n}`, epoch: DEAD }));
   const { reclaim } = createTrial([], rows);
   const writes = await reclaim();

@@ -1,4 +1,4 @@
-// What the event loop writes for its watchdog, and what that reads.
+// Tests the shared memory between the event loop and its watchdog.
 import { expect, test } from "bun:test";
 import {
   MEMORY_BYTES,
@@ -12,14 +12,14 @@ const open = () => {
 };
 const call = (id: string) => ({ run_id: `r-${id}`, epoch: 7, call: `call_${id}` });
 
-test("beats are counted", () => {
+test("heartbeats are counted", () => {
   const { writer, reader } = open();
   writer.beat();
   writer.beat();
   expect(reader.countBeats()).toBe(2);
 });
 
-test("a call is named until its work returns or throws, and then the one around it", () => {
+test("a call is named until its work returns or throws, and then its caller is", () => {
   const { writer, reader } = open();
   expect(reader.readCall()).toBeNull();
   const inner = writer.during(call("a"), () => {
@@ -35,13 +35,13 @@ test("a call is named until its work returns or throws, and then the one around 
   expect(reader.readCall()).toBeNull();
 });
 
-test("a call whose name is too long for the memory is not named", () => {
+test("a call whose name does not fit the memory is not named", () => {
   const { writer, reader } = open();
   const seen = writer.during(call("x".repeat(1_000)), () => reader.readCall());
   expect(seen).toBeNull();
 });
 
-test("runs are listed from their beginning to their end, as many as there is room for", () => {
+test("runs are listed from begin to end, up to the capacity", () => {
   const { writer, reader } = open();
   const ids = Array.from({ length: 600 }, (_, n) => `r-${n}`);
   for (const id of ids) writer.enter(id);

@@ -1,4 +1,4 @@
-// The note of a watchdog: read as it was written, and whatever else lies there is none.
+// Tests that a watchdog's note is read as it was written, and other content is ignored.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ test.each(["", "{", "null", "[]", '{"at":1,"runs":[]}', '{"at":"","runs":{}}', "
   },
 );
 
-test("a call that is not named whole is none", () => {
+test("a truncated call name is ignored", () => {
   writeFileSync(file, '{"at":"","runs":[],"hung":{"run_id":"r-1","epoch":"3","call":"c"}}');
   expect(readNote(file)).toEqual({ at: "", runs: [], hung: null });
 });

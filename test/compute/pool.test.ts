@@ -1,4 +1,4 @@
-// Holds compute Workers to cutting off what does not end, and to keeping faults to their own job.
+// Tests that compute Workers have a time limit, and that an error affects only its own job.
 import { afterEach, expect, test } from "bun:test";
 import { ComputePool, type ComputeService } from "../../src/compute/index.ts";
 import { createLog } from "../../src/platform/log.ts";
@@ -11,22 +11,22 @@ let pool: ComputeService;
 let clock: ManualClock;
 let lines: Record<string, unknown>[] = [];
 const open = (from = script) => {
-  const told: Record<string, unknown>[] = [];
-  lines = told;
+  const logged: Record<string, unknown>[] = [];
+  lines = logged;
   clock = createManualClock();
-  const log = createLog(clock, (line) => void told.push(JSON.parse(line)), false);
+  const log = createLog(clock, (line) => void logged.push(JSON.parse(line)), false);
   pool = new ComputePool({ script: from, clock, log });
 };
 afterEach(() => pool?.stop(0));
 
-test("a task's result comes back as data", async () => {
+test("a task's result is returned as data", async () => {
   open();
   const input = { text: "🐪", list: [1, null], bytes: new Uint8Array([1, 2]) };
   expect(await pool.run(ECHO, input, turn)).toEqual({ ok: true, value: input });
   expect(lines).toEqual([]);
 });
 
-test("a task that does not end is cut off after its time, and others go on beside it", async () => {
+test("a task beyond its time limit is terminated, and others continue", async () => {
   open();
   const stuck = pool.run(LOOP, null, turn);
   const behind = pool.run(ECHO, 1, turn);
@@ -39,7 +39,7 @@ test("a task that does not end is cut off after its time, and others go on besid
   expect(lines).toMatchObject([{ level: "warn", code: "loop" }]);
 });
 
-test("accounts take turns, and none of them has more than one Worker at once", async () => {
+test("accounts take turns, and none has more than one Worker at once", async () => {
   open();
   const stuck = Array.from({ length: 3 }, () => pool.run(LOOP, null, turn));
   for (let n = 0; n < 20; n++) {
@@ -50,7 +50,7 @@ test("accounts take turns, and none of them has more than one Worker at once", a
   for (const one of stuck) expect(await one).toEqual({ ok: false, reason: "timeout" });
 });
 
-test("an error of a task is logged with its stack, and its Worker goes on", async () => {
+test("an error of a task is logged with its stack, and its Worker continues", async () => {
   open();
   expect(await pool.run(COUNT, null, turn)).toEqual({ ok: true, value: 1 });
   expect(await pool.run(THROW, "a bug", turn)).toEqual({ ok: false, reason: "failed" });
@@ -60,7 +60,7 @@ test("an error of a task is logged with its stack, and its Worker goes on", asyn
   ]);
 });
 
-test("a Worker that ends takes its own job along and no other", async () => {
+test("a Worker that exits fails only its own job", async () => {
   open();
   const ending = pool.run(EXIT, null, turn);
   const behind = pool.run(ECHO, 1, turn);
@@ -71,7 +71,7 @@ test("a Worker that ends takes its own job along and no other", async () => {
   expect(lines).toMatchObject([{ level: "error", message: "compute: a worker ended" }]);
 });
 
-test("a caller who leaves is not waited for, and gets no Worker", async () => {
+test("a job whose caller left gets no Worker", async () => {
   open();
   const stuck = pool.run(LOOP, null, turn);
   const leaving = new AbortController();
@@ -84,7 +84,7 @@ test("a caller who leaves is not waited for, and gets no Worker", async () => {
   expect(await stuck).toEqual({ ok: false, reason: "failed" });
 });
 
-test("a job that cannot be sent fails alone, as a bug", async () => {
+test("a job that cannot be serialized fails alone, as a bug", async () => {
   open();
   expect(await pool.run(ECHO, () => 1, turn)).toEqual({ ok: false, reason: "failed" });
   expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: true, value: 1 });
@@ -110,7 +110,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("Workers that fail at their start are not replaced while nobody waits", async () => {
+test("Workers that fail at their start are not replaced while no job waits", async () => {
   open(new URL("data:text/javascript,throw new Error('no start')"));
   expect(await pool.run(ECHO, 1, turn)).toEqual({ ok: false, reason: "failed" });
   const failing = pool;

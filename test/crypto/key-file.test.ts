@@ -1,4 +1,4 @@
-// The key file: made once, readable by its owner only, whole at any moment.
+// Tests the key file: created once, readable by its owner only, always complete.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -45,7 +45,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("a key file", () => {
-  test("is not there before it is made, and then for its owner only", () => {
+  test("does not exist before its creation, and is then readable by its owner only", () => {
     expect(read()).toBeUndefined();
     const made = makeKeyFile(file);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -55,12 +55,12 @@ describe("a key file", () => {
     expect(warned).toEqual([]);
   });
 
-  test("that another has made meanwhile is taken as it is", () => {
+  test("created concurrently by another process is used as it is", () => {
     const first = makeKeyFile(file);
     expect(idsOf(makeKeyFile(file))).toEqual(idsOf(first));
   });
 
-  test("is the only thing left of its making, also where a draft of a dead process lies", () => {
+  test("is the only remaining file, even with a draft of a dead process", () => {
     mkdirSync(dirname(file));
     writeFileSync(`${file}.${process.pid}`, "half");
     const [old] = makeKeyFile(file);
@@ -69,7 +69,7 @@ describe("a key file", () => {
     expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
   });
 
-  test("holds two keys while one takes the other's place, the newest first", () => {
+  test("holds two keys during a rotation, the newest first", () => {
     const [old] = makeKeyFile(file);
     const next = makeMasterKey();
     replaceKeyFile(file, [next, old!]);
@@ -86,7 +86,7 @@ describe("a key file", () => {
     expect([uid, gid, mode & 0o777]).toEqual([65_534, 65_533, 0o600]);
   });
 
-  test("stays readable by whom it was", () => {
+  test("keeps its permissions", () => {
     makeKeyFile(file);
     chmodSync(file, 0o640);
     replaceKeyFile(file, [makeMasterKey()]);
@@ -105,27 +105,27 @@ describe("a key file", () => {
     },
   );
 
-  test("that others can read is used, and told", () => {
+  test("that others can read is used, with a warning", () => {
     makeKeyFile(file);
     chmodSync(file, 0o644);
     expect(read()).toHaveLength(1);
     expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
   });
 
-  test("that is no file is told and not waited for", () => {
+  test("that is no regular file is reported and not waited for", () => {
     expect(Bun.spawnSync(["mkfifo", join(directory, "pipe")]).success).toBeTrue();
     for (const place of [join(directory, "pipe"), directory]) {
       expect(whyNot(place)).toBe("it is no file");
     }
   });
 
-  test("that cannot be made is told by the system's code", () => {
+  test("that cannot be created is reported with the system's code", () => {
     const place = join(directory, "file");
     writeFileSync(place, "");
     expect(() => makeKeyFile(join(place, "secrets.key"))).toThrow("EEXIST");
   });
 
-  test("is found, and replaced, by way of a link", () => {
+  test("is read and replaced through a link", () => {
     const made = makeKeyFile(file);
     const link = join(directory, "link");
     symlinkSync(file, link);
@@ -138,7 +138,7 @@ describe("a key file", () => {
 });
 
 describe("a key", () => {
-  test("makes the same hashes each time, and others for every purpose and key", () => {
+  test("makes the same hashes every time, and differs by purpose and key", () => {
     const [key] = makeKeyFile(file);
     const hash = createHash(key!, "users")("somebody");
     expect(hash).toMatch(/^[0-9a-f]{32}$/);
@@ -148,7 +148,7 @@ describe("a key", () => {
     expect(createHash(makeMasterKey(), "users")("somebody")).not.toBe(hash);
   });
 
-  test("has a name that says nothing of it", () => {
+  test("has a name that reveals nothing of it", () => {
     const key = makeMasterKey();
     expect(key.id).toMatch(/^[0-9a-f]{16}$/);
     expect(Buffer.from(key.line, "base64").toString("hex")).not.toContain(key.id);

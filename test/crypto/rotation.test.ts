@@ -1,4 +1,4 @@
-// A rotation: everything opens before, during and behind it, wherever it is cut off.
+// Tests that secrets open before, during and after a rotation, wherever it is interrupted.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
@@ -72,7 +72,7 @@ afterEach(async () => {
 afterAll(() => ground?.release());
 
 describe("a rotation", () => {
-  test("seals everything again, and leaves the new key alone in the file", async () => {
+  test("seals everything again, and leaves only the new key in the file", async () => {
     const server = await fill(250);
     const [old] = keyIds();
     const before = new Set((await stored()).map(({ sealed }) => sealed));
@@ -93,7 +93,7 @@ describe("a rotation", () => {
     expect(server.said).toEqual([]);
   });
 
-  test("of nothing gives another key, with or without a file before", async () => {
+  test("without secrets replaces the key, with or without an existing file", async () => {
     for (const _ of [1, 2]) {
       const before = readKeyFile(file, () => {})?.map(({ id }) => id);
       expect(await rotate()).toMatchObject({ ok: true, resealed: 0 });
@@ -104,12 +104,12 @@ describe("a rotation", () => {
     await expectOpen(open(), 1);
   });
 
-  test("is not one where the key lasts as long as the process", async () => {
+  test("is refused for an ephemeral key", async () => {
     const passing = openTestSecrets(database, clock);
     expect(await passing.rotate({ gives_up: false })).toEqual({ ok: false, reason: "no file" });
   });
 
-  test("leaves another that is under way alone", async () => {
+  test("does not disturb another rotation under way", async () => {
     const server = await fill(1);
     const bound = database.bind(secretStore);
     let inner: unknown;
@@ -126,7 +126,7 @@ describe("a rotation", () => {
     await expectOpen(server, 1);
   });
 
-  test("says where it may not write, and changes nothing", async () => {
+  test("reports an unwritable file, and changes nothing", async () => {
     await fill(1);
     const before = readFileSync(file, "latin1");
     const missing = { refresh: () => [], make: () => [], fault: () => null };
@@ -140,8 +140,8 @@ describe("a rotation", () => {
   });
 });
 
-describe("a rotation that is cut off", () => {
-  /** A store that is gone from its nth call on, in front of it or behind it. */
+describe("an interrupted rotation", () => {
+  /** A store that fails from its nth call on, before or after its write. */
   const cutOff = (n: number, point: "before" | "after"): { store: Store; calls: () => number } => {
     let calls = 0;
     const bound = database.bind(secretStore) as unknown as Record<
@@ -161,7 +161,7 @@ describe("a rotation that is cut off", () => {
     return { store: Object.fromEntries(wrapped), calls: () => calls };
   };
 
-  test("opens and stores at every moment, and is ended by the next", async () => {
+  test("opens and stores at every point, and is completed by the next one", async () => {
     const count = 120;
     let moments = 0;
     for (let n = 1; ; n++) {
@@ -209,7 +209,7 @@ const places: Record<string, () => Promise<DatabaseLocation>> = {
 };
 
 describe.each(Object.entries(places))("beside a server on %s", (_, makePlace) => {
-  test("nothing that is stored meanwhile is left under an old key", async () => {
+  test("leaves nothing stored meanwhile under an old key", async () => {
     await use(await makePlace());
     await fill(40);
     const acknowledged = new Map<number, string>();
@@ -240,7 +240,7 @@ describe.each(Object.entries(places))("beside a server on %s", (_, makePlace) =>
     expect(acknowledged.size).toBeGreaterThan(0);
   });
 
-  test("a secret that was sealed before and comes behind it is sealed again", async () => {
+  test("seals a secret again that was sealed before it and stored after it", async () => {
     await use(await makePlace());
     const server = await fill(1);
     const tried: string[] = [];
@@ -257,7 +257,7 @@ describe.each(Object.entries(places))("beside a server on %s", (_, makePlace) =>
 
 describe.skipIf(ground === null)("on PostgreSQL", () => {
   test.each([0, 3])(
-    "a write that began before a rotation of %i and ends behind it leaves nothing of the old key",
+    "a write that began before a rotation of %i and ends after it leaves nothing of the old key",
     async (count) => {
       await use(await ground!.makePlace());
       const server = await fill(count);
@@ -283,8 +283,8 @@ describe.skipIf(ground === null)("on PostgreSQL", () => {
   );
 });
 
-describe("where the key of what is stored", () => {
-  test("is missing or another, nothing is changed", async () => {
+describe("with the key of the stored secrets", () => {
+  test("missing or replaced, nothing is changed", async () => {
     await fill(2);
     renameSync(file, join(directory, "away"));
     const missing = { ok: false, reason: "unavailable", fault: "is missing" };
@@ -302,19 +302,22 @@ describe("where the key of what is stored", () => {
     await expectOpen(open(), 2);
   });
 
-  test.each(["missing", "another"])("is %s for good, it begins anew without them", async (what) => {
-    await fill(3);
-    rmSync(file);
-    if (what === "another") makeKeyFile(file);
-    const key = { ok: true, is_resumed: false };
-    expect(await rotate(true)).toMatchObject({ ...key, resealed: 0, given_up: 3 });
-    const server = open();
-    expect(await server.open(at(0))).toEqual({ ok: false, reason: "missing" });
-    await store(server, 0);
-    await expectOpen(open(), 1);
-  });
+  test.each(["missing", "another"])(
+    "permanently %s, the rotation starts with a new key and drops them",
+    async (what) => {
+      await fill(3);
+      rmSync(file);
+      if (what === "another") makeKeyFile(file);
+      const key = { ok: true, is_resumed: false };
+      expect(await rotate(true)).toMatchObject({ ...key, resealed: 0, given_up: 3 });
+      const server = open();
+      expect(await server.open(at(0))).toEqual({ ok: false, reason: "missing" });
+      await store(server, 0);
+      await expectOpen(open(), 1);
+    },
+  );
 
-  test("does not open some of it, these are named, and the old key stays until they are gone", async () => {
+  test("unable to open some, these are named, and the old key stays until they are gone", async () => {
     const server = await fill(30);
     const { damage } = database.bind(keeperStore);
     for (let n = 10; n < 22; n++) await damage(`c-${n}`, "v1.damaged");
@@ -336,7 +339,7 @@ describe("where the key of what is stored", () => {
     for (let n = 22; n < 30; n++) expect((await server.open(at(n))).ok).toBe(true);
   });
 
-  test("was exchanged by way of a copy of the file, it is said, and nothing is lost", async () => {
+  test("replaced by a copy of the file, it is reported, and nothing is lost", async () => {
     const server = await fill(5);
     const copy = join(directory, "copy.key");
     copyFileSync(file, copy);

@@ -1,4 +1,4 @@
-// The box: with the right key at hand, without it, with another one, and while one comes or goes.
+// Tests the secret store with its key, without it, with another, and during a change.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
@@ -53,8 +53,8 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe("a box with its key", () => {
-  test("gives back what a rotation seals again between its looks at the row and at the file", async () => {
+describe("a store with its key", () => {
+  test("opens what a rotation seals again between its reads of row and file", async () => {
     await store();
     const bound = database.bind(secretStore);
     let looks = 0;
@@ -74,7 +74,7 @@ describe("a box with its key", () => {
     expect(looks).toBe(2);
   });
 
-  test("gives back what was stored, also to the next process", async () => {
+  test("returns what was stored, also to the next process", async () => {
     const box = open();
     await store(box);
     expect(await box.open(place)).toEqual(opened);
@@ -85,7 +85,7 @@ describe("a box with its key", () => {
     expect([...box.said, ...next.said]).toEqual([]);
   });
 
-  test("makes the key with the first secret, and looks at nothing before", async () => {
+  test("creates the key with the first secret, and reads nothing before", async () => {
     const box = open();
     expect(existsSync(file)).toBe(false);
     await store(box);
@@ -95,7 +95,7 @@ describe("a box with its key", () => {
     expect(JSON.stringify(await stored())).not.toContain(SECRET);
   });
 
-  test("that is for this run only works as long as it is there", async () => {
+  test("with an ephemeral key works until its process ends", async () => {
     const box = open(null);
     await store(box);
     expect(await box.open(place)).toEqual(opened);
@@ -104,7 +104,7 @@ describe("a box with its key", () => {
     expect(await failureOf(store(next))).toMatchObject({ code: "connections_unavailable" });
   });
 
-  test("knows nothing of another's secret, and of none that was dropped", async () => {
+  test("cannot open the secret of another row, or a deleted one", async () => {
     const box = open();
     await store(box);
     const missing = { ok: false, reason: "missing" };
@@ -114,7 +114,7 @@ describe("a box with its key", () => {
     expect(await box.open(place)).toEqual(missing as never);
   });
 
-  test("says that a secret is damaged, or was moved from another row, and quotes nothing", async () => {
+  test("reports a damaged or moved secret, and quotes nothing", async () => {
     const box = open();
     await store(box);
     await box.store({ ...about, row_id: "c-2" }, "other", put);
@@ -131,7 +131,7 @@ describe("a box with its key", () => {
   });
 });
 
-describe("a box without its key", () => {
+describe("a store without its key", () => {
   const expectUnavailable = async (box: ReturnType<typeof open>) => {
     expect(await box.isAvailable()).toBe(false);
     expect(await box.open(place)).toEqual(unavailable);
@@ -145,7 +145,7 @@ describe("a box without its key", () => {
     }
   };
 
-  test("makes no other where the database has secrets, says so once, and works when it is back", async () => {
+  test("creates no other where secrets exist, logs it once, and recovers when the key returns", async () => {
     await store();
     move("secrets.key", "away");
     const box = open();
@@ -159,7 +159,7 @@ describe("a box without its key", () => {
     expect(box.said).toEqual([sayFault("is missing"), BACK]);
   });
 
-  test("leaves another key where it is, and works when its own is back", async () => {
+  test("leaves another key in place, and recovers when its own returns", async () => {
     await store();
     move("secrets.key", "away");
     makeKeyFile(file);
@@ -176,7 +176,7 @@ describe("a box without its key", () => {
     expect(box.said).toEqual([other, BACK, other]);
   });
 
-  test("says of a file that is of no use why, and quotes nothing of it", async () => {
+  test("reports why a file is unusable, and quotes nothing of it", async () => {
     await store();
     writeFileSync(file, "no key at all");
     const box = open();
@@ -184,7 +184,7 @@ describe("a box without its key", () => {
     expect(box.said).toEqual([sayFault("cannot be used (it holds no key)")]);
   });
 
-  test("notices within a second of use that the file was taken away", async () => {
+  test("notices within a second of use that the file was removed", async () => {
     const box = open();
     await store(box);
     move("secrets.key", "away");
@@ -194,7 +194,7 @@ describe("a box without its key", () => {
     await expectUnavailable(box);
   });
 
-  test("that can make none is not available, and is as soon as it can", async () => {
+  test("that cannot create a key is unavailable until it can", async () => {
     writeFileSync(join(directory, "data"), "in the way");
     const box = open(join(directory, "data", "secrets.key"));
     expect(await box.isAvailable()).toBe(false);
@@ -206,7 +206,7 @@ describe("a box without its key", () => {
     expect(await box.open(place)).toEqual(opened);
   });
 
-  test("leaves the database to whoever sealed first in it", async () => {
+  test("leaves the database to the process that sealed first", async () => {
     const other = open(join(directory, "other.key"));
     const box = open();
     await Promise.all([box, other].map((one) => one.isAvailable()));
@@ -217,7 +217,7 @@ describe("a box without its key", () => {
   });
 });
 
-describe("a box that a rotation passes", () => {
+describe("a store during a rotation", () => {
   let old: MasterKey;
   let next: MasterKey;
   beforeEach(async () => {
@@ -226,7 +226,7 @@ describe("a box that a rotation passes", () => {
   });
   const turn = () => database.bind(secretStore).turn(old.id, next.id);
 
-  test("seals again what was sealed with the old key, and stores nothing of that", async () => {
+  test("seals again what the old key sealed, and stores nothing under it", async () => {
     const box = open();
     await store(box);
     const tried: string[] = [];
@@ -244,7 +244,7 @@ describe("a box that a rotation passes", () => {
     expect(box.said).toEqual([]);
   });
 
-  test("opens what either key has sealed", async () => {
+  test("opens what either key sealed", async () => {
     const box = open();
     await store(box);
     replaceKeyFile(file, [next, old]);
@@ -253,12 +253,12 @@ describe("a box that a rotation passes", () => {
     expect(await box.open(place)).toEqual(opened);
     await database.bind(keeperStore).put(seal(next, about, SECRET));
     replaceKeyFile(file, [next]);
-    // The file was looked at in this second already: a key that is not found is looked for again.
+    // The file was read within this second: an unknown key causes another read.
     expect(await box.open(place)).toEqual(opened);
     expect(box.said).toEqual([]);
   });
 
-  test("gives up where the file is never that of the database", async () => {
+  test("gives up if the file never matches the database", async () => {
     const box = open();
     let tries = 0;
     const failure = await failureOf(
@@ -272,7 +272,7 @@ describe("a box that a rotation passes", () => {
     expect(await stored()).toEqual([]);
   });
 
-  test("passes on what else goes wrong, at once", async () => {
+  test("passes on other failures at once", async () => {
     const box = open();
     let tries = 0;
     const failure = await failureOf(
@@ -289,7 +289,7 @@ describe("hashes", () => {
   const hashOf = async (secrets: ReturnType<typeof open>) =>
     (await secrets.openHashes())("users")("somebody");
 
-  test("are the same at every start with the same file, which the first start makes", async () => {
+  test("are the same after every start with the same file, which the first start creates", async () => {
     const hash = await hashOf(open());
     expect(hash).toMatch(/^[0-9a-f]{32}$/);
     expect(await hashOf(open())).toBe(hash);
@@ -297,7 +297,7 @@ describe("hashes", () => {
     expect(await hashOf(open(null))).not.toBe(await hashOf(open(null)));
   });
 
-  test("hold for one run where the key cannot be had, and nothing is made", async () => {
+  test("hold for one process where the key is unavailable, and no key is created", async () => {
     await store();
     move("secrets.key", "away");
     const [one, other] = [open(), open()];

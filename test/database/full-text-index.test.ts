@@ -1,4 +1,4 @@
-// An index of texts: its ranking, queries that hold anything, scripts and snippets.
+// Tests a full-text index: ranking, arbitrary queries, scripts and snippets.
 import { describe, expect, test } from "bun:test";
 import { FullTextIndex } from "../../src/database/index.ts";
 
@@ -32,7 +32,7 @@ const OASIS = {
 };
 
 describe("the ranking", () => {
-  test("puts the page with more of a query's words first", () => {
+  test("puts the page with more words of a query first", () => {
     expect(findTitles(fill(OASIS), "water well")).toEqual(["Wells", "Palms"]);
   });
 
@@ -51,7 +51,7 @@ describe("the ranking", () => {
     expect(findTitles(fill(OASIS), "carrying")).toEqual(["Camels"]);
   });
 
-  test("gives no more pages than are wanted, each once however many of its parts are found", () => {
+  test("returns at most the requested pages, each once however many of its parts match", () => {
     const index = fill(OASIS);
     for (let part = 0; part < 20; part++) {
       addPage(index, "Rivers", `Water flows, part ${part}.`);
@@ -60,7 +60,7 @@ describe("the ranking", () => {
     expect(findTitles(index, "water").toSorted()).toEqual(["Palms", "Rivers", "Wells"]);
   });
 
-  test("gives the best of the pages with one url, and the others behind it", () => {
+  test("returns the best page of each url, and the others after it", () => {
     const index = new FullTextIndex();
     const url = "https://docs.example/";
     for (const text of ["sand", "water water", "water and much more of it than that"]) {
@@ -70,7 +70,7 @@ describe("the ranking", () => {
     expect(findTitles(index, "water", 2)).toEqual(["water water", "Spring"]);
   });
 
-  test("leaves the most frequent words of a query out where they would take long", () => {
+  test("ignores the most frequent words of a query where they would take long", () => {
     const index = new FullTextIndex();
     index.write(() => {
       for (let page = 0; page < 2_100; page++) addPage(index, `Page ${page}`, "sand and stone");
@@ -80,7 +80,7 @@ describe("the ranking", () => {
     expect(findTitles(index, "sand stone")).toHaveLength(10);
   });
 
-  test("a page of another language than the one asked for is left out", () => {
+  test("excludes pages in another language than the requested one", () => {
     const index = new FullTextIndex();
     addPage(index, "Water", "water", "en");
     addPage(index, "Eau", "water", "fr");
@@ -89,7 +89,7 @@ describe("the ranking", () => {
     expect(findTitles(index, "water")).toHaveLength(3);
   });
 
-  test("a removed row is found no more", () => {
+  test("does not find a removed row", () => {
     const index = fill(OASIS);
     const row = addPage(index, "Rain", "Rain is water.");
     expect(findTitles(index, "rain")).toEqual(["Rain"]);
@@ -99,7 +99,7 @@ describe("the ranking", () => {
   });
 });
 
-describe("a query is anybody's text", () => {
+describe("a query may be any text", () => {
   const NO_HITS = [
     '" OR *',
     "NEAR(",
@@ -129,10 +129,10 @@ describe("a query is anybody's text", () => {
     });
   }
 
-  test("every character alone and in a word is taken", () => {
+  test("every character is accepted, alone and in a word", () => {
     const index = fill(OASIS);
     const alone = [];
-    // Each block of Unicode, by a step that is no power of two.
+    // Samples each block of Unicode, by a step that is no power of two.
     for (let code = 1; code < 0x11_0000; code += 37) alone.push(String.fromCodePoint(code));
     const found = alone.flatMap((one) => [
       ...findTitles(index, one),
@@ -142,7 +142,7 @@ describe("a query is anybody's text", () => {
     expect(found.every((title) => title in OASIS)).toBe(true);
   });
 
-  test("of very many words only the first ones are looked for", () => {
+  test("only the first words of a very long query are searched", () => {
     const many = Array.from({ length: 40 }, (_, at) => `nothing${at}`).join(" ");
     expect(findTitles(fill(OASIS), `${many} camel`)).toEqual([]);
     expect(findTitles(fill(OASIS), `camel ${many}`)).toEqual(["Camels"]);
@@ -177,7 +177,7 @@ describe("the snippet", () => {
     expect(cut("A camel carries salt.", "salt")).toBe("A camel carries salt.");
   });
 
-  test("of a long text is where most of the words stand", () => {
+  test("of a long text is where most of the words are", () => {
     const sand = "Sand and stone and nothing else. ".repeat(40);
     const text = `${sand}A well. ${sand}The well has water for a camel. ${sand}`;
     const snippet = cut(text, "camel well water")!;
@@ -186,7 +186,7 @@ describe("the snippet", () => {
     expect(snippet.length).toBeLessThan(300);
   });
 
-  test("of a page that only its title names is the beginning", () => {
+  test("of a page matched by its title alone is the beginning", () => {
     expect(cut("It is far away.", "page")).toBe("It is far away.");
   });
 });

@@ -1,4 +1,4 @@
-// Whether the database can be relied on: after which failures it cannot, and what proves it can again.
+// Tests which failures make the database unreliable, and what proves its recovery.
 import { expect, test } from "bun:test";
 import { GuardedEngine } from "../../src/database/health.ts";
 import {
@@ -19,7 +19,7 @@ function createTrial() {
   const trial = {
     ...{ clock, writes, reports, recoveries: 0 },
     failure: null as unknown,
-    /** Ends before a read or write does that begins now. */
+    /** Runs before a read or write that starts now. */
     pause: Promise.resolve(),
     guarded: null as unknown as GuardedEngine,
   };
@@ -49,7 +49,7 @@ function createTrial() {
   return trial;
 }
 
-test("a full disk becomes a sentence, for writes and for reads, and a bug stays what it is", async () => {
+test("a full disk becomes a sentence for writes and reads, and a bug stays unchanged", async () => {
   const trial = createTrial();
   const engine = trial.guarded;
   for (const failure of [full(), Object.assign(new Error(""), { code: "SQLITE_IOERR_FSYNC" })]) {
@@ -67,7 +67,7 @@ test("a full disk becomes a sentence, for writes and for reads, and a bug stays 
 });
 
 test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", "57P01", "53100"])(
-  "a PostgreSQL that is away is told from a bug by %s",
+  "an unreachable PostgreSQL is distinguished from a bug by %s",
   async (code) => {
     const failure = Object.assign(new Error("secret"), { code });
     const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connections_max: 2 };
@@ -81,12 +81,12 @@ test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", 
     expect(said).toBeInstanceOf(DatabaseUnavailable);
     expect(said.message).toStartWith("PostgreSQL at db ");
     await engine.close();
-    // Behind the end nothing comes back, so that nobody tries again.
+    // After the end the database stays failing, so that no caller retries.
     expect(await failureOf(engine.read(async () => 1))).toBe(failure);
   },
 );
 
-test("what a failing database meets is not told again, and all else is", () => {
+test("errors of a failing database are not logged again, and all others are", () => {
   const lines: string[] = [];
   const tell = (message: string) => void lines.push(message);
   const log = omitUnavailable({ info: tell, warn: tell, error: tell });
@@ -99,7 +99,7 @@ test("what a failing database meets is not told again, and all else is", () => {
   expect(lines).toEqual(["a bug", "the database failed", "it works again"]);
 });
 
-test("failures are reported once a second, however many there are", async () => {
+test("failures are reported at most once a second", async () => {
   const failing = createTrial();
   failing.failure = full();
   const failOften = () =>
@@ -113,7 +113,7 @@ test("failures are reported once a second, however many there are", async () => 
   expect(failing.reports).toHaveLength(2);
 });
 
-test("behind a failure the probe writes as much as a caller does, and that is the recovery", async () => {
+test("after a failure the probe writes as much as a caller does, and its success is the recovery", async () => {
   const trial = createTrial();
   const engine = trial.guarded;
   await engine.probe();
@@ -145,7 +145,7 @@ test("a small write that began before the failure proves nothing", async () => {
   expect(trial.recoveries).toBe(0);
 });
 
-test("a write of a caller that is kept ends the failing", async () => {
+test("a caller's committed write ends the failure", async () => {
   const trial = createTrial();
   const engine = trial.guarded;
   trial.failure = full();
@@ -158,7 +158,7 @@ test("a write of a caller that is kept ends the failing", async () => {
   expect(trial.writes).toEqual(["probe.touch"]);
 });
 
-test("a file that cannot grow is not ready until it can, although a small write is kept", async () => {
+test("a file that cannot grow is not ready until it can, even if small writes succeed", async () => {
   const ground = openFiles();
   const database = await openTestDatabase(await ground.makePlace());
   const trials = database.bind(trialStore);

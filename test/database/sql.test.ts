@@ -1,10 +1,10 @@
-// Templates of SQL: what becomes text of a statement, and what never does.
+// Tests which template values become SQL text, and which never do.
 import { expect, test } from "bun:test";
 import { render, type Sql, sql } from "../../src/database/sql.ts";
 
 const write = (query: Sql) => render(query, (position) => `$${position}`);
 
-test("a value is bound, a template among the values is inserted", () => {
+test("a value is bound, a nested template is inserted", () => {
   const inner = sql`b = ${2}`;
   expect(write(sql`SELECT ${1} WHERE ${inner}`)).toEqual({
     text: "SELECT $1 WHERE b = $2",
@@ -12,7 +12,7 @@ test("a value is bound, a template among the values is inserted", () => {
   });
 });
 
-test("an object that looks like a template is no text of a statement", () => {
+test("an object that resembles a template is not inserted as SQL", () => {
   const forged = JSON.parse(`{ "strings": ["0 OR 1=1"], "values": [] }`);
   expect(() => write(sql`SELECT ${forged}`)).toThrow("object");
   expect(() => write(sql`SELECT ${[forged] as never}`)).toThrow("object");

@@ -1,4 +1,4 @@
-// How a connection notices that another one has written.
+// Tests how a connection notices the writes of another.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { openConnection, watchVersion } from "../../src/database/sqlite.ts";
 const root = mkdtempSync(join(tmpdir(), "wadi-version-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test("the first look and those behind another's commit say so; a look that fails says nothing", () => {
+test("the first poll and those after another's commit report a change; a failing poll does not", () => {
   const file = join(root, "a.db");
   const connection = openConnection(file);
   const hasForeign = watchVersion(connection);

@@ -1,4 +1,4 @@
-// The secret that signs and the one before it: how long both hold, and what is told where none is.
+// Tests the signing secret and its predecessor: their overlap, and missing secrets.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SecretStore } from "../../../src/crypto/secret-store.ts";
 import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
@@ -27,15 +27,15 @@ const open = () => createSecretPairs(box);
 describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
   const secretsAt = (now: number) => open()[how](place, now);
 
-  test("has its first secret alone", async () => {
+  test("has only its first secret", async () => {
     await open().store(about, FIRST, put);
     expect(await secretsAt(1_000)).toEqual({ ok: true, secrets: [FIRST] });
   });
 
-  test("has both for as long as was said, the newer first, and not a moment longer", async () => {
+  test("has both for exactly the overlap, the newer first", async () => {
     await open().store(about, FIRST, put);
-    const wish = { secret: SECOND, overlap_ms: 500 };
-    await open().rotate(about, wish, async (sealed, expires_at) => {
+    const request = { secret: SECOND, overlap_ms: 500 };
+    await open().rotate(about, request, async (sealed, expires_at) => {
       expect(expires_at).toBe(1_500);
       await put(sealed);
     });
@@ -51,7 +51,7 @@ describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
     expect(await secretsAt(1_001)).toEqual({ ok: true, secrets: [THIRD, SECOND] });
   });
 
-  test("has the new one alone where nothing is to overlap", async () => {
+  test("has only the new one without an overlap", async () => {
     await open().store(about, FIRST, put);
     await open().rotate(about, { secret: SECOND, overlap_ms: 0 }, async (sealed, expires_at) => {
       expect(expires_at).toBeNull();
@@ -60,14 +60,14 @@ describe.each(["open", "openAlike"] as const)("a pair by %s", (how) => {
     expect(await secretsAt(1_000)).toEqual({ ok: true, secrets: [SECOND] });
   });
 
-  test("is missing where nothing was stored, and elsewhere", async () => {
+  test("is missing where nothing was stored, and in other rows", async () => {
     expect(await secretsAt(1_000)).toEqual({ ok: false, reason: "missing" });
     await open().store(about, FIRST, put);
     const others = { ...place, account_id: "a-2" };
     expect(await open()[how](others, 1_000)).toEqual({ ok: false, reason: "missing" });
   });
 
-  test("is unreadable where it was damaged", async () => {
+  test("is unreadable once damaged", async () => {
     await open().store(about, FIRST, put);
     await database.bind(keeperStore).damage("t-1", "v1.x.y");
     expect(await secretsAt(1_000)).toEqual({ ok: false, reason: "unreadable" });

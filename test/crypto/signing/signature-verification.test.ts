@@ -1,5 +1,5 @@
-// Messages that others have signed, by the packages of those who wrote the standard, and what is
-// not to be taken for one.
+// Tests the verification of messages signed by the packages of the standard's authors,
+// and the refusal of others.
 import { describe, expect, test } from "bun:test";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
@@ -14,7 +14,7 @@ const [CURRENT, PREVIOUS, OTHER] = [0, 0, 0].map(() => makeSigningSecret()) as [
   ...[string, string, string],
 ];
 const ID = "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W";
-/** Whole seconds, as near to now as the packages want them. */
+/** Whole seconds near the present, as the packages require. */
 const NOW_S = Math.floor(Date.now() / 1_000);
 const BODIES = ["{}", '{"a":1}', '{"text":"é 😀\\n"}', "null", `"${"x".repeat(60_000)}"`, ""];
 
@@ -35,7 +35,7 @@ const head = (signature: string, id = ID, timestamp = String(NOW_S)) => ({
 const sign = (secrets: string[], body: string) => signMessage(secrets, ID, NOW_S, encode(body));
 
 describe.each(PEERS)("agents.authentication.7 with the package $name", (peer) => {
-  test("agents.authentication.p1 what it signs we take, with either secret", () => {
+  test("agents.authentication.p1 its signatures verify here, with either secret", () => {
     for (const body of BODIES) {
       for (const secret of [CURRENT, PREVIOUS]) {
         const signed = head(peer.sign(secret, ID, NOW_S, body));
@@ -47,7 +47,7 @@ describe.each(PEERS)("agents.authentication.7 with the package $name", (peer) =>
     }
   });
 
-  test("agents.authentication.webhook_signature what we sign it takes, with either secret", () => {
+  test("agents.authentication.webhook_signature our signatures verify there, with either secret", () => {
     for (const body of BODIES.filter((one) => one !== "")) {
       const headers = {
         "webhook-id": ID,
@@ -60,7 +60,7 @@ describe.each(PEERS)("agents.authentication.7 with the package $name", (peer) =>
   });
 });
 
-/** Of the standard's own tests, and of the page on which svix tells how to verify by hand. */
+/** Vectors of the standard's own tests, and of svix's page on manual verification. */
 const VECTORS = [
   {
     secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
@@ -83,12 +83,12 @@ const VECTORS = [
 describe.each(VECTORS)("agents.authentication.p1 the published vector of $secret", (vector) => {
   const { secret, head, body } = vector;
 
-  test("is verified", () => {
+  test("verifies", () => {
     expect(verifyMessage([secret], head, encode(body))).toBe(true);
     expect(verifyMessage([OTHER, secret], head, encode(body))).toBe(true);
   });
 
-  test("is not, once a single character of it is another", () => {
+  test("does not verify after a change of any character", () => {
     const change = (text: string, at: number) =>
       text.slice(0, at) + (text[at] === "0" ? "1" : "0") + text.slice(at + 1);
     for (const field of ["id", "timestamp", "signature"] as const) {
@@ -108,7 +108,7 @@ describe("agents.authentication.webhook_signature several signatures", () => {
   const bad = sign([OTHER], "{}");
   const takes = (signature: string) => verifyMessage([CURRENT], head(signature), encode("{}"));
 
-  test("with spaces between: one that is right is enough, wherever it stands", () => {
+  test("separated by spaces: one valid signature is enough, in any position", () => {
     expect(takes(`${bad} ${good}`)).toBe(true);
     expect(takes(`${good} ${bad}`)).toBe(true);
     expect(takes(`${bad}  ${good} `)).toBe(true);
@@ -116,7 +116,7 @@ describe("agents.authentication.webhook_signature several signatures", () => {
     expect(takes(`${bad} ${bad}`)).toBe(false);
   });
 
-  test("versions that nobody here knows are passed over", () => {
+  test("unknown versions are skipped", () => {
     const [, text] = good.split(",");
     expect(takes(`v1a,${text} v2,${text} ${good}`)).toBe(true);
     for (const other of [
@@ -131,7 +131,7 @@ describe("agents.authentication.webhook_signature several signatures", () => {
     }
   });
 
-  test("other spellings of the same bytes are none", () => {
+  test("other encodings of the same bytes are refused", () => {
     for (const other of [
       ...["", " ", "v1", "v1,", "v1,=", good.slice(0, -1), `${good}=`, good.replace("v1,", "v1, ")],
       ...[good.replace("v1,", "v1,,"), `${good},${good}`, `${good};${good}`, `${good}\t${good}`],
@@ -141,7 +141,7 @@ describe("agents.authentication.webhook_signature several signatures", () => {
     }
   });
 
-  test("a header that was sent twice says two things, and is not believed", () => {
+  test("a header that was sent twice is refused", () => {
     for (const other of [`${good}, ${good}`, `${bad}, ${good}`, `${good}, `, `, ${good}`]) {
       expect([other, takes(other)]).toEqual([other, false]);
     }
@@ -151,7 +151,7 @@ describe("agents.authentication.webhook_signature several signatures", () => {
   });
 });
 
-test("agents.authentication.p2 bytes that are no text are verified as they are", () => {
+test("agents.authentication.p2 bytes that are not text are verified unchanged", () => {
   const bytes = Uint8Array.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d, 0xff, 0x00]);
   const signed = head(signMessage([CURRENT], ID, NOW_S, bytes));
   expect(verifyMessage([CURRENT], signed, bytes)).toBe(true);

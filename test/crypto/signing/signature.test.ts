@@ -1,4 +1,4 @@
-// Signatures, verified by the package of those who wrote the standard.
+// Tests signatures with the package of the standard's authors.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { signMessage } from "../../../src/crypto/signing/signature.ts";
@@ -6,7 +6,7 @@ import { signMessage } from "../../../src/crypto/signing/signature.ts";
 const ID = "0190d3a2-6f6f-7000-8000-000000000001";
 const encode = (text: string) => new TextEncoder().encode(text);
 const raw = (secret: string) => new Webhook(encode(secret), { format: "raw" });
-/** Whole seconds, as near to now as the package wants them. */
+/** Whole seconds near the present, as the package requires. */
 const NOW_S = Math.floor(Date.now() / 1_000);
 const headers = (signature: string, timestampS = NOW_S) => ({
   "webhook-id": ID,
@@ -22,14 +22,14 @@ const SECRETS: [string, () => Webhook][] = [
   ["whsec_AA==", () => new Webhook("AA==")],
   ["a plain secret", () => raw("a plain secret")],
   ["geheim-ä-😀", () => raw("geheim-ä-😀")],
-  // It has the prefix, and is no base64 behind it: the text itself is the key.
+  // It has the prefix without valid base64: the text itself is the key.
   ["whsec_not base64!", () => raw("whsec_not base64!")],
   ["whsec_", () => raw("whsec_")],
   ["whsec_A", () => raw("whsec_A")],
 ];
 
 describe.each(SECRETS)("agents.authentication.p1 with the secret %j", (secret, peer) => {
-  test("what is signed is what the package signs, and takes", () => {
+  test("the signature equals the package's, which verifies it", () => {
     for (const body of ["{}", '{"a":1}', '{"text":"é 😀\\n"}', `"${"x".repeat(100_000)}"`]) {
       const signature = signMessage([secret], ID, NOW_S, encode(body));
       expect(signature).toBe(peer().sign(ID, new Date(NOW_S * 1_000), body));
@@ -38,7 +38,7 @@ describe.each(SECRETS)("agents.authentication.p1 with the secret %j", (secret, p
     }
   });
 
-  test("another id, time or body is not what was signed", () => {
+  test("another id, time or body changes the signature", () => {
     const signature = signMessage([secret], ID, NOW_S, encode("{}"));
     expect(() => peer().verify("{ }", headers(signature))).toThrow("No matching signature");
     expect(() => peer().verify("{}", headers(signature, NOW_S - 1))).toThrow("No matching");
@@ -47,7 +47,7 @@ describe.each(SECRETS)("agents.authentication.p1 with the secret %j", (secret, p
   });
 });
 
-test("agents.authentication.webhook_signature while a secret is exchanged, both have a signature", () => {
+test("agents.authentication.webhook_signature during a rotation both secrets have a signature", () => {
   const [one, two] = ["whsec_AAAA", "the other"];
   const signature = signMessage([two, one], ID, NOW_S, encode("{}"));
   const each = [two, one].map((secret) => signMessage([secret], ID, NOW_S, encode("{}")));
@@ -56,7 +56,7 @@ test("agents.authentication.webhook_signature while a secret is exchanged, both 
   expect(() => raw("a third").verify("{}", headers(signature))).toThrow("No matching signature");
 });
 
-test("bytes that are no text are signed as they are", () => {
+test("bytes that are not text are signed unchanged", () => {
   const bytes = Uint8Array.from([0, 255, 254, 128]);
   const text = new TextDecoder().decode(bytes);
   expect(signMessage(["k"], ID, 1, bytes)).not.toBe(signMessage(["k"], ID, 1, encode(text)));
@@ -65,7 +65,7 @@ test("bytes that are no text are signed as they are", () => {
   );
 });
 
-test("the example of the standard is signed as it says", () => {
+test("the standard's example has the standard's signature", () => {
   const body = encode('{"test": 2432232314}');
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   expect(signMessage([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)).toBe(
