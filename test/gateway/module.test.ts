@@ -1,4 +1,4 @@
-// The gateway as it is joined to its router.
+// Tests how the gateway joins its router.
 import { expect, test } from "bun:test";
 import { createGateway, InFlight } from "../../src/gateway/index.ts";
 import type { Router } from "../../src/http/index.ts";
@@ -12,7 +12,7 @@ import { inlineCompute } from "../support/compute.ts";
 import { openTestDatabase } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 
-test("every route of it outlasts the server's patience, for it waits for others", async () => {
+test("every gateway route is exempt from the server's idle timeout", async () => {
   const database = await openTestDatabase({ kind: "memory" });
   const clock = createManualClock();
   const log = createLog(clock, () => undefined, false);
@@ -21,7 +21,7 @@ test("every route of it outlasts the server's patience, for it waits for others"
     opened.push(router);
     createGateway(router, {
       settings: defaultSettings(),
-      // Asked by requests only.
+      // Called by requests only.
       registry: {} as ModelRegistry,
       running: new InFlight(),
       findCaller: async () => undefined,

@@ -1,4 +1,4 @@
-// A caller's trace on its way to the model server and into the log, and where a reply's time went.
+// Tests a caller's trace to the model server and the log, and the timing of replies.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeServerTiming } from "../../src/gateway/server-timing.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -27,7 +27,7 @@ const sent = () => {
   return [headers.get("traceparent"), headers.get("tracestate")];
 };
 
-test("a trace is passed on as it came, and nothing stands in for one that is missing", async () => {
+test("a trace is passed on unchanged, and a missing one stays missing", async () => {
   await app.chat("Hello", {}, { headers: { traceparent, tracestate: "a=1" } });
   expect(sent()).toEqual([traceparent, "a=1"]);
   await app.chat("Hello", {}, { headers: { traceparent } });
@@ -36,12 +36,12 @@ test("a trace is passed on as it came, and nothing stands in for one that is mis
   expect(sent()).toEqual([null, null]);
 });
 
-test("a malformed trace is ignored, and refuses nobody", async () => {
+test("a malformed trace is ignored, and the request succeeds", async () => {
   const reply = await app.chat("Hello", {}, { headers: { traceparent: "00-0-0-0" } });
   expect([reply.status, ...sent()]).toEqual([201, null, null]);
 });
 
-test("the lines about a request name its trace", async () => {
+test("the log lines of a request name its trace", async () => {
   upstream.script = () => new Response("no", { status: 500 });
   await app.chat("Hello", {}, { headers: { traceparent } });
   expect(app.lines.at(-1)).toMatchObject({
@@ -52,7 +52,7 @@ test("the lines about a request name its trace", async () => {
   expect(app.lines.at(-1)).not.toHaveProperty("trace_id");
 });
 
-test("a JSON reply tells where its time went, and nothing else does", async () => {
+test("a JSON reply reports its timing, and other replies do not", async () => {
   upstream.script = () => answerText("Hello");
   const reply = await app.chat("Hello");
   expect(reply.headers.get("server-timing")).toBe("wait;dur=0, upstream;dur=0, total;dur=0");
@@ -62,7 +62,7 @@ test("a JSON reply tells where its time went, and nothing else does", async () =
   for (const other of [refused, stream]) expect(other.headers.has("server-timing")).toBe(false);
 });
 
-test("what was waited is not the server's time", () => {
+test("waiting time is excluded from the server's time", () => {
   expect(writeServerTiming(1_000.04, 900.06, 200)).toBe(
     "wait;dur=200, upstream;dur=700.1, total;dur=1000",
   );

@@ -1,4 +1,4 @@
-// The chunks of a stream, written by hand for speed, are exactly the JSON that they should be.
+// Tests that the chunks, serialized by hand for speed, are exactly the expected JSON.
 import { expect, test } from "bun:test";
 import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
 
@@ -9,7 +9,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, finish_reason }],
 });
 
-test("the role stands in the first delta, be it text or a call", () => {
+test("the first delta has the role, for text and for a call", () => {
   const text = start();
   expect(JSON.parse(text.piece({ kind: "text", text: 'é"\n\u2028' }))).toEqual(
     chunk({ role: "assistant", content: 'é"\n\u2028' }),
@@ -30,10 +30,10 @@ test("the role stands in the first delta, be it text or a call", () => {
   );
 });
 
-test("the delta beside the reason is empty; a stream of nothing has a chunk for the role", () => {
-  const told = start();
-  told.piece({ kind: "text", text: "a" });
-  expect(told.finish("stop").map((text) => JSON.parse(text))).toEqual([chunk({}, "stop")]);
+test("the delta beside the finish reason is empty; an empty stream has a chunk for the role", () => {
+  const frames = start();
+  frames.piece({ kind: "text", text: "a" });
+  expect(frames.finish("stop").map((text) => JSON.parse(text))).toEqual([chunk({}, "stop")]);
   expect(
     start()
       .finish("length")
@@ -52,10 +52,10 @@ test("gateway.resources.tool_call.p1 a call without arguments gets an empty obje
   ]);
 });
 
-test("a surrogate pair that two pieces share comes whole, and a half of one as U+FFFD", () => {
-  const told = start();
+test("a surrogate pair split over two chunks is sent whole, and a lone half as U+FFFD", () => {
+  const frames = start();
   const texts = ["a\ud83d", "\ude00b", "\ud83d c", "\ud83d"].map((text) =>
-    JSON.parse(told.piece({ kind: "text", text })),
+    JSON.parse(frames.piece({ kind: "text", text })),
   );
   expect(texts.map(({ choices }) => choices[0].delta.content)).toEqual([
     "a",
@@ -64,18 +64,18 @@ test("a surrogate pair that two pieces share comes whole, and a half of one as U
     "",
   ]);
   const head = { kind: "call", index: 0, id: "c", name: "add" } as const;
-  told.piece({ ...head, arguments: '{"a":"\ud83d' });
-  const rest = JSON.parse(told.piece({ kind: "call", index: 0, arguments: '\ude00"}' }));
+  frames.piece({ ...head, arguments: '{"a":"\ud83d' });
+  const rest = JSON.parse(frames.piece({ kind: "call", index: 0, arguments: '\ude00"}' }));
   expect(rest).toEqual(chunk({ tool_calls: [{ index: 0, function: { arguments: '😀"}' } }] }));
-  told.piece({ kind: "call", index: 0, arguments: "\ud83d" });
-  expect(told.finish("stop").map((text) => JSON.parse(text))).toEqual([
+  frames.piece({ kind: "call", index: 0, arguments: "\ud83d" });
+  expect(frames.finish("stop").map((text) => JSON.parse(text))).toEqual([
     chunk({ content: "\ufffd" }),
     chunk({ tool_calls: [{ index: 0, function: { arguments: "\ufffd" } }] }),
     chunk({}, "stop"),
   ]);
 });
 
-test("the usage stands in a chunk without choices", () => {
+test("a chunk without choices has the usage", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   expect(JSON.parse(start().usage(usage))).toEqual({ ...HEAD, choices: [], usage });
 });

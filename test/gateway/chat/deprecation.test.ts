@@ -1,4 +1,4 @@
-// The dates of an unknown model id, to the millisecond.
+// Tests the dates of an unknown model id, to the millisecond.
 import { expect, test } from "bun:test";
 import { hasSunset, writeDeprecation } from "../../../src/gateway/chat/deprecation.ts";
 
@@ -8,7 +8,7 @@ const headers = {
   link: `<${URL}>; rel="deprecation"; type="text/html"`,
 };
 
-test("gateway.errors.headers.sunset the end is announced from 26 November 2026 on", () => {
+test("gateway.errors.headers.sunset the sunset is announced from 26 November 2026 on", () => {
   const announced_at = Date.UTC(2026, 10, 26);
   expect(writeDeprecation(announced_at - 1, URL)).toEqual(headers);
   expect(writeDeprecation(announced_at, URL)).toEqual({
@@ -17,7 +17,7 @@ test("gateway.errors.headers.sunset the end is announced from 26 November 2026 o
   });
 });
 
-test("gateway.versioning.3 the end is 4 January 2027, 00:00 UTC", () => {
+test("gateway.versioning.3 the sunset is 4 January 2027, 00:00 UTC", () => {
   const sunset_at = Date.parse("Mon, 04 Jan 2027 00:00:00 GMT");
   expect([hasSunset(sunset_at - 1), hasSunset(sunset_at)]).toEqual([false, true]);
 });

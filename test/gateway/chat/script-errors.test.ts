@@ -1,4 +1,4 @@
-// `!error CODE` with every code of the gateway: before anything was sent, and in mid-stream.
+// Tests `!error CODE` with every code of the gateway, before the first output and within a stream.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SCRIPTED_CODES } from "../../../src/models/providers/stub/script.ts";
 import { readFrames } from "../../spec/gateway/front.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** As in the spec's table. */
+/** The spec's table. */
 const ERRORS: [code: string, status: number][] = [
   ["invalid_request", 400],
   ["context_length_exceeded", 400],
@@ -34,7 +34,7 @@ const ERRORS: [code: string, status: number][] = [
   ["service_unavailable", 503],
   ["upstream_timeout", 504],
 ];
-/** The others name no field: null; without one a scope is what the route itself needs: left out. */
+/** The others name no field: `null`, or none for a scope that the route requires. */
 const PARAMS: Record<string, string | undefined> = {
   context_length_exceeded: "messages",
   scope_required: undefined,
@@ -42,9 +42,9 @@ const PARAMS: Record<string, string | undefined> = {
   model_not_found: "model",
 };
 const WAITS = ["rate_limit_exceeded", "capacity_exceeded"];
-/** gateway.events.4: the others are told as `upstream_error` once a stream has begun. */
+/** gateway.events.4: the others become `upstream_error` once a stream has begun. */
 const IN_BAND = ["context_length_exceeded", "upstream_error", "upstream_timeout"];
-/** By its own name: of a default model that is gone, callers of the alias are told another code. */
+/** By its own name: callers of the alias get another code for an unavailable default model. */
 const model = "stub-1";
 
 test("the table holds every code that can be scripted", () => {
@@ -62,7 +62,7 @@ describe.each(ERRORS)("!error %s", (code, status) => {
     }
   });
 
-  test("gateway.events.4 after a text is one frame in the stream, and then [DONE]", async () => {
+  test("gateway.events.4 after a text is one frame in the stream, followed by [DONE]", async () => {
     app.lines.length = 0;
     const headers = { "x-request-id": `late-${code}` };
     const content = `!say So\n!error ${code}`;
@@ -81,10 +81,12 @@ describe.each(ERRORS)("!error %s", (code, status) => {
       request_id: `late-${code}`,
     });
     expect(end).toEqual(["data: [DONE]"]);
-    // Told to the operator as the model's failure, and never as a bug of ours.
-    const told = app.lines.filter((line) => line.request_id === `late-${code}`);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({ level: code === "context_length_exceeded" ? "info" : "warn" });
-    expect(JSON.stringify(told)).toContain(code);
+    // Logged as the model's failure, and never as a bug.
+    const logged = app.lines.filter((line) => line.request_id === `late-${code}`);
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toMatchObject({
+      level: code === "context_length_exceeded" ? "info" : "warn",
+    });
+    expect(JSON.stringify(logged)).toContain(code);
   });
 });

@@ -1,4 +1,4 @@
-// Every `!` line of the stub model as a caller meets it: as JSON and as a stream.
+// Tests every `!` line of the stub model, as JSON and as a stream.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Chunk, readChunks, readFrames } from "../../spec/gateway/front.ts";
 import { readRefusal } from "../../spec/gateway/refusal.ts";
@@ -29,7 +29,7 @@ describe.each<[line: string, content: string, finish_reason: string]>([
   ["!say So\n!finish content_filter", "So", "content_filter"],
   ["!say So\n!nousage", "So", "stop"],
 ])("%j", (line, content, finish_reason) => {
-  test("is told with its end and a usage, and alike in both forms", async () => {
+  test("has a finish reason and a usage, which are equal in both forms", async () => {
     const { choices, usage } = await readReply(line);
     expect(choices).toMatchObject([{ message: { content }, finish_reason }]);
     const chunks = await readChunks(await stream(line));
@@ -67,7 +67,7 @@ test("several !tool are several calls, in both forms", async () => {
   expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
 });
 
-test("!delay waits where it stands, in both forms", async () => {
+test("!delay waits at its position, in both forms", async () => {
   for (const fields of [{}, { stream: true }]) {
     let isAnswered = false;
     const answered = app.chat("!delay 2s\n!say So", fields).then((reply) => {
@@ -95,7 +95,7 @@ test("!stall ends when the caller leaves, in both forms, and is logged as 499", 
   }
 });
 
-test("!stall behind a text keeps the stream open until the caller leaves", async () => {
+test("!stall after a text keeps the stream open until the caller leaves", async () => {
   const reader = (await app.chat("!say So\n!stall", { stream: true })).body!.getReader();
   expect(new TextDecoder().decode((await reader.read()).value)).toContain('"content":"So"');
   await app.clock.advance(15_000);
@@ -116,7 +116,7 @@ describe.each(["!cut", "!garbage"])("%s", (line) => {
   });
 });
 
-test("!next leaves what follows to the round behind the tools' results", async () => {
+test("!next leaves the rest to the round after the tool results", async () => {
   interface Said {
     content: string | null;
     tool_calls?: { id: string; function: { name: string; arguments: string } }[];
@@ -138,7 +138,7 @@ test("!next leaves what follows to the round behind the tools' results", async (
   expect(said).toEqual([['{"a":1}'], ['{"a":2}'], "done", "You said: Thanks"]);
 });
 
-test("a line that cannot be read is explained, with all that can be written", async () => {
+test("an invalid line is explained, with all valid commands", async () => {
   const { choices } = await readReply("!error no_such_code");
   expect(choices[0]!.message.content).toContain("The codes are: invalid_request,");
 });

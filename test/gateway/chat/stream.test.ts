@@ -1,4 +1,4 @@
-// A stream to one caller: slow readers, callers who leave, and bugs.
+// Tests a stream to one caller: slow readers, departing callers, and bugs.
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { AdmittedChat } from "../../../src/gateway/chat/admit.ts";
@@ -74,30 +74,30 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
 describe("a caller who does not read", () => {
   test("holds the model server back, and loses nothing", async () => {
     const piece = { kind: "text", text: "x".repeat(1_000) } as const;
-    let told = 0;
-    const { clock, begun, body, entries } = open(async (_ask, ear) => {
-      for (; told < 1_000; told++) await ear(piece);
+    let sent = 0;
+    const { clock, begun, body, entries } = open(async (_ask, onChunk) => {
+      for (; sent < 1_000; sent++) await onChunk(piece);
       return DONE;
     });
     expect(await begun).toBeNull();
     for (let turn = 0; turn < 10; turn++) await clock.advance(0);
-    const told_unread = told;
+    const told_unread = sent;
     expect(told_unread).toBeGreaterThan(10);
     expect(told_unread).toBeLessThan(200);
     const text = await body.text();
-    expect(told).toBe(1_000);
+    expect(sent).toBe(1_000);
     expect(text.split("data: ").length - 1).toBe(1_002);
     expect(text).toEndWith("data: [DONE]\n\n");
     expect(clock.pending()).toBe(0);
-    // Every byte that the caller got is accounted.
+    // Every byte that the caller received is counted.
     expect(entries).toMatchObject([
       { status: 201, code: null, reply_bytes: Buffer.byteLength(text) },
     ]);
   });
 
-  test("and then leaves ends the answer", async () => {
+  test("and then leaves ends the completion", async () => {
     const left = Promise.withResolvers<Completion>();
-    const { begun, body, clock, entries } = open(async (_ask, ear, signal) => {
+    const { begun, body, clock, entries } = open(async (_ask, onChunk, signal) => {
       signal.addEventListener("abort", () =>
         left.resolve({
           ok: false,
@@ -107,7 +107,7 @@ describe("a caller who does not read", () => {
         }),
       );
       for (let n = 0; n < 1_000 && !signal.aborted; n++) {
-        await ear({ kind: "text", text: "x".repeat(1_000) });
+        await onChunk({ kind: "text", text: "x".repeat(1_000) });
       }
       return left.promise;
     });
@@ -120,17 +120,17 @@ describe("a caller who does not read", () => {
   });
 });
 
-describe("what a bug throws", () => {
+describe("a thrown bug", () => {
   const bug = new Error("a bug");
-  test("before anything was sent is answered by the router", async () => {
+  test("before the first output is answered by the router", async () => {
     const { begun, bugs, clock, entries } = open(() => Promise.reject(bug));
     await expect(begun).rejects.toBe(bug);
     expect([bugs, entries, clock.pending()]).toEqual([[], [], 0]);
   });
 
-  test("later is told to the log, and as an error in the stream", async () => {
-    const { begun, bugs, body, entries } = open(async (_ask, ear) => {
-      await ear({ kind: "text", text: "a" });
+  test("after the first output is logged, and is an error in the stream", async () => {
+    const { begun, bugs, body, entries } = open(async (_ask, onChunk) => {
+      await onChunk({ kind: "text", text: "a" });
       throw bug;
     });
     expect(await begun).toBeNull();
@@ -141,7 +141,7 @@ describe("what a bug throws", () => {
     expect(entries).toMatchObject([{ status: 201, code: "upstream_error", prompt_tokens: null }]);
   });
 
-  test("at once, before anything was sent, is answered by the router, too", async () => {
+  test("thrown synchronously before the first output is answered by the router", async () => {
     const { begun, bugs, clock } = open(() => {
       throw bug;
     });
@@ -149,12 +149,12 @@ describe("what a bug throws", () => {
     expect([bugs, clock.pending()]).toEqual([[], 0]);
   });
 
-  test("while the end is told is told to the log, and ends the stream", async () => {
+  test("at the end of the stream is logged, and ends the stream", async () => {
     const fail = () => {
       throw bug;
     };
-    const { begun, bugs, body, clock } = open(async (_ask, ear) => {
-      await ear({ kind: "text", text: "a" });
+    const { begun, bugs, body, clock } = open(async (_ask, onChunk) => {
+      await onChunk({ kind: "text", text: "a" });
       return DONE;
     }, fail);
     expect(await begun).toBeNull();
@@ -163,7 +163,7 @@ describe("what a bug throws", () => {
     expect(clock.pending()).toBe(0);
   });
 
-  test("in a keep-alive is told to the log, and ends the stream", async () => {
+  test("in a keep-alive is logged, and ends the stream", async () => {
     const left = Promise.withResolvers<Completion>();
     const { begun, bugs, clock, stream } = open(async () => left.promise);
     stream.comment = () => {
@@ -175,15 +175,15 @@ describe("what a bug throws", () => {
     expect(clock.pending()).toBe(0);
   });
 
-  test("a refusal from within, before anything was sent, goes on as it is", async () => {
+  test("an internal refusal before the first output passes unchanged", async () => {
     const refusal = apiError("rate_limit_exceeded", { headers: { "retry-after": "1" } });
     const { begun } = open(() => Promise.reject(refusal));
     await expect(begun).rejects.toBe(refusal);
   });
 
-  test("gateway.events.4 a refusal from within, later, is a failure of the model and no bug", async () => {
-    const { begun, bugs, failures, body } = open(async (_ask, ear) => {
-      await ear({ kind: "text", text: "a" });
+  test("gateway.events.4 an internal refusal after the first output is a model failure and no bug", async () => {
+    const { begun, bugs, failures, body } = open(async (_ask, onChunk) => {
+      await onChunk({ kind: "text", text: "a" });
       throw apiError("rate_limit_exceeded");
     });
     expect(await begun).toBeNull();
@@ -198,10 +198,10 @@ describe("what a bug throws", () => {
   });
 });
 
-test("a stream that ends for two reasons names the first", async () => {
+test("a stream that ends for two reasons reports the first", async () => {
   const left = Promise.withResolvers<Completion>();
-  const { begun, running, revoke, failures, body } = open(async (_ask, ear) => {
-    await ear({ kind: "text", text: "a" });
+  const { begun, running, revoke, failures, body } = open(async (_ask, onChunk) => {
+    await onChunk({ kind: "text", text: "a" });
     return left.promise;
   });
   await begun;

@@ -1,4 +1,4 @@
-// Models whose server has to be started: who waits for it, what they hear meanwhile, and what when it fails.
+// Tests models with a managed server: waiting callers, keep-alives and failed starts.
 import { describe, expect, test } from "bun:test";
 import { readRefusal } from "../../spec/gateway/refusal.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
@@ -11,8 +11,8 @@ import {
   writeFrame,
 } from "../../support/upstream.ts";
 
-// Not among the tests of test/spec: a database in another process takes a time that the manual clock does
-// not know, so that nobody could say who came first.
+// Not in test/spec: a database in another process takes time that the manual clock does not
+// have, so the order of events would be undefined.
 const UNLIMITED = "[limits]\nrequests_per_minute = 1_000_000\n";
 const STUB = `${UNLIMITED}
 [[models]]
@@ -23,29 +23,29 @@ upstream = { kind = "stub", start_delay = "40s" }
 const IS_STREAM = (n: number) => n % 5 < 3;
 const LEAVES = (n: number) => n % 5 === 1 || n % 5 === 4;
 
-/** Every caller says a number of its own; three of five want a stream. */
+/** Every caller sends its own number; three of five want a stream. */
 async function callAll(app: TestApp, count: number) {
   const callers = Array.from({ length: count }, (_, n) => {
     const leaving = new AbortController();
     const replied = app
       .chat(`caller ${n}`, { stream: IS_STREAM(n) }, { signal: leaving.signal })
       .then(async (reply) => `${reply.status} ${await reply.text()}`);
-    // Who leaves hears nothing any more.
+    // A departed caller receives no more.
     return { n, leaving, replied: replied.catch(() => "left") };
   });
   await app.clock.advance(0);
   return callers;
 }
 
-describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
-  test("gateway.limits.keep_alive is started once, answers thirty in their order, and comments meanwhile", async () => {
+describe("a managed server with a start of 40 s and fifty callers, twenty of whom leave", () => {
+  test("gateway.limits.keep_alive is started once, answers thirty in their order, and sends comments meanwhile", async () => {
     const app = await startApp({ settings: STUB });
     const callers = await callAll(app, 50);
     const ended: number[] = [];
     for (const { n, replied } of callers) void replied.then(() => ended.push(n));
     const leavers = callers.filter(({ n }) => LEAVES(n));
     await app.clock.advance(10_000);
-    // Half of them before the first comment, and half behind it.
+    // Half of them before the first comment, and half after it.
     for (const { leaving } of leavers.slice(0, 10)) leaving.abort();
     await app.clock.advance(10_000);
     for (const { leaving } of leavers.slice(10)) leaving.abort();
@@ -74,7 +74,7 @@ describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
     await app.stop();
   });
 
-  test("gateway.events.2 does the same where it is started by a request, as its server sees it", async () => {
+  test("gateway.events.2 starts the same way on request, as its server sees it", async () => {
     const unit = await startUnit();
     const { app, upstream } = unit;
     const callers = await callAll(app, 50);
@@ -91,7 +91,7 @@ describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
       expect(replies[i]!.startsWith("201 : keep-alive\n\n: keep-alive\n\n")).toBe(IS_STREAM(n));
     }
     expect(unit.paths("/wake_up")).toHaveLength(1);
-    // Each has a socket of its own, so that the system decides which one is read first.
+    // Each has its own socket, so the system decides which is read first.
     const asking = unit.paths("/v1/chat/completions").map(({ body }) => readCaller(body));
     expect(asking.sort()).toEqual(stayed.map(({ n }) => `caller ${n}`).sort());
     expect(upstream.asked.filter(({ path }) => path === "/ready").length).toBeWithin(10, 50);
@@ -99,7 +99,7 @@ describe("a unit of 40 s under fifty callers, twenty of whom leave", () => {
   });
 });
 
-test("gateway.states.model_status an idle unit that can be started is on", async () => {
+test("gateway.states.model_status an idle managed server is on", async () => {
   const app = await startApp({ settings: STUB });
   const { data } = (await (await app.get("/v1/models")).json()) as { data: { status: string }[] };
   expect(data.map(({ status }) => status)).toEqual(["on", "on"]);
@@ -107,8 +107,8 @@ test("gateway.states.model_status an idle unit that can be started is on", async
   await app.stop();
 });
 
-describe("a unit that does not start", () => {
-  test("gateway.errors.model_offline gateway.errors.no_model_available is named only to who named its model", async () => {
+describe("a managed server that does not start", () => {
+  test("gateway.errors.model_offline gateway.errors.no_model_available is named only to callers that requested its model", async () => {
     const unit = await startUnit();
     unit.onWake = () => new Response("no such route", { status: 404 });
     const ask = (model?: string, stream = false) => unit.app.chat("Hi", { model, stream });
@@ -120,7 +120,7 @@ describe("a unit that does not start", () => {
     expect(await Promise.all((await Promise.all(waiting)).map(readRefusal))).toEqual(
       expected as never,
     );
-    // Meanwhile nobody waits, and nothing is tried.
+    // Meanwhile no caller waits, and no start is tried.
     expect(await readRefusal(await ask("idle-1"))).toEqual(offline as never);
     expect(await readRefusal(await ask())).toEqual(gone as never);
     expect(unit.paths("/wake_up")).toHaveLength(1);
@@ -132,7 +132,7 @@ describe("a unit that does not start", () => {
     await unit.stop();
   });
 
-  test("gateway.errors.upstream_timeout is a 504, and in a stream an error of that code", async () => {
+  test("gateway.errors.upstream_timeout is a 504, and in a stream an error with that code", async () => {
     const unit = await startUnit('timeout = "30s"');
     const json = unit.app.chat("Hi", { model: "idle-1" });
     const stream = unit.app.chat("Hi", { model: "idle-1", stream: true });
@@ -149,7 +149,7 @@ describe("a unit that does not start", () => {
   });
 });
 
-test("a unit that went away without a word is started again for the request that found it gone", async () => {
+test("a managed server that vanished is started again for the request that found it gone", async () => {
   const unit = await startUnit();
   const first = unit.app.chat("Hi");
   await unit.until(() => Bun.peek.status(first) !== "pending");
@@ -159,7 +159,7 @@ test("a unit that went away without a word is started again for the request that
   await unit.until(() => Bun.peek.status(second) !== "pending");
   expect((await second).status).toBe(201);
   expect(unit.paths("/wake_up")).toHaveLength(2);
-  // Once: a server that dies of every request is not started for ever.
+  // Once: a server that every request kills is not restarted forever.
   unit.die();
   unit.answersNobody = true;
   const third = unit.app.chat("Hi");
@@ -179,7 +179,7 @@ function joinContents(reply: string): string {
   return [...reply.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text).join("");
 }
 
-/** An app in front of a server that needs a wake-up and then 40 s; `lines` stand in the table of its start. */
+/** An app with a server that starts in 40 s after a wake-up; `lines` belong to its start table. */
 async function startUnit(lines = "") {
   let woken_at_ms = Number.POSITIVE_INFINITY;
   const upstream = startUpstream((asked) => {
@@ -187,7 +187,7 @@ async function startUnit(lines = "") {
     if (asked.path === "/ping") return new Response();
     if (asked.path === "/wake_up") return unit.onWake();
     if (asked.path === "/ready") return new Response(null, { status: isUp ? 200 : 503 });
-    // As a server does that is cut off.
+    // Behaves like a disconnected server.
     if (!isUp || unit.answersNobody)
       return new Response(null, { headers: { "content-length": "9" } });
     const says = `you are ${readCaller(asked.body)}.`;
@@ -211,7 +211,7 @@ ${lines}
   const app = await startApp({ settings });
   const step = async () => {
     await app.clock.advance(1_000);
-    // Behind it whatever was on its way to the server has been there and back.
+    // By then any request to the server has been answered.
     await (await fetch(`${base}/ping`)).text();
   };
   const unit = {
@@ -229,7 +229,7 @@ ${lines}
     async pass(ms: number) {
       for (const endMs = app.clock.monotonic() + ms; app.clock.monotonic() < endMs; ) await step();
     },
-    /** Lets time pass until something has happened. */
+    /** Advances the clock until a condition holds. */
     async until(hasHappened: () => boolean) {
       for (let seconds = 0; !hasHappened(); seconds++) {
         expect(seconds).toBeLessThan(120);

@@ -1,4 +1,4 @@
-// The route of embeddings in front of an embedder that does what a test says.
+// The embeddings route with a scripted embedder.
 
 import type { Embed, Embedder } from "../../../src/gateway/embeddings/contract.ts";
 import { openEmbeddings } from "../../../src/gateway/embeddings/routes.ts";
@@ -16,13 +16,13 @@ const traceparent = `00-${TRACE_ID}-b7ad6b7169203331-01`;
 
 export type EmbedEnding = Awaited<ReturnType<Embed>>;
 
-/** One vector for each input, of which the first number says which it was. */
+/** One vector for each input, whose first number is the input's index. */
 export function embedInputs(inputs: readonly string[]): EmbedEnding {
   const vectors = inputs.map((_, n) => Float32Array.of(n));
   return { ok: true, vectors, prompt_tokens: 7, attempts: 1 };
 }
 
-/** `lines` stand in the table of embeddings; each account is its own bearer text. */
+/** `lines` belong to the table of embeddings; each account is its own bearer token. */
 export function openFront(embed: Embed, lines = "") {
   const clock = createManualClock();
   const running = new InFlight();
@@ -32,7 +32,7 @@ export function openFront(embed: Embed, lines = "") {
   const embedder: Embedder = { isDown: () => false, start() {}, stop() {}, embed };
   const settings = readSettings(`[embeddings]\n${lines}`, "wadi.toml", {}, {}).embeddings;
   const meter = {
-    open: (arrival: ConstructorParameters<typeof GatewayRecorder>[1]) =>
+    open: (request: ConstructorParameters<typeof GatewayRecorder>[1]) =>
       new GatewayRecorder(
         {
           route: "embeddings",
@@ -40,7 +40,7 @@ export function openFront(embed: Embed, lines = "") {
           drawId: () => String(entries.length),
           take: (entry) => void entries.push(entry),
         },
-        arrival,
+        request,
       ),
   };
   const egress = createTrustedEgress({ clock });

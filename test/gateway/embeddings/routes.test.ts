@@ -1,4 +1,4 @@
-// The route alone: what callers, the log and the ledger are told of what an embedder does.
+// Tests the embeddings route alone: replies, log lines and rows for each outcome.
 import { describe, expect, test } from "bun:test";
 import type { EmbedRequest } from "../../../src/gateway/embeddings/contract.ts";
 import type { UpstreamError } from "../../../src/models/index.ts";
@@ -14,7 +14,7 @@ const fail = (code: UpstreamError["code"], more: Partial<UpstreamError> = {}): U
   ...more,
 });
 
-/** The headers of a refusal that say whether and when to come back. */
+/** The headers of a refusal about retries. */
 const readWaits = ({ headers }: Response) => [
   headers.get("x-should-retry"),
   headers.get("retry-after"),
@@ -32,14 +32,14 @@ function openHeld(lines = "") {
     held.push(one);
     return one.promise;
   }, lines);
-  /** Resolves when so many requests have reached the embedder. */
+  /** Resolves when this number of requests has reached the embedder. */
   const reached = async (count: number) => {
     while (asked.length < count) await front.clock.advance(0);
   };
   return { ...front, asked, held, signals, reached };
 }
 
-test("an embedder is asked for the inputs, by the account and the request", async () => {
+test("an embedder receives the inputs, the account and the request id", async () => {
   const asked: EmbedRequest[] = [];
   const { ask } = openFront(async (one) => {
     asked.push(one);
@@ -50,12 +50,12 @@ test("an embedder is asked for the inputs, by the account and the request", asyn
   const trace = { traceparent: expect.stringContaining(TRACE_ID) };
   expect(asked).toEqual([
     { request_id: "of-a", trace, account: "a", inputs: ["Hello"] },
-    // No server could make a text of half a surrogate pair.
+    // No server could encode half a surrogate pair.
     { request_id: "of-b", trace, account: "b", inputs: ["a", "half \ufffd of it"] },
   ]);
 });
 
-describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
+describe("gateway.endpoints.embeddings.p4 failures are mapped to error codes", () => {
   const spent = ["false", null];
   test.each<[string, UpstreamError, number, string, (string | null)[]]>([
     ["an error", fail("upstream_error", { upstreamStatus: 500 }), 502, "upstream_error", spent],
@@ -68,7 +68,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
       spent,
     ],
     ["no server", fail("model_offline"), 503, "service_unavailable", [null, null]],
-    ["none that serves", fail("model_unavailable"), 503, "service_unavailable", [null, null]],
+    ["no server", fail("model_unavailable"), 503, "service_unavailable", [null, null]],
     [
       "a busy server",
       fail("upstream_rate_limited", { upstreamStatus: 429, retryAfterMs: 2_001 }),
@@ -117,7 +117,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
     },
   );
 
-  test("gateway.errors.internal_error a bug is a 500 without a word on retrying", async () => {
+  test("gateway.errors.internal_error a bug is a 500 without retry advice", async () => {
     const { ask } = openFront(async () => {
       throw new Error("a bug");
     });
@@ -127,7 +127,7 @@ describe("gateway.endpoints.embeddings.p4 what a failure becomes", () => {
   });
 });
 
-test("a reply tells where its time went: in line, with its server, and in all", async () => {
+test("a reply reports its timing: queue, server and total", async () => {
   const { ask, held, reached, clock } = openHeld("max_concurrent = 1");
   const first = ask();
   await reached(1);
@@ -145,7 +145,7 @@ test("a reply tells where its time went: in line, with its server, and in all", 
 });
 
 describe("gateway.limits.shared_capacity", () => {
-  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who finds no place is refused, although under its own limit", async () => {
+  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded a request without a free slot is refused, although within its own quota", async () => {
     const { ask, held, reached, clock } = openHeld("max_concurrent = 1\nmax_queued = 1");
     const first = ask();
     await reached(1);
@@ -161,7 +161,7 @@ describe("gateway.limits.shared_capacity", () => {
     expect((await second).status).toBe(200);
   });
 
-  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who waits too long is told when to come back", async () => {
+  test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded a request that waits too long is refused with Retry-After", async () => {
     const { ask, held, reached, clock } = openHeld("max_concurrent = 1");
     const first = ask();
     await reached(1);
@@ -173,14 +173,14 @@ describe("gateway.limits.shared_capacity", () => {
     const late = ask(undefined, "b");
     await clock.advance(10_000);
     const reply = await late;
-    // One is at work, for ten seconds already, although the last one took three.
+    // One has been running for ten seconds, although the last one took three.
     expect(readWaits(reply)).toEqual([null, "10"]);
     expect(await readRefusal(reply)).toEqual([429, "capacity_exceeded", null]);
   });
 });
 
-describe("the ledger", () => {
-  test("a row says what was converted, for nothing, and how long it waited for its turn and then for a server", async () => {
+describe("the request log", () => {
+  test("has a row with tokens, a cost of zero, and the times in queue and server", async () => {
     const { ask, held, reached, clock, entries } = openHeld("max_concurrent = 1");
     const first = ask();
     await reached(1);
@@ -211,7 +211,7 @@ describe("the ledger", () => {
     expect(entries[0]!.reply_bytes).toBeGreaterThan(50);
   });
 
-  test("a row says that the usage is an estimate", async () => {
+  test("marks an estimated usage", async () => {
     const { ask, entries } = openFront(async ({ inputs }) => ({
       ...embedInputs(inputs),
       usageEstimated: true,
@@ -220,7 +220,7 @@ describe("the ledger", () => {
     expect(entries).toMatchObject([{ prompt_tokens: 7, usage_estimated: true }]);
   });
 
-  test("a refused field has a row without a model, a refused turn one with it", async () => {
+  test("has a row without a model for an invalid field, and with it for a refused slot", async () => {
     const { ask, entries } = openFront(
       async ({ inputs }) => embedInputs(inputs),
       "requests_per_minute = 1",
@@ -237,7 +237,7 @@ describe("the ledger", () => {
 });
 
 describe("gateway.errors.client_closed_request", () => {
-  test("gateway.errors.client_closed_request who leaves while it is asked for is logged, and the embedder hears of it", async () => {
+  test("gateway.errors.client_closed_request a caller who leaves during the request is logged, and the embedder is aborted", async () => {
     const { ask, held, signals, reached, lines, entries } = openHeld();
     const leaving = new AbortController();
     const reply = ask(undefined, "a", leaving.signal);
@@ -251,7 +251,7 @@ describe("gateway.errors.client_closed_request", () => {
     expect(entries).toMatchObject([{ status: 499, code: "client_closed_request" }]);
   });
 
-  test("gateway.errors.client_closed_request who leaves before its turn is logged too, and never asked for", async () => {
+  test("gateway.errors.client_closed_request a caller who leaves in the queue is logged too, and the embedder gets no request", async () => {
     const { ask, asked, reached, clock, lines, entries } = openHeld("max_concurrent = 1");
     void ask();
     await reached(1);
@@ -268,7 +268,7 @@ describe("gateway.errors.client_closed_request", () => {
   });
 });
 
-test("gateway.errors.service_unavailable who waits at the end of a stop is told so, in the line or not", async () => {
+test("gateway.errors.service_unavailable requests that wait at the end of a stop are refused, queued or not", async () => {
   const { ask, held, running, reached, clock, lines } = openHeld("max_concurrent = 1");
   const replies = [ask(), ask(undefined, "b")];
   await reached(1);
@@ -280,13 +280,13 @@ test("gateway.errors.service_unavailable who waits at the end of a stop is told 
   }
   const said = { level: "info", message: "the program stopped before the answer was whole" };
   expect(lines).toMatchObject([said, said]);
-  // What comes of it now reaches nobody.
+  // Its result reaches no caller.
   held[0]!.reject(new Error("too late"));
   await clock.advance(0);
   expect(lines).toHaveLength(2);
 });
 
-test("tokens cost what the settings say, an estimate costs nobody, and without a price it is unknown", async () => {
+test("tokens cost the configured price, estimates cost nothing, and without a price the cost is unknown", async () => {
   const costs = async (lines: string, usage: object) => {
     const { ask, entries } = openFront(
       async ({ inputs }) => ({ ...embedInputs(inputs), ...usage }) as EmbedEnding,

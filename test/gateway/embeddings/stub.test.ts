@@ -1,4 +1,4 @@
-// The embedder inside the program: vectors that mean something, the same every time.
+// Tests the built-in embedder: meaningful vectors, equal at every call.
 import { describe, expect, test } from "bun:test";
 import type { EmbedRequest } from "../../../src/gateway/embeddings/contract.ts";
 import { createStubEmbedder, embedText } from "../../../src/gateway/embeddings/stub.ts";
@@ -24,7 +24,7 @@ describe("gateway.endpoints.embeddings.p1 every vector has 1024 dimensions and u
     "a mark that belongs to no letter": "\u0301",
     "an emoji": "🌵",
     "half an emoji": "\ud83c",
-    "what grows when it is normalised": "\ufdfa".repeat(500),
+    "text that grows when it is normalised": "\ufdfa".repeat(500),
     "the longest": "word ".repeat(6_400),
   };
   test.each(Object.entries(texts))("gateway.endpoints.embeddings.p1 that of %s", (_, text) => {
@@ -34,7 +34,7 @@ describe("gateway.endpoints.embeddings.p1 every vector has 1024 dimensions and u
     expect(product(vector, vector)).toBeCloseTo(1, 5);
   });
 
-  test("gateway.endpoints.embeddings.p1 of every word of two letters, however its pieces collide", () => {
+  test("gateway.endpoints.embeddings.p1 every two-letter word does, however its features collide", () => {
     const letters = [..."abcdefghijklmnopqrstuvwxyzäöüßéñ0123456789"];
     for (const a of letters) {
       for (const b of letters) {
@@ -45,14 +45,14 @@ describe("gateway.endpoints.embeddings.p1 every vector has 1024 dimensions and u
   });
 });
 
-describe("near texts are near", () => {
-  test("the same words in another order are nearer than others, which are hardly near at all", () => {
+describe("similar texts have similar vectors", () => {
+  test("texts with the same words in another order are closer than unrelated ones", () => {
     const text = "The wadi fills with water after rain";
     expect(nearness(text, "After the rain the wadi is full of water")).toBeGreaterThan(0.5);
     expect(nearness(text, "Quarterly revenue grew in all regions")).toBeLessThan(0.2);
   });
 
-  test("words of one stem are nearer than strange ones, in any script", () => {
+  test("words with one stem are closer than unrelated ones, in any script", () => {
     expect(nearness("running", "runner")).toBeGreaterThan(nearness("running", "database") + 0.1);
     expect(nearness("عمان", "سلطنة عمان")).toBeGreaterThan(0.3);
     expect(nearness("東京は日本の首都です", "日本の首都は東京")).toBeGreaterThan(0.15);
@@ -64,9 +64,9 @@ describe("near texts are near", () => {
     expect(embedText("…")).not.toEqual(embedText("!"));
   });
 
-  test("a text is the same every time", () => {
+  test("equal texts have equal vectors", () => {
     expect(embedText("Hello")).toEqual(embedText("Hello"));
-    // Kept by whoever has indexed with it: it changes only knowingly.
+    // Stored by users in their indexes: it must only change deliberately.
     const firsts = [...embedText("Hello").entries()].filter(([, x]) => x !== 0).slice(0, 3);
     expect(firsts.map(([at, x]) => [at, x.toFixed(4)])).toEqual([
       [438, "-0.2774"],
@@ -76,9 +76,9 @@ describe("near texts are near", () => {
   });
 });
 
-describe("what is converted", () => {
-  test("gateway.limits.embeddings_input a text is cut at 4096 tokens, and only those are counted", async () => {
-    // A word of four letters and the space before it are a token.
+describe("the input", () => {
+  test("gateway.limits.embeddings_input is cut at 4096 tokens, and only those are counted", async () => {
+    // A word of four letters and the space before it are one token.
     const text = (words: number) => "abcd".concat(" abcd".repeat(words - 1));
     const [exact, longer, other] = await Promise.all(
       [text(4_096), `${text(4_096)} tail`, `${text(4_095)} tail`].map((one) => embed([one])),
@@ -89,14 +89,14 @@ describe("what is converted", () => {
     expect(other).not.toEqual(exact!);
   });
 
-  test("gateway.endpoints.embeddings.p2 one vector for each input in their order, tokens in all", async () => {
+  test("gateway.endpoints.embeddings.p2 gives one vector for each text in order, and the total of tokens", async () => {
     const ending = await embed(["Hello", "Hi", "Hello"]);
     if (!ending.ok) throw new Error(ending.reason);
     expect(ending.vectors).toEqual(["Hello", "Hi", "Hello"].map(embedText));
     expect(ending.prompt_tokens).toBe(5);
   });
 
-  test("who has left gets nothing", async () => {
+  test("of a departed caller gives nothing", async () => {
     expect(await embed(["Hello"], AbortSignal.abort())).toMatchObject({
       ok: false,
       code: "client_closed_request",

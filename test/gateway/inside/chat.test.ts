@@ -1,4 +1,4 @@
-// Questions to models from inside: who may ask, what is asked and told, and what is left of each.
+// Tests internal chat requests: permission, the request, the result and its log row.
 import { describe, expect, test } from "bun:test";
 import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { answerText, startUpstream } from "../../support/upstream.ts";
@@ -23,14 +23,14 @@ const MODELS = [
 
 const tool = { type: "function", function: { name: "add" } } as const;
 
-/** Asks as a key of acme's, for which all that is said holds. */
+/** Sends a request with a key of acme with these fields. */
 async function askAs(front: InsideFront, ask: InternalChatRequest, key: object = {}) {
   const caller = await front.openKey(key);
   return front.inside.chat.ask(comeFrom(caller), ask, NEVER);
 }
 
-describe("an answer", () => {
-  test("is told whole, with its model, its usage and its time", async () => {
+describe("an internal completion", () => {
+  test("has its whole text, with model, usage and duration", async () => {
     await using front = await openInside(MODELS);
     const asking = askAs(front, question("!delay 2s\n!say Good day"));
     await front.clock.advance(2_000);
@@ -46,7 +46,7 @@ describe("an answer", () => {
     });
   });
 
-  test("may be calls of tools", async () => {
+  test("may be tool calls", async () => {
     await using front = await openInside(MODELS);
     const reply = await askAs(front, question('!tool add {"a":1}\n!tool add', { tools: [tool] }));
     expect(reply).toMatchObject({ ok: true, content: null, finish_reason: "tool_calls" });
@@ -63,14 +63,14 @@ describe("an answer", () => {
     ["its own", 7, null, 7],
     ["more than the model has", 9_999, null, 40],
     ["more than the key may", 30, 20, 20],
-  ])("gateway.endpoints.chat_completions.6 has a budget: %s", async (_, wish, cap, made) => {
+  ])("gateway.endpoints.chat_completions.6 has a budget: %s", async (_, requested, cap, made) => {
     await using front = await openInside(MODELS);
-    const ask = question("!tokens 9999", { max_tokens: wish });
+    const ask = question("!tokens 9999", { max_tokens: requested });
     const reply = await askAs(front, ask, { max_output_tokens: cap });
     expect(reply).toMatchObject({ usage: { completion_tokens: made }, finish_reason: "length" });
   });
 
-  test("is asked for with what was set, the model's own prompt, and as one JSON", async () => {
+  test("is requested with the given parameters, the model's system prompt, and without streaming", async () => {
     const upstream = startUpstream(() => answerText("Good"));
     const text = `
 [[models]]
@@ -99,12 +99,12 @@ urls = ["${upstream.url}"]
     });
     expect(first!.stream ?? false).toBe(false);
     expect(second!.messages).toEqual(messages);
-    // Whoever asks keeps its own.
+    // The caller's own object is not changed.
     expect(messages).toHaveLength(2);
     await upstream.stop();
   });
 
-  test("gateway.endpoints.chat_completions.7 thinks where its model must, save beside tools", async () => {
+  test("gateway.endpoints.chat_completions.7 thinks if its model requires it, except with tools", async () => {
     await using front = await openInside(
       `${model("one")}${model("deep", `${FULL}\nthink = "required"`)}`,
     );
@@ -116,7 +116,7 @@ urls = ["${upstream.url}"]
   });
 });
 
-describe("gateway.authentication.7: who may not is refused at each question", () => {
+describe("gateway.authentication.7: permission is checked at each request", () => {
   test.each<[string, InternalChatRequest, object, string]>([
     ["an unknown model", question("Hi", { model: "gpt-4" }), {}, "model_not_found"],
     ["a model that it may not see", question("Hi", { model: "secret" }), {}, "model_not_found"],
@@ -140,7 +140,7 @@ describe("gateway.authentication.7: who may not is refused at each question", ()
     expect(await front.readRows()).toMatchObject([{ code, prompt_tokens: null }]);
   });
 
-  test("as things stand then: a grant, a switch, a key that is revoked", async () => {
+  test("against the current grant, switch and key", async () => {
     await using front = await openInside(MODELS);
     const { accounts, models, keys } = front.admin;
     const caller = await front.openKey();
@@ -170,33 +170,33 @@ describe("gateway.authentication.7: who may not is refused at each question", ()
   });
 });
 
-describe("what a name means", () => {
-  test("is judged without a question, always with the field", async () => {
+describe("a model name", () => {
+  test("is authorized without a request, and the error names the field", async () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey({ models: ["one", "secret", "deep"] });
-    const judge = async (name: string) => {
-      const judged = await front.inside.chat.authorize(name, caller);
-      if ("model" in judged) return judged.model.settings.id;
-      return `${judged.refusal.code} ${judged.refusal.details.param}`;
+    const authorizeName = async (name: string) => {
+      const authorized = await front.inside.chat.authorize(name, caller);
+      if ("model" in authorized) return authorized.model.settings.id;
+      return `${authorized.refusal.code} ${authorized.refusal.details.param}`;
     };
-    expect(await judge("svc")).toBe("one");
-    expect(await judge("one")).toBe("one");
-    expect(await judge("plain")).toBe("model_not_permitted model");
-    expect(await judge("deep")).toBe("model_not_permitted model");
-    expect(await judge("secret")).toBe("model_not_found model");
-    expect(await judge("gpt-4")).toBe("model_not_found model");
+    expect(await authorizeName("svc")).toBe("one");
+    expect(await authorizeName("one")).toBe("one");
+    expect(await authorizeName("plain")).toBe("model_not_permitted model");
+    expect(await authorizeName("deep")).toBe("model_not_permitted model");
+    expect(await authorizeName("secret")).toBe("model_not_found model");
+    expect(await authorizeName("gpt-4")).toBe("model_not_found model");
     await front.admin.models.turn("one", "off");
-    expect(await judge("one")).toBe("model_offline model");
-    expect(await judge("svc")).toBe("no_model_available model");
+    expect(await authorizeName("one")).toBe("model_offline model");
+    expect(await authorizeName("svc")).toBe("no_model_available model");
     expect(await front.readRows()).toEqual([]);
   });
 
-  test("cannot be judged where nothing can be read", async () => {
+  test("cannot be authorized if the database cannot be read", async () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey();
     await front.closeDatabase();
-    const judged = await front.inside.chat.authorize("one", caller);
-    expect(judged).toMatchObject({ refusal: { code: "no_model_available" } });
+    const authorized = await front.inside.chat.authorize("one", caller);
+    expect(authorized).toMatchObject({ refusal: { code: "no_model_available" } });
     const reply = await front.inside.chat.ask(comeFrom(caller), question("Hi"), NEVER);
     expect(reply).toMatchObject({ ok: false, code: "no_model_available" });
     expect(front.lines[0]).toMatchObject({
@@ -205,7 +205,7 @@ describe("what a name means", () => {
     });
   });
 
-  test("is found with its settings, whoever asks", async () => {
+  test("is found with its settings, for every caller", async () => {
     await using front = await openInside(MODELS);
     const find = (name: string) => front.inside.chat.find(name);
     expect([find("svc")?.id, find("secret")?.id, find("gpt-4")]).toEqual([
@@ -217,8 +217,8 @@ describe("what a name means", () => {
   });
 });
 
-describe("the ledger", () => {
-  test("has a row of each answer, with key, account and price, as of a request", async () => {
+describe("the request log", () => {
+  test("has a row for each completion, with key, account and price, like an HTTP request", async () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey();
     const asking = front.inside.chat.ask(
@@ -253,7 +253,7 @@ describe("the ledger", () => {
     ["!say So\n!cut", "upstream_error", 502, 1],
     ["!error upstream_rate_limited", "upstream_rate_limited", 429, null],
     ["!error model_offline", "no_model_available", 503, null],
-    // No model server causes it: it is a refusal, of which there is nothing to log.
+    // No model server causes it: it is a refusal, which is not logged.
     ["!error capacity_exceeded", "capacity_exceeded", 429, null],
   ])("%j has a row and a line of the log", async (line, code, status, made) => {
     await using front = await openInside(MODELS);
@@ -269,7 +269,7 @@ describe("the ledger", () => {
     expect(front.lines).toMatchObject(code === "capacity_exceeded" ? [] : [noted]);
   });
 
-  test("a server that says when to come back is told with it, in none of its words", async () => {
+  test("an upstream's Retry-After is passed on, without its text", async () => {
     const upstream = startUpstream(() => {
       const error = { message: "secret words", type: "rate_limit" };
       return Response.json({ error }, { status: 429, headers: { "retry-after": "7" } });
@@ -288,7 +288,7 @@ upstream = { kind = "openai", urls = ["${upstream.url}"] }
     await upstream.stop();
   });
 
-  test("gateway.endpoints.chat_completions.4 what does not fit is told with its length", async () => {
+  test("gateway.endpoints.chat_completions.4 a request that exceeds the context is refused with its length", async () => {
     await using front = await openInside(
       model("one", "context_window = 300\ndefault_max_tokens = 20"),
     );
@@ -301,8 +301,8 @@ upstream = { kind = "openai", urls = ["${upstream.url}"] }
   });
 });
 
-describe("who does not wait for the end", () => {
-  test("leaves, and what was made is estimated", async () => {
+describe("an abandoned completion", () => {
+  test("of a departed caller has an estimated usage", async () => {
     await using front = await openInside(MODELS);
     const caller = await front.openKey();
     const leaving = new AbortController();
@@ -320,7 +320,7 @@ describe("who does not wait for the end", () => {
     ]);
   });
 
-  test("is a program that stops: it says so", async () => {
+  test("of a stopping process reports the stop", async () => {
     await using front = await openInside(MODELS);
     const asking = askAs(front, question("!stall"));
     await front.clock.advance(0);

@@ -1,4 +1,4 @@
-// The gateway from inside, on a manual clock: its houses without a socket, a key, and what it left.
+// The gateway without HTTP, on a manual clock: its modules, a key, and the request log.
 import { buildAccess, type Caller } from "../../../src/access/index.ts";
 import { type Admin, buildAdmin, type KeyRequest } from "../../../src/admin/index.ts";
 import {
@@ -14,7 +14,7 @@ import { buildModels } from "../../../src/models/index.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { readSettings } from "../../../src/settings/index.ts";
-import { wish } from "../../admin/fixture.ts";
+import { keyRequest } from "../../admin/fixture.ts";
 import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
@@ -29,16 +29,16 @@ export interface InsideFront extends AsyncDisposable {
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
   account_id: string;
-  /** A key of the account acme, as its caller is now. */
+  /** A key of the account acme, as its current caller. */
   openKey(fields?: Partial<KeyRequest>): Promise<Caller>;
   findCaller(key_id: string): Promise<Caller | undefined>;
-  /** Every row of the ledger, once what waits has been written. */
+  /** Every row of the request log, once all queued entries are written. */
   readRows(): Promise<LogEntry[]>;
-  /** How many searches are worked on now. */
+  /** The number of running searches. */
   countSearches(): number;
-  /** Ends what is under way, as a stop of the program does at its deadline. */
+  /** Aborts running requests, as the process does at its stop deadline. */
   endRunning(): void;
-  /** Nothing can be read any more. */
+  /** Makes every read fail. */
   closeDatabase(): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const access = buildAccess({ database, clock, ids, alias });
   const egress = createTrustedEgress({ clock });
-  const around = { settings, database, egress, compute: inlineCompute, clock, ids, log };
-  const models = await buildModels(around);
+  const deps = { settings, database, egress, compute: inlineCompute, clock, ids, log };
+  const models = await buildModels(deps);
   const running = new InFlight();
   const { registry } = models;
   const router = createRouter({
@@ -64,7 +64,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   });
   const hashUser = (user: string) => user;
   const { findCaller } = access;
-  const gateway = createGateway(router, { ...around, registry, running, findCaller, hashUser });
+  const gateway = createGateway(router, { ...deps, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
   const admin = buildAdmin({ settings, access, database, clock, ids, secrets });
   let isOpen = true;
@@ -80,7 +80,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
     lines,
     account_id: account.id,
     async openKey(fields = {}) {
-      const { key } = await admin.keys.create(wish(fields));
+      const { key } = await admin.keys.create(keyRequest(fields));
       return (await access.findCaller(key.id))!;
     },
     findCaller: access.findCaller,
@@ -92,7 +92,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
     endRunning: () => running.end(),
     closeDatabase: close,
     async [Symbol.asyncDispose]() {
-      // What cannot be written any more is tried for a while.
+      // Unwritable entries are retried for a while.
       const stopped = Promise.all(gateway.services.map((service) => service.stop(0)));
       await clock.advance(10_000);
       await stopped;
@@ -102,7 +102,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   };
 }
 
-/** Who asks, as the run engine says it. */
+/** The caller, as the run engine passes it. */
 export function comeFrom(caller: Caller, request_id = "request-1"): InternalCaller {
   return { caller, request_id, trace: null };
 }
@@ -124,5 +124,5 @@ export function question(
   };
 }
 
-/** A signal that nobody aborts. */
+/** A signal that never aborts. */
 export const NEVER = new AbortController().signal;

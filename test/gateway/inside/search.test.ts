@@ -1,4 +1,4 @@
-// Searches from inside: they wait for quota, places and engines where a caller would be refused.
+// Tests internal searches: they wait for quota, slots and engines where callers are refused.
 import { expect, test } from "bun:test";
 import { startSearxng, writeErrorPage } from "../../support/search-servers.ts";
 import { comeFrom, type InsideFront, NEVER, openInside } from "./front.ts";
@@ -21,21 +21,21 @@ async function openSearch(lines = ""): Promise<SearchInsideFront> {
   };
 }
 
-const wish = (query: string) => ({ query, max_results: 2, language: null });
+const request = (query: string) => ({ query, max_results: 2, language: null });
 
-/** Until something real, such as a server, has answered. */
+/** Waits for a reply of something real, such as a server. */
 async function until(front: InsideFront, isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await front.clock.advance(0);
 }
 
-/** The engine has answered so often, and the search waits without a place. */
+/** Waits until the engine has this number of requests, and the search waits without a slot. */
 const untilItWaits = (front: SearchInsideFront, times: number) =>
   until(front, () => front.server.asked.length === times && front.countSearches() === 0);
 
-test("what is found is told as to callers, with a row of the ledger", async () => {
+test("results are those of HTTP callers, with a row in the request log", async () => {
   await using front = await openSearch();
   const caller = await front.openKey();
-  const found = await front.inside.search.ask(comeFrom(caller, "run-1"), wish("sand"), NEVER);
+  const found = await front.inside.search.ask(comeFrom(caller, "run-1"), request("sand"), NEVER);
   expect(found).toEqual({
     ok: true,
     results: [0, 1].map((index) => ({
@@ -54,12 +54,12 @@ test("what is found is told as to callers, with a row of the ledger", async () =
   ]);
 });
 
-test("gateway.limits.search_quota is waited for, exactly as long as it takes", async () => {
+test("gateway.limits.search_quota waits exactly as long as the quota requires", async () => {
   await using front = await openSearch("requests_per_minute = 2");
   const caller = await front.openKey();
   const done: string[] = [];
   const ask = async (query: string) => {
-    const found = await front.inside.search.ask(comeFrom(caller), wish(query), NEVER);
+    const found = await front.inside.search.ask(comeFrom(caller), request(query), NEVER);
     done.push(`${query} ${found.ok}`);
   };
   await ask("a");
@@ -80,30 +80,30 @@ test("gateway.limits.search_quota is waited for, exactly as long as it takes", a
   expect(rows.map(({ waited_ms }) => waited_ms)).toEqual([0, 0, 40_000, 60_000, 100_000]);
 });
 
-test("another account's quota is its own, and its own requests count", async () => {
+test("an account has its own quota, which its own HTTP requests share", async () => {
   await using front = await openSearch("requests_per_minute = 1");
   const caller = await front.openKey();
   await front.admin.accounts.create("other");
   const other = await front.openKey({ account: "other" });
-  await front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
-  // It comes through without a move of the clock.
-  expect(await front.inside.search.ask(comeFrom(other), wish("b"), NEVER)).toMatchObject({
+  await front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
+  // It succeeds without an advance of the clock.
+  expect(await front.inside.search.ask(comeFrom(other), request("b"), NEVER)).toMatchObject({
     ok: true,
   });
 });
 
-test("gateway.limits.shared_capacity is waited for, and the quota is taken once", async () => {
+test("gateway.limits.shared_capacity waits for a slot, and takes the quota once", async () => {
   await using front = await openSearch(
     "requests_per_minute = 2\nmax_concurrent = 1\nmax_queued = 0",
   );
   const caller = await front.openKey();
   const held = Promise.withResolvers<Response>();
   front.server.script = () => held.promise;
-  const ask = (query: string) => front.inside.search.ask(comeFrom(caller), wish(query), NEVER);
+  const ask = (query: string) => front.inside.search.ask(comeFrom(caller), request(query), NEVER);
   const first = ask("a");
   const second = ask("b");
   await until(front, () => front.server.asked.length === 1);
-  // It looks again and again, and is told to wait; of the quota of two nothing more is taken.
+  // It retries again and again; no more of the quota of two is used.
   await front.clock.advance(3_000);
   expect(front.server.asked).toHaveLength(1);
   front.server.script = null;
@@ -113,7 +113,7 @@ test("gateway.limits.shared_capacity is waited for, and the quota is taken once"
   expect(await second).toMatchObject({ ok: true });
 });
 
-test("an engine that tells us to wait is asked again then", async () => {
+test("an engine is queried again after its Retry-After", async () => {
   await using front = await openSearch("requests_per_minute = 1");
   const caller = await front.openKey();
   const busy = writeErrorPage(429, "Too Many Requests");
@@ -122,7 +122,7 @@ test("an engine that tells us to wait is asked again then", async () => {
     front.server.script = null;
     return busy;
   };
-  const asking = front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
+  const asking = front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
   await untilItWaits(front, 1);
   let isDone = false;
   const end = asking.finally(() => {
@@ -136,13 +136,13 @@ test("an engine that tells us to wait is asked again then", async () => {
   expect(await front.readRows()).toMatchObject([{ status: 200, attempts: 2 }]);
 });
 
-test("but for ten minutes in all", async () => {
+test("waits ten minutes at most in total", async () => {
   await using front = await openSearch();
   const caller = await front.openKey();
   front.server.script = () => {
     return new Response("", { status: 503, headers: { "retry-after": "250" } });
   };
-  const asking = front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
+  const asking = front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
   await untilItWaits(front, 1);
   await front.clock.advance(250_000);
   await untilItWaits(front, 2);
@@ -155,11 +155,11 @@ test("but for ten minutes in all", async () => {
 test.each<[string, number, string]>([
   ["an engine that fails", 500, "upstream_error"],
   ["one that turns us away", 403, "service_unavailable"],
-])("%s is told at once, and noted", async (_, status, code) => {
+])("%s fails at once, and is logged", async (_, status, code) => {
   await using front = await openSearch();
   const caller = await front.openKey();
   front.server.script = () => writeErrorPage(status, "Error");
-  const failed = await front.inside.search.ask(comeFrom(caller), wish("secret words"), NEVER);
+  const failed = await front.inside.search.ask(comeFrom(caller), request("secret words"), NEVER);
   expect(failed).toMatchObject({
     ok: false,
     code,
@@ -171,36 +171,36 @@ test.each<[string, number, string]>([
   expect(JSON.stringify(front.lines)).not.toContain("secret words");
 });
 
-test("a search that is off is told, and takes nothing", async () => {
+test("a disabled search is refused, and uses no quota", async () => {
   await using front = await openInside('[search]\nkind = "off"');
   const caller = await front.openKey();
-  const failed = await front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
+  const failed = await front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
   expect(failed).toMatchObject({ ok: false, code: "service_unavailable" });
   expect(await front.readRows()).toMatchObject([{ status: 503, attempts: null }]);
 });
 
-test("who leaves while it waits for its turn leaves at once", async () => {
+test("a caller who leaves the queue leaves at once", async () => {
   await using front = await openSearch("requests_per_minute = 1");
   const caller = await front.openKey();
-  await front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
+  await front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
   const leaving = new AbortController();
-  const asking = front.inside.search.ask(comeFrom(caller), wish("b"), leaving.signal);
+  const asking = front.inside.search.ask(comeFrom(caller), request("b"), leaving.signal);
   await front.clock.advance(10);
   leaving.abort();
   expect(await asking).toMatchObject({ ok: false, code: "client_closed_request" });
-  // And so does who had left before.
-  const late = front.inside.search.ask(comeFrom(caller), wish("c"), leaving.signal);
+  // A caller who left before gets the same result.
+  const late = front.inside.search.ask(comeFrom(caller), request("c"), leaving.signal);
   expect(await late).toMatchObject({ ok: false, code: "client_closed_request" });
   expect(front.server.asked).toHaveLength(1);
   const rows = await front.readRows();
   expect(rows.map(({ status }) => status)).toEqual([200, 499, 499]);
 });
 
-test("a stop of the program ends the waiting, and says so", async () => {
+test("a stop of the process ends the wait with a reason", async () => {
   await using front = await openSearch("requests_per_minute = 1");
   const caller = await front.openKey();
-  await front.inside.search.ask(comeFrom(caller), wish("a"), NEVER);
-  const asking = front.inside.search.ask(comeFrom(caller), wish("b"), NEVER);
+  await front.inside.search.ask(comeFrom(caller), request("a"), NEVER);
+  const asking = front.inside.search.ask(comeFrom(caller), request("b"), NEVER);
   await front.clock.advance(10);
   front.endRunning();
   expect(await asking).toMatchObject({ ok: false, code: "service_unavailable", is_stopped: true });

@@ -1,4 +1,4 @@
-// The capacity that all accounts share: places, the line before them, and when to come back.
+// Tests the shared capacity of all accounts: slots, the queue, and Retry-After.
 import { describe, expect, test } from "bun:test";
 import { Capacity } from "../../../src/gateway/metered/capacity.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
@@ -6,12 +6,12 @@ import { createManualClock } from "../../support/clock.ts";
 
 const LATE_MS = 10_000;
 
-/** A capacity whose work lasts until a test ends it; `told` holds what became of each request. */
+/** A capacity whose work a test ends; `outcomes` has the outcome of each request. */
 function openCapacity(max_concurrent: number, max_queued: number) {
   const clock = createManualClock();
   const capacity = new Capacity(clock, { max_concurrent, max_queued });
   const begun: string[] = [];
-  const told: string[] = [];
+  const outcomes: string[] = [];
   const working = new Map<string, PromiseWithResolvers<string>>();
   const use = async (name: string, signal = new AbortController().signal) => {
     const work = () => {
@@ -21,11 +21,11 @@ function openCapacity(max_concurrent: number, max_queued: number) {
       return held.promise;
     };
     try {
-      told.push(await capacity.use(name[0]!, signal, work));
+      outcomes.push(await capacity.use(name[0]!, signal, work));
     } catch (failure) {
       const { code, details: say } = failure as ApiError;
       const why = failure instanceof ApiError ? code : (failure as Error).message;
-      told.push([name, why, say?.headers?.["retry-after"]].filter(Boolean).join(" "));
+      outcomes.push([name, why, say?.headers?.["retry-after"]].filter(Boolean).join(" "));
     }
   };
   const ask = async (...names: string[]) => {
@@ -40,30 +40,30 @@ function openCapacity(max_concurrent: number, max_queued: number) {
     working.get(name)!.reject(new Error("a bug"));
     await clock.advance(0);
   };
-  return { clock, capacity, begun, told, use, ask, end, fail };
+  return { clock, capacity, begun, outcomes, use, ask, end, fail };
 }
 
 describe("gateway.limits.shared_capacity", () => {
-  test("gateway.limits.shared_capacity so many are worked on at once, and the next as one ends", async () => {
-    const { capacity, begun, told, ask, end } = openCapacity(2, 5);
+  test("gateway.limits.shared_capacity limits concurrent requests, and admits the next as one ends", async () => {
+    const { capacity, begun, outcomes, ask, end } = openCapacity(2, 5);
     await ask("a1", "b1", "c1");
     expect(begun).toEqual(["a1", "b1"]);
     expect(capacity.status()).toEqual({ inUse: 2, queued: 1 });
     await end("b1");
-    expect([begun, told]).toEqual([["a1", "b1", "c1"], ["b1 done"]]);
+    expect([begun, outcomes]).toEqual([["a1", "b1", "c1"], ["b1 done"]]);
     await end("a1");
     await end("c1");
     expect(capacity.status()).toEqual({ inUse: 0, queued: 0 });
   });
 
-  test("gateway.limits.shared_capacity accounts take turns in the line", async () => {
+  test("gateway.limits.shared_capacity accounts take turns in the queue", async () => {
     const { begun, ask, end } = openCapacity(1, 5);
     await ask("x1", "a1", "a2", "a3", "b1");
     for (const name of ["x1", "a1", "b1", "a2"]) await end(name);
     expect(begun).toEqual(["x1", "a1", "b1", "a2", "a3"]);
   });
 
-  test("gateway.limits.shared_capacity nobody overtakes the line when a place comes free", async () => {
+  test("gateway.limits.shared_capacity no request overtakes the queue when a slot becomes free", async () => {
     const { capacity, begun, ask, end } = openCapacity(1, 5);
     await ask("a1", "b1");
     await end("a1");
@@ -72,70 +72,70 @@ describe("gateway.limits.shared_capacity", () => {
     expect(capacity.status()).toEqual({ inUse: 1, queued: 1 });
   });
 
-  test("gateway.limits.shared_capacity a full line refuses whose account has the most in it", async () => {
-    const { told, ask } = openCapacity(1, 2);
+  test("gateway.limits.shared_capacity a full queue refuses the account with the most requests in it", async () => {
+    const { outcomes, ask } = openCapacity(1, 2);
     await ask("x1", "a1", "a2", "a3");
-    expect(told).toEqual(["a3 capacity_exceeded 1"]);
+    expect(outcomes).toEqual(["a3 capacity_exceeded 1"]);
     await ask("b1");
-    expect(told[1]).toBe("a2 capacity_exceeded 1");
+    expect(outcomes[1]).toBe("a2 capacity_exceeded 1");
   });
 
-  test("gateway.limits.shared_capacity without a line whoever finds no place is refused at once", async () => {
-    const { clock, told, begun, ask, end } = openCapacity(1, 0);
+  test("gateway.limits.shared_capacity without a queue a request without a free slot is refused at once", async () => {
+    const { clock, outcomes, begun, ask, end } = openCapacity(1, 0);
     await ask("a1", "b1");
-    expect(told).toEqual(["b1 capacity_exceeded 1"]);
+    expect(outcomes).toEqual(["b1 capacity_exceeded 1"]);
     await end("a1");
     await ask("b2");
     expect(begun).toEqual(["a1", "b2"]);
     expect(clock.pending()).toBe(0);
   });
 
-  test("gateway.limits.shared_capacity who waits for ten seconds is refused, and not before", async () => {
-    const { clock, capacity, told, ask } = openCapacity(1, 5);
+  test("gateway.limits.shared_capacity a request is refused after ten seconds of waiting, and not before", async () => {
+    const { clock, capacity, outcomes, ask } = openCapacity(1, 5);
     await ask("a1", "b1");
     await clock.advance(LATE_MS - 1);
-    expect(told).toEqual([]);
+    expect(outcomes).toEqual([]);
     await clock.advance(1);
-    expect(told).toEqual(["b1 capacity_exceeded 10"]);
+    expect(outcomes).toEqual(["b1 capacity_exceeded 10"]);
     expect(capacity.status()).toEqual({ inUse: 1, queued: 0 });
   });
 
-  test("gateway.limits.shared_capacity work that throws gives its place back", async () => {
-    const { told, begun, ask, fail } = openCapacity(1, 5);
+  test("gateway.limits.shared_capacity work that throws releases its slot", async () => {
+    const { outcomes, begun, ask, fail } = openCapacity(1, 5);
     await ask("a1", "b1");
     await fail("a1");
-    expect([told, begun]).toEqual([["a1 a bug"], ["a1", "b1"]]);
+    expect([outcomes, begun]).toEqual([["a1 a bug"], ["a1", "b1"]]);
   });
 
-  test("gateway.limits.shared_capacity another size holds from the next request on", async () => {
-    const { capacity, begun, told, ask, end } = openCapacity(1, 1);
+  test("gateway.limits.shared_capacity a changed size applies from the next request on", async () => {
+    const { capacity, begun, outcomes, ask, end } = openCapacity(1, 1);
     await ask("a1", "b1");
     capacity.change({ max_concurrent: 2, max_queued: 0 });
-    // A place more serves who waits at once.
+    // An added slot serves a queued request at once.
     expect(capacity.status()).toEqual({ inUse: 2, queued: 0 });
     await ask("c1");
-    expect([begun, told]).toEqual([["a1", "b1"], ["c1 capacity_exceeded 1"]]);
+    expect([begun, outcomes]).toEqual([["a1", "b1"], ["c1 capacity_exceeded 1"]]);
     capacity.change({ max_concurrent: 1, max_queued: 1 });
     await ask("d1");
     await end("a1");
-    // One too many is still at work: nobody is sent away for the sake of a smaller size.
+    // One request too many still runs: a lower size aborts none.
     expect(begun).toEqual(["a1", "b1"]);
     await end("b1");
     expect(begun).toEqual(["a1", "b1", "d1"]);
   });
 
-  test("gateway.limits.shared_capacity nobody joins a line that a change has closed, and who waits stays", async () => {
-    const { capacity, told, ask } = openCapacity(1, 2);
+  test("gateway.limits.shared_capacity no request joins a queue that a change has closed, and the queued ones stay", async () => {
+    const { capacity, outcomes, ask } = openCapacity(1, 2);
     await ask("x1", "a1", "a2");
     capacity.change({ max_concurrent: 1, max_queued: 0 });
     await ask("b1");
-    expect([told, capacity.status().queued]).toEqual([["b1 capacity_exceeded 1"], 2]);
+    expect([outcomes, capacity.status().queued]).toEqual([["b1 capacity_exceeded 1"], 2]);
   });
 });
 
 describe("gateway.errors.client_closed_request", () => {
-  test("gateway.errors.client_closed_request who leaves the line is done with, and nothing is worked on for it", async () => {
-    const { clock, capacity, told, begun, use, ask, end } = openCapacity(1, 5);
+  test("gateway.errors.client_closed_request a caller who leaves the queue is answered, and no work is done for it", async () => {
+    const { clock, capacity, outcomes, begun, use, ask, end } = openCapacity(1, 5);
     const leaving = new AbortController();
     await ask("a1");
     void use("b1", leaving.signal);
@@ -144,29 +144,29 @@ describe("gateway.errors.client_closed_request", () => {
     await clock.advance(0);
     void use("c1", leaving.signal);
     await clock.advance(0);
-    expect(told).toEqual(["b1 client_closed_request", "c1 client_closed_request"]);
+    expect(outcomes).toEqual(["b1 client_closed_request", "c1 client_closed_request"]);
     await end("a1");
-    // Nor where there is a place.
+    // The same with a free slot.
     void use("d1", leaving.signal);
     await clock.advance(0);
-    expect(told.at(-1)).toBe("d1 client_closed_request");
+    expect(outcomes.at(-1)).toBe("d1 client_closed_request");
     expect([begun, capacity.status()]).toEqual([["a1"], { inUse: 0, queued: 0 }]);
   });
 });
 
 describe("gateway.errors.headers.retry_after", () => {
   const refuseAfter = async (took_ms: number, places: number, queued: number) => {
-    const { clock, told, ask, end } = openCapacity(places, queued);
+    const { clock, outcomes, ask, end } = openCapacity(places, queued);
     await ask("x1");
     await clock.advance(took_ms);
     await end("x1");
     for (let n = 0; n < places + queued; n++) await ask(`${String.fromCharCode(97 + n)}1`);
-    // Of as many as each of the others, so that nobody gives way.
+    // Every account has an equal number, so none is dropped.
     await ask("z1");
-    return told.at(-1);
+    return outcomes.at(-1);
   };
 
-  test("gateway.errors.headers.retry_after is how long all that is here will take, in whole seconds", async () => {
+  test("gateway.errors.headers.retry_after is the expected time of all present requests, in whole seconds", async () => {
     expect(await refuseAfter(4_000, 1, 0)).toBe("z1 capacity_exceeded 4");
     expect(await refuseAfter(4_000, 1, 2)).toBe("z1 capacity_exceeded 12");
     expect(await refuseAfter(4_000, 2, 2)).toBe("z1 capacity_exceeded 8");
@@ -178,23 +178,23 @@ describe("gateway.errors.headers.retry_after", () => {
     expect(await refuseAfter(0, 1, 0)).toBe("z1 capacity_exceeded 1");
   });
 
-  test("gateway.errors.headers.retry_after grows while nothing comes to its end", async () => {
-    const { clock, told, ask, end } = openCapacity(2, 0);
+  test("gateway.errors.headers.retry_after grows while no request ends", async () => {
+    const { clock, outcomes, ask, end } = openCapacity(2, 0);
     await ask("a1", "b1");
     await clock.advance(40);
     await end("a1");
     await ask("c1");
     await clock.advance(20_000);
     await ask("z1");
-    expect(told.at(-1)).toBe("z1 capacity_exceeded 21");
+    expect(outcomes.at(-1)).toBe("z1 capacity_exceeded 21");
     await end("b1");
     await end("c1");
     await ask("a1", "b1", "z1");
-    expect(told.at(-1)).toBe("z1 capacity_exceeded 8");
+    expect(outcomes.at(-1)).toBe("z1 capacity_exceeded 8");
   });
 
-  test("gateway.errors.headers.retry_after is that of what is at work now, however many were before", async () => {
-    const { clock, told, ask, end } = openCapacity(1, 0);
+  test("gateway.errors.headers.retry_after follows the current request, whatever came before", async () => {
+    const { clock, outcomes, ask, end } = openCapacity(1, 0);
     for (let n = 0; n < 10; n++) {
       await ask("a1");
       await clock.advance(1_000);
@@ -203,17 +203,17 @@ describe("gateway.errors.headers.retry_after", () => {
     await ask("a1");
     await clock.advance(30_000);
     await ask("b1");
-    expect(told.at(-1)).toBe("b1 capacity_exceeded 30");
+    expect(outcomes.at(-1)).toBe("b1 capacity_exceeded 30");
   });
 
-  test("gateway.errors.headers.retry_after follows what requests take lately, the newest by a fifth", async () => {
-    const { clock, told, ask, end } = openCapacity(1, 0);
+  test("gateway.errors.headers.retry_after follows the recent durations, weighting the newest by a fifth", async () => {
+    const { clock, outcomes, ask, end } = openCapacity(1, 0);
     for (const took_ms of [10_000, 0]) {
       await ask("a1");
       await clock.advance(took_ms);
       await end("a1");
     }
     await ask("a1", "b1");
-    expect(told.at(-1)).toBe("b1 capacity_exceeded 8");
+    expect(outcomes.at(-1)).toBe("b1 capacity_exceeded 8");
   });
 });

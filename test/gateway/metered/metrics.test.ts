@@ -1,22 +1,22 @@
-// What Prometheus is shown of embeddings and search.
+// Tests the metrics of embeddings and search for Prometheus.
 import { expect, test } from "bun:test";
 import { type createGateway, showShared } from "../../../src/gateway/index.ts";
 import { openMetrics } from "../../../src/platform/metrics.ts";
 import { startApp } from "../../support/app.ts";
 
-type Sight = ReturnType<ReturnType<typeof createGateway>["listStatuses"]>[number];
+type Status = ReturnType<ReturnType<typeof createGateway>["listStatuses"]>[number];
 
-/** The samples of the services, in the order in which they are shown. */
+/** The samples of the services, in output order. */
 const listSamples = (text: string) =>
   text.split("\n").filter((line) => line.startsWith("wadi_service"));
 
-test("each has its state and its load; one that is off has no lines", async () => {
+test("each service has its state and its load; one that is off has no lines", async () => {
   const metrics = await openMetrics();
-  const sights: Sight[] = [
+  const statuses: Status[] = [
     { name: "embeddings", state: "on", inUse: 3, queued: 2 },
     { name: "search", state: "down", inUse: 1, queued: 0 },
   ];
-  showShared(metrics, () => sights);
+  showShared(metrics, () => statuses);
   expect(listSamples(await metrics.write())).toEqual([
     'wadi_service_up{service="embeddings"} 1',
     'wadi_service_up{service="search"} 0',
@@ -25,7 +25,7 @@ test("each has its state and its load; one that is off has no lines", async () =
     'wadi_service_requests_queued{service="embeddings"} 2',
     'wadi_service_requests_queued{service="search"} 0',
   ]);
-  sights[1]!.state = "off";
+  statuses[1]!.state = "off";
   expect(listSamples(await metrics.write())).toEqual([
     'wadi_service_up{service="embeddings"} 1',
     'wadi_service_requests_in_use{service="embeddings"} 3',
@@ -33,7 +33,7 @@ test("each has its state and its load; one that is off has no lines", async () =
   ]);
 });
 
-test("the page of a server that has neither shows neither", async () => {
+test("the page of a server without the services has no lines of them", async () => {
   const settings = '[embeddings]\nkind = "off"\n[search]\nkind = "off"\n';
   const app = await startApp({ settings, hasOpenMetrics: true });
   const text = await (await app.get("/metrics", { key: null })).text();

@@ -1,4 +1,4 @@
-// What embeddings and search share: on or off, a quota for each account, and other settings.
+// Tests the common parts of embeddings and search: state, quota per account, and changes.
 import { describe, expect, test } from "bun:test";
 import { MeteredService } from "../../../src/gateway/metered/service.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
@@ -22,7 +22,7 @@ const PLAN: Plan = {
   model: "one",
 };
 
-/** A service that notes what is opened, started and stopped; its work says what it was done by. */
+/** A service that records opens, starts and stops; its work returns its backend's name. */
 function openService(plan: Partial<Plan> = {}) {
   const clock = createManualClock();
   const noted: string[] = [];
@@ -60,7 +60,7 @@ function openService(plan: Partial<Plan> = {}) {
 }
 
 describe("gateway.errors.service_unavailable", () => {
-  test("gateway.errors.service_unavailable is told where it is off, and nothing is counted", async () => {
+  test("gateway.errors.service_unavailable is the answer while the service is off, and nothing is counted", async () => {
     const { service, use, change } = openService({ kind: "off" });
     expect(service.status().state).toBe("off");
     for (let n = 0; n < 3; n++) expect(await use()).toBe("service_unavailable");
@@ -68,7 +68,7 @@ describe("gateway.errors.service_unavailable", () => {
     expect([service.status().state, await use(), await use()]).toEqual(["on", "one", "one"]);
   });
 
-  test("it is on, down or off, as what is behind it says", () => {
+  test("the service is on, down or off, as its backend reports", () => {
     const { service, down, change } = openService();
     expect(service.status().state).toBe("on");
     down.add("one");
@@ -79,7 +79,7 @@ describe("gateway.errors.service_unavailable", () => {
 });
 
 describe("gateway.limits.embeddings_quota", () => {
-  test("gateway.limits.embeddings_quota slides: each is free again 60 s after it was taken", async () => {
+  test("gateway.limits.embeddings_quota slides: each request is free again after 60 s", async () => {
     const { clock, use } = openService();
     expect(await use()).toBe("one");
     await clock.advance(20_000);
@@ -88,11 +88,11 @@ describe("gateway.limits.embeddings_quota", () => {
     await clock.advance(39_999);
     expect(await use()).toBe("rate_limit_exceeded 1");
     await clock.advance(1);
-    // Being refused has closed nothing, and counts for nothing.
+    // A refusal closes nothing, and does not count.
     expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 20"]);
   });
 
-  test("gateway.limits.embeddings_quota is the account's, or the key's that has none", async () => {
+  test("gateway.limits.embeddings_quota belongs to the account, or to a key without one", async () => {
     const { use } = openService({ requests_per_minute: 1 });
     for (const account of ["a", "b", null]) {
       expect([account, await use(account), await use(account)]).toEqual([
@@ -103,7 +103,7 @@ describe("gateway.limits.embeddings_quota", () => {
     }
   });
 
-  test("gateway.limits.embeddings_quota is counted before a place is looked for", async () => {
+  test("gateway.limits.embeddings_quota is counted before a slot is taken", async () => {
     const { use } = openService({ requests_per_minute: 2 });
     const held = Promise.withResolvers<void>();
     const first = use("a", held.promise);
@@ -114,7 +114,7 @@ describe("gateway.limits.embeddings_quota", () => {
     expect(await first).toBe("one");
   });
 
-  test("gateway.limits.embeddings_quota has another size for the next request after a change", async () => {
+  test("gateway.limits.embeddings_quota has its new size for the next request after a change", async () => {
     const { use, change } = openService({ requests_per_minute: 1 });
     expect([await use(), await use()]).toEqual(["one", "rate_limit_exceeded 60"]);
     change({ requests_per_minute: 2 });
@@ -122,15 +122,15 @@ describe("gateway.limits.embeddings_quota", () => {
   });
 });
 
-describe("other settings", () => {
-  test("of size and price alone leave what is behind it as it is", async () => {
+describe("a change", () => {
+  test("of size and price alone keeps the backend", async () => {
     const { service, noted, use, change } = openService();
     service.service.start();
     change({ max_concurrent: 2, max_queued: 1, requests_per_minute: 9, price: 100 });
     expect([await use(), noted]).toEqual(["one", ["open one", "start one"]]);
   });
 
-  test("of anything else exchange it, and requests under way or in line end as they began", async () => {
+  test("of anything else replaces the backend, and running or queued requests end on the old one", async () => {
     const { clock, service, noted, use, change } = openService({ max_queued: 2 });
     service.service.start();
     const held = Promise.withResolvers<void>();
@@ -144,7 +144,7 @@ describe("other settings", () => {
     expect(noted).toEqual(["open one", "start one", "stop one", "open two", "start two"]);
   });
 
-  test("before the start open it only, and after the stop too", () => {
+  test("before the start, or after the stop, only opens the backend", () => {
     const { service, noted, change } = openService();
     change({ model: "two" });
     expect(noted).toEqual(["open one", "stop one", "open two"]);
@@ -155,7 +155,7 @@ describe("other settings", () => {
   });
 });
 
-test("it tells how many are worked on and how many wait", async () => {
+test("the service reports its running and queued requests", async () => {
   const { clock, service, use } = openService({ max_queued: 3, requests_per_minute: 9 });
   const held = Promise.withResolvers<void>();
   const all = [use("a", held.promise), use("b"), use("c")];

@@ -1,4 +1,4 @@
-// One row for each request, through the whole app: what it says for every kind of ending.
+// Tests the row of each request, through the whole app, for every kind of completion.
 import { afterEach, expect, test } from "bun:test";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
@@ -29,7 +29,7 @@ async function openUpstream(script: Script, model = "") {
   return { upstream, app: await open({ settings: writeSettings(upstream.url, model) }) };
 }
 
-/** Every row, once what waits has been written. */
+/** Every row, once all queued entries are written. */
 async function readRows({ app, clock }: TestApp): Promise<LogEntry[]> {
   await clock.advance(25);
   return readLedger(app.database).entries();
@@ -47,7 +47,7 @@ const NOTHING_MADE = {
   ...{ attempts: null, waited_ms: null, first_token_ms: null },
 };
 
-test("a JSON reply has a row with everything", async () => {
+test("a JSON reply has a complete row", async () => {
   const app = await open();
   const headers = { "x-request-id": "mine", traceparent: TRACEPARENT };
   const reply = await app.chat("Hello", {}, { headers });
@@ -81,7 +81,7 @@ test("a JSON reply has a row with everything", async () => {
 });
 const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-test("a stream has its row when it is over, with the time to its first piece", async () => {
+test("a stream has its row at its end, with the time to its first token", async () => {
   const app = await open({
     settings: `
 [[models]]
@@ -98,7 +98,7 @@ upstream = { kind = "stub", first_token_delay = "300ms", tokens_per_second = 10 
   const whole = await text;
   expect(await readRow(app)).toMatchObject({
     ...{ model: "slow-1", status: 201, code: null, is_stream: true, completion_tokens: 2 },
-    // Nobody has said what it costs.
+    // The cost is unknown.
     ...{ cost: null, usage_estimated: false, first_token_ms: 300, duration_ms: 400 },
     reply_bytes: Buffer.byteLength(whole),
   });
@@ -118,7 +118,7 @@ test.each<[string, object | string, number, string]>([
   expect(row.request_bytes).toBeGreaterThan(0);
 });
 
-test("what is refused with its model known names it", async () => {
+test("a refusal after the model is known has its name", async () => {
   const app = await open();
   await app.app.admin.models.turn("stub-1", "off");
   await app.chat("Hello", { model: "stub-1" });
@@ -130,13 +130,13 @@ test("what is refused with its model known names it", async () => {
   ]);
 });
 
-test("an id that nobody knows any more has a row without a model", async () => {
+test("an unknown id has a row without a model", async () => {
   const app = await open({ start_ms: Date.UTC(2030, 0, 1) });
   expect((await app.chat("Hello", { model: "who-1" })).status).toBe(404);
   expect(await readRow(app)).toMatchObject({ model: null, status: 404, code: "model_not_found" });
 });
 
-test("strangers, internal keys and those beyond their limit have none", async () => {
+test("unknown keys, internal keys and rate-limited requests have no row", async () => {
   const app = await open({ settings: "[limits]\nrequests_per_minute = 1" });
   await app.chat("Hello", {}, { key: null });
   await app.chat("Hello", {}, { key: "svc_sk_nobody" });
@@ -156,7 +156,7 @@ test("a bug has a row", async () => {
   });
 });
 
-test("a server's failure has a row with its code, and nothing made", async () => {
+test("an upstream failure has a row with its code, and without tokens", async () => {
   const { app } = await openUpstream(() => new Response("no", { status: 500 }));
   await app.chat("Hello");
   expect(await readRow(app)).toMatchObject({
@@ -167,7 +167,7 @@ test("a server's failure has a row with its code, and nothing made", async () =>
   });
 });
 
-test("a server's own usage is priced; without one the estimate is, and costs nobody", async () => {
+test("reported usage is priced; without it usage is estimated and costs nothing", async () => {
   const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
   const frames = [writeFrame({ content: "Hello" }, "stop"), DONE];
   const { app, upstream } = await openUpstream(() => answerFrames(frames), PRICE);
@@ -180,7 +180,7 @@ test("a server's own usage is priced; without one the estimate is, and costs nob
   ]);
 });
 
-test("a stream that breaks has the status it began with, the code of its frame, and an estimate", async () => {
+test("a broken stream has its initial status, the code of its frame, and an estimate", async () => {
   const frames = [writeFrame({ content: "Hello there, you" })];
   const { app } = await openUpstream(() => answerFrames(frames), PRICE);
   const text = await (await app.chat("Hello", { stream: true })).text();
@@ -191,7 +191,7 @@ test("a stream that breaks has the status it began with, the code of its frame, 
   });
 });
 
-test("a caller who leaves in the middle of a stream: what was made, and what it was sent", async () => {
+test("a caller who leaves during a stream has a row with its partial output and sent bytes", async () => {
   const app = await open({ settings: STUB, listens: true });
   const caller = new AbortController();
   const options = { signal: caller.signal };
@@ -218,7 +218,7 @@ self_hosted = true
 upstream = { kind = "stub" }
 price = { prompt = "1.00", completion = "1.00" }`;
 
-test("a caller of a real server who leaves in the middle costs an estimate", async () => {
+test("a caller of a real server who leaves during a stream costs an estimate", async () => {
   const body = `${writeFrame({ content: "Hello there, you" })}`;
   const stall = () =>
     new Response(
@@ -241,7 +241,7 @@ test("a caller of a real server who leaves in the middle costs an estimate", asy
   });
 });
 
-test("a caller who leaves before anything was made has a row with nothing", async () => {
+test("a caller who leaves before any output has a row without tokens", async () => {
   const asked = Promise.withResolvers<void>();
   const { app } = await openUpstream(() => {
     asked.resolve();
@@ -257,7 +257,7 @@ test("a caller who leaves before anything was made has a row with nothing", asyn
   expect(await readRow(app)).toMatchObject(row);
 });
 
-test("usage that no model can have is not believed: an estimate stands in, and nobody pays", async () => {
+test("an impossible usage is replaced by an estimate, at no cost", async () => {
   const usage = { prompt_tokens: 2 ** 52, completion_tokens: 1 };
   const { app } = await openUpstream(
     () => answerFrames([writeFrame({ content: "Hi" }, "stop", { usage }), DONE]),
@@ -268,7 +268,7 @@ test("usage that no model can have is not believed: an estimate stands in, and n
   expect(await readRow(app)).toMatchObject({ ...estimate, cost: null, status: 201 });
 });
 
-test("an embedded error and a refusal from within bear the code that the caller saw", async () => {
+test("an embedded error and an internal refusal have the code that the caller saw", async () => {
   const app = await open();
   const text = await (
     await app.chat("!say a\n!error rate_limit_exceeded", { stream: true })

@@ -1,4 +1,4 @@
-// What Prometheus is shown of the requests.
+// Tests the request metrics for Prometheus.
 import { afterEach, expect, test } from "bun:test";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { showRequests } from "../../../src/gateway/request-log/metrics.ts";
@@ -34,26 +34,26 @@ const ENTRY: LogEntry = {
   trace_id: null,
 };
 
-/** The samples that tell something, without their buckets. */
+/** The samples of requests, without buckets. */
 const listSamples = (text: string) =>
   text.split("\n").filter((line) => /^(gen_ai|wadi)/.test(line) && !line.includes("_bucket"));
 
 async function show(...entries: Partial<LogEntry>[]): Promise<string[]> {
   const metrics = await openMetrics();
-  let hear: (entry: LogEntry) => void = () => undefined;
+  let observer: (entry: LogEntry) => void = () => undefined;
   showRequests(metrics, {
-    observe: (given) => {
-      hear = given;
+    observe: (callback) => {
+      observer = callback;
     },
     status: () => ({ underWay: 3, unwritten: 2, lost: 1 }),
   });
-  for (const entry of entries) hear({ ...ENTRY, ...entry });
+  for (const entry of entries) observer({ ...ENTRY, ...entry });
   return listSamples(await metrics.write());
 }
 
 const CHAT = 'gen_ai_operation_name="chat",gen_ai_request_model="m"';
 
-test("a stream tells its time, its first token, each token, its usage and its wait", async () => {
+test("a stream adds its duration, first token, token intervals, usage and wait", async () => {
   expect(await show({})).toEqual([
     `gen_ai_server_request_duration_seconds_sum{${CHAT},error_type=""} 1.2`,
     `gen_ai_server_request_duration_seconds_count{${CHAT},error_type=""} 1`,
@@ -72,7 +72,7 @@ test("a stream tells its time, its first token, each token, its usage and its wa
   ]);
 });
 
-test("embeddings have no output, and a search has no model", async () => {
+test("embeddings have no output tokens, and a search has no model", async () => {
   const embedded: Partial<LogEntry> = {
     ...{ route: "embeddings", model: "bge-m3", is_stream: false, first_token_ms: null },
     ...{ prompt_tokens: 40, completion_tokens: 0, waited_ms: null },
@@ -93,7 +93,7 @@ test("embeddings have no output, and a search has no model", async () => {
   ]);
 });
 
-test("what is unknown is not counted, and a failure has its code", async () => {
+test("unknown values are not counted, and a failure has its code", async () => {
   const nothing = {
     code: "upstream_error",
     prompt_tokens: null,
@@ -109,13 +109,13 @@ test("what is unknown is not counted, and a failure has its code", async () => {
   ]);
 });
 
-test("a broken stream has a first token, and no pace", async () => {
+test("a broken stream has a first token, and no token rate", async () => {
   const samples = await show({ code: "upstream_error" });
   expect(samples.some((line) => line.includes("first_token_seconds_count"))).toBe(true);
   expect(samples.some((line) => line.includes("output_token"))).toBe(false);
 });
 
-test("the page shows what was asked, by model and route, and nothing of who asked", async () => {
+test("the page shows requests by model and route, and nothing about callers", async () => {
   const app = await startApp({ hasOpenMetrics: true });
   apps.push(app);
   await app.chat("secret words", { user: "someone" });
@@ -141,7 +141,7 @@ test("without a token, and outside of dev, there is no page", async () => {
   expect((await app.get("/metrics")).status).toBe(404);
 });
 
-test("with a token only its holder sees the page", async () => {
+test("with a token the page needs it", async () => {
   const settings = '[server]\nmetrics_token_env = "TOKEN"';
   const app = await startApp({ settings, env: { TOKEN: "t-1" } });
   apps.push(app);

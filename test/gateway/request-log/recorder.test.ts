@@ -1,11 +1,11 @@
-// What the recorder writes down of a request that no server would believe.
+// Tests the recorder with impossible lengths.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { createManualClock } from "../../support/clock.ts";
 
-test("an announced length is bounded, so that sums of it stay exact", () => {
+test("an announced length is bounded, so that its sums stay exact", () => {
   const clock = createManualClock();
   const entries: LogEntry[] = [];
   const take = (entry: LogEntry) => void entries.push(entry);

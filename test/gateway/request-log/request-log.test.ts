@@ -1,4 +1,4 @@
-// The ledger as a service: who hears its entries, what a stop waits for, what old rows come to.
+// Tests the request log as a service: its observers, its stop and its retention.
 import { expect, test } from "bun:test";
 import { type Database, DatabaseUnavailable } from "../../../src/database/index.ts";
 import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.ts";
@@ -11,7 +11,7 @@ import type { Settings } from "../../../src/settings/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 
-function surround() {
+function createDeps() {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
@@ -19,7 +19,7 @@ function surround() {
 }
 
 function open(add: () => Promise<void> = async () => {}) {
-  const around = surround();
+  const deps = createDeps();
   const written: number[] = [];
   const store = {
     add(entries: string) {
@@ -27,33 +27,33 @@ function open(add: () => Promise<void> = async () => {}) {
       return add();
     },
   };
-  const ledger = new RequestLog({ store, ...around });
-  const meter = ledger.meter("chat");
+  const requestLog = new RequestLog({ store, ...deps });
+  const meter = requestLog.meter("chat");
   const arrive = () => {
     const caller = { account_id: null, key_id: "k-1" } as never;
     return meter.open({ caller, request_id: "r", trace: null, started_at: 0 });
   };
-  return { ...around, ledger, written, arrive };
+  return { ...deps, requestLog, written, arrive };
 }
 
-test("whoever observes hears each entry as its request ends, once", async () => {
-  const { ledger, arrive, written } = open();
+test("an observer receives each entry once, as its request ends", async () => {
+  const { requestLog, arrive, written } = open();
   const heard: number[] = [];
-  ledger.observe(({ status }) => void heard.push(status));
-  ledger.observe(({ duration_ms }) => void heard.push(duration_ms));
+  requestLog.observe(({ status }) => void heard.push(status));
+  requestLog.observe(({ duration_ms }) => void heard.push(duration_ms));
   const recorder = arrive();
   expect(heard).toEqual([]);
   recorder.close(201, null, 1);
   recorder.close(500, "internal_error", 1);
   expect([heard, written]).toEqual([[201, 0], []]);
-  await ledger.service.stop(0);
+  await requestLog.service.stop(0);
   expect(written).toEqual([201] as never);
 });
 
-test("a stop waits for the requests that are under way, and writes them", async () => {
-  const { ledger, arrive, written, clock } = open();
+test("a stop waits for running requests, and writes their entries", async () => {
+  const { requestLog, arrive, written, clock } = open();
   const tallies = [arrive(), arrive()];
-  const stopped = ledger.service.stop(10_000) as Promise<void>;
+  const stopped = requestLog.service.stop(10_000) as Promise<void>;
   await clock.advance(9_000);
   tallies[0]!.close(201, null, 1);
   await clock.advance(0);
@@ -63,20 +63,20 @@ test("a stop waits for the requests that are under way, and writes them", async 
   expect(written).toEqual([201, 499] as never);
 });
 
-test("a stop waits for no longer than it may, and says what is lost", async () => {
-  const { ledger, arrive, clock, lines } = open(() =>
+test("a stop waits up to its deadline, and reports lost entries", async () => {
+  const { requestLog, arrive, clock, lines } = open(() =>
     Promise.reject(new DatabaseUnavailable("away")),
   );
   arrive().close(201, null, 1);
   arrive();
-  const stopped = ledger.service.stop(5_000);
+  const stopped = requestLog.service.stop(5_000);
   await clock.advance(10_000);
   await stopped;
   expect(lines.at(-1)!.message).toBe("request log: entries were not written before the stop");
 });
 
-test("old rows go with a write for each two thousand, and what is kept for ever stays", async () => {
-  const { clock } = surround();
+test("old rows are removed two thousand per write, and those kept forever stay", async () => {
+  const { clock } = createDeps();
   const sweeps: [number, number][] = [];
   const left = [2_000, 2_000, 7];
   const retention = { request_log: null as number | null };

@@ -1,9 +1,9 @@
-// From entries to the sums of their days.
+// Tests the sums of entries by day.
 import { expect, test } from "bun:test";
 import { sumByDay } from "../../../src/gateway/request-log/store.ts";
 import { makeEntry, NOON, REFUSED } from "../../support/ledger.ts";
 
-test("a day, a key and a model are one sum, whatever became of the requests", () => {
+test("usage is summed by day, key and model, whatever the outcome of the requests", () => {
   const left = { status: 499, code: "client_closed_request", usage_estimated: true, cost: null };
   const sums = sumByDay([
     makeEntry("1"),
@@ -14,16 +14,16 @@ test("a day, a key and a model are one sum, whatever became of the requests", ()
   expect(sums).toEqual([
     {
       ...{ day: "2026-11-20", account_id: "a-1", key_id: "k-1", model: "stub-1", route: "chat" },
-      // A stream that broke has failed, though its status was a success.
+      // A broken stream is a failure, though its status was a success.
       ...{ requests: 4, failed: 2, prompt_tokens: 21, completion_tokens: 12 },
-      // What used nothing is not unpriced.
+      // A request without usage is not unpriced.
       ...{ cost: 23, unpriced: 1 },
     },
   ]);
 });
 const NOTHING = { prompt_tokens: null, completion_tokens: null, cost: null };
 
-test("no account and no model are empty, and no cost is none", () => {
+test("a missing account and model are empty, and a missing cost is null", () => {
   expect(sumByDay([makeEntry("1", REFUSED)])).toEqual([
     {
       ...{ day: "2026-11-20", account_id: "", key_id: "k-2", model: "", route: "chat" },
@@ -33,7 +33,7 @@ test("no account and no model are empty, and no cost is none", () => {
   ]);
 });
 
-test("a day begins and ends at midnight in UTC, by when requests arrived", () => {
+test("a day begins and ends at midnight in UTC, by the arrival of requests", () => {
   const midnight = NOON + 12 * 3_600_000;
   const sums = sumByDay([
     makeEntry("1", { at: midnight - 1 }),

@@ -1,4 +1,4 @@
-// The one row of a request that several attempts have answered: all they used, and what is paid.
+// Tests the one row of a request with several attempts: its usage and its cost.
 import { afterEach, expect, test } from "bun:test";
 import { startApp, type TestApp } from "../../support/app.ts";
 import { readLedger } from "../../support/ledger.ts";
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
-/** `reply` tells what the attempt with an index answers. */
+/** `reply` returns the response to the attempt with this index. */
 async function open(reply: (index: number, asked: AskedRequest) => ReturnType<Script>) {
   const upstream = startUpstream((asked) => reply((asked.body.seed as number) - SEED, asked));
   const app = await startApp({ settings: writeSettings(upstream.url, PRICE) });
@@ -43,7 +43,7 @@ async function readRow({ app, clock }: TestApp) {
 /** 7 at 2.00 SAR a million and 3 at 4.00. */
 const COST = 26;
 
-test("all attempts are in it, with their tokens and their price", async () => {
+test("a row includes all attempts, with their tokens and price", async () => {
   const { app } = await open((index) => answerText(String(index)));
   expect((await think(app)).status).toBe(201);
   expect(await readRow(app)).toMatchObject({
@@ -52,11 +52,11 @@ test("all attempts are in it, with their tokens and their price", async () => {
   });
 });
 
-test("what servers told is paid for, beside what is only estimated", async () => {
+test("reported usage is priced, and estimates are not", async () => {
   const { app } = await open((index) => {
     if (index === 0) return answerText("42");
     const end = index === 1 ? [] : [writeFrame({}, "stop"), DONE];
-    // The second breaks in the middle, and the third tells no usage.
+    // The second breaks midway, and the third reports no usage.
     return answerFrames([writeFrame({ content: "42" }), ...end]);
   });
   const reply = await think(app, { stream: true });
@@ -67,12 +67,12 @@ test("what servers told is paid for, beside what is only estimated", async () =>
   expect(row.completion_tokens).toBeGreaterThan(USAGE.completion_tokens);
 });
 
-test("an attempt that was cut before its first word is an estimate, and no zero", async () => {
+test("an attempt aborted before its first token is an estimate, and not zero", async () => {
   for (const stream of [false, true]) {
     const late = Promise.withResolvers<void>();
     const { app } = await open(async (index) => {
       if (index === 4) late.resolve();
-      // The fourth answers once the fifth is there, which never does.
+      // The fourth answers after the fifth has started, which never answers.
       if (index >= 3) await late.promise;
       return index === 4 ? new Promise(() => undefined) : answerText(index === 0 ? "41" : "42");
     });
@@ -85,7 +85,7 @@ test("an attempt that was cut before its first word is an estimate, and no zero"
   }
 });
 
-test("nothing is paid where all of it is an estimate", async () => {
+test("an estimate alone costs nothing", async () => {
   const { app } = await open(() =>
     answerFrames([writeFrame({ content: "42" }), writeFrame({}, "stop"), DONE]),
   );
@@ -93,7 +93,7 @@ test("nothing is paid where all of it is an estimate", async () => {
   expect(await readRow(app)).toMatchObject({ status: 201, usage_estimated: true, cost: null });
 });
 
-test("where all failed it says what had been made, which costs nothing", async () => {
+test("a row of failed attempts has their output, at no cost", async () => {
   const { app } = await open((index) =>
     index === 0
       ? new Response("no", { status: 500 })
@@ -107,7 +107,7 @@ test("where all failed it says what had been made, which costs nothing", async (
   expect(row.completion_tokens).toBeGreaterThan(0);
 });
 
-test("the attempt that was not needed any more counts with what it had said", async () => {
+test("an aborted superfluous attempt counts with its output", async () => {
   const late = Promise.withResolvers<void>();
   const { app } = await open(async (index) => {
     if (index < 3) return answerText(index === 0 ? "41" : "42");
@@ -129,7 +129,7 @@ test("the attempt that was not needed any more counts with what it had said", as
   expect(row.prompt_tokens).toBeGreaterThanOrEqual(28);
 });
 
-test("a caller who leaves has a row with what had been made", async () => {
+test("a caller who leaves has a row with the partial output", async () => {
   const asked = Promise.withResolvers<void>();
   let count = 0;
   const { app } = await open((index) => {

@@ -1,4 +1,4 @@
-// Batches, retries and the end of the request log's writer, on a store that a test controls.
+// Tests batches, retries and the stop of the request log's writer, on a controlled store.
 import { expect, test } from "bun:test";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.ts";
@@ -7,7 +7,7 @@ import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { makeEntry } from "../../support/ledger.ts";
 
-/** Writes wait until they are let through or made to fail. */
+/** Writes wait until they are released or made to fail. */
 function open() {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
@@ -30,7 +30,7 @@ function open() {
 }
 type Opened = ReturnType<typeof open>;
 
-/** How many went in each write. */
+/** The sizes of the writes. */
 const sizesOf = ({ writes }: Opened) => writes.map(({ ids }) => ids.length);
 const succeed = async ({ writes, clock }: Opened) => {
   writes.at(-1)!.end.resolve();
@@ -41,7 +41,7 @@ const fail = async ({ writes, clock }: Opened, error: Error = new DatabaseUnavai
   await clock.advance(0);
 };
 
-test("behind a pause an entry is written at once, with those of its turn", async () => {
+test("after a pause an entry is written at once, with those of its turn", async () => {
   const opened = open();
   opened.add(2);
   expect(opened.writes).toEqual([]);
@@ -54,7 +54,7 @@ test("behind a pause an entry is written at once, with those of its turn", async
   expect(sizesOf(opened)).toEqual([2, 1]);
 });
 
-test("writes begin 25 ms apart, and what comes in between shares one, in its order", async () => {
+test("writes start 25 ms apart, and entries in between share one, in their order", async () => {
   const opened = open();
   opened.add(1);
   await opened.clock.advance(0);
@@ -69,7 +69,7 @@ test("writes begin 25 ms apart, and what comes in between shares one, in its ord
   expect(opened.clock.pending()).toBe(0);
 });
 
-test("256 entries wait for no time", async () => {
+test("256 entries are written without a wait", async () => {
   const opened = open();
   opened.add(255);
   expect(opened.writes).toEqual([]);
@@ -77,7 +77,7 @@ test("256 entries wait for no time", async () => {
   expect(sizesOf(opened)).toEqual([256]);
 });
 
-test("while one write is under way there is no other, and behind it the next has its time", async () => {
+test("one write runs at a time, and the next keeps its interval", async () => {
   const opened = open();
   opened.add(256);
   opened.add(300);
@@ -98,7 +98,7 @@ test("while one write is under way there is no other, and behind it the next has
   expect(sizesOf(opened)).toEqual([256, 256, 44, 1]);
 });
 
-test("what could not be written is written again, later each time, with what came meanwhile", async () => {
+test("a failed write is retried with growing delays, along with newer entries", async () => {
   const opened = open();
   opened.add(1);
   await opened.clock.advance(25);
@@ -117,7 +117,7 @@ test("what could not be written is written again, later each time, with what cam
   expect(opened.writes.at(-1)!.ids).toEqual(["e-10", "e-11"]);
 });
 
-/** Lets every write through but those that hold a bad one, until nothing more is tried. */
+/** Releases every write except those with a bad entry, until no more is tried. */
 async function writeAll(opened: Opened, bad?: string): Promise<string[]> {
   const written: string[] = [];
   for (let seen = 0; seen < opened.writes.length; ) {
@@ -133,7 +133,7 @@ async function writeAll(opened: Opened, bad?: string): Promise<string[]> {
   return written;
 }
 
-test("an entry that can never be written stops no other and is dropped, by its name", async () => {
+test("an entry that can never be written is dropped with a log line, and stops no other", async () => {
   const opened = open();
   opened.add(300);
   const written = await writeAll(opened, "e-2");
@@ -150,7 +150,7 @@ test("an entry that can never be written stops no other and is dropped, by its n
   expect(opened.writes.at(-1)!.ids).toEqual(["e-301", "e-302"]);
 });
 
-test("each entry of a failed write counts as written before, also in smaller writes behind it", async () => {
+test("each entry of a failed write counts as tried, also in the smaller writes after it", async () => {
   const opened = open();
   opened.add(256);
   for (const retryMs of [100, 200, 400, 800]) {
@@ -174,7 +174,7 @@ test("each entry of a failed write counts as written before, also in smaller wri
   expect(opened.writes.at(-1)!.isRetry).toBe(false);
 });
 
-test("a long failure is said once a minute", async () => {
+test("a lasting failure is logged once a minute", async () => {
   const opened = open();
   opened.add(1);
   await opened.clock.advance(25);
@@ -221,7 +221,7 @@ async function finish(opened: Opened): Promise<number> {
   return finished;
 }
 
-test("at the end all that waits is written at once", async () => {
+test("a stop writes all queued entries at once", async () => {
   const opened = open();
   opened.add(200);
   const finished = opened.writer.finish(10_000);
@@ -234,7 +234,7 @@ test("at the end all that waits is written at once", async () => {
   expect(opened.clock.pending()).toBe(0);
 });
 
-test("the end waits for no database that does not come back, and says what is lost", async () => {
+test("a stop does not wait for a failing database, and reports lost entries", async () => {
   const opened = open();
   opened.add(200);
   const finished = opened.writer.finish(1_000);

@@ -1,4 +1,4 @@
-// What Brave's web search is asked, within its limits, and what comes of each of its answers.
+// Tests the requests to Brave's web search, their limits, and the handling of its replies.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createBrave } from "../../../src/gateway/search/brave.ts";
 import { readSettings } from "../../../src/settings/index.ts";
@@ -26,8 +26,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-describe("the question", () => {
-  test("asks for plain web results, as many as are wanted, with the key", async () => {
+describe("the query", () => {
+  test("requests plain web results in the given number, with the key", async () => {
     const query = 'a+b & c=d #1 100% "ü" 😀';
     expect(await outcomeOf(own.search(query, { max_results: 7 }))).toHaveLength(7);
     const [asked] = server.asked;
@@ -41,7 +41,7 @@ describe("the question", () => {
     expect(asked!.raw).not.toContain("+");
     const { headers } = asked!;
     expect(headers.get("x-subscription-token")).toBe(BRAVE_KEY);
-    // It is somebody else's server: what is ours stays here.
+    // Brave is a third party: our internal headers are not sent.
     expect(headers.get("x-request-id")).toBeNull();
     expect(headers.get("authorization")).toBeNull();
   });
@@ -66,7 +66,7 @@ describe("the question", () => {
     });
   }
 
-  test("every language of two letters is taken by it, or not sent", async () => {
+  test("every two-letter language is mapped to one of Brave's, or omitted", async () => {
     const letters = [..."abcdefghijklmnopqrstuvwxyz"];
     const refused: string[] = [];
     for (const language of letters.flatMap((a) => letters.map((b) => a + b))) {
@@ -85,8 +85,8 @@ describe("the question", () => {
   });
 });
 
-describe("its answer", () => {
-  test("is hits, as it tells them", async () => {
+describe("the reply", () => {
+  test("is returned as hits", async () => {
     expect(await own.search("x")).toMatchObject({ ok: true, attempts: 1 });
     expect(await outcomeOf(own.search("x"))).toEqual(
       PAGES.slice(0, 5).map(
@@ -109,14 +109,14 @@ describe("its answer", () => {
     });
   }
 
-  test("that is no JSON is a failure", async () => {
+  test("that is not JSON is a failure", async () => {
     server.script = () => new Response("<html>");
     expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
   });
 });
 
 describe("its errors", () => {
-  test("a wrong key, which it tells as 422, is the operator's to mend", async () => {
+  test("a wrong key, reported as 422, is a configuration error", async () => {
     await using other = open("another-key");
     const refused = {
       code: "model_unavailable",
@@ -131,7 +131,7 @@ describe("its errors", () => {
     expect(await outcomeOf(own.search("x"))).toMatchObject(refused);
   });
 
-  test("a wrong request is none of its key", async () => {
+  test("a bad request is not a key error", async () => {
     for (const meta of [{}, { errors: "x" }, { errors: [null, {}, { loc: ["query", "q"] }] }]) {
       server.script = () => writeBraveError(422, "VALIDATION", meta);
       expect(await outcomeOf(own.search("x"))).toMatchObject({
@@ -165,8 +165,8 @@ describe("its errors", () => {
   }
 });
 
-describe("a limit that is reached", () => {
-  test("of the month: nobody asks again before it is over, and the engine is down", async () => {
+describe("a reached limit", () => {
+  test("of the month blocks requests until its end, and the engine is down", async () => {
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, writeLimits("0, 0"));
     expect(await own.search("x")).toMatchObject({
       code: "upstream_rate_limited",
@@ -182,7 +182,7 @@ describe("a limit that is reached", () => {
     expect((await own.search("x")).ok).toBe(true);
   });
 
-  test("of the second: it is over after one, also on a plan that has no month", async () => {
+  test("of the second ends after one, also on a plan without a month", async () => {
     for (const limits of [writeLimits("0, 12"), writeLimits("0, 0", "1, 1419704", "50, 0")]) {
       server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
       expect(await own.search("x")).toMatchObject({ retryAfterMs: 1_000 });
@@ -192,7 +192,7 @@ describe("a limit that is reached", () => {
     expect(server.asked).toHaveLength(2);
   });
 
-  test("without any of its lists: Retry-After is read, and without that nothing is kept", async () => {
+  test("without its headers follows Retry-After, and without that blocks nothing", async () => {
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, { "retry-after": "5" });
     expect(await own.search("x")).toMatchObject({ retryAfterMs: 5_000 });
     await own.clock.advance(5_000);
@@ -202,19 +202,19 @@ describe("a limit that is reached", () => {
     expect((await own.search("x")).ok).toBe(true);
   });
 
-  test("of a window that is empty goes before a shorter Retry-After", async () => {
+  test("of an exhausted window takes precedence over a shorter Retry-After", async () => {
     const limits = { ...writeLimits("0, 0", "1, 3600"), "retry-after": "5" };
     server.script = () => writeBraveError(429, "RATE_LIMITED", {}, limits);
     expect(await own.search("x")).toMatchObject({ retryAfterMs: 3_600_000 });
   });
 
-  test("told with a success is no reason to wait: only successes count there", async () => {
+  test("in a successful reply blocks nothing: only successes count", async () => {
     for (let n = 0; n < 3; n++) expect((await own.search("x")).ok).toBe(true);
     expect(server.asked).toHaveLength(3);
   });
 });
 
-test("without a url its own address is asked, and a key is required", () => {
+test("without a url Brave's address is used, and a key is required", () => {
   const read = (lines: string) =>
     readSettings(`[search]\nkind = "brave"\n${lines}`, "wadi.toml", { KEY: "k" }, {}).search;
   const { url, path } = createBrave(read('api_key_env = "KEY"'));
@@ -222,14 +222,14 @@ test("without a url its own address is asked, and a key is required", () => {
   expect(() => read("")).toThrow("search.api_key_env");
 });
 
-describe("the windows in which it counts", () => {
+describe("the rate-limit windows", () => {
   type Lists = [limit: string | null, remaining: string | null, reset: string | null];
   const CASES: [...lists: Lists, wait_ms: number | null][] = [
     ["1, 15000", "0, 12", "1, 1419704", 1_000],
     ["1, 15000", "0, 0", "1, 1419704", 1_419_704_000],
     ["1, 15000", "1, 0", "1, 1419704", 1_419_704_000],
     ["1, 15000", "1, 12", "1, 1419704", null],
-    // A plan without a limit a month has nothing left of it at all times.
+    // A plan without a monthly limit always reports nothing left of it.
     ["50, 0", "0, 0", "1, 1419704", 1_000],
     ["50, 0", "49, 0", "1, 1419704", null],
     ["1,15000", "0,0", "1,90", 90_000],
@@ -252,12 +252,12 @@ describe("the windows in which it counts", () => {
   const kind = createBrave(settings.search);
   for (const [limit, remaining, reset, wait_ms] of CASES) {
     test(`${limit} · ${remaining} · ${reset} is ${wait_ms} ms`, () => {
-      const told: Record<string, string | null> = {
+      const limitHeaders: Record<string, string | null> = {
         "x-ratelimit-limit": limit,
         "x-ratelimit-remaining": remaining,
         "x-ratelimit-reset": reset,
       };
-      expect(kind.readPause!((name) => told[name] ?? null)).toBe(wait_ms);
+      expect(kind.readPause!((name) => limitHeaders[name] ?? null)).toBe(wait_ms);
     });
   }
 });

@@ -1,9 +1,9 @@
-// The pause that a search engine asks for.
+// Tests the pause that a search engine requests.
 import { expect, test } from "bun:test";
 import { Pause } from "../../../src/gateway/search/engine.ts";
 import { createManualClock } from "../../support/clock.ts";
 
-test("the longest of several waits holds, on the monotonic clock, and then it is over", async () => {
+test("the longest of several waits applies, on the monotonic clock", async () => {
   const clock = createManualClock();
   const pause = new Pause(clock);
   expect([pause.find(), pause.leftMs()]).toEqual([undefined, 0]);

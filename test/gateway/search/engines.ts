@@ -1,4 +1,4 @@
-// A search engine of ours in front of a scripted server, without the app around it.
+// A search engine client with a scripted server, without the app.
 
 import { openSearchEngine } from "../../../src/gateway/search/backend.ts";
 import type { EngineQuery, SearchEngine } from "../../../src/gateway/search/contract.ts";
@@ -16,7 +16,7 @@ export interface EngineTest extends AsyncDisposable {
 }
 type Search = ReturnType<SearchEngine["search"]>;
 
-/** `table` are the lines of `[search]`; its key stands in the variable KEY. */
+/** `table` has the lines of `[search]`; the variable KEY has its key. */
 export function openTestEngine(table: string, key = "key-1"): EngineTest {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
@@ -48,7 +48,7 @@ export function openTestEngine(table: string, key = "key-1"): EngineTest {
   };
 }
 
-/** What a search came to: its hits, or its code and what the operator is told. */
+/** The outcome of a search: its hits, or its code and the operator's reason. */
 export async function outcomeOf(search: Search) {
   const ending = await search;
   if (ending.ok) return ending.hits;

@@ -1,10 +1,10 @@
-// What is kept and told of a search beside its results: its row in the ledger, and its times.
+// Tests the row of a search in the request log, and its timing.
 import { expect, test } from "bun:test";
 import { startSearchFront } from "../../spec/gateway/search-front.ts";
 import { readLedger } from "../../support/ledger.ts";
 import { writeErrorPage } from "../../support/search-servers.ts";
 
-test("a reply tells where its time went, and a refusal does not", async () => {
+test("a reply reports its timing, and a refusal does not", async () => {
   await using own = await startSearchFront();
   const found = await own.search("x");
   expect(found.headers.get("server-timing")).toBe("wait;dur=0, upstream;dur=0, total;dur=0");
@@ -12,7 +12,7 @@ test("a reply tells where its time went, and a refusal does not", async () => {
   expect((await own.search("x")).headers.has("server-timing")).toBe(false);
 });
 
-test("a request has its row in the ledger, without a model and without tokens", async () => {
+test("a search has a row in the request log, without a model and tokens", async () => {
   await using own = await startSearchFront();
   await own.search("x", {}, { headers: { "x-request-id": "good" } });
   own.server.script = () => writeErrorPage(500, "Error");

@@ -1,4 +1,4 @@
-// What of an engine's hits reaches a caller, and in what form.
+// Tests which parts of an engine's hits reach a caller, and in what form.
 import { describe, expect, test } from "bun:test";
 import type { SearchHit } from "../../../src/gateway/search/contract.ts";
 import { chooseResults } from "../../../src/gateway/search/results.ts";
@@ -46,7 +46,7 @@ describe("gateway.resources.search_result.p1 links", () => {
     });
   }
 
-  const KEPT: [given: string, told: string][] = [
+  const KEPT: [input: string, output: string][] = [
     ["http://example.org", "http://example.org/"],
     ["HTTPS://EXAMPLE.org/A?b=c#d", "https://example.org/A?b=c#d"],
     ["https://bücher.example/ä ö", "https://xn--bcher-kva.example/%C3%A4%20%C3%B6"],
@@ -56,13 +56,13 @@ describe("gateway.resources.search_result.p1 links", () => {
     ["https://[2001:db8::1]/", "https://[2001:db8::1]/"],
     [`https://example.org/${"x".repeat(4_096 - 20)}`, `https://example.org/${"x".repeat(4_076)}`],
   ];
-  for (const [url, told] of KEPT) {
-    test(`${JSON.stringify(url.slice(0, 50))} is told as ${told.slice(0, 50)}`, () => {
-      expect(choose({ url }).map((result) => result.url)).toEqual([told]);
+  for (const [url, output] of KEPT) {
+    test(`${JSON.stringify(url.slice(0, 50))} is returned as ${output.slice(0, 50)}`, () => {
+      expect(choose({ url }).map((result) => result.url)).toEqual([output]);
     });
   }
 
-  test("each is told once, at its best place, and places are counted from 0 without a gap", () => {
+  test("each link appears once, at its best position, and positions count from 0 without gaps", () => {
     const results = choose(
       { url: "https://a.example", title: "first" },
       { url: "data:x", title: "no link" },
@@ -77,7 +77,7 @@ describe("gateway.resources.search_result.p1 links", () => {
     ]);
   });
 
-  test("at most as many are told as were asked for", () => {
+  test("the number of results is at most the requested one", () => {
     const hits = Array.from({ length: 30 }, (_, n) => hit({ url: `https://example.org/${n}` }));
     expect(chooseResults(hits, 7).map(({ url }) => url)).toEqual(
       hits.slice(0, 7).map(({ url }) => url),
@@ -86,10 +86,10 @@ describe("gateway.resources.search_result.p1 links", () => {
 });
 
 describe("plain text", () => {
-  const TEXTS: [title: string, given: string, told: string][] = [
+  const TEXTS: [title: string, input: string, output: string][] = [
     ["tags go", "a <b>bold</b> <a href='x'>link</a><img src=x onerror=y>!", "a bold link!"],
     ["tags in capitals go", "a <STRONG class=x>b</STRONG>", "a b"],
-    ["a word goes on over a tag in the line", "wo<em>rd</em>s", "words"],
+    ["an inline tag does not split a word", "wo<em>rd</em>s", "words"],
     [
       "a word ends at a tag of another line",
       "one<br>two<p>three</p><li/>four",
@@ -97,7 +97,7 @@ describe("plain text", () => {
     ],
     ["comments and types go", "a<!-- b -->c <!DOCTYPE html>d", "ac d"],
     [
-      "what only looks like one stays",
+      "text that only resembles one stays",
       "1 < 2 > 0, a <b, <3 and i<n; x>",
       "1 < 2 > 0, a <b, <3 and i<n; x>",
     ],
@@ -106,7 +106,7 @@ describe("plain text", () => {
       "Array<string>, Map<K, V>, vector<int> <T>",
       "Array<string>, Map<K, V>, vector<int> <T>",
     ],
-    ["what is a tag only when it is decoded stays", "&lt;b&gt; &lt;script&gt;", "<b> <script>"],
+    ["a tag that appears by decoding stays", "&lt;b&gt; &lt;script&gt;", "<b> <script>"],
     ["decoding happens once", "&amp;lt;b&amp;gt; &amp;amp;", "&lt;b&gt; &amp;"],
     ["the five of XML", "&amp;&lt;&gt;&quot;&apos;", "&<>\"'"],
     [
@@ -117,7 +117,7 @@ describe("plain text", () => {
     ["numbers", "&#8217;&#x2019;&#X2019;&#128512;&#39;", "’’’😀'"],
     ["numbers of an old code page", "&#128;&#146;&#151;&#159;", "€’—Ÿ"],
     ["numbers that are no character", "&#xD800;&#xDFFF;&#1114112;", "\ufffd\ufffd\ufffd"],
-    ["what is no entity stays", "AT&T &bogus; &#; &#x; & &amp", "AT&T &bogus; &#; &#x; & &amp"],
+    ["an invalid entity stays", "AT&T &bogus; &#; &#x; & &amp", "AT&T &bogus; &#; &#x; & &amp"],
     ["white space folds", " a\t\r\n b\u00a0\u2003c\u2028d ", "a b c d"],
     ["controls go", "a\u0000b\u0007c\u009fd&#1;&#7;e", "abcde"],
     ["forced directions go", "\u202eabc\u202c \u2066d\u2069&#8238;e&#x2067;", "abc de"],
@@ -126,21 +126,21 @@ describe("plain text", () => {
     ["halves of a pair become one sign", "a\ud800b\udc00", "a\ufffdb\ufffd"],
     ["joined emoji stay", "👩‍💻", "👩‍💻"],
   ];
-  for (const [title, given, told] of TEXTS) {
+  for (const [title, input, output] of TEXTS) {
     test(title, () => {
-      expect(snippetOf(given)).toBe(told);
-      expect(choose({ title: `x${given}x` })[0]!.title).toStartWith("x");
+      expect(snippetOf(input)).toBe(output);
+      expect(choose({ title: `x${input}x` })[0]!.title).toStartWith("x");
     });
   }
 
-  test("an empty title becomes the host of the link, an empty snippet stays empty", () => {
+  test("an empty title becomes the link's host, an empty snippet stays empty", () => {
     for (const title of ["", "  ", "<b></b>", "&nbsp;", "\u202e"]) {
       const [result] = choose({ title, snippet: "", url: "https://example.org:8443/a" });
       expect([result!.title, result!.snippet]).toEqual(["example.org:8443", ""]);
     }
   });
 
-  test("lengths are of code points, and what is cut ends with an ellipsis", () => {
+  test("lengths count code points, and truncated text ends with an ellipsis", () => {
     const [whole] = choose({ title: "😀".repeat(300), snippet: "😀".repeat(2_000) });
     expect([whole!.title, whole!.snippet]).toEqual(["😀".repeat(300), "😀".repeat(2_000)]);
     const [cut] = choose({ title: "😀".repeat(301), snippet: "é".repeat(2_001) });
@@ -150,7 +150,7 @@ describe("plain text", () => {
     );
   });
 
-  // Each of them takes minutes where time grows with the square of the length.
+  // With quadratic time each of them would take minutes.
   for (const part of [
     "<",
     "<a",
@@ -165,7 +165,7 @@ describe("plain text", () => {
     "\u0000",
     "<b x=",
   ]) {
-    test(`four megabytes of ${JSON.stringify(part)} are no work`, () => {
+    test(`four megabytes of ${JSON.stringify(part)} are cheap`, () => {
       const text = part.repeat(4_000_000 / part.length);
       expect([...choose({ title: text, snippet: `${text}>` })[0]!.snippet].length).toBeLessThan(
         2_001,

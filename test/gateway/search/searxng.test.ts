@@ -1,4 +1,4 @@
-// What SearXNG is asked, and what comes of each of its answers.
+// Tests the requests to SearXNG, and the handling of its replies.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   PAGES,
@@ -21,8 +21,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-describe("the question", () => {
-  test("is a GET for JSON, whatever stands in the query", async () => {
+describe("the query", () => {
+  test("is a GET for JSON, whatever its text", async () => {
     const query = `a+b & c=d #1 100% "ü" 😀\n/?;${String.fromCharCode(0)}`;
     expect((await own.search(query)).ok).toBe(true);
     const [asked] = server.asked;
@@ -38,12 +38,12 @@ describe("the question", () => {
     expect(headers.get("content-type")).toBeNull();
   });
 
-  test("names the language where there is one", async () => {
+  test("names the requested language", async () => {
     await own.search("x", { language: "fr" });
     expect(server.asked[0]!.query).toEqual({ q: "x", format: "json", language: "fr" });
   });
 
-  test("carries the trace, the operator's headers and, for what stands in front, the key", async () => {
+  test("carries the trace, the operator's headers and the key of a reverse proxy", async () => {
     await using other = open('api_key_env = "KEY"\nheaders = { "X-Own" = "1", User-Agent = "us" }');
     const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
     await other.search("x", { trace });
@@ -54,14 +54,14 @@ describe("the question", () => {
     expect(headers.get("traceparent")).toBe(trace.traceparent);
   });
 
-  test("half a pair in a query is sent as one sign, not thrown", async () => {
+  test("with half a surrogate pair is sent with a replacement character", async () => {
     await own.search("a\ud800b");
     expect(server.asked[0]!.query.q).toBe("a\ufffdb");
   });
 
-  test("goes to the folder that its address names", async () => {
+  test("uses the path of the configured URL", async () => {
     await using other = openTestEngine(`kind = "searxng"\nurl = "${server.url}/searxng/"`);
-    // There is none here, and nothing else is tried.
+    // The path does not exist, and no other is tried.
     expect(await outcomeOf(other.search("x"))).toMatchObject({
       code: "model_unavailable",
       upstreamStatus: 404,
@@ -70,8 +70,8 @@ describe("the question", () => {
   });
 });
 
-describe("its answer", () => {
-  test("is hits, as it tells them", async () => {
+describe("the reply", () => {
+  test("is returned as hits", async () => {
     const found = await own.search("x");
     expect(found).toMatchObject({ ok: true, attempts: 1 });
     expect(await outcomeOf(own.search("x"))).toEqual(
@@ -79,12 +79,12 @@ describe("its answer", () => {
     );
   });
 
-  test("is nothing, where nothing was found by anybody", async () => {
+  test("is empty if no engine found anything", async () => {
     server.script = ({ query }) => writeSearxngReply(query.q!, []);
     expect(await outcomeOf(own.search("x"))).toEqual([]);
   });
 
-  test("is a failure, where nothing was found because its engines did not answer", async () => {
+  test("is a failure if it is empty because engines did not answer", async () => {
     server.script = ({ query }) =>
       writeSearxngReply(query.q!, [], [["brave", "Suspended: too many requests"]]);
     expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
@@ -93,7 +93,7 @@ describe("its answer", () => {
     expect(await outcomeOf(own.search("x"))).toHaveLength(1);
   });
 
-  test("may lack any field, or have another in its place", async () => {
+  test("may have missing fields or fields of the wrong type", async () => {
     server.script = () =>
       Response.json({ results: [{ url: "https://a.example" }, null, 7, { title: {}, url: [] }] });
     expect(await outcomeOf(own.search("x"))).toEqual([
@@ -113,10 +113,10 @@ describe("its answer", () => {
     ["results of another form", () => Response.json({ results: { 0: {} } })],
     ["half a document", () => new Response('{"results": [')],
     ["more than four megabytes", () => Response.json({ results: ["x".repeat(5_000_000)] })],
-    ["an error that is none", () => Response.json({ error: "search error" })],
+    ["an unknown error", () => Response.json({ error: "search error" })],
   ];
   for (const [title, answer] of NONSENSE) {
-    test(`is a failure, where it is ${title}`, async () => {
+    test(`is a failure if it is ${title}`, async () => {
       server.script = answer;
       expect(await outcomeOf(own.search("x"))).toMatchObject({
         code: "upstream_error",
@@ -127,7 +127,7 @@ describe("its answer", () => {
 });
 
 describe("its errors", () => {
-  test("a server without JSON turns us away, and the operator is told what to do", async () => {
+  test("a server without JSON refuses, and the operator gets advice", async () => {
     const plain = startSearxng({ formats: ["html"] });
     await using other = openTestEngine(`kind = "searxng"\nurl = "${plain.url}"`);
     const ending = await outcomeOf(other.search("x"));
@@ -138,7 +138,7 @@ describe("its errors", () => {
     await plain.stop();
   });
 
-  test("its limiter tells no time, so that the next request is tried", async () => {
+  test("its limiter gives no time, so the next request is tried", async () => {
     server.script = () => writeErrorPage(429, "Too Many Requests");
     const ending = await outcomeOf(own.search("x"));
     expect(ending).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: undefined });
@@ -170,7 +170,7 @@ describe("its errors", () => {
     [504, "upstream_timeout"],
   ];
   for (const [status, code] of CODES) {
-    test(`${status} is ${code}, in words of our own`, async () => {
+    test(`${status} is ${code}, in our own words`, async () => {
       server.script = () => writeErrorPage(status, "Words of theirs");
       const ending = (await outcomeOf(own.search("x"))) as { reason: string };
       expect(ending).toMatchObject({ code, upstreamStatus: status });
@@ -179,9 +179,9 @@ describe("its errors", () => {
   }
 });
 
-describe("a wait", () => {
+describe("a Retry-After", () => {
   for (const status of [429, 503]) {
-    test(`told with ${status} is kept: until then it is not asked`, async () => {
+    test(`with ${status} blocks requests until its time`, async () => {
       server.script = () => new Response("", { status, headers: { "retry-after": "90" } });
       expect(await own.search("x")).toMatchObject({
         code: "upstream_rate_limited",
@@ -202,20 +202,20 @@ describe("a wait", () => {
     });
   }
 
-  test("beside any other status is not believed", async () => {
+  test("with any other status is ignored", async () => {
     server.script = () => new Response("", { status: 500, headers: { "retry-after": "90" } });
     expect(await outcomeOf(own.search("x"))).toMatchObject({ retryAfterMs: undefined });
     expect(own.engine.isDown()).toBe(false);
   });
 });
 
-describe("what counts against it", () => {
+describe("failures that count against it", () => {
   test.each<[status: number, isCounted: boolean]>([
     [500, true],
     [502, true],
-    // It turns us away, whatever is asked.
+    // It refuses every request.
     [403, true],
-    // A query may have brought these about.
+    // A query may have caused these.
     [400, false],
     [414, false],
   ])("of status %d again and again: %p", async (status, isCounted) => {
@@ -223,13 +223,13 @@ describe("what counts against it", () => {
     for (let n = 0; n < 6; n++) await own.search("x");
     const message = "replica: repeated failures, others are asked first";
     expect(own.lines.map((line) => line.message)).toEqual(isCounted ? [message] : []);
-    // There is no other one.
+    // There is no other engine.
     expect(server.asked).toHaveLength(6);
   });
 });
 
 describe("its health", () => {
-  test("is looked at every ten seconds while it is well", async () => {
+  test("is checked every ten seconds while it is healthy", async () => {
     own.engine.start();
     const wait = async (count: number) => {
       while (server.looks < count) await own.clock.advance(0);
@@ -241,7 +241,7 @@ describe("its health", () => {
     await wait(2);
   });
 
-  test("is looked at at once where a search met silence", async () => {
+  test("is checked at once after a search without a response", async () => {
     await using other = open('timeout = "3s"');
     other.engine.start();
     while (server.looks < 1) await other.clock.advance(0);
@@ -254,7 +254,7 @@ describe("its health", () => {
     while (server.looks < 2) await other.clock.advance(0);
   });
 
-  test("is looked at from the start on: down while it is unwell, up again when it is well", async () => {
+  test("is checked from the start: down while it is unhealthy, up again when it is healthy", async () => {
     server.health = 500;
     own.engine.start();
     const until = async (isDown: boolean) => {
@@ -276,7 +276,7 @@ describe("its health", () => {
   });
 });
 
-test("a caller who leaves cuts the request at once", async () => {
+test("a caller who leaves aborts the request at once", async () => {
   const met = Promise.withResolvers<AbortSignal>();
   server.script = ({ signal }) => {
     met.resolve(signal);
@@ -291,14 +291,14 @@ test("a caller who leaves cuts the request at once", async () => {
   await gone;
 });
 
-test("an answer leaves nothing on the clock but that its connection is kept", async () => {
+test("a reply leaves only the timer of its kept connection", async () => {
   for (let n = 0; n < 3; n++) {
     expect((await own.search("x")).ok).toBe(true);
     expect(own.clock.pending()).toBe(2);
   }
 });
 
-test("a reply may have four megabytes, and no byte more", async () => {
+test("a reply has at most four megabytes", async () => {
   const writeReply = (bytes: number) => {
     const [head, tail] = ['{"results":[{"title":"', '","url":"https://a.example/"}]}'];
     return new Response(head + "x".repeat(bytes - head.length - tail.length) + tail);
@@ -309,7 +309,7 @@ test("a reply may have four megabytes, and no byte more", async () => {
   expect(await outcomeOf(own.search("x"))).toMatchObject({ code: "upstream_error" });
 });
 
-test("an answer has the time-out for all of it", async () => {
+test("the timeout covers the whole reply", async () => {
   server.script = () => new Promise<Response>(() => undefined);
   const asked = own.search("x");
   while (server.asked.length === 0) await own.clock.advance(0);

@@ -1,4 +1,4 @@
-// The key of an answer: equal for equal answers in other forms, different for others.
+// Tests the key of an answer: equal for equal answers in other forms, and otherwise different.
 import { describe, expect, test } from "bun:test";
 import { readAnswer } from "../../../../src/gateway/chat/think/answer.ts";
 
@@ -19,7 +19,7 @@ const SAME: [title: string, ...forms: string[]][] = [
   ["a product", "3*10^8", "3 × 10^8", "3 \\cdot 10^{8}", "$3\\times10^8$", "**3*10^8**"],
 ];
 
-describe("one answer in many forms has one key", () => {
+describe("equal answers in different forms have one key", () => {
   test.each(SAME)("%s", (_, ...forms) => {
     const keys = forms.map((form) => [form, readAnswer(form)]);
     expect(keys).toEqual(forms.map((form) => [form, readAnswer(forms[0]!)]));
@@ -27,8 +27,8 @@ describe("one answer in many forms has one key", () => {
   });
 });
 
-describe("other answers have other keys", () => {
-  test("no two lines of one table meet", () => {
+describe("different answers have different keys", () => {
+  test("no two lines of one table have equal keys", () => {
     const keys = SAME.map(([, form]) => readAnswer(form!));
     expect(new Set(keys).size).toBe(keys.length);
   });
@@ -51,7 +51,7 @@ describe("other answers have other keys", () => {
   });
 });
 
-describe("the answer is", () => {
+describe("the extracted answer is", () => {
   const LONG = "Let me see. 7 times 6 is 42, or is it 43?\n\n";
   test.each<[string, string]>([
     ["a box", `${LONG}So \\boxed{42} it is.\nI hope this helps!`],
@@ -73,7 +73,7 @@ describe("the answer is", () => {
     ["the last of two labels", "Answer: 41\nNo. Answer: 42"],
     ["the last line", `${LONG}42`],
     ["the last line with words in it", `${LONG}**42**\n\n---\n\`\`\`\n`],
-    ["a label with nothing behind it", "42\nAnswer:"],
+    ["a label with nothing after it", "42\nAnswer:"],
     ["a heading with nothing below it", "42\n\n### Final answer:\n"],
     ["an empty box", "42\n\\boxed{}"],
   ])("%s", (_, text) => {
@@ -85,7 +85,7 @@ describe("the answer is", () => {
     expect(both).toBe(readAnswer("{x : x^2 > 1/2}"));
   });
 
-  test("no heading of four hashes", () => {
+  test("no heading with four hashes", () => {
     expect(readAnswer("#### Step 2\nSo it is 42.\n")).toBe("soitis42");
   });
 
@@ -94,7 +94,7 @@ describe("the answer is", () => {
     expect(readAnswer("answers: 41\n42")).toBe("42");
   });
 
-  test("all lines below a label", () => {
+  test("all lines after a label", () => {
     const one = readAnswer("Answer:\n1. Paris\n2. Rome\n\nThat is all.");
     expect(one).toBe(readAnswer("Answer:\n1. paris\n2. **Rome**\n"));
     expect(one).not.toBe(readAnswer("Answer:\n1. Paris\n2. Bonn"));
@@ -108,7 +108,7 @@ describe("the answer is", () => {
     expect(readAnswer('[\n{"a":1},\n{"b":2}]')).not.toBe(readAnswer('[\n{"a":2},\n{"b":2}]'));
   });
 
-  test("the signs themselves where there is nothing else", () => {
+  test("the punctuation itself if there is nothing else", () => {
     expect(readAnswer(" 👍 \n")).toBe("👍");
     expect(readAnswer("?!")).not.toBe(readAnswer("!"));
     for (const text of ["", " ", "\n\n"]) expect(readAnswer(text)).toBe("");
@@ -141,7 +141,7 @@ test.each<[string, string]>([
   ["decimals", `Answer: ${".0".repeat(990)}1`],
   ["emphasis", `Answer: ${"*".repeat(1_990)}1`],
 ])("a million characters of %s are read in linear time", (_, text) => {
-  // Quadratic time would be minutes, which the time limit of the test ends.
+  // Quadratic time would be minutes, which exceeds the test's time limit.
   expect(readAnswer(text)).toBeString();
   expect(readAnswer(`${text}\n#### 42`)).toBe("42");
 });

@@ -1,4 +1,4 @@
-// Holds deep thinking to when it asks, when it has heard enough, and what it says of all attempts.
+// Tests deep thinking: when attempts start, when they suffice, and the combined result.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { type ThinkSettings, think } from "../../../../src/gateway/chat/think/think.ts";
@@ -28,7 +28,7 @@ const LEFT: UpstreamError = {
   ...{ ok: false, code: "client_closed_request", retryable: false, reason: "the caller left" },
 };
 
-interface Asked {
+interface Attempt {
   ask: ModelRequest;
   onChunk: OnChunk;
   signal: AbortSignal;
@@ -36,96 +36,96 @@ interface Asked {
   fail(bug: unknown): void;
 }
 
-/** A thinker whose attempts end as the test says; an aborted one ends at once, with `aborted`. */
+/** A thinker whose attempts the test ends; an aborted one ends at once, with `aborted`. */
 function open(
   some: Partial<ThinkSettings> = {},
   aborted: Completion = LEFT,
   asked_of = createAsk("Hello"),
 ) {
-  const asked: Asked[] = [];
-  const heard: Chunk[] = [];
+  const started: Attempt[] = [];
+  const received: Chunk[] = [];
   const caller = new AbortController();
-  const answer: Complete = (ask, ear, signal) => {
+  const answer: Complete = (ask, onChunk, signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<Completion>();
     signal.addEventListener("abort", () => resolve({ ...aborted }), { once: true });
-    asked.push({ ask, onChunk: ear, signal, end: resolve, fail: reject });
+    started.push({ ask, onChunk, signal, end: resolve, fail: reject });
     return promise;
   };
   const thinker = think(answer, { attempts: 3, attempts_more: 2, ...some });
-  const ending = thinker(asked_of, (piece) => void heard.push(piece), caller.signal);
+  const ending = thinker(asked_of, (piece) => void received.push(piece), caller.signal);
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   return {
-    asked,
+    started,
     caller,
     ending,
     settle,
     isOver: () => Bun.peek.status(ending) !== "pending",
-    text: () => heard.map((piece) => (piece.kind === "text" ? piece.text : "call")).join("|"),
-    heard,
-    /** The attempt with this index says this, and ends well. */
+    text: () => received.map((piece) => (piece.kind === "text" ? piece.text : "call")).join("|"),
+    received,
+    /** The attempt with this index sends this text, and succeeds. */
     async say(index: number, text: string, more: object = {}) {
-      await asked[index]!.onChunk({ kind: "text", text });
-      asked[index]!.end({ ok: true, finishReason: "stop", usage: USAGE, ...more });
+      await started[index]!.onChunk({ kind: "text", text });
+      started[index]!.end({ ok: true, finishReason: "stop", usage: USAGE, ...more });
       await settle();
     },
     async break(index: number, failure: UpstreamError = BROKEN) {
-      asked[index]!.end(failure);
+      started[index]!.end(failure);
       await settle();
     },
-    aborted: () => asked.flatMap(({ signal }, i) => (signal.aborted ? i : [])),
+    aborted: () => started.flatMap(({ signal }, i) => (signal.aborted ? i : [])),
   };
 }
 
-describe("when it asks", () => {
-  test("three at once, and no more where they agree", async () => {
-    const { asked, say, ending, text } = open();
-    expect(asked).toHaveLength(3);
+describe("it starts", () => {
+  test("three attempts at once, and no more if they agree", async () => {
+    const { started, say, ending, text } = open();
+    expect(started).toHaveLength(3);
     await say(1, "Answer: 1,000");
     await say(0, "So\n1000.0");
     await say(2, "\\boxed{1000}", { finishReason: "length" });
-    expect(asked).toHaveLength(3);
+    expect(started).toHaveLength(3);
     expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(30, 3) });
     expect(text()).toBe("So\n1000.0");
   });
 
-  test("two more where they do not, once all three have ended", async () => {
-    const { asked, say, ending, text } = open();
+  test("two more if the first three disagree, once all have ended", async () => {
+    const { started, say, ending, text } = open();
     await say(0, "41");
     await say(1, "42");
-    expect(asked).toHaveLength(3);
+    expect(started).toHaveLength(3);
     await say(2, "40");
-    expect(asked).toHaveLength(5);
+    expect(started).toHaveLength(5);
     await say(3, "39");
     await say(4, "42");
     expect(await ending).toMatchObject({ ok: true, usage: usageOf(50, 5) });
     expect(text()).toBe("42");
   });
 
-  test.each<[says: string, told: (string | null)[], asks: number]>([
-    ["one alone has nobody to agree with", ["42", null, null], 5],
+  test.each<[says: string, replies: (string | null)[], asks: number]>([
+    ["one alone cannot agree", ["42", null, null], 5],
     ["two agree beside one that failed", ["42", null, "42"], 3],
     ["one of three says nothing", ["42", "", "42"], 5],
     ["all say nothing", ["", "", ""], 3],
     ["all failed", [null, null, null], 3],
-  ])("%s", async (_, told, asks) => {
+  ])("%s", async (_, replies, asks) => {
     const thinker = open();
-    for (const [i, text] of told.entries()) {
+    for (const [i, text] of replies.entries()) {
       if (text === null) await thinker.break(i);
       else await thinker.say(i, text);
     }
-    expect(thinker.asked).toHaveLength(asks);
+    expect(thinker.started).toHaveLength(asks);
     for (let i = 3; i < asks; i++) await thinker.break(i);
-    expect((await thinker.ending).ok).toBe(told.some((text) => text !== null));
+    expect((await thinker.ending).ok).toBe(replies.some((text) => text !== null));
   });
 
-  test("no more than could matter: five to one are five to one", async () => {
+  test("no more if they could not change the result", async () => {
     const thinker = open({ attempts: 6, attempts_more: 3 });
     for (let i = 0; i < 6; i++) await thinker.say(i, i === 2 ? "41" : "42");
-    expect(thinker.asked).toHaveLength(6);
+    expect(thinker.started).toHaveLength(6);
     expect((await thinker.ending).ok).toBe(true);
   });
 
-  test("none more where there are none", async () => {
+  test("no more if none are configured", async () => {
     const thinker = open({ attempts_more: 0 });
     await thinker.say(0, "41 it is");
     await thinker.say(1, "so it is 42");
@@ -136,14 +136,14 @@ describe("when it asks", () => {
   });
 });
 
-describe("what it asks", () => {
-  test("a temperature of its own, no tools, and all else as it came", () => {
+describe("an attempt has", () => {
+  test("its own default temperature, no tools, and everything else unchanged", () => {
     const ask = createAsk("Hello", {
       tools: [{ type: "function", function: { name: "add" } }],
       ...{ tool_choice: "none", stream: true, stop: ["x"], top_p: 0.5 },
     });
-    const { asked } = open({}, LEFT, ask);
-    for (const [index, one] of asked.entries()) {
+    const { started } = open({}, LEFT, ask);
+    for (const [index, one] of started.entries()) {
       const request_id = index === 0 ? ask.request_id : `${ask.request_id}.${index}`;
       const bare = { tools: [], tool_choice: null };
       expect(one.ask).toEqual({ ...ask, ...bare, request_id, temperature: 0.7 });
@@ -151,10 +151,10 @@ describe("what it asks", () => {
     }
   });
 
-  test("the caller's temperature, zero too", () => {
+  test("the caller's temperature, also zero", () => {
     for (const temperature of [0, 0.1, 2]) {
-      const { asked } = open({}, LEFT, createAsk("Hello", { temperature }));
-      expect(asked.map(({ ask }) => ask.temperature)).toEqual([
+      const { started } = open({}, LEFT, createAsk("Hello", { temperature }));
+      expect(started.map(({ ask }) => ask.temperature)).toEqual([
         temperature,
         temperature,
         temperature,
@@ -168,16 +168,16 @@ describe("what it asks", () => {
     [-2, [-2, -1, 0, 1, 2]],
     [Number.MAX_SAFE_INTEGER - 1, [0, 1, -2, -3, -4].map((n) => Number.MAX_SAFE_INTEGER - 1 + n)],
     [Number.MIN_SAFE_INTEGER, [0, 1, 2, 3, 4].map((n) => Number.MIN_SAFE_INTEGER + n)],
-  ])("of the seed %p another one each", async (seed, seeds) => {
-    const { asked, say } = open({}, LEFT, createAsk("Hello", { seed }));
+  ])("a distinct seed derived from %p", async (seed, seeds) => {
+    const { started, say } = open({}, LEFT, createAsk("Hello", { seed }));
     for (const [i, text] of ["1", "2", "3"].entries()) await say(i, text);
-    expect(asked.map(({ ask }) => ask.seed)).toEqual(seeds);
+    expect(started.map(({ ask }) => ask.seed)).toEqual(seeds);
     expect(seed === null || new Set(seeds).size === 5).toBe(true);
   });
 });
 
-describe("who is not waited for", () => {
-  test("the last one, once it cannot change the answer", async () => {
+describe("it does not wait for", () => {
+  test("the last attempt, once it cannot change the answer", async () => {
     const { say, aborted, ending, text, isOver } = open();
     await say(0, "42");
     await say(1, "41");
@@ -197,7 +197,7 @@ describe("who is not waited for", () => {
     expect(text()).not.toBe("40");
   });
 
-  test("nobody of the first three, as long as more may follow", async () => {
+  test("the first three only if no more may follow", async () => {
     const { say, aborted } = open();
     await say(0, "42");
     await say(1, "42");
@@ -208,7 +208,7 @@ describe("who is not waited for", () => {
     expect([alone.aborted().includes(2), alone.isOver()]).toEqual([true, true]);
   });
 
-  test("a failure, too, leaves fewer who could change it", async () => {
+  test("attempts that cannot change the answer after a failure", async () => {
     const { say, aborted, isOver, ...thinker } = open({ attempts: 4, attempts_more: 0 });
     await say(0, "42");
     await say(1, "42");
@@ -217,7 +217,7 @@ describe("who is not waited for", () => {
     expect([aborted().includes(3), isOver()]).toEqual([true, true]);
   });
 
-  test("whatever the order in which they end, the answer is the same", async () => {
+  test("any particular order: every order gives the same answer", async () => {
     const texts = ["it is 42", "so 41", "is it 42", "40", "42 it is"];
     const keys = new Set<string>();
     for (const order of [
@@ -235,18 +235,18 @@ describe("who is not waited for", () => {
   });
 });
 
-describe("what it says of all attempts", () => {
-  test("nothing before it is known who wins", async () => {
-    const { say, heard, ending } = open();
+describe("the combined result", () => {
+  test("sends nothing before the winner is known", async () => {
+    const { say, received, ending } = open();
     await say(0, "42");
     await say(1, "42");
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await say(2, "42");
     await ending;
-    expect(heard).toEqual([{ kind: "text", text: "42" }]);
+    expect(received).toEqual([{ kind: "text", text: "42" }]);
   });
 
-  test("an estimate is no price: only what servers told is", async () => {
+  test("prices only reported usage, not estimates", async () => {
     const { say, ending, ...thinker } = open();
     await say(0, "42");
     await say(1, "42", { usageEstimated: true, usage: usageOf(9, 2) });
@@ -257,7 +257,7 @@ describe("what it says of all attempts", () => {
     });
   });
 
-  test("nothing is told where all of it is an estimate, and no failure without usage is one", async () => {
+  test("has no reported usage if all is estimated, and a failure without usage is not an estimate", async () => {
     const thinker = open();
     for (const i of [0, 1, 2]) await thinker.say(i, "42", { usageEstimated: true });
     const usage = usageOf(30, 3);
@@ -270,7 +270,7 @@ describe("what it says of all attempts", () => {
     expect(await other.ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(20, 2) });
   });
 
-  test("what an aborted attempt had made is counted", async () => {
+  test("counts the output of aborted attempts", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, usage: usageOf(10, 5) });
     await say(0, "42");
     await say(1, "42");
@@ -279,7 +279,7 @@ describe("what it says of all attempts", () => {
     });
   });
 
-  test("one that was cut before it said anything has read the prompt at least", async () => {
+  test("counts at least the prompt of an attempt aborted before its first output", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
@@ -293,14 +293,14 @@ describe("what it says of all attempts", () => {
     });
   });
 
-  test("its prompt is what a server told of another, rather than an estimate", async () => {
+  test("prefers a reported prompt count of another attempt to an estimate", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
     await say(0, "42", { usageEstimated: true, usage: usageOf(99, 1) });
     await say(1, "42");
     expect(await ending).toMatchObject({ usage: usageOf(99 + 10 + 10, 2) });
   });
 
-  test("one whose time was over before a word has read it too, and one that a server refused has not", async () => {
+  test("counts the prompt of a timed-out attempt, but not of one that a server refused", async () => {
     const late: UpstreamError = { ...BROKEN, code: "upstream_timeout" };
     for (const [status, prompts] of [
       [undefined, 30],
@@ -314,7 +314,7 @@ describe("what it says of all attempts", () => {
     }
   });
 
-  test("one that was cut before any server was asked has used nothing", async () => {
+  test("counts nothing for an attempt aborted before any request", async () => {
     const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 0 });
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
@@ -322,7 +322,7 @@ describe("what it says of all attempts", () => {
     expect(await ending).toEqual({ ok: true, finishReason: "stop", usage, attempts: 2 });
   });
 
-  test("requests are added up, and the longest wait is told", async () => {
+  test("adds up the requests, and has the longest wait", async () => {
     const { say, ending, ...thinker } = open();
     await say(0, "42", { attempts: 1, waitedMs: 20 });
     await say(1, "42", { attempts: 3 });
@@ -330,7 +330,7 @@ describe("what it says of all attempts", () => {
     expect(await ending).toMatchObject({ attempts: 6, waitedMs: 90 });
   });
 
-  test("all failed: the error of the first, with what all had made", async () => {
+  test("has the first attempt's error and all usage if all failed", async () => {
     const { ending, ...thinker } = open();
     await thinker.break(2, { ...BROKEN, code: "upstream_timeout" });
     await thinker.break(1, { ...BROKEN, usage: usageOf(1, 2) });
@@ -339,53 +339,53 @@ describe("what it says of all attempts", () => {
     expect(await ending).toEqual({ ...first, usage: usageOf(4, 6) });
   });
 
-  test("a reply with calls that nobody has offered is passed on whole", async () => {
-    const { asked, heard, ending, settle } = open();
-    for (const [i, { onChunk: ear, end }] of asked.entries()) {
-      await ear({ kind: "text", text: "Wait." });
-      await ear({ kind: "call", index: 0, id: `id${i}`, name: "add", arguments: "{}" });
+  test("passes a reply with unrequested calls on whole", async () => {
+    const { started, received, ending, settle } = open();
+    for (const [i, { onChunk, end }] of started.entries()) {
+      await onChunk({ kind: "text", text: "Wait." });
+      await onChunk({ kind: "call", index: 0, id: `id${i}`, name: "add", arguments: "{}" });
       end({ ok: true, finishReason: "tool_calls", usage: USAGE });
     }
     await settle();
     expect(await ending).toMatchObject({ finishReason: "tool_calls" });
-    expect(heard).toEqual([
+    expect(received).toEqual([
       { kind: "text", text: "Wait." },
       { kind: "call", index: 0, id: "id0", name: "add", arguments: "{}" },
     ]);
   });
 });
 
-test("attempts that call and say nothing agree where they call the same", async () => {
-  const { asked, heard, ending, settle } = open();
+test("attempts with calls and no text agree if they make the same calls", async () => {
+  const { started, received, ending, settle } = open();
   const calls = ["sub", "add", "add", "add", "sub"];
-  for (let i = 0; i < asked.length; i++) {
-    void asked[i]!.onChunk({
+  for (let i = 0; i < started.length; i++) {
+    void started[i]!.onChunk({
       kind: "call",
       index: 0,
       id: `id${i}`,
       name: calls[i]!,
       arguments: "{}",
     });
-    asked[i]!.end({ ok: true, finishReason: "tool_calls", usage: USAGE });
+    started[i]!.end({ ok: true, finishReason: "tool_calls", usage: USAGE });
     await settle();
   }
-  // Of the first three two agree; then a third one decides it.
+  // Two of the first three agree; then a third one decides.
   expect(await ending).toMatchObject({ ok: true, usage: usageOf(40, 4) });
-  expect(heard).toEqual([{ kind: "call", index: 0, id: "id1", name: "add", arguments: "{}" }]);
+  expect(received).toEqual([{ kind: "call", index: 0, id: "id1", name: "add", arguments: "{}" }]);
 });
 
-/** Ends well in the same turn in which all of its text is told, as a whole reply does. */
-function endWhole({ onChunk: ear, end }: Asked): void {
+/** Completes in the same turn in which it sends its text, as a whole reply does. */
+function endWhole({ onChunk, end }: Attempt): void {
   end({ ok: true, finishReason: "stop", usage: USAGE });
-  void ear({ kind: "text", text: "x".repeat(1_000_001) });
+  void onChunk({ kind: "text", text: "x".repeat(1_000_001) });
 }
 
-describe("an attempt without an end of its own", () => {
-  test("is cut where it is longer than a million characters, and has no voice", async () => {
-    const { asked, say, aborted, ending, text } = open();
-    await asked[0]!.onChunk({ kind: "text", text: "x".repeat(999_999) });
+describe("an endless attempt", () => {
+  test("is aborted beyond a million characters, and has no vote", async () => {
+    const { started, say, aborted, ending, text } = open();
+    await started[0]!.onChunk({ kind: "text", text: "x".repeat(999_999) });
     expect(aborted()).toEqual([]);
-    await asked[0]!.onChunk({ kind: "text", text: "xy" });
+    await started[0]!.onChunk({ kind: "text", text: "xy" });
     expect(aborted()).toEqual([0]);
     await say(1, "42");
     await say(2, "42");
@@ -393,19 +393,19 @@ describe("an attempt without an end of its own", () => {
     expect(text()).toBe("42");
   });
 
-  test("is cut where it is of ever more pieces that say nothing", async () => {
-    const { asked, aborted } = open();
+  test("is aborted after too many empty chunks", async () => {
+    const { started, aborted } = open();
     const piece: Chunk = { kind: "call", index: 0, arguments: "" };
-    for (let n = 0; n < 15_625; n++) void asked[0]!.onChunk(piece);
+    for (let n = 0; n < 15_625; n++) void started[0]!.onChunk(piece);
     expect(aborted()).toEqual([]);
-    void asked[0]!.onChunk(piece);
+    void started[0]!.onChunk(piece);
     expect(aborted()).toEqual([0]);
   });
 
-  test("has no voice either if it came whole, but a price", async () => {
-    const { asked, say, ending, text, settle } = open();
+  test("has no vote either if it came whole, but counts as usage", async () => {
+    const { started, say, ending, text, settle } = open();
     await say(1, "42");
-    for (const i of [0, 2]) endWhole(asked[i]!);
+    for (const i of [0, 2]) endWhole(started[i]!);
     await settle();
     await say(3, "42");
     // The fifth is not waited for.
@@ -413,9 +413,9 @@ describe("an attempt without an end of its own", () => {
     expect(text()).toBe("42");
   });
 
-  test("is a server's failure where all are", async () => {
-    const { asked, ending } = open();
-    asked.forEach(endWhole);
+  test("is an upstream failure if all attempts are endless", async () => {
+    const { started, ending } = open();
+    started.forEach(endWhole);
     expect(await ending).toMatchObject({
       ok: false,
       code: "upstream_error",
@@ -424,9 +424,9 @@ describe("an attempt without an end of its own", () => {
   });
 });
 
-describe("what ends all of it", () => {
-  test("a caller who leaves: all are aborted at once, and none is asked any more", async () => {
-    const { asked, caller, say, aborted, ending, text } = open(
+describe("all attempts end after", () => {
+  test("a caller leaves: all are aborted at once, and no more start", async () => {
+    const { started, caller, say, aborted, ending, text } = open(
       {},
       { ...LEFT, usage: usageOf(10, 2) },
     );
@@ -434,20 +434,20 @@ describe("what ends all of it", () => {
     caller.abort();
     expect(aborted()).toEqual([1, 2]);
     expect(await ending).toEqual({ ...LEFT, usage: usageOf(30, 5) });
-    expect([asked.length, text()]).toEqual([3, ""]);
+    expect([started.length, text()]).toEqual([3, ""]);
   });
 
-  test("a caller who leaves as the third disagrees", async () => {
-    const { asked, caller, say, ending } = open();
+  test("a caller leaves as the third attempt disagrees", async () => {
+    const { started, caller, say, ending } = open();
     await say(0, "42");
     await say(1, "41");
     caller.abort();
-    asked[2]!.end({ ok: true, finishReason: "stop", usage: USAGE });
+    started[2]!.end({ ok: true, finishReason: "stop", usage: USAGE });
     expect(await ending).toMatchObject({ code: "client_closed_request" });
-    expect(asked).toHaveLength(3);
+    expect(started).toHaveLength(3);
   });
 
-  test("a caller who had left before", async () => {
+  test("a caller left before the start", async () => {
     let asks = 0;
     const answer: Complete = async () => {
       asks++;
@@ -458,15 +458,15 @@ describe("what ends all of it", () => {
     expect([ending, asks]).toEqual([LEFT, 0]);
   });
 
-  test("a bug: the others are aborted, and it is thrown on when they have ended", async () => {
-    const { asked, aborted, ending } = open();
+  test("a bug: the others are aborted, and it is rethrown when they have ended", async () => {
+    const { started, aborted, ending } = open();
     const bug = new Error("a bug");
-    asked[1]!.fail(bug);
+    started[1]!.fail(bug);
     expect(await ending.catch((failure: unknown) => failure)).toBe(bug);
     expect(aborted()).toEqual([0, 1, 2]);
   });
 
-  test("a refusal from within, of all of them", async () => {
+  test("an internal refusal of all attempts", async () => {
     const answer: Complete = () => {
       throw apiError("rate_limit_exceeded");
     };
@@ -475,21 +475,21 @@ describe("what ends all of it", () => {
     expect(await ending.catch((failure: unknown) => failure)).toBeInstanceOf(ApiError);
   });
 
-  test("an ear that throws: a bug", async () => {
+  test("an onChunk that throws, as a bug", async () => {
     const bug = new Error("a bug");
-    const answer: Complete = async (_, ear) => {
-      await ear({ kind: "text", text: "42" });
+    const answer: Complete = async (_, onChunk) => {
+      await onChunk({ kind: "text", text: "42" });
       return { ok: true, finishReason: "stop", usage: USAGE };
     };
     const thinker = think(answer, { attempts: 3, attempts_more: 2 });
-    const hear = () => {
+    const onChunk = () => {
       throw bug;
     };
-    const ending = thinker(createAsk("Hello"), hear, new AbortController().signal);
+    const ending = thinker(createAsk("Hello"), onChunk, new AbortController().signal);
     expect(await ending.catch((failure: unknown) => failure)).toBe(bug);
   });
 
-  test("nothing is left on the caller's signal", async () => {
+  test("every completion, leaving no listener on the caller's signal", async () => {
     const { caller, say, ending, aborted } = open();
     expect(getEventListeners(caller.signal, "abort")).toHaveLength(1);
     for (const i of [0, 1, 2]) await say(i, "42");

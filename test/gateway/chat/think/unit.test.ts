@@ -1,4 +1,4 @@
-// Deep thinking in front of a server that has to be started: one start, one wait, keep-alives.
+// Tests deep thinking with a managed server: one start, one wait, and keep-alives.
 import { expect, test } from "bun:test";
 import { readRefusal } from "../../../spec/gateway/refusal.ts";
 import { startApp, type TestApp } from "../../../support/app.ts";
@@ -19,7 +19,7 @@ async function readRow({ app, clock }: TestApp) {
 const countStarts = ({ lines }: TestApp) =>
   lines.filter(({ message }) => message === "autostart: model server is being started").length;
 
-test("all attempts wait for one start, a stream with a comment every 15 s", async () => {
+test("all attempts wait for one start, and a stream gets a comment every 15 s", async () => {
   const app = await startApp({ settings: STUB });
   const replied = app.chat("Hello", { think: true, stream: true });
   await app.clock.advance(40_000);
@@ -27,12 +27,12 @@ test("all attempts wait for one start, a stream with a comment every 15 s", asyn
   expect(text).toStartWith(": keep-alive\n\n: keep-alive\n\ndata: ");
   expect(text).toContain('"content":"You said: Hello"');
   expect(countStarts(app)).toBe(1);
-  // Side by side: the longest wait is all of it.
+  // The attempts wait in parallel, so the longest wait is the total.
   expect(await readRow(app)).toMatchObject({ status: 201, waited_ms: 40_000 });
   await app.stop();
 });
 
-/** Its prompt is so long that only its own server could say whether it fits. */
+/** Its prompt is so long that only its own server can count whether it fits. */
 async function openCounted(timeout = "60s") {
   let isUp = false;
   const upstream = startUpstream(({ path }) => {
@@ -57,8 +57,9 @@ health = "${root}/ready"
 timeout = "${timeout}"
 `;
   const app = await startApp({ settings });
-  const asked = (path: string) => upstream.asked.filter((one) => one.path.endsWith(path)).length;
-  /** Time passes in steps between which the sockets have a turn. */
+  const countRequests = (path: string) =>
+    upstream.asked.filter((one) => one.path.endsWith(path)).length;
+  /** Advances time in steps, between which the sockets have a turn. */
   const until = async (isDone: () => boolean) => {
     while (!isDone()) {
       await app.clock.advance(100);
@@ -67,7 +68,7 @@ timeout = "${timeout}"
   };
   return {
     app,
-    asked,
+    countRequests,
     until,
     wake: () => {
       isUp = true;
@@ -79,26 +80,30 @@ timeout = "${timeout}"
   };
 }
 
-test("who waited already to be counted waits no more, and is counted once", async () => {
-  const { app, asked, until, wake, stop } = await openCounted();
+test("a request that waited for the token count waits no more, and is counted once", async () => {
+  const { app, countRequests, until, wake, stop } = await openCounted();
   const replied = app.chat("word ".repeat(150), { think: true });
-  await until(() => asked("/wake_up") === 1 && app.clock.monotonic() >= 5_000);
+  await until(() => countRequests("/wake_up") === 1 && app.clock.monotonic() >= 5_000);
   wake();
   await until(() => Bun.peek.status(replied) !== "pending");
   expect((await replied).status).toBe(201);
-  expect([asked("/wake_up"), asked("/completions"), asked("/tokenize")]).toEqual([1, 3, 1]);
+  expect([
+    countRequests("/wake_up"),
+    countRequests("/completions"),
+    countRequests("/tokenize"),
+  ]).toEqual([1, 3, 1]);
   const row = await readRow(app);
   expect(row).toMatchObject({ status: 201, attempts: 3 });
   expect(row!.waited_ms).toBeGreaterThanOrEqual(5_000);
   await stop();
 });
 
-test("a start that failed as it was counted is told as it was, and not tried again by each", async () => {
-  const { app, asked, until, stop } = await openCounted("30s");
+test("a start that failed for the token count is reported once, and not retried by each attempt", async () => {
+  const { app, countRequests, until, stop } = await openCounted("30s");
   const replied = app.chat("word ".repeat(150), { think: true });
   await until(() => Bun.peek.status(replied) !== "pending");
   expect(await readRefusal(await replied)).toEqual([504, "upstream_timeout", null]);
-  expect([asked("/wake_up"), asked("/completions")]).toEqual([1, 0]);
+  expect([countRequests("/wake_up"), countRequests("/completions")]).toEqual([1, 0]);
   const row = await readRow(app);
   expect(row).toMatchObject({ status: 504, attempts: 0 });
   expect(row!.waited_ms).toBeGreaterThanOrEqual(30_000);

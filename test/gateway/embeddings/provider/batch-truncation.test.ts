@@ -1,4 +1,4 @@
-// What is longer than 4,096 tokens is cut at exactly that by each kind's own means, and nothing that fits.
+// Tests that texts over 4,096 tokens are cut there, by each kind's own means, and no others.
 import { describe, expect, test } from "bun:test";
 import { shortenByUsage } from "../../../../src/gateway/embeddings/provider/batch.ts";
 import {
@@ -13,7 +13,7 @@ import {
 import { bodiesOf, connect, expectFailure, expectGood, serve, writeText } from "./connect.ts";
 
 const LONG = writeText(6_000);
-/** With the two around it as long as a text may be; and long enough to be counted. */
+/** With its two special tokens as long as a text may be, and long enough to be counted. */
 const FITTING = writeText(4_094, "fit");
 const cutIds = (text: string) => [...tokenize(text).slice(0, 4_095), 2];
 
@@ -25,7 +25,7 @@ const KINDS: [name: string, kind: string, routes: () => EmbeddingRoutes, path: s
 ];
 
 describe.each(KINDS)("%s", (name, kind, routes, path) => {
-  test("gateway.limits.embeddings_input: is asked for the first 4,096 tokens of a longer text", async () => {
+  test("gateway.limits.embeddings_input: gets the first 4,096 tokens of a longer text", async () => {
     const server = serve(routes());
     const { embed } = connect([server.url], "", kind);
     const inputs = ["short", LONG, FITTING, `${LONG} and more`];
@@ -49,7 +49,7 @@ describe.each(KINDS)("%s", (name, kind, routes, path) => {
     );
   });
 
-  test("counts nothing of a text that fits by its bytes", async () => {
+  test("gets no token count for a text that fits by its bytes", async () => {
     const server = serve(routes());
     const { embed } = connect([server.url], "", kind);
     const text = "x".repeat(4_092);
@@ -61,7 +61,7 @@ describe.each(KINDS)("%s", (name, kind, routes, path) => {
   });
 });
 
-test("a text is counted that is longer for bge-m3, which reads it in NFKC, than in bytes", async () => {
+test("a text is counted if its NFKC form for bge-m3 may be longer than its bytes", async () => {
   const server = serve(vllm());
   const { embed } = connect([server.url]);
   await expectGood(embed(["ﷺ".repeat(130), "x".repeat(4_093), "é".repeat(2_047)]));
@@ -70,8 +70,8 @@ test("a text is counted that is longer for bge-m3, which reads it in NFKC, than 
   ]);
 });
 
-describe("what a server is", () => {
-  test("is found out once, and again after ten minutes", async () => {
+describe("the kind of a server", () => {
+  test("is detected once, and again after ten minutes", async () => {
     const server = serve(vllm());
     const { embed, clock } = connect([server.url]);
     await expectGood(embed([LONG]));
@@ -86,7 +86,7 @@ describe("what a server is", () => {
     expect(names()).toEqual(first);
   });
 
-  test("is known of Ollama before the first text, so that its model is loaded with one window", async () => {
+  test("is detected for Ollama before the first text, so that its model is loaded with one window", async () => {
     const server = serve(ollama());
     const { embed } = connect([server.url]);
     await expectGood(embed(["short"]));
@@ -100,7 +100,7 @@ describe("what a server is", () => {
     expect(bodiesOf(server, "POST /v1/embeddings")).toEqual([]);
   });
 
-  test("may change: what tokenised before has no such route any more", async () => {
+  test("may change: a server may lose its tokenize route", async () => {
     const server = serve(vllm());
     const { embed } = connect([server.url]);
     await expectGood(embed([LONG]));
@@ -109,22 +109,19 @@ describe("what a server is", () => {
     expect(embedded.vectors[0]).toEqual(vectorOf(cutIds(LONG)));
   });
 
-  test.each([503, 429])(
-    "is not believed of one that is just busy with status %d",
-    async (status) => {
-      const server = serve(ollama());
-      const { embed, clock } = connect([server.url]);
-      server.instead = () => Response.json({ error: "loading" }, { status });
-      expect((await expectFailure(embed(["a"]))).code).toBe("upstream_rate_limited");
-      server.instead = () => undefined;
-      await clock.advance(10_000);
-      await expectGood(embed(["a"]));
-      expect(bodiesOf(server, "POST /api/embed").length).toBe(1);
-    },
-  );
+  test.each([503, 429])("is not detected while a server is busy with status %d", async (status) => {
+    const server = serve(ollama());
+    const { embed, clock } = connect([server.url]);
+    server.instead = () => Response.json({ error: "loading" }, { status });
+    expect((await expectFailure(embed(["a"]))).code).toBe("upstream_rate_limited");
+    server.instead = () => undefined;
+    await clock.advance(10_000);
+    await expectGood(embed(["a"]));
+    expect(bodiesOf(server, "POST /api/embed").length).toBe(1);
+  });
 });
 
-test("texts that each fit by their tokens go together, however many tokens all of them are", async () => {
+test("texts that each fit share a request, whatever the total of their tokens", async () => {
   const server = serve(vllm());
   const { embed } = connect([server.url]);
   const inputs = [FITTING, writeText(4_094, "two")];
@@ -134,7 +131,7 @@ test("texts that each fit by their tokens go together, however many tokens all o
   expect(bodiesOf(server, "POST /v1/embeddings").map(({ input }) => input)).toEqual([inputs]);
 });
 
-test("what is cut by its usage never ends in half a letter", () => {
+test("a text that is cut by usage never ends with half a character", () => {
   for (const content of ["😀".repeat(4_000), `x${"😀".repeat(4_000)}`]) {
     const [part] = shortenByUsage([{ index: 0, content, tokens: null, isAlone: true }], 5_000, 0)!;
     const kept = part!.content as string;
@@ -144,12 +141,12 @@ test("what is cut by its usage never ends in half a letter", () => {
   }
 });
 
-describe("a server that counts nothing", () => {
+describe("a server without a token count", () => {
   const bare = (window: number) => ({
     "POST /v1/embeddings": vllm({ window })["POST /v1/embeddings"]!,
   });
 
-  test("gets the text as it is, and is asked for a route again after ten minutes", async () => {
+  test("gets the whole text, and its routes are tried again after ten minutes", async () => {
     const server = serve(bare(100_000));
     const { embed, clock } = connect([server.url]);
     await expectGood(embed([FITTING]));
@@ -164,7 +161,7 @@ describe("a server that counts nothing", () => {
     expect(bodiesOf(server, "POST /tokenize").length).toBe(4);
   });
 
-  test("gateway.limits.embeddings_input: and tells that it has read more gets less of it", async () => {
+  test("gateway.limits.embeddings_input: that reports more tokens gets a shorter text", async () => {
     const server = serve(bare(100_000));
     const { embed } = connect([server.url]);
     const uneven = `${"x ".repeat(3_500)}${"and much longer words ".repeat(800)}`;
@@ -187,7 +184,7 @@ describe("a server that counts nothing", () => {
     }
   });
 
-  test("and tells what cannot be is asked for what surely fits, and no more", async () => {
+  test("that reports an impossible usage gets a text that surely fits, and no more", async () => {
     const server = serve(bare(100_000));
     const { "POST /v1/embeddings": answer } = bare(100_000);
     server.routes["POST /v1/embeddings"] = async (body, asked) => ({
@@ -199,7 +196,7 @@ describe("a server that counts nothing", () => {
     expect(sent.map(([text]) => text!.length)).toEqual([5, 8_000, 2_046]);
   });
 
-  test("and refuses it for its length gets less of it, twice at most", async () => {
+  test("that refuses a text for its length gets a shorter one, at most twice", async () => {
     const server = serve(bare(4_096));
     const { embed } = connect([server.url]);
     const short = "short";
@@ -212,7 +209,7 @@ describe("a server that counts nothing", () => {
     expect(embedded.vectors).toEqual([vectorOf(tokenize(cut!)), vectorOf(tokenize(short))]);
   });
 
-  test("is asked for as much as surely fits before it is given up", async () => {
+  test("gets a text that surely fits before the request fails", async () => {
     const server = serve(bare(0));
     const { embed } = connect([server.url]);
     const failure = await expectFailure(embed(["中".repeat(9_000)]));
@@ -225,7 +222,7 @@ describe("a server that counts nothing", () => {
     expect(sent.map(([text]) => text!.length)).toEqual([9_000, 4_388, 1_364]);
   });
 
-  test("and says so by 413 alone is understood", async () => {
+  test("may report the length by 413 alone", async () => {
     const server = serve(bare(100_000));
     server.instead = ({ name, body }) =>
       name === "POST /v1/embeddings" && JSON.stringify(body).length > 20_000
@@ -236,8 +233,8 @@ describe("a server that counts nothing", () => {
   });
 });
 
-describe("a server with a window that is too short", () => {
-  test("is given up with a word for the operator: what has been counted is not cut further", async () => {
+describe("a server with too short a window", () => {
+  test("fails with advice for the operator: a counted text is not cut further", async () => {
     const server = serve(vllm({ window: 2_048 }));
     const { embed } = connect([server.url]);
     const failure = await expectFailure(embed([FITTING]));
@@ -248,7 +245,7 @@ describe("a server with a window that is too short", () => {
     expect(bodiesOf(server, "POST /v1/embeddings").length).toBe(1);
   });
 
-  test("of llama.cpp is one batch, and the operator hears of -ub", async () => {
+  test("of llama.cpp fails with advice on -ub", async () => {
     const server = serve(llama({ ubatch: 512 }));
     const { embed } = connect([server.url]);
     const failure = await expectFailure(embed([writeText(600)]));

@@ -1,4 +1,4 @@
-// Inputs go out in batches that a server takes, and come back in their own order.
+// Tests that inputs are sent in batches of valid size, and returned in order.
 import { describe, expect, test } from "bun:test";
 import {
   encode,
@@ -26,17 +26,17 @@ const sizesOf = (server: Parameters<typeof bodiesOf>[0]) =>
   bodiesOf(server, PATH).map(({ input }) => (input as unknown[]).length);
 
 describe("batches", () => {
-  const CAPS: [what: string, kind: string, told: number, lines: string, sizes: number[]][] = [
-    ["what TEI says of itself", "tei", 32, "", [32, 32]],
+  const CAPS: [what: string, kind: string, reported: number, lines: string, sizes: number[]][] = [
+    ["TEI's own maximum", "tei", 32, "", [32, 32]],
     ["less than that, as TEI says", "tei", 20, "", [20, 20, 20, 4]],
     ["all that a request can have, whatever more TEI takes", "tei", 1_000, "", [64]],
-    ["what the operator says", "tei", 32, "max_batch = 30", [30, 30, 4]],
-    ["64 where nobody says anything", "openai", 0, "", [64]],
-    ["what the operator says of any server", "openai", 0, "max_batch = 1", new Array(64).fill(1)],
+    ["the operator's maximum", "tei", 32, "max_batch = 30", [30, 30, 4]],
+    ["64 by default", "openai", 0, "", [64]],
+    ["the operator's maximum for any server", "openai", 0, "max_batch = 1", new Array(64).fill(1)],
   ];
   test.each(CAPS)("gateway.endpoints.embeddings.input: hold %s", async (...row) => {
-    const [, kind, told, lines, sizes] = row;
-    const server = serve(kind === "tei" ? tei({ batch: told }) : vllm());
+    const [, kind, reported, lines, sizes] = row;
+    const server = serve(kind === "tei" ? tei({ batch: reported }) : vllm());
     const { embed } = connect([server.url], lines, kind);
     const embedded = await expectGood(embed(INPUTS));
     expect(sizesOf(server)).toEqual(sizes);
@@ -45,14 +45,14 @@ describe("batches", () => {
     expect(embedded.prompt_tokens).toBe(64 * 4);
   });
 
-  test("are of 32 texts where TEI does not say how many it takes", async () => {
+  test("hold 32 texts where TEI does not report its maximum", async () => {
     const { "GET /info": _, ...routes } = tei();
     const server = serve(routes);
     await expectGood(connect([server.url], "", "tei").embed(INPUTS));
     expect(sizesOf(server)).toEqual([32, 32]);
   });
 
-  test("follow TEI to another bound, once it has refused what it had allowed", async () => {
+  test("follow TEI to a lower maximum, once it has refused its own", async () => {
     const server = serve(tei());
     const { embed } = connect([server.url], "", "tei");
     await expectGood(embed(INPUTS));
@@ -63,7 +63,7 @@ describe("batches", () => {
     await expectGood(embed(INPUTS));
   });
 
-  test("hold texts or token ids, never both, and what is cut finds its place again", async () => {
+  test("hold texts or token ids, never both, and cut texts keep their index", async () => {
     const server = serve(llama());
     const { embed } = connect([server.url], "max_batch = 2");
     const long = (name: string) => writeText(5_000, name);
@@ -77,7 +77,7 @@ describe("batches", () => {
     expect(sizesOf(server)).toEqual([2, 1, 2, 1]);
   });
 
-  test("of a failure are not asked for further, and the next replica does all of them", async () => {
+  test("stop at a failure, and the next replica gets all of them", async () => {
     const [first, second] = [serve(vllm()), serve(vllm())];
     first.instead = ({ body }) =>
       (body.input as string[] | undefined)?.includes("input 40")
@@ -93,7 +93,7 @@ describe("batches", () => {
 });
 
 describe("a request to a server", () => {
-  test("holds the model's name there, our key, the operator's headers, its id and its trace", async () => {
+  test("has the server's model name, our key, the operator's headers, an id and the trace", async () => {
     const server = serve(vllm());
     const lines = 'model = "BAAI/bge-m3"\n[embeddings.headers]\nx-tenant = "t1"';
     const { embed } = connect([server.url], lines);
@@ -111,7 +111,7 @@ describe("a request to a server", () => {
     }
   });
 
-  test("goes where the settings say, and to what stands beside that", async () => {
+  test("uses the configured path, and one beside it for other routes", async () => {
     const server = serve(vllm());
     const { [PATH]: embeddings, "POST /tokenize": tokens } = server.routes;
     server.routes = { "POST /at/v9/embeddings": embeddings!, "POST /at/v9/tokenize": tokens! };
@@ -127,7 +127,7 @@ describe("a request to a server", () => {
     }
   });
 
-  test("is asked for base64 again where the refusal was of something else", async () => {
+  test("asks for base64 again if the refusal had another reason", async () => {
     const server = serve(vllm());
     const said = "missing: {'model': 'x', 'encoding_format': 'base64'}";
     server.instead = ({ name }) =>
@@ -140,7 +140,7 @@ describe("a request to a server", () => {
     expect(formats).toEqual(["base64", "float", "base64"]);
   });
 
-  test("wants base64, unless its server has refused that", async () => {
+  test("asks for base64, unless its server has refused that", async () => {
     const server = serve(vllm());
     server.instead = ({ name, body }) =>
       name === PATH && body.encoding_format === "base64"
@@ -162,7 +162,7 @@ describe("usage", () => {
     return writeData(read, body);
   };
 
-  test("is what the server tells, as a total where it tells no other", async () => {
+  test("is the server's, as a total if there is no other", async () => {
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage: { total_tokens: 77 } }) });
     const embedded = await expectGood(connect([server.url]).embed(["a b c"]));
     expect(embedded).toMatchObject({ prompt_tokens: 77 });
@@ -177,7 +177,7 @@ describe("usage", () => {
     { prompt_tokens: "7" },
     { prompt_tokens: 0.5 },
     { prompt_tokens: -5 },
-    // Of each of the two texts no more than 4,096 tokens are converted.
+    // At most 4,096 tokens of each of the two texts are converted.
     { prompt_tokens: 8_193 },
     { prompt_tokens: Number.MAX_SAFE_INTEGER },
   ];
@@ -188,7 +188,7 @@ describe("usage", () => {
     expect(embedded).toMatchObject({ prompt_tokens: 13, usageEstimated: true });
   });
 
-  test("may be all that is converted at most", async () => {
+  test("is at most all that is converted", async () => {
     const usage = { prompt_tokens: 8_192 };
     const server = serve({ [PATH]: (body) => ({ ...untold(body), usage }) });
     const embedded = await expectGood(connect([server.url]).embed(["a", "b"]));
@@ -196,7 +196,7 @@ describe("usage", () => {
     expect(embedded.usageEstimated).toBeUndefined();
   });
 
-  test("is exact where the server has counted but tells nothing", async () => {
+  test("is exact if the server has counted but reports nothing", async () => {
     const { [PATH]: _, ...routes } = vllm();
     const server = serve({ ...routes, [PATH]: (body) => ({ ...untold(body), usage: null }) });
     const inputs = [writeText(4_094, "fit"), writeText(9_000)];
@@ -206,7 +206,7 @@ describe("usage", () => {
   });
 });
 
-test("the vectors of the scripted servers are unit vectors", () => {
+test("the scripted servers return unit vectors", () => {
   const vector = vectorOf([0, 10, 2]);
   expect(encode(vector).length).toBe(5_464);
   expect(Math.hypot(...vector)).toBeCloseTo(1, 6);

@@ -1,4 +1,4 @@
-// An embedder in front of scripted servers, by a clock that a test moves.
+// An embedder with scripted servers and a manual clock.
 import { afterEach, expect } from "bun:test";
 import { openEmbedder } from "../../../../src/gateway/embeddings/backend.ts";
 import type { Embedded, EmbedRequest } from "../../../../src/gateway/embeddings/contract.ts";
@@ -13,11 +13,11 @@ import {
   startEmbeddingServer,
 } from "../../../support/embedding-servers.ts";
 
-/** Some servers, as llama-cpp-python's, take no other id than a UUID. */
+/** Some servers, such as llama-cpp-python, accept only a UUID as id. */
 export const REQUEST_ID = "019aa7e4-2c00-7000-8000-0123456789ab";
 export const TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/** What the caller of a test sets up is taken down behind it. */
+/** The importing test's resources are closed after each test. */
 const undone: (() => unknown)[] = [];
 afterEach(async () => {
   for (const undo of undone.splice(0).reverse()) await undo();
@@ -41,7 +41,7 @@ export interface Connected {
   embed(inputs: readonly string[], signal?: AbortSignal): Promise<Embedded | UpstreamError>;
 }
 
-/** `lines` stand in the table of embeddings. */
+/** `lines` belong to the table of embeddings. */
 export function connect(urls: readonly string[], lines = "", kind = "openai"): Connected {
   const clock = createManualClock();
   const egress = createTrustedEgress({ clock });
@@ -83,6 +83,6 @@ export async function expectFailure(
 export const bodiesOf = ({ asked }: EmbeddingServer, name: string) =>
   asked.filter((one) => one.name === name).map(({ body }) => body);
 
-/** A text of so many words, each another than the words of other texts. */
+/** A text with this number of words, which differ from those of other texts. */
 export const writeText = (count: number, name = "w") =>
   Array.from({ length: count }, (_, at) => `${name}${at % 97}`).join(" ");

@@ -1,4 +1,4 @@
-// What servers of embeddings refuse, in the words of each, and what their callers are told for it.
+// Tests the errors of embedding servers, in their own formats, and the callers' codes.
 import { describe, expect, test } from "bun:test";
 import { ollama, tei, vllm } from "../../../support/embedding-servers.ts";
 import { findClosedPort } from "../../../support/ports.ts";
@@ -51,13 +51,13 @@ describe("a refusal", () => {
     await expectGood(embed(["a"]));
   });
 
-  test("of Ollama's model reads as a model that is not there", async () => {
+  test("of an unknown model by Ollama is a missing model", async () => {
     const server = serve(ollama({ model: "another" }));
     const failure = await expectFailure(connect([server.url]).embed(["a"]));
     expect(failure.code).toBe("model_unavailable");
   });
 
-  test("by TEI's /info is one of the whole request", async () => {
+  test("by TEI's /info fails the whole request", async () => {
     const { embed, clock } = connect([serveIll(500)], "", "tei");
     expect(await expectFailure(embed(["a"]))).toMatchObject({ code: "upstream_error" });
     await clock.advance(0);
@@ -66,7 +66,7 @@ describe("a refusal", () => {
   test.each([
     ["429", 429, BUSY],
     ["503", 503, BUSY],
-  ])("of a count with %s is one of the request: what was not cut is not sent", async (...row) => {
+  ])("of a token count with %s fails the request: an uncut text is not sent", async (...row) => {
     const [, status, code] = row;
     const server = serve(vllm());
     server.instead = ({ name }) =>
@@ -77,20 +77,20 @@ describe("a refusal", () => {
   });
 
   test.each([400, 401, 422, 500])(
-    "of a count with %i, where it is not known that it counts, leaves the judgement to it",
+    "of a token count with %i, by a server not known to count, leaves the decision to it",
     async (status) => {
       const server = serve(vllm());
       server.instead = ({ name }) =>
         name === "POST /tokenize" ? new Response("", { status }) : undefined;
       const { embed } = connect([server.url]);
       await expectGood(embed([writeText(6_000)]));
-      // Nothing was learnt of it.
+      // It changed nothing known of the server.
       server.instead = () => undefined;
       expect((await expectGood(embed([writeText(6_000)]))).prompt_tokens).toBe(4_096);
     },
   );
 
-  test("of a count by who has counted before is one of the request", async () => {
+  test("of a token count, by a server that has counted before, fails the request", async () => {
     const server = serve(vllm());
     const { embed } = connect([server.url]);
     await expectGood(embed([writeText(6_000)]));
@@ -106,7 +106,7 @@ const serveIll = (status: number) => {
   return server.url;
 };
 
-describe("gateway.errors.headers.retry_after: what a server says of its return", () => {
+describe("gateway.errors.headers.retry_after: the server's Retry-After", () => {
   const SAYINGS: [said: string, ms: number | undefined][] = [
     ["1", 1_000],
     ["17", 17_000],
@@ -114,7 +114,7 @@ describe("gateway.errors.headers.retry_after: what a server says of its return",
     ["", undefined],
     ["soon", undefined],
   ];
-  test.each(SAYINGS)("is taken where it is sane: %j", async (said, retry_after_ms) => {
+  test.each(SAYINGS)("is used if it is plausible: %j", async (said, retry_after_ms) => {
     const server = serve(vllm());
     server.instead = ({ name }) =>
       name === PATH
@@ -127,14 +127,14 @@ describe("gateway.errors.headers.retry_after: what a server says of its return",
 });
 
 describe("replicas", () => {
-  test("take over from one that is overloaded", async () => {
+  test("take over from an overloaded one", async () => {
     const [busy, free] = [serve(vllm()), serve(vllm())];
     busy.instead = () => new Response("", { status: 429 });
     const embedded = await connect([busy.url, free.url]).embed(["a"]);
     expect(embedded).toMatchObject({ ok: true, attempts: 2 });
   });
 
-  test("do not take over what is wrong with the request itself", async () => {
+  test("do not take over an invalid request", async () => {
     const [first, second] = [serve(vllm()), serve(vllm())];
     first.instead = ({ name }) => (name === PATH ? new Response("", { status: 400 }) : undefined);
     const failure = await expectFailure(connect([first.url, second.url]).embed(["a"]));
@@ -142,7 +142,7 @@ describe("replicas", () => {
     expect(second.asked).toEqual([]);
   });
 
-  test("are down as soon as nothing listens at any of them, and are watched from their start", async () => {
+  test("are down as soon as none accepts connections, and are checked from their start", async () => {
     const url = `http://127.0.0.1:${findClosedPort()}/v1`;
     const { start, isDown, clock, log } = connect([url]);
     expect(isDown()).toBe(false);
@@ -151,7 +151,7 @@ describe("replicas", () => {
     expect(log.join()).toContain('"bge-m3"');
   });
 
-  test("that need not be watched are never looked at", async () => {
+  test("without health checks are never polled", async () => {
     const server = serve(vllm());
     await server.stop();
     const { start, isDown, clock } = connect([server.url], 'health_every = "0s"');

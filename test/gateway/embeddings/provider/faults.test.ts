@@ -1,4 +1,4 @@
-// What becomes of embeddings whose server cannot be reached, breaks off, is late, or whose caller leaves.
+// Tests embeddings with a server that is unreachable, breaks off or is late, and departing callers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type EmbeddingServer,
@@ -40,14 +40,14 @@ afterAll(async () => {
 const GOOD = JSON.stringify({ data: [{ index: 0, embedding: encode(vectorOf([9])) }] });
 const ERROR = "upstream_error";
 
-/** The next request gives the vector of its own text, over whatever connection. */
+/** The next request gets its own vector, over any connection. */
 async function expectNext({ embed }: Connected) {
   proxy.fault = null;
   const embedded = await expectGood(embed(["next"]));
   expect(embedded.vectors).toEqual([vectorOf(tokenize("next"))]);
 }
 
-/** What kind of server it is has been asked already: the fault meets the embeddings. */
+/** The server's kind is known by now, so the fault affects the embeddings. */
 async function acquaint(lines = "") {
   proxy.fault = null;
   const connected = connect([proxy.url], `health_every = "0s"\n${lines}`);
@@ -105,7 +105,7 @@ describe("a server that", () => {
     await expectNext(connected);
   });
 
-  test("gateway.errors.service_unavailable: speaks no TLS where it is asked in it is offline", async () => {
+  test("gateway.errors.service_unavailable: speaks no TLS on an https URL is offline", async () => {
     const { embed } = connect([server.url.replace("http:", "https:")], 'health_every = "0s"');
     const failure = await expectFailure(embed(["a"]));
     expect(failure).toMatchObject({ code: "model_offline", noResponse: "surely" });
@@ -116,7 +116,7 @@ describe("a server that", () => {
     expect(await expectFailure(embed(["a"]))).toMatchObject({ code: "model_offline" });
   });
 
-  test("breaks in front of its kind, or of its count, fails too", async () => {
+  test("fails before its kind or its count is known fails too", async () => {
     const connected = connect([proxy.url], 'health_every = "0s"');
     proxy.fault = sayAndReset("");
     expect(await expectFailure(connected.embed(["a"]))).toMatchObject({ code: ERROR });
@@ -129,7 +129,7 @@ describe("a server that", () => {
   });
 });
 
-/** Settles once a request has come, to which no more than this is said. */
+/** Settles once a request has arrived, which gets only this partial reply. */
 function hold(said = "") {
   const { promise, resolve } = Promise.withResolvers<Connection>();
   proxy.fault = async (link) => {
@@ -139,7 +139,7 @@ function hold(said = "") {
   return promise;
 }
 
-describe("time", () => {
+describe("the timeout", () => {
   test.each(listSilences(GOOD))(
     "gateway.errors.upstream_timeout: a server that says nothing %s has its time, and no more",
     async (_, said) => {
@@ -157,7 +157,7 @@ describe("time", () => {
     },
   );
 
-  test("is that of the whole request: kind, count and all batches", async () => {
+  test("covers the whole request: detection, count and all batches", async () => {
     proxy.fault = null;
     const { embed, clock } = connect(
       [proxy.url],
@@ -179,7 +179,7 @@ describe("time", () => {
     expect(await expectFailure(asked)).toMatchObject({ code: "upstream_timeout" });
   });
 
-  test("that a dead replica has not used up is the next one's", async () => {
+  test("leaves the time that a dead replica did not use to the next", async () => {
     const connected = connect([proxy.url, server.url], 'health_every = "0s"');
     proxy.fault = sayAndReset("");
     expect(await connected.embed(["a"])).toMatchObject({ ok: true, attempts: 2 });
@@ -187,7 +187,7 @@ describe("time", () => {
 });
 
 describe("a caller that leaves", () => {
-  test("has its request cut at once, wherever it stands", async () => {
+  test("has its request aborted at once, at any stage", async () => {
     const connected = await acquaint();
     for (const inputs of [["a"], [writeText(6_000)]]) {
       const caller = new AbortController();
@@ -218,7 +218,7 @@ describe("a caller that leaves", () => {
     await expectNext(connected);
   });
 
-  test("before its request asks nobody", async () => {
+  test("before its request causes none", async () => {
     const connected = await acquaint();
     const before = server.asked.length;
     const failure = await expectFailure(connected.embed(["a"], AbortSignal.abort()));
@@ -226,7 +226,7 @@ describe("a caller that leaves", () => {
     expect(server.asked.length).toBe(before);
   });
 
-  test("is not followed by another replica", async () => {
+  test("causes no request to another replica", async () => {
     const connected = connect([proxy.url, server.url], 'health_every = "0s"');
     const before = server.asked.length;
     const caller = new AbortController();

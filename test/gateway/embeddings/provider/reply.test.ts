@@ -1,4 +1,4 @@
-// Every vector that a server sends is checked; what is not one, or is not there once, is a failure.
+// Tests that every vector of a server is checked; an invalid or missing one is a failure.
 import { describe, expect, test } from "bun:test";
 import { readData, readEmbeddings } from "../../../../src/gateway/embeddings/provider/reply.ts";
 import { encode, type Json, ollama, vectorOf, vllm } from "../../../support/embedding-servers.ts";
@@ -18,7 +18,7 @@ const NO_LIST = "its reply is no list of vectors";
 describe("gateway.endpoints.embeddings.p2: the order", () => {
   const ORDERS: [string, unknown[]][] = [
     ["is that of the index", [entry([...TWO], 1), entry([...ONE], 0)]],
-    ["is that of the entries where none has an index", [entry([...ONE]), entry([...TWO])]],
+    ["is that of the entries if none has an index", [entry([...ONE]), entry([...TWO])]],
     ["is that of the entries where all are null", [entry([...ONE], null), entry([...TWO], null)]],
     ["may be of both forms", [entry(encode(TWO), 1), entry([...ONE], 0)]],
     ["may be of base64 without its end", [entry(encode(ONE).slice(0, -2)), entry(encode(TWO))]],
@@ -49,7 +49,7 @@ describe("gateway.endpoints.embeddings.p1: a vector", () => {
     expect(Math.abs(Math.hypot(...vector) - 1)).toBeLessThan(1e-6);
 
   test.each([1e-30, 0.5, 0.9999, 1.00001, 1.001, 17, 1e30])(
-    "of length %d is brought to one",
+    "of length %d is normalised to one",
     (length) => {
       const numbers = [...ONE].map((number) => number * length);
       const [vector] = read(
@@ -61,7 +61,7 @@ describe("gateway.endpoints.embeddings.p1: a vector", () => {
     },
   );
 
-  test("of unit length is left as it is, to the last bit", () => {
+  test("of unit length stays unchanged, to the last bit", () => {
     expect(read(entry(encode(ONE)), entry([...TWO]))).toEqual([ONE, TWO]);
   });
 
@@ -99,7 +99,7 @@ describe("gateway.endpoints.embeddings.p1: a vector", () => {
   });
 });
 
-describe("a reply that is none", () => {
+describe("the body of a reply", () => {
   const TEXTS: [string, string][] = [
     ["a page", "<html>"],
     ["a list", "[]"],
@@ -109,17 +109,17 @@ describe("a reply that is none", () => {
     ["with a table for data", '{"data":{"0":{}}}'],
     ["an error under a good status", '{"error":{"message":"no"}}'],
   ];
-  test.each(TEXTS)("is %s", (_, text) => {
+  test.each(TEXTS)("is invalid if it is %s", (_, text) => {
     expect(readData(text, 1)).toBe(NO_LIST);
     expect(readEmbeddings(text, 1)).toBe(NO_LIST);
   });
 
-  test("has entries that are no tables", () => {
+  test("is invalid with entries that are no objects", () => {
     expect(readData(JSON.stringify({ data: [null] }), 1)).toBe(NUMBERS);
     expect(readData(JSON.stringify({ data: [[1, 2]] }), 1)).toBe(NUMBERS);
   });
 
-  test("of Ollama has as many vectors as there are inputs, and tells how many tokens they were", () => {
+  test("of Ollama needs a vector for each input, and has its token count", () => {
     const text = (...vectors: unknown[]) =>
       JSON.stringify({ embeddings: vectors, prompt_eval_count: 9 });
     expect(readEmbeddings(text([...ONE], [...TWO]), 2)).toEqual({
@@ -136,7 +136,7 @@ describe("an invalid reply", () => {
   test.each([
     ["of another dimension", vllm, "POST /v1/embeddings", { data: [entry([1, 0])] }],
     ["of Ollama", ollama, "POST /api/embed", { embeddings: [] }],
-  ])("%s is 502, with the operator told why, and another replica does better", async (...row) => {
+  ])("%s is 502 with the reason in the log, and another replica succeeds", async (...row) => {
     const [, kind, path, spoiled] = row;
     const [bad, good] = [serve(kind()), serve(kind())];
     bad.routes = { ...bad.routes, [path]: spoil(spoiled) };

@@ -1,11 +1,11 @@
-// A Markdown file as rows of the index: its front matter, its title and its plain text.
+// Tests a Markdown file as rows of the index: its front matter, title and plain text.
 import { describe, expect, test } from "bun:test";
 import { readPage } from "../../../../src/gateway/search/stub/page.ts";
 
 const read = (markdown: string) => readPage("folder/page.md", markdown)[0]!;
 
 describe("a page's head", () => {
-  test("is simple lines of front matter, in quotes or not", () => {
+  test("is simple lines of front matter, quoted or not", () => {
     const page = read(
       '---\r\ntitle: "The well: a story"\r\nurl: https://docs.example/a b\r\ntags:\r\n  - one\r\nlang: AR\r\n---\r\n# Other\r\n\r\nText',
     );
@@ -23,7 +23,7 @@ describe("a page's head", () => {
     expect(page.text).toContain("title: Never");
   });
 
-  test("names no link that cannot be followed", () => {
+  test("ignores unusable links", () => {
     for (const url of [
       "javascript:alert(1)",
       "/path",
@@ -46,7 +46,7 @@ describe("a page's head", () => {
     }
   });
 
-  test("has no title out of a comment or of code", () => {
+  test("has no title from a comment or from code", () => {
     expect(read("<!--\n# Draft\n-->\n# Shown").title).toBe("Shown");
     expect(read("```sh\n# install it\n```\n\nText").title).toBe("page");
   });
@@ -75,7 +75,7 @@ describe("the text of a page", () => {
     });
   }
 
-  test("comes in several rows if it is long, and all of it", () => {
+  test("is split into several rows if it is long, without loss", () => {
     const rows = readPage("page.md", "word ".repeat(20_000));
     expect(rows.length).toBeGreaterThan(5);
     expect(
@@ -86,9 +86,9 @@ describe("the text of a page", () => {
     ).toHaveLength(20_000);
   });
 
-  // Nested without a bound, each would take minutes.
+  // With unbounded nesting, each would take minutes.
   for (const sign of ["> - ", "<!--\n", "[", "`", "1. "]) {
-    test(`a megabyte of ${JSON.stringify(sign)} is read`, () => {
+    test(`a megabyte of ${JSON.stringify(sign)} is parsed`, () => {
       const rows = readPage("page.md", sign.repeat(1_000_000 / sign.length));
       expect(rows.length).toBeGreaterThan(0);
     });

@@ -1,4 +1,4 @@
-// The search engine inside: its own pages, a folder that is read, changes or is gone, and its turns.
+// Tests the built-in search engine: its own pages, and a folder that changes or vanishes.
 import { afterAll, expect, test } from "bun:test";
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -57,7 +57,7 @@ const find = async (engine: SearchEngine, query: string, more: Partial<EngineQue
 const findTitles = async (engine: SearchEngine, query: string, more: Partial<EngineQuery> = {}) =>
   (await find(engine, query, more)).map(({ title }) => title);
 
-test("without a folder it knows pages about the service, with links that lead nowhere", async () => {
+test("without a folder the stub has pages about the service, with example links", async () => {
   const { engine, lines } = open("");
   engine.start();
   const [first] = await find(engine, "dimensions of embedding vectors");
@@ -81,7 +81,7 @@ test("without a folder it knows pages about the service, with links that lead no
   engine.stop();
 });
 
-test("files are found in folders inside the folder, hidden ones and other endings are not", async () => {
+test("files are found in nested folders, except hidden ones and other extensions", async () => {
   const folder = await makeFolder({
     "one.md": "# One\n\nzebra",
     "deep/er/two.markdown": "# Two\n\nzebra",
@@ -96,7 +96,7 @@ test("files are found in folders inside the folder, hidden ones and other ending
   engine.stop();
 });
 
-test("a link is followed to a file inside the folder and nowhere else", async () => {
+test("a link is followed only to a file inside the folder", async () => {
   const outside = await makeFolder({ "secret.md": "# Secret\n\nzebra" });
   const folder = await makeFolder({ ".data/page.md": "# Page\n\nzebra" });
   await symlink(".data/page.md", join(folder, "page.md"));
@@ -113,7 +113,7 @@ test("a link is followed to a file inside the folder and nowhere else", async ()
   engine.stop();
 });
 
-test("a page's link is what it says itself, else made of its path; its name is its last title", async () => {
+test("a page's link is its own or made from its path; its name is its last title", async () => {
   const folder = await makeFolder({
     "said.md": "---\ntitle: Said\nurl: https://docs.example/said\n---\nzebra",
     "unsafe.md": "---\ntitle: Unsafe\nurl: javascript:alert(1)\n---\nzebra",
@@ -130,7 +130,7 @@ test("a page's link is what it says itself, else made of its path; its name is i
   engine.stop();
 });
 
-test("a page in another language than the one asked for is left out", async () => {
+test("a page in another language than the requested one is excluded", async () => {
   const folder = await makeFolder({
     "en.md": "---\nlang: en-GB\n---\nzebra",
     "fr.md": "---\nlang: fr\n---\nzebra",
@@ -144,7 +144,7 @@ test("a page in another language than the one asked for is left out", async () =
   engine.stop();
 });
 
-test("a file that is too large is left out, which the log says once", async () => {
+test("too large a file is skipped, and logged once", async () => {
   const folder = await makeFolder({
     "large.md": `zebra ${"x ".repeat(600_000)}`,
     "small.md": "zebra",
@@ -158,7 +158,7 @@ test("a file that is too large is left out, which the log says once", async () =
   engine.stop();
 });
 
-test("a file whose path is too long for a link is left out, which the log says", async () => {
+test("a file whose path is too long for a link is skipped, and logged", async () => {
   const names = Array.from({ length: 60 }, () => "عميق".repeat(4)).join("/");
   const folder = await makeFolder({ [`${names}/page.md`]: "zebra", "small.md": "zebra" });
   const { engine, lines } = open(folder);
@@ -168,7 +168,7 @@ test("a file whose path is too long for a link is left out, which the log says",
   engine.stop();
 });
 
-test("tags that a page shows reach the caller, as in code", async () => {
+test("tags in a page's text reach the caller, as in code", async () => {
   const folder = await makeFolder({
     "page.md": "# The &lt;button>\n\n```html\n<b>zebra</b> &amp; &lt;\n```\n",
   });
@@ -190,7 +190,7 @@ test("a long page is found by its last words, and shows them", async () => {
   engine.stop();
 });
 
-test("a folder that cannot be read fails every search, is told once, and is looked at again", async () => {
+test("an unreadable folder fails every search, is logged once, and is read again", async () => {
   const folder = await makeFolder({});
   const later = join(folder, "later");
   const { engine, clock, lines } = open(later);
@@ -225,7 +225,7 @@ test.skipIf(process.getuid?.() === 0)("a page that cannot be read hides no other
   engine.stop();
 });
 
-test("what changes is seen by the first search five seconds after the last look", async () => {
+test("a change is seen by the first search five seconds after the last scan", async () => {
   const folder = await makeFolder({ "stays.md": "zebra", "goes.md": "zebra", "turns.md": "zebra" });
   const { engine, clock } = open(folder);
   engine.start();
@@ -239,7 +239,7 @@ test("what changes is seen by the first search five seconds after the last look"
   engine.stop();
 });
 
-test("who leaves before the folder is read is not kept waiting", async () => {
+test("a caller who leaves before the folder is read is not kept waiting", async () => {
   const { engine } = open(await makeFolder({ "page.md": "zebra" }));
   const leaving = new AbortController();
   const search = engine.search(ask("zebra"), leaving.signal);
@@ -249,7 +249,7 @@ test("who leaves before the folder is read is not kept waiting", async () => {
   expect(await gone).toMatchObject({ ok: false, code: "client_closed_request" });
 });
 
-test("a stop ends the reading, unless a search waits for it", async () => {
+test("a stop ends the scan, unless a search waits for it", async () => {
   const files = Array.from({ length: 100 }, (_, at) => [`${at}.md`, `zebra ${at}`]);
   const folder = await makeFolder(Object.fromEntries(files));
   const kept = open(folder);
@@ -261,11 +261,11 @@ test("a stop ends the reading, unless a search waits for it", async () => {
   const ended = open(folder);
   ended.engine.start();
   ended.engine.stop();
-  // A request that was let in before the stop comes to it behind it.
+  // A request admitted before the stop reaches the engine after it.
   expect((await find(ended.engine, "zebra 99"))[0]?.title).toBe("99");
 });
 
-test("who waits for the first reading is told in time that it takes longer", async () => {
+test("a search during a long first scan times out, and later ones succeed", async () => {
   const files = Array.from({ length: 500 }, (_, at) => [`${at}.md`, `zebra ${at}`]);
   const { engine, clock } = open(await makeFolder(Object.fromEntries(files)));
   engine.start();
@@ -276,7 +276,7 @@ test("who waits for the first reading is told in time that it takes longer", asy
   engine.stop();
 });
 
-test("what became a pipe, or a link to elsewhere, since it was seen is not read", async () => {
+test("a file replaced by a pipe or an outside link since the scan is not read", async () => {
   const folder = await makeFolder({
     "page.md": "zebra",
     "other.txt": "zebra",
@@ -291,7 +291,7 @@ test("what became a pipe, or a link to elsewhere, since it was seen is not read"
   expect(await Promise.all(files.map(readText))).toEqual([undefined, undefined]);
 });
 
-test("while 2,000 files are indexed, others have their turns", async () => {
+test("indexing 2,000 files does not block other work", async () => {
   const pages = Array.from({ length: 2_000 }, (_, at) => {
     const text = `# Page ${at}\n\n${`Sand and stone number ${at}. `.repeat(40)}`;
     return [`${at % 20}/page-${at}.md`, text];
@@ -308,6 +308,6 @@ test("while 2,000 files are indexed, others have their turns", async () => {
   const hits = await find(engine, "number 1234");
   isOver = true;
   expect(hits[0]?.title).toBe("Page 1234");
-  // 2.2 million characters, of which a turn takes 32,768 and the rest of a file at most.
+  // 2.2 million characters; a turn reads 32,768 and at most the rest of a file.
   expect(turns).toBeGreaterThan(60);
 });
