@@ -1,4 +1,4 @@
-// Bodies on their way in: bytes, time, text and depth, before any field is looked at.
+// Tests the reading of bodies: bytes, time, text and depth, before any field is checked.
 import { describe, expect, test } from "bun:test";
 import { readJson } from "../../src/http/body.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
@@ -7,7 +7,7 @@ import { createManualClock } from "../support/clock.ts";
 const BYTES_MAX = 1_000;
 const clock = createManualClock();
 
-/** With a length: as a server hands it over; without one: as a stream, chunk by chunk. */
+/** With a length as from a server, without one as a stream of chunks. */
 function makeRequest(chunks: (string | Uint8Array)[], hasLength: boolean, type?: string): Request {
   const headers = new Headers(type === undefined ? {} : { "content-type": type });
   if (hasLength) {
@@ -44,12 +44,12 @@ test("JSON is read, with and without a length", async () => {
   expect(await read("null")).toBeNull();
 });
 
-test("no body is an empty object, whatever its type is said to be", async () => {
+test("a missing body is an empty object, whatever its content type", async () => {
   expect(await read("")).toEqual({});
   expect(await read("", "text/plain")).toEqual({});
 });
 
-test("a body cut anywhere into chunks is the same body", async () => {
+test("a body split anywhere into chunks is the same body", async () => {
   const bytes = Buffer.from('{"text":"ü€😀"}');
   for (let cut = 0; cut <= bytes.length; cut++) {
     const request = makeRequest([bytes.subarray(0, cut), bytes.subarray(cut)], false);
@@ -60,7 +60,7 @@ test("a body cut anywhere into chunks is the same body", async () => {
 describe("gateway.limits.body_size", () => {
   const fill = (length: number) => `"${"x".repeat(length - 2)}"`;
 
-  test("as many bytes as the limit are read, one more is request_too_large", async () => {
+  test("a body of exactly the limit is read, and one more byte is request_too_large", async () => {
     expect(await read(fill(BYTES_MAX))).toHaveLength(BYTES_MAX - 2);
     const refusal = "request_too_large: The body is larger than 0.9765625 KB.";
     expect(await read(fill(BYTES_MAX + 1))).toBe(refusal);
@@ -71,7 +71,7 @@ describe("gateway.limits.body_size", () => {
     expect(await read(`"${"ü".repeat(500)}"`)).toStartWith("request_too_large");
   });
 
-  test("what announces too much is refused before any of it has come", async () => {
+  test("a body announced as too large is refused before it arrives", async () => {
     const body = new ReadableStream({ pull: () => new Promise(() => {}) });
     const headers = { "content-length": String(BYTES_MAX + 1) };
     const request = new Request("http://localhost/", { method: "POST", headers, body });
@@ -79,7 +79,7 @@ describe("gateway.limits.body_size", () => {
     await expect(reading).rejects.toMatchObject({ code: "request_too_large" });
   });
 
-  test("what announces nothing is refused with the first byte too many, and nobody reads on", async () => {
+  test("an unannounced body is refused at the first excess byte, and no more is read", async () => {
     let pieces = 0;
     const body = new ReadableStream({
       pull(controller) {
@@ -95,7 +95,7 @@ describe("gateway.limits.body_size", () => {
   });
 });
 
-describe("a body that drips", () => {
+describe("a body that arrives slowly", () => {
   for (const hasLength of [true, false]) {
     const how = hasLength ? "with" : "without";
     test(`is refused after 30 s, ${how} a length`, async () => {
@@ -124,7 +124,7 @@ describe("a body that drips", () => {
     });
   }
 
-  test("a body that is in leaves no timer behind", async () => {
+  test("a complete body leaves no timer", async () => {
     const clock = createManualClock();
     await readJson(makeRequest(["{}"], true), BYTES_MAX, clock);
     await readJson(makeRequest(["{}"], false), BYTES_MAX, clock);
@@ -134,7 +134,7 @@ describe("a body that drips", () => {
   });
 });
 
-test("gateway.errors.client_closed_request a body that breaks off has lost its sender", async () => {
+test("gateway.errors.client_closed_request a body that breaks off is a caller who left", async () => {
   const body = new ReadableStream({
     start(controller) {
       controller.enqueue(Buffer.from("{"));
@@ -146,7 +146,7 @@ test("gateway.errors.client_closed_request a body that breaks off has lost its s
   await expect(reading).rejects.toMatchObject({ code: "client_closed_request" });
 });
 
-test("the content type may be missing, and else has to be JSON", async () => {
+test("the content type may be missing, and must otherwise be JSON", async () => {
   const types = ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"];
   for (const type of [...types, "application/vnd.api+json", "application/problem+json;a"]) {
     expect([type, await read("{}", type)]).toEqual([type, {}]);
@@ -172,16 +172,16 @@ describe("text", () => {
     expect(await read(Buffer.concat([Buffer.from([0xff, 0xfe]), utf16]))).toContain("UTF-8");
   });
 
-  test("with a mark of its byte order in front is read", async () => {
+  test("with a byte-order mark is read", async () => {
     expect(await read('\ufeff{"a":1}')).toEqual({ a: 1 });
   });
 
-  test("with half a surrogate pair, escaped, is kept as it is", async () => {
+  test("with an escaped half of a surrogate pair stays unchanged", async () => {
     expect(await read('"\\ud800"')).toBe("\ud800");
   });
 });
 
-test("gateway.errors.invalid_request what is no JSON is said to be none", async () => {
+test("gateway.errors.invalid_request text that is not JSON is reported as such", async () => {
   const texts = [
     "{",
     "}",
@@ -200,7 +200,7 @@ test("gateway.errors.invalid_request what is no JSON is said to be none", async 
   }
 });
 
-test("of equal names the last holds, and __proto__ is a name like any other", async () => {
+test("the last of equal names counts, and __proto__ is a name like any other", async () => {
   expect(await read('{"a":1,"a":2}')).toEqual({ a: 2 });
   const value = (await read('{"__proto__":{"polluted":1},"constructor":2}')) as object;
   expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
@@ -208,7 +208,7 @@ test("of equal names the last holds, and __proto__ is a name like any other", as
   expect("polluted" in {}).toBe(false);
 });
 
-test("a number beyond all range is read as infinite, for the fields to refuse", async () => {
+test("a number out of range is infinite, and its field's check refuses it", async () => {
   expect(await read("[1e400,-1e400,1e-400]")).toEqual([
     Number.POSITIVE_INFINITY,
     Number.NEGATIVE_INFINITY,
@@ -229,7 +229,7 @@ describe("depth", () => {
     expect(await read(nest(65, '{"a":', "1", "}"))).toBe(refusalOf("a"));
   });
 
-  test("the field of the body that is too deep is named, however it is written", async () => {
+  test("the field that is too deep is named, however it is written", async () => {
     const deep = nest(64, "[", "", "]");
     const cases = [
       [`{"a":"x","b":{"c":[]},"tools":${deep}}`, "tools"],
@@ -248,7 +248,7 @@ describe("depth", () => {
     expect(await read(`["a",${deep}]`)).toBe(refusal);
   });
 
-  test("brackets inside of strings are text", async () => {
+  test("brackets inside strings are text", async () => {
     const brackets = "[{".repeat(100);
     for (const text of [brackets, `\\"${brackets}`, `${brackets}\\\\`, `\\\\\\"${brackets}`]) {
       expect(await read(`["${text}"]`)).toEqual([JSON.parse(`"${text}"`)]);
@@ -256,15 +256,15 @@ describe("depth", () => {
     expect(await read(`["\\\\",${nest(64, "[", "", "]")}]`)).toBe(refusal);
   });
 
-  test("many side by side are not deep", async () => {
+  test("many brackets side by side are not deep", async () => {
     expect(await read(`[${"[],".repeat(200)}[]]`)).toHaveLength(201);
   });
 
-  test("closing brackets in front buy no depth", async () => {
+  test("leading closing brackets do not offset the depth", async () => {
     expect(await read(`${"]".repeat(300)}${"[".repeat(300)}`)).toContain("not valid JSON");
   });
 
-  test("a string that never ends is no JSON", async () => {
+  test("an unterminated string is not JSON", async () => {
     expect(await read(`"${"\\".repeat(500)}${"[".repeat(100)}`)).toContain("not valid JSON");
   });
 });

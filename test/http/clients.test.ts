@@ -1,11 +1,11 @@
-// Where a request comes from: its peer, and which of X-Forwarded-For is believed.
+// Tests the client address of a request: its peer, or a trusted part of X-Forwarded-For.
 import { describe, expect, test } from "bun:test";
 import { createNameClient } from "../../src/http/clients.ts";
 
 describe("without trusted proxies", () => {
   const name = createNameClient([]);
 
-  test("the peer is the client, whatever it says of others", () => {
+  test("the peer is the client, whatever its headers name", () => {
     expect(name("192.0.2.1", null)).toBe("192.0.2.1");
     expect(name("192.0.2.1", "198.51.100.7")).toBe("192.0.2.1");
     expect(name("127.0.0.1", "198.51.100.7")).toBe("127.0.0.1");
@@ -17,7 +17,7 @@ describe("without trusted proxies", () => {
     }
   });
 
-  test("IPv6 counts by /64, in whatever spelling", () => {
+  test("IPv6 clients are counted by /64, in any spelling", () => {
     const first = name("2001:db8:1:2::1", null);
     for (const peer of ["2001:db8:1:2:ffff::", "2001:0DB8:0001:0002::1", "2001:db8:1:2::192.0.2.1"])
       expect(name(peer, null)).toBe(first);
@@ -26,7 +26,7 @@ describe("without trusted proxies", () => {
     }
   });
 
-  test("what is no address, and no peer at all, are names as well", () => {
+  test("an invalid or missing peer address is a name too", () => {
     expect(name("fe80::1%eth0", null)).toBe("fe80::1%eth0");
     expect(name(null, null)).toBe(name(null, "198.51.100.7"));
     expect(name(null, null)).not.toBe("");
@@ -37,7 +37,7 @@ describe("with trusted proxies", () => {
   const name = createNameClient(["10.0.0.0/8", "192.0.2.1", "fd00::/8"]);
   const PEER = "10.1.2.3";
 
-  test("only one of them is believed", () => {
+  test("only the header of a trusted proxy is used", () => {
     expect(name("198.51.100.7", "203.0.113.9")).toBe("198.51.100.7");
     expect(name("192.0.2.2", "203.0.113.9")).toBe("192.0.2.2");
     for (const peer of [PEER, "192.0.2.1", "::ffff:10.0.0.1", "fd12::1"]) {
@@ -45,12 +45,12 @@ describe("with trusted proxies", () => {
     }
   });
 
-  test("one that forwards for nobody is the client itself", () => {
+  test("a trusted proxy without a forwarded address is the client itself", () => {
     expect(name(PEER, null)).toBe(PEER);
     expect(name(PEER, "")).toBe(PEER);
   });
 
-  test("the last address that is no proxy counts: what stands before it anybody may have written", () => {
+  test("the last address that is no proxy counts: earlier ones may be forged", () => {
     for (const [forwarded, client] of [
       ["203.0.113.9", "203.0.113.9"],
       ["1.1.1.1, 203.0.113.9", "203.0.113.9"],
@@ -59,24 +59,24 @@ describe("with trusted proxies", () => {
       ["anything at all, 203.0.113.9", "203.0.113.9"],
       [",,,203.0.113.9", "203.0.113.9"],
       ["::ffff:203.0.113.9", "203.0.113.9"],
-      // All are proxies: the one that is farthest away asked.
+      // All are proxies: the farthest one is the client.
       ["10.0.0.9, 10.0.0.8", "10.0.0.9"],
     ] as const) {
       expect([forwarded, name(PEER, forwarded)]).toEqual([forwarded, client]);
     }
   });
 
-  test("an IPv6 client counts by /64 here, too", () => {
+  test("an IPv6 client is counted by /64, too", () => {
     expect(name(PEER, "2001:db8::1")).toBe(name("2001:db8::2", null));
   });
 
-  test("a port beside an address is left out", () => {
+  test("a port after an address is dropped", () => {
     expect(name(PEER, "203.0.113.9:4711")).toBe("203.0.113.9");
     const bare = name(PEER, "2001:db8::1");
     expect([name(PEER, "[2001:db8::1]:443"), name(PEER, "[2001:db8::1]")]).toEqual([bare, bare]);
   });
 
-  test("a list that is not one of addresses is not believed", () => {
+  test("a malformed address list is ignored", () => {
     for (const forwarded of [
       "unknown",
       "203.0.113.9, unknown",

@@ -1,6 +1,6 @@
-// Numbers that look random and are the same in every run.
+// Pseudo-random numbers that are equal in every run.
 
-/** Whole numbers from 0 up to what is asked, by a linear congruence whose high bits are used. */
+/** Whole numbers from 0 up to a maximum, from the high bits of a linear congruence. */
 export function createDraw(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

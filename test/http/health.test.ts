@@ -1,4 +1,4 @@
-// The pages that balancers and supervisors ask.
+// Tests the health pages for load balancers and supervisors.
 import { expect, test } from "bun:test";
 import { createHealthPages, type ServiceHealth } from "../../src/http/health.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -16,54 +16,54 @@ function createTrial(isReady: () => Promise<boolean>, beside: readonly ServiceHe
   return { clock, ask };
 }
 
-test("alive is alive, whatever else is broken", async () => {
+test("liveness does not depend on readiness", async () => {
   const { ask } = createTrial(() => Promise.reject(new Error("secret detail")));
   expect(await ask("/healthz")).toEqual([200, "ok\n"]);
 });
 
-test("ready or not is said without any detail", async () => {
+test("readiness has no details", async () => {
   expect(await createTrial(async () => true).ask("/readyz")).toEqual([200, "ready\n"]);
   expect(await createTrial(async () => false).ask("/readyz")).toEqual([503, "not ready\n"]);
   const broken = createTrial(() => Promise.reject(new Error("secret detail")));
   expect(await broken.ask("/readyz")).toEqual([503, "not ready\n"]);
 });
 
-test("a burst of questions is one question, and a second later it is asked again", async () => {
-  let asked = 0;
+test("concurrent requests share one check, and a second later it runs again", async () => {
+  let checks = 0;
   let isReady = true;
   const { clock, ask } = createTrial(async () => {
-    asked++;
+    checks++;
     return isReady;
   });
   await Promise.all(Array.from({ length: 100 }, () => ask("/readyz")));
-  expect(asked).toBe(1);
+  expect(checks).toBe(1);
   isReady = false;
   await clock.advance(999);
   expect(await ask("/readyz")).toEqual([200, "ready\n"]);
   await clock.advance(1);
   expect(await ask("/readyz")).toEqual([503, "not ready\n"]);
-  expect(asked).toBe(2);
+  expect(checks).toBe(2);
 });
 
-test("what stands beside chat has a line each and decides nothing", async () => {
+test("each service beside chat has a line, which does not affect readiness", async () => {
   const beside: ServiceHealth[] = [
     { name: "embeddings", state: "on" },
     { name: "search", state: "down" },
   ];
   const { ask } = createTrial(async () => true, beside);
   expect(await ask("/readyz")).toEqual([200, "ready\nembeddings on\nsearch down\n"]);
-  // It is looked at anew each time: it costs nothing.
+  // The state is read at each request: that is cheap.
   beside[1]!.state = "off";
   expect(await ask("/readyz")).toEqual([200, "ready\nembeddings on\nsearch off\n"]);
   const sick = createTrial(async () => false, beside);
   expect(await sick.ask("/readyz")).toEqual([503, "not ready\nembeddings on\nsearch off\n"]);
 });
 
-test("who asks of what never answers is told not ready in five seconds, and it is asked once", async () => {
-  let asked = 0;
+test("a check that never answers gives not ready after five seconds, and runs once", async () => {
+  let checks = 0;
   const answer = Promise.withResolvers<boolean>();
   const { clock, ask } = createTrial(() => {
-    asked++;
+    checks++;
     return answer.promise;
   });
   const first = ask("/readyz");
@@ -73,9 +73,9 @@ test("who asks of what never answers is told not ready in five seconds, and it i
   expect(await first).toEqual([503, "not ready\n"]);
   await clock.advance(5_000);
   expect(await second).toEqual([503, "not ready\n"]);
-  expect(asked).toBe(1);
+  expect(checks).toBe(1);
   answer.resolve(true);
   await clock.advance(1_000);
   expect(await ask("/readyz")).toEqual([200, "ready\n"]);
-  expect(asked).toBe(2);
+  expect(checks).toBe(2);
 });

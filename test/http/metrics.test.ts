@@ -1,4 +1,4 @@
-// Who may look at the figures.
+// Tests which callers may read the metrics.
 import { describe, expect, test } from "bun:test";
 import { createMetricsPage } from "../../src/http/metrics.ts";
 import { openMetrics } from "../../src/platform/metrics.ts";
@@ -11,7 +11,7 @@ async function ask(token: string | null, authorization?: string) {
   return page.answer(new Request("http://localhost/metrics", { headers }));
 }
 
-test("whoever holds the token sees them as Prometheus reads them", async () => {
+test("a caller with the token gets the Prometheus format", async () => {
   const response = await ask("t-1", "Bearer t-1");
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -20,11 +20,11 @@ test("whoever holds the token sees them as Prometheus reads them", async () => {
   );
 });
 
-test("without a token that is asked for anybody does", async () => {
+test("without a configured token every caller does", async () => {
   expect((await ask(null)).status).toBe(200);
 });
 
-describe("nobody else does", () => {
+describe("other callers are refused", () => {
   test.each([
     ["no header", undefined],
     ["another token", "Bearer t-2"],

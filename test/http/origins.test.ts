@@ -1,4 +1,4 @@
-// Who may ask as a web page: dev's own names, and the browser apps that the operator has opened.
+// Tests which web pages may send requests: dev's own, and the allowed origins.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RawReply, sendRaw } from "./raw-client.ts";
 import { createTestServer, describeRoute, type TestServer } from "./test-server.ts";
@@ -25,7 +25,7 @@ function openTestServer(isLocalOnly: boolean, cors_origins: readonly string[]): 
 const send = (http: TestServer, line: string, ...headers: string[]): Promise<RawReply | null> =>
   sendRaw(http.server.url, [`${line} HTTP/1.1`, ...headers, KEY, "", ""].join("\r\n"));
 
-describe("where everybody knows the keys", () => {
+describe("with public keys", () => {
   let http: TestServer;
   beforeAll(async () => {
     http = openTestServer(true, [APP]);
@@ -43,7 +43,7 @@ describe("where everybody knows the keys", () => {
   ];
   for (const name of [...own, "[::1]", "wadi.example"]) {
     for (const host of [name, `${name}:1`, `${name}:65535`]) {
-      test(`the Host ${host} is answered`, async () => {
+      test(`the Host ${host} is accepted`, async () => {
         expect(await send(http, "GET /v1/things", `Host: ${host}`)).toMatchObject({ status: 200 });
       });
     }
@@ -70,7 +70,7 @@ describe("where everybody knows the keys", () => {
     });
   }
 
-  test("a request without a Host of HTTP/1.0 is refused", async () => {
+  test("an HTTP/1.0 request without a Host is refused", async () => {
     const text = `GET /v1/things HTTP/1.0\r\n${KEY}\r\n\r\n`;
     expect(await sendRaw(http.server.url, text)).toMatchObject({ status: 403 });
   });
@@ -82,7 +82,7 @@ describe("where everybody knows the keys", () => {
     "http://[::1]:5",
   ];
   for (const origin of [...pages, "http://app.localhost:5173", "https://wadi.example:8443", APP]) {
-    test(`the Origin ${origin} may ask`, async () => {
+    test(`the Origin ${origin} is accepted`, async () => {
       const reply = await send(http, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
       expect(reply).toMatchObject({ status: 200 });
     });
@@ -96,7 +96,7 @@ describe("where everybody knows the keys", () => {
     });
   }
 
-  test("the agents' half says it in its own envelope", async () => {
+  test("the agents surface refuses in its own envelope", async () => {
     const { body } = (await send(http, "GET /v1/runs", "Host: evil.example"))!;
     expect(JSON.parse(body)).toEqual({
       error: expect.objectContaining({ type: expect.any(String) }),
@@ -104,7 +104,7 @@ describe("where everybody knows the keys", () => {
   });
 });
 
-describe("where keys are secret", () => {
+describe("with secret keys", () => {
   let closed: TestServer;
   let open: TestServer;
   beforeAll(async () => {
@@ -117,17 +117,17 @@ describe("where keys are secret", () => {
     send(http, "OPTIONS /v1/things", "Host: a.example", `Origin: ${origin}`, ...headers);
   const ASKS = "Access-Control-Request-Method: POST";
 
-  test("any name and any Origin is answered, and without CORS", async () => {
+  test("any Host and any Origin is answered, without CORS headers", async () => {
     const reply = await send(closed, "GET /v1/things", "Host: any.example", `Origin: ${APP}`);
     expect(reply).toMatchObject({ status: 200 });
     expect(reply!.headers).not.toContainKey(ALLOW);
   });
 
-  test("gateway.errors.not_found OPTIONS is a wrong method where no app is opened", async () => {
+  test("gateway.errors.not_found OPTIONS is a wrong method if no origin is allowed", async () => {
     expect(await preflight(closed, APP, ASKS)).toMatchObject({ status: 404 });
   });
 
-  test("an opened app is told that it may ask, with the headers it names", async () => {
+  test("an allowed origin gets a preflight reply, with the headers it names", async () => {
     const names = "authorization,content-type,x-stainless-os";
     const reply = await preflight(open, APP, ASKS, `Access-Control-Request-Headers: ${names}`);
     expect(reply).toMatchObject({
@@ -144,13 +144,13 @@ describe("where keys are secret", () => {
     });
   });
 
-  test("names of headers that are none are not echoed", async () => {
+  test("malformed header names are not echoed", async () => {
     const odd = "Access-Control-Request-Headers: a b;c";
     const { headers } = (await preflight(open, APP, ASKS, odd))!;
     expect(headers["access-control-allow-headers"]).toBe("authorization, content-type");
   });
 
-  test("an Origin that is not opened, and an OPTIONS that asks nothing, are wrong methods", async () => {
+  test("a disallowed origin, and an OPTIONS that is no preflight, are wrong methods", async () => {
     for (const origin of ["https://app.example.evil", "http://app.example", "null"]) {
       const reply = await preflight(open, origin, ASKS);
       expect(reply).toMatchObject({ status: 404 });
@@ -159,7 +159,7 @@ describe("where keys are secret", () => {
     expect(await preflight(open, APP)).toMatchObject({ status: 404 });
   });
 
-  test("an opened app may read replies, refusals and pages, and the headers of ours", async () => {
+  test("an allowed origin may read replies, errors and pages, and our headers", async () => {
     for (const [path, status] of [
       ["/v1/things", 200],
       ["/page", 200],

@@ -1,4 +1,4 @@
-// Cursors: what a list wrote it reads again, and nothing else.
+// Tests that lists decode their own cursors, and no others.
 import { expect, test } from "bun:test";
 import {
   decodeCursor,
@@ -20,7 +20,7 @@ function read(list: string, text: string) {
 }
 const REFUSED = ["validation", "before"];
 
-test("a list reads the position that it wrote, from a text fit for a URL", () => {
+test("a cursor decodes to its position, and is safe in a URL", () => {
   for (const position of [[], [1_795_269_600_000, ID], ["é\n\"'", -1, 0.5], [0]]) {
     const text = encodeCursor("runs", position);
     expect(text).toMatch(/^[A-Za-z0-9_-]{1,128}$/);
@@ -28,13 +28,13 @@ test("a list reads the position that it wrote, from a text fit for a URL", () =>
   }
 });
 
-test("agents.errors.p9 the cursor of another list is none of this one", () => {
+test("agents.errors.p9 the cursor of another list is refused", () => {
   const text = encodeCursor("runs", [1, ID]);
   expect(read("threads", text)).toEqual(REFUSED);
   expect(read("runs", encodeCursor("threads", [1, ID]))).toEqual(REFUSED);
 });
 
-test("agents.errors.p9 a cursor that was touched anywhere is refused", () => {
+test("agents.errors.p9 a modified cursor is refused", () => {
   const text = encodeCursor("runs", [1_795_269_600_000, ID]);
   for (let at = 0; at < text.length; at++) {
     const other = text[at] === "A" ? "B" : "A";
@@ -45,7 +45,7 @@ test("agents.errors.p9 a cursor that was touched anywhere is refused", () => {
   for (const more of ["A", "=", " ", "\n", "?"]) expect(read("runs", text + more)).toEqual(REFUSED);
 });
 
-test("agents.errors.p9 what was never a cursor is refused", () => {
+test("agents.errors.p9 a text that was never a cursor is refused", () => {
   const bare = (json: string) => Buffer.concat([Buffer.alloc(6), Buffer.from(json)]);
   for (const text of ["", "1", ID, "null", "A".repeat(129), "A".repeat(1e6), "\ud800", "…"]) {
     expect(read("runs", text)).toEqual(REFUSED);
@@ -55,18 +55,18 @@ test("agents.errors.p9 what was never a cursor is refused", () => {
   }
 });
 
-test("agents.errors.p9 what nobody of us writes is refused, although its checksum is right", () => {
+test("agents.errors.p9 a cursor with a valid checksum and invalid content is refused", () => {
   for (const place of [{}, null, true, [1]]) {
     const text = encodeCursor("runs", [1, place] as never);
     expect(read("runs", text)).toEqual(REFUSED);
   }
 });
 
-test("a position too long for a cursor is a bug of ours", () => {
+test("a position too long for a cursor is a bug", () => {
   expect(() => encodeCursor("runs", ["x".repeat(100)])).toThrow("too long");
 });
 
-test("agents.errors.p9 a place is an instant and an id, whoever wrote the cursor", () => {
+test("agents.errors.p9 a position is an instant and an id, whichever process wrote the cursor", () => {
   const place = { at: 1_795_269_600_000, id: ID };
   expect(decodePosition("threads", encodePosition("threads", place))).toEqual(place);
   for (const position of [[], [ID, 1], [1], [0.5, ID], [1, "x"], [1, ID, 2], [1, `${ID}'`]]) {

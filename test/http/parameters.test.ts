@@ -1,4 +1,4 @@
-// What stands in a URL beside its route: ids of the path, and what a query may say.
+// Tests the parameters of a URL: ids of the path, and the query.
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
 import { IdParams, Uuid } from "../../src/http/fields.ts";
@@ -14,18 +14,18 @@ const Query = Type.Object({
   name: Type.Optional(Type.String({ maxLength: 5 })),
 });
 
-interface Told {
+interface RefusalParts {
   error: { message: string; code?: string; param: string | null };
 }
 
-/** What handlers of a few routes of the agent half were asked. */
+/** The parameters that handlers of a few agents routes received. */
 function createTrial(ignores_unknown_query?: true) {
   const asked: unknown[] = [];
   const { ask } = createTestServer(
     (router) => {
       const spec = describeRoute<never>();
       router.get("/v1/runs", { ...spec, query: Query, ignores_unknown_query }, ({ query }) => {
-        // What the schema says is what the handler's types say.
+        // The schema determines the types of the handler.
         const limit: number | undefined = query.limit;
         asked.push({ limit, ...query });
         return [200, {}];
@@ -47,7 +47,7 @@ function createTrial(ignores_unknown_query?: true) {
   );
   const get = async (path: string) => {
     const response = await ask("GET", path);
-    const { error } = (await response.json()) as Told;
+    const { error } = (await response.json()) as RefusalParts;
     return error ? [response.status, error.code, error.param, error.message] : response.status;
   };
   return { asked, get };
@@ -57,7 +57,7 @@ const fault = (param: string) => [400, undefined, param, expect.any(String)];
 const invalid = (param: string, message: string) => [400, undefined, param, message];
 
 describe("the parameters of a path", () => {
-  test("agents.resources.p4 a UUID is taken in any case, and handed over in lower case", async () => {
+  test("agents.resources.p4 a UUID is accepted in any case, and passed on in lower case", async () => {
     const { get, asked } = createTrial();
     for (const id of [ID, ID.toUpperCase(), ID.replace("a", "%61")]) {
       expect(await get(`/v1/runs/${id}`)).toBe(200);
@@ -65,7 +65,7 @@ describe("the parameters of a path", () => {
     expect(asked).toEqual(Array(3).fill({ id: ID, nothing: undefined }));
   });
 
-  test("agents.resources.p4 agents.errors.p9 what is no UUID is refused by its name", async () => {
+  test("agents.resources.p4 agents.errors.p9 an invalid UUID is refused by its name", async () => {
     const { get, asked } = createTrial();
     for (const [sent, quoted] of [
       ["mine", "mine"],
@@ -84,7 +84,7 @@ describe("the parameters of a path", () => {
     expect(asked).toEqual([]);
   });
 
-  test("several are told apart, are decoded, and the first at fault is named", async () => {
+  test("several are distinguished and decoded, and the first invalid one is named", async () => {
     const { get, asked } = createTrial();
     expect(await get(`/v1/tools/${ID}/of/a+%C3%A9`)).toBe(200);
     expect(asked).toEqual([{ id: ID, name: "a+é" }]);
@@ -92,7 +92,7 @@ describe("the parameters of a path", () => {
     expect(await get(`/v1/tools/${ID}/of/too-long`)).toEqual(fault("name"));
   });
 
-  test("a schema of other parameters than the path's is a bug of ours", () => {
+  test("a schema that does not match the path's parameters is a bug", () => {
     const open = () =>
       createTestServer((router) =>
         router.get("/v1/runs/:run", { ...describeRoute<never>(), params: IdParams }, () => [
@@ -103,14 +103,14 @@ describe("the parameters of a path", () => {
     expect(open).toThrow("other parameters");
   });
 
-  test("the id is judged before the query", async () => {
+  test("the id is checked before the query", async () => {
     const { get } = createTrial();
     expect(await get("/v1/runs/mine?x=1")).toEqual(fault("id"));
   });
 });
 
 describe("a query", () => {
-  test("is decoded, its whole numbers are numbers, its ids in lower case", async () => {
+  test("is decoded, with numbers for whole numbers and ids in lower case", async () => {
     const { get, asked } = createTrial();
     const upper = ID.toUpperCase();
     expect(await get(`/v1/runs?limit=20&status=queued&agent_id=${upper}&name=a+%C3%A9`)).toBe(200);
@@ -125,7 +125,7 @@ describe("a query", () => {
     ]);
   });
 
-  test("agents.errors.p4 agents.errors.p5 what its schema refuses is named, without a code", async () => {
+  test("agents.errors.p4 agents.errors.p5 is refused by its schema with the parameter's name, without a code", async () => {
     const { get } = createTrial();
     const whole = "`limit` must be a whole number from 1 to 200, but is";
     for (const [sent, quoted] of [
@@ -148,40 +148,40 @@ describe("a query", () => {
     expect(await get("/v1/runs?name=abcdef")).toEqual(fault("name"));
   });
 
-  test("says each of its parameters once", async () => {
+  test("has each parameter once", async () => {
     const { get } = createTrial();
     const says = invalid("limit", "`limit` must be sent once.");
     expect(await get("/v1/runs?limit=1&limit=1")).toEqual(says);
     expect(await get("/v1/runs?limit=1&%6Cimit=2")).toEqual(says);
   });
 
-  test("agents.errors.p9 has no parameter that its route does not know", async () => {
+  test("agents.errors.p9 refuses parameters that its route does not know", async () => {
     const { get } = createTrial();
     for (const name of ["colour", "Limit", "constructor", "__proto__", ""]) {
       const says = invalid(name, `\`${name}\` is not a parameter of this route.`);
       expect(await get(`/v1/runs?${name}=1`)).toEqual(says);
     }
-    // A known one at fault is named first.
+    // A known invalid parameter is named first.
     expect(await get("/v1/runs?colour=1&limit=0")).toEqual(fault("limit"));
     const long = "x".repeat(65);
     expect(await get(`/v1/runs?${long}=1`)).toEqual(fault(`${"x".repeat(64)}…`));
   });
 
-  test("agents.errors.p9 may not stand behind a route that names none", async () => {
+  test("agents.errors.p9 is refused by a route without parameters", async () => {
     const { get } = createTrial();
     expect(await get("/v1/threads?limit=1")).toEqual(fault("limit"));
     expect(await get(`/v1/runs/${ID}?limit=1`)).toEqual(fault("limit"));
     expect(await get("/v1/threads?")).toBe(200);
   });
 
-  test("may hold what it likes where its route ignores that", async () => {
+  test("may have any content if its route ignores it", async () => {
     const { get, asked } = createTrial(true);
     expect(await get("/v1/runs?colour=1&limit=3&colour=2")).toBe(200);
     expect(asked).toEqual([{ limit: 3 }]);
     expect(await get("/v1/runs?limit=1&limit=2")).toEqual(fault("limit"));
   });
 
-  test("is ignored in the other half, unless a route there reads one", async () => {
+  test("is ignored in the gateway, unless a route reads one", async () => {
     const open = (query?: TObject) =>
       createTestServer((router) =>
         router.get("/v1/models", { ...describeRoute<never>(), query }, ({ query }) => [200, query]),
@@ -191,7 +191,7 @@ describe("a query", () => {
   });
 });
 
-test("an id in a body is handed over in lower case as well", async () => {
+test("an id in a body is passed on in lower case as well", async () => {
   const Body = Type.Object({ thread_id: Type.Optional(Type.Union([Uuid("It."), Type.Null()])) });
   const { ask } = createTestServer(
     (router) => router.post("/v1/runs", describeRoute(Body), ({ body }) => [200, body]),

@@ -1,31 +1,31 @@
-// A caller without manners: writes bytes as they stand and reads replies off the same connection.
+// A raw client: writes bytes unchanged and reads replies from the same connection.
 import { connect, type Socket } from "node:net";
 import type { ManualClock } from "../support/clock.ts";
 
 export interface RawReply {
   status: number;
-  /** Names in lower case; of equal ones the last. */
+  /** Names in lower case; the last of equal ones. */
   headers: Record<string, string>;
   body: string;
 }
 
 export interface RawClient {
-  /** Text goes out byte by byte (Latin-1). */
+  /** Text is sent byte by byte (Latin-1). */
   write(text: string): void;
-  /** The next whole reply, or null when the connection ended without one. */
+  /** The next whole reply, or `null` when the connection ended without one. */
   read(): Promise<RawReply | null>;
   /** Resolves with the first byte of a reply, or with the end of the connection. */
   begun: Promise<void>;
   /** Resolves when the server has ended the connection. */
   closed: Promise<void>;
-  /** Leaves without a word. */
+  /** Resets the connection. */
   leave(): void;
-  /** What came and was not read as a reply. */
+  /** Received bytes that were not read as a reply. */
   rest(): string;
   socket: Socket;
 }
 
-/** `method` is that of the requests: a reply to HEAD has no body, whatever its length says. */
+/** `method` is that of the requests: a reply to HEAD has no body, whatever its length. */
 export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -72,7 +72,7 @@ export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
   };
 }
 
-/** One request on a connection of its own; null: it was closed without a reply. */
+/** One request on its own connection; `null` if it was closed without a reply. */
 export async function sendRaw(url: string, text: string): Promise<RawReply | null> {
   const client = await openRaw(url, text.split(" ", 1)[0]);
   client.write(text);
@@ -82,8 +82,8 @@ export async function sendRaw(url: string, text: string): Promise<RawReply | nul
 }
 
 /**
- * Writes a request whose body never ends, and reads its reply: that comes at once, and ends when the
- * server has waited long enough for what is left of the body.
+ * Writes a request with an endless body, and reads its reply: it comes at once, and ends when the
+ * server has waited long enough for the rest of the body.
  */
 export async function sendUnended(
   { url, clock }: { url: string; clock: ManualClock },

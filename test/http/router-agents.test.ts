@@ -1,4 +1,4 @@
-// The router of the agents surface: the order of its refusals, its envelope, its grace, its replies.
+// Tests the router of the agents surface: the order of errors, its envelope, its grace period.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../src/access/index.ts";
@@ -17,10 +17,10 @@ const thing = {
   },
 };
 
-/** What a caller is told: undefined is a field that is not there. */
-type Told = [status: number, type: string, code: string | undefined, param: string | null];
+/** The caller's error; `undefined` is a missing field. */
+type RefusalParts = [status: number, type: string, code: string | undefined, param: string | null];
 
-async function readRefusal(response: Response): Promise<Told> {
+async function readRefusal(response: Response): Promise<RefusalParts> {
   const body = (await response.json()) as {
     error: { message: string; type: string; code?: string; param: string | null };
   };
@@ -66,8 +66,8 @@ function send(trial: Trial): Promise<Response> {
   return ask("POST", trial.path, { headers: trial.headers, body: trial.body });
 }
 
-describe("agents.errors.p9 a request is judged in one order, and the first refusal answers", () => {
-  const faults: { what: string; break: (trial: Trial) => void; says: Told }[] = [
+describe("agents.errors.p9 a request is checked in one order, and the first error answers", () => {
+  const faults: { what: string; break: (trial: Trial) => void; says: RefusalParts }[] = [
     {
       what: "its path",
       break: (trial) => (trial.path = trial.path.replace("things", "nothings")),
@@ -144,22 +144,22 @@ describe("agents.errors.p9 a request is judged in one order, and the first refus
     const scopes: Scope[] = ["agents", "agents.approve"];
     const rest = { isOpen: true, isEnabled: true, exceeds: null, scopes };
     const trial: Trial = { path, headers: {}, body: '{"size":5}', ...rest };
-    // From the last to the first; a limit that is exceeded stays the one nearer to the caller.
+    // From the last to the first; of two exceeded limits the one nearer to the caller stays.
     for (const fault of broken.toReversed()) fault.break(trial);
     return send(trial);
   };
 
-  test("agents.p3 nothing at fault: it is answered", async () => {
+  test("agents.p3 a valid request is answered", async () => {
     expect((await run([])).status).toBe(200);
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all that comes behind it`, async () => {
+    test(`${fault.what} alone, and before all later checks`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });
   }
 
-  test("agents.limits.retry_after either limit says how long to wait", async () => {
+  test("agents.limits.retry_after both limits answer with Retry-After", async () => {
     for (const fault of faults.filter(({ says }) => says[0] === 429)) {
       expect((await run([fault])).headers.get("retry-after")).toBe("7");
     }
@@ -173,7 +173,7 @@ describe("agents.p5 while the service is not open", () => {
     { surface: "agents", isOpen: () => false },
   );
 
-  test("a route answers 503 with a key and without, and nobody is counted", async () => {
+  test("a route answers 503 with a key and without, and nothing is counted", async () => {
     for (const authorization of ["Bearer key", "Bearer other", ""]) {
       const response = await ask("POST", "/v1/agents", { headers: { authorization }, body: "{}" });
       expect(await readRefusal(response)).toEqual([503, "server_error", "not_enabled", null]);
@@ -191,7 +191,7 @@ describe("agents.p5 while the service is not open", () => {
   });
 });
 
-test("agents.authentication.4 an internal key may not call", async () => {
+test("agents.authentication.4 an internal key is refused", async () => {
   const { ask } = createTestServer(
     (router) => router.get("/v1/agents", describeRoute<never>(), () => [200, {}]),
     { surface: "agents", identify: async () => ({ ...caller, kind: "internal" }) },
@@ -200,7 +200,7 @@ test("agents.authentication.4 an internal key may not call", async () => {
   expect(refusal).toEqual([403, "permission_error", "permission_denied", null]);
 });
 
-test("agents.authentication.3 the grace serves a key without `agents`, save where a route is certain", async () => {
+test("agents.authentication.3 the grace period serves a key without `agents`, except on routes that require the scope", async () => {
   let enforces = false;
   const { ask } = createTestServer(
     (router) => {
@@ -220,7 +220,7 @@ test("agents.authentication.3 the grace serves a key without `agents`, save wher
   expect(await listStatuses()).toEqual([403, 403, 403]);
 });
 
-test("who is admitted is judged with the ids of the path, before anything of a body is read", async () => {
+test("ownership is checked with the ids of the path, before the body is read", async () => {
   const asked: unknown[] = [];
   const { ask } = createTestServer(
     (router) => {
@@ -244,7 +244,7 @@ test("who is admitted is judged with the ids of the path, before anything of a b
   expect(asked).toEqual([{ id: ID }]);
 });
 
-test("agents.limits.request_rate a key is counted by itself, on all routes together", async () => {
+test("agents.limits.request_rate a key has its own count, over all routes", async () => {
   const callers = ["k1", "k1", "k2"].map((key_id) => ({ ...caller, key_id }));
   const { ask, taken } = createTestServer(
     (router) => {
@@ -257,7 +257,7 @@ test("agents.limits.request_rate a key is counted by itself, on all routes toget
   expect(taken).toEqual(["k1", "k1", "k2"]);
 });
 
-test("agents.limits.body_size 256 KB pass, unless the route allows less", async () => {
+test("agents.limits.body_size 256 KB are accepted, unless the route allows less", async () => {
   const { ask } = createTestServer(
     (router) => {
       const spec = describeRoute(Type.Object({}));
@@ -276,7 +276,7 @@ test("agents.limits.body_size 256 KB pass, unless the route allows less", async 
   expect(await statusOf("/v1/hooks", 64, 1)).toBe(413);
 });
 
-test("every verb has its route, and a reply of 204 has no body and no content type", async () => {
+test("every verb has its route, and a 204 has no body and no content type", async () => {
   const { ask } = createTestServer(
     (router) => {
       const spec = describeRoute(Type.Object({}));
@@ -297,7 +297,7 @@ test("every verb has its route, and a reply of 204 has no body and no content ty
   expect(response.headers.get("link")).toBe("<x>");
 });
 
-test("an empty body is {} where nothing is required, and lacks what is", async () => {
+test("an empty body is {} if nothing is required, and otherwise lacks its fields", async () => {
   const bodies: unknown[] = [];
   const { ask } = createTestServer(
     (router) => {

@@ -1,4 +1,4 @@
-// What the router tells the recorder of a route: once for each request that counts.
+// Tests the calls of the router to a route's recorder: once for each metered request.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { MeteredRequest, RecorderFactory, RequestRecorder } from "../../src/http/index.ts";
@@ -8,11 +8,11 @@ import { caller, createTestServer, describeRoute } from "./test-server.ts";
 const Body = Type.Object({ text: Type.String() });
 
 function open(handler: () => object = () => ({ told: "ü" })) {
-  const arrivals: MeteredRequest[] = [];
+  const opened: MeteredRequest[] = [];
   const closed: unknown[][] = [];
   const meter: RecorderFactory = {
-    open(arrival) {
-      arrivals.push(arrival);
+    open(request) {
+      opened.push(request);
       const recorder: RequestRecorder = {
         request_bytes: 0,
         close: (...end) => void closed.push([...end, recorder.request_bytes]),
@@ -27,30 +27,30 @@ function open(handler: () => object = () => ({ told: "ü" })) {
   });
   const ask = (path: string, body: string | ReadableStream, headers: Record<string, string> = {}) =>
     http.ask("POST", path, { body, headers });
-  return { ...http, arrivals, closed, ask };
+  return { ...http, opened, closed, ask };
 }
 
-test("a reply closes its tally with what was read and what is sent", async () => {
-  const { ask, arrivals, closed } = open();
+test("a reply ends its recorder with the bytes read and sent", async () => {
+  const { ask, opened, closed } = open();
   await ask("/v1/echo", '{"text":"ü"}', { "x-request-id": "mine" });
-  expect(arrivals).toEqual([{ caller, request_id: "mine", trace: null, started_at: 0 }]);
+  expect(opened).toEqual([{ caller, request_id: "mine", trace: null, started_at: 0 }]);
   expect(closed).toEqual([[200, null, Buffer.byteLength('{"told":"ü"}'), 13]]);
 });
 
-test("a refusal closes it with the code that the caller is shown", async () => {
+test("a refusal ends it with the code that the caller sees", async () => {
   const { ask, closed } = open();
   const reply = await ask("/v1/echo", "{}");
   const bytes = (await reply.arrayBuffer()).byteLength;
   expect(closed).toEqual([[400, "invalid_request", bytes, 2]]);
 });
 
-test("a scope that is missing counts, for its key is known", async () => {
+test("a missing scope is recorded, as its key is known", async () => {
   const { ask, closed } = open();
   await ask("/v1/scoped", "{}");
   expect(closed[0]!.slice(0, 2)).toEqual([403, "scope_required"]);
 });
 
-test("a bug closes it as what the caller is told", async () => {
+test("a bug ends it with the caller's code", async () => {
   const { ask, closed } = open(() => {
     throw new Error("a bug");
   });
@@ -58,7 +58,7 @@ test("a bug closes it as what the caller is told", async () => {
   expect(closed[0]!.slice(0, 2)).toEqual([500, "internal_error"]);
 });
 
-test("a body that is too large has the bytes announced, or those that came", async () => {
+test("a body that is too large has the announced or the received bytes", async () => {
   const { ask, closed } = open();
   await ask("/v1/echo", "x", { "content-length": "9999999" });
   const pieces = new ReadableStream({
@@ -71,7 +71,7 @@ test("a body that is too large has the bytes announced, or those that came", asy
   ]);
 });
 
-test("a length that is sent twice is no number: the bytes are counted as they come", async () => {
+test("a repeated length is ignored: the received bytes are counted", async () => {
   const { ask, closed } = open();
   await ask("/v1/echo", '{"text":"x"}', { "content-length": "12, 12" });
   await ask("/v1/echo", "x".repeat(200_000), { "content-length": "200000, 200000" });
@@ -81,21 +81,21 @@ test("a length that is sent twice is no number: the bytes are counted as they co
   ]);
 });
 
-test("who left while sending is told nothing", async () => {
+test("a caller who left while sending gets no reply", async () => {
   const { ask, closed } = open();
   const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
   await ask("/v1/echo", broken);
   expect(closed).toEqual([[499, "client_closed_request", 0, 0]]);
 });
 
-test("a response of the handler's own is the handler's to close", async () => {
-  const { ask, closed, arrivals } = open();
+test("a handler that returns its own response ends the recorder itself", async () => {
+  const { ask, closed, opened } = open();
   await ask("/v1/stream", '{"text":""}');
-  expect([arrivals.length, closed]).toEqual([1, []]);
+  expect([opened.length, closed]).toEqual([1, []]);
 });
 
-test("strangers, and those beyond their limit, are not metered", async () => {
-  const { ask, arrivals } = open();
+test("unknown keys and rate-limited requests are not recorded", async () => {
+  const { ask, opened } = open();
   expect((await ask("/v1/echo", "{}", { authorization: "Bearer x" })).status).toBe(401);
   expect((await ask("/v1/echo", "{}", { "x-svc-internal-key": "x" })).status).toBe(403);
   const closed = createTestServer(
@@ -110,7 +110,7 @@ test("strangers, and those beyond their limit, are not metered", async () => {
     },
   );
   expect((await closed.ask("POST", "/v1/echo", { body: "{}" })).status).toBe(429);
-  expect(arrivals).toEqual([]);
+  expect(opened).toEqual([]);
 });
 const neverOpened: RecorderFactory = {
   open() {

@@ -1,18 +1,24 @@
-// The router alone: the order of its checks, what reaches a handler, and what becomes of its reply.
+// Tests the router alone: the order of its checks, the handler's input, and its reply.
 import { describe, expect, test } from "bun:test";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
 import type { Handler, HandlerContext, HandlerReply } from "../../src/http/route.ts";
 import { apiError } from "../../src/platform/errors.ts";
-import { caller, createTestServer, describeRoute, readRefusal, type Told } from "./test-server.ts";
+import {
+  caller,
+  createTestServer,
+  describeRoute,
+  type RefusalParts,
+  readRefusal,
+} from "./test-server.ts";
 
 const Body = Type.Object({ size: Type.Integer({ minimum: 1 }) });
 
-describe("a request is judged in one order, and the first refusal answers", () => {
+describe("a request is checked in one order, and the first error answers", () => {
   const faults: {
     what: string;
     break: (trial: Trial) => void;
-    says: Told;
+    says: RefusalParts;
   }[] = [
     {
       what: "its key",
@@ -32,7 +38,7 @@ describe("a request is judged in one order, and the first refusal answers", () =
     {
       what: "gateway.authentication.4 the route's own scope",
       break: (trial) => (trial.scopes = []),
-      // `param` is left out.
+      // `param` is absent.
       says: [403, "scope_required", undefined],
     },
     {
@@ -65,7 +71,7 @@ describe("a request is judged in one order, and the first refusal answers", () =
 
   const run = async (broken: typeof faults) => {
     const trial: Trial = { headers: {}, body: '{"size":5}', scopes: ["search"], isExceeded: false };
-    // From the last to the first, so that an earlier fault may replace what a later one left.
+    // From the last to the first, so that an earlier fault may replace a later one.
     for (const fault of broken.toReversed()) fault.break(trial);
     const { ask } = createTestServer(
       (router) =>
@@ -85,18 +91,18 @@ describe("a request is judged in one order, and the first refusal answers", () =
     return ask("POST", "/v1/things", { headers: trial.headers, body: trial.body });
   };
 
-  test("nothing at fault: it is answered", async () => {
+  test("a valid request is answered", async () => {
     expect((await run([])).status).toBe(200);
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all that comes behind it`, async () => {
+    test(`${fault.what} alone, and before all later checks`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });
   }
 });
 
-/** One route that takes any body, and what its handler was asked. */
+/** One route that accepts any body, and the contexts that its handler received. */
 function createTrial(
   answer: (ask: HandlerContext<unknown>) => HandlerReply | Promise<HandlerReply>,
   body?: TSchema,
@@ -113,7 +119,7 @@ function createTrial(
   return { ...http, asked, post };
 }
 
-test("a handler gets the caller, the body and the id of the request", async () => {
+test("a handler receives the caller, the body and the id of the request", async () => {
   const { post, asked } = createTrial(() => [202, { done: true }], Body);
   const response = await post('{"size":5}', { "x-request-id": "mine" });
   expect(asked).toMatchObject([{ caller, body: { size: 5 }, requestId: "mine" }]);
@@ -122,13 +128,13 @@ test("a handler gets the caller, the body and the id of the request", async () =
   expect(response.headers.get("x-request-id")).toBe("mine");
 });
 
-test("a reply's own headers go out, and cannot replace those of every reply", async () => {
+test("a reply's own headers are sent, and cannot replace the common ones", async () => {
   const { post } = createTrial(() => [200, {}, { link: "<x>", "x-request-id": "another" }]);
   const { headers } = await post("", { "x-request-id": "mine" });
   expect([headers.get("link"), headers.get("x-request-id")]).toEqual(["<x>", "mine"]);
 });
 
-test("a refusal of the handler's is rendered with its param and headers", async () => {
+test("a handler's refusal is rendered with its param and headers", async () => {
   const { post } = createTrial(() => {
     throw apiError("model_not_found", { param: "model", headers: { deprecation: "@1" } });
   });
@@ -153,7 +159,7 @@ for (const [how, answer] of [
   ],
   ["returns what is no JSON", () => [200, 1n]],
 ] as [string, () => HandlerReply][]) {
-  test(`gateway.errors.internal_error a handler that ${how} is told to the log and to nobody else`, async () => {
+  test(`gateway.errors.internal_error a handler that ${how} is logged and not described to the caller`, async () => {
     const { post, lines } = createTrial(answer);
     const response = await post("", { "x-request-id": "mine" });
     const text = await response.text();
@@ -180,7 +186,7 @@ for (const [how, answer] of [
   });
 }
 
-test("what the disk or the database server fails at is 503 with Retry-After, and no bug", async () => {
+test("a failing disk or database is 503 with Retry-After, and no bug", async () => {
   const { post, lines } = createTrial(() => {
     throw new DatabaseUnavailable("the disk of /secret is full: make room");
   });
@@ -192,7 +198,7 @@ test("what the disk or the database server fails at is 503 with Retry-After, and
   expect(lines).toEqual([]);
 });
 
-test("gateway.limits.rate keys of one account share a counter for each route; a key without one has its own", async () => {
+test("gateway.limits.rate keys of one account share a counter per route; a key without one has its own", async () => {
   const callers = [
     { ...caller, key_id: "k1", account_id: "a" },
     { ...caller, key_id: "k2", account_id: "a" },
@@ -218,7 +224,7 @@ test("gateway.limits.rate keys of one account share a counter for each route; a 
   ]);
 });
 
-test("gateway.authentication.3 an internal header is any that begins with the alias's prefix, in any case", async () => {
+test("gateway.authentication.3 an internal header has the alias's prefix, in any case", async () => {
   const { ask } = createTestServer(
     (router) => router.get("/v1/things", describeRoute<never>(), () => [200, {}]),
     { alias: "acme" },
@@ -238,7 +244,7 @@ test("gateway.authentication.3 an internal header is any that begins with the al
   }
 });
 
-test("gateway.authentication.3 an internal key may not call", async () => {
+test("gateway.authentication.3 an internal key is refused", async () => {
   const { ask } = createTestServer(
     (router) => router.get("/v1/things", describeRoute<never>(), () => [200, {}]),
     { identify: async () => ({ ...caller, kind: "internal" }) },
@@ -250,7 +256,7 @@ test("gateway.authentication.3 an internal key may not call", async () => {
   ]);
 });
 
-test("a request counts as a caller's behind its key and its limit, until it is answered", async () => {
+test("a request counts as in progress after its key and limit, until it is answered", async () => {
   const under = new Set<Request>();
   const counts: number[] = [];
   let isLimited = false;
@@ -315,7 +321,7 @@ test("a slow route is held open once it is late, until it is answered or fails",
   expect(clock.pending()).toBe(0);
 });
 
-test("no body is an empty object, where nothing is required and where something is", async () => {
+test("a missing body is an empty object, with and without required fields", async () => {
   const nothing = createTrial(() => [200, {}], Type.Object({ note: Type.Optional(Type.String()) }));
   expect((await nothing.post("")).status).toBe(200);
   expect(nothing.asked[0]?.body).toEqual({});
@@ -323,7 +329,7 @@ test("no body is an empty object, where nothing is required and where something 
   expect(await readRefusal(await something.post(""))).toEqual([400, "invalid_request", "size"]);
 });
 
-test("the agent half leaves the code of a failed schema out", async () => {
+test("the agents surface omits the code of a failed schema", async () => {
   const { ask } = createTestServer(
     (router) => router.post("/v1/agents", describeRoute(Body), () => [200, {}]),
     { surface: "agents" },
@@ -341,7 +347,7 @@ test("the agent half leaves the code of a failed schema out", async () => {
   ]);
 });
 
-test("a connection that cannot be held open is told of, and its request is answered", async () => {
+test("a connection that cannot be held open is logged, and its request is answered", async () => {
   const release = Promise.withResolvers<void>();
   const http = createTestServer(
     (router) =>

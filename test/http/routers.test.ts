@@ -1,4 +1,4 @@
-// Both routers as the app makes them: which limit closes and which slides, and what a change reaches.
+// Tests both routers as the app builds them: their limits, and changed settings.
 import { afterAll, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouters } from "../../src/http/routers.ts";
@@ -14,7 +14,7 @@ afterAll(() => Promise.all(started.map((server) => server.stop(0))));
 
 const read = (text: string) => readSettings(text, "wadi.toml", {}, {});
 
-/** Two routes of each half; a key is the id of its caller, and all of them share one account. */
+/** Two routes of each surface; a key is the id of its caller, and all share one account. */
 function createTrial(text: string) {
   const settings = read(text);
   const clock = createManualClock();
@@ -50,7 +50,7 @@ function createTrial(text: string) {
   const init = (key: string, more = {}) => ({
     headers: { authorization: `Bearer ${key}`, ...more },
   });
-  /** The status, or the seconds that a caller is to wait. */
+  /** The status, or the seconds of Retry-After. */
   const ask = async (path: string, key = "a") => {
     const request = new Request(`http://localhost${path}`, init(key));
     const { status, headers } = await server.answer(request);
@@ -67,13 +67,13 @@ function createTrial(text: string) {
   return { routers, clock, ask, listen };
 }
 
-test("agents.limits.request_rate agents.limits.retry_after a key slides on while an account's route closes", async () => {
+test("agents.limits.request_rate agents.limits.retry_after a key's limit slides, and an account's route closes", async () => {
   const { ask, clock } = createTrial("[limits]\nrequests_per_minute = 2");
   for (const path of ["/v1/agents", "/v1/models"]) {
     expect(await ask(path)).toBe(200);
   }
   await clock.advance(40_000);
-  // All routes of the agent half together, each of the gateway by itself.
+  // All routes of the agents surface together, each of the gateway separately.
   expect([await ask("/v1/runs"), await ask("/v1/others")]).toEqual([200, 200]);
   expect(await ask("/v1/models")).toBe(200);
   expect([await ask("/v1/agents"), await ask("/v1/models")]).toEqual(["20", "60"]);
@@ -90,13 +90,13 @@ test("agents.limits.request_rate an address is counted over all keys, known or n
   const { ask, clock } = createTrial("[limits]\naddress_requests_per_minute = 3");
   for (const key of ["a", "b", "c"]) expect(await ask("/v1/agents", key)).toBe(200);
   expect(await ask("/v1/runs", "d")).toBe("60");
-  // The gateway knows no such limit.
+  // The gateway has no such limit.
   expect(await ask("/v1/models", "d")).toBe(200);
   await clock.advance(60_000);
   expect(await ask("/v1/agents", "d")).toBe(200);
 });
 
-test("agents.limits.request_rate a proxy's clients are told apart, and nobody else's word counts", async () => {
+test("agents.limits.request_rate a proxy's clients are counted separately, and other forwarded addresses are ignored", async () => {
   const settings = "[limits]\naddress_requests_per_minute = 1";
   const proxied = createTrial(`[server]\ntrusted_proxies = ["127.0.0.0/8", "::1"]\n${settings}`);
   const ask = await proxied.listen();
@@ -106,7 +106,7 @@ test("agents.limits.request_rate a proxy's clients are told apart, and nobody el
   expect([await bare("192.0.2.1"), await bare("192.0.2.2")]).toEqual([200, 429]);
 });
 
-test("agents.p5 agents.authentication.3 a change opens, closes and limits from the next request on", async () => {
+test("agents.p5 agents.authentication.3 changed settings apply from the next request on", async () => {
   const { ask, routers } = createTrial("[agents]\nopen = false");
   expect([await ask("/v1/agents"), await ask("/v1/models")]).toEqual([503, 200]);
   routers.change(read("[agents]\nenforce_scope = false"));

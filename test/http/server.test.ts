@@ -1,4 +1,4 @@
-// The server over bare sockets: odd requests, pages, what fails outside of a route, start and stop.
+// Tests the server over raw sockets: odd requests, pages, internal errors, start and stop.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { HttpServer } from "../../src/http/server.ts";
@@ -17,7 +17,7 @@ const failOnBug = (bug: unknown) => {
 /** Signals of the requests that wait in `/v1/slow`. */
 let slow: PromiseWithResolvers<AbortSignal>;
 let release: PromiseWithResolvers<void>;
-/** The names of the clients that asked. */
+/** The names of the clients of requests. */
 const clients: string[] = [];
 
 function createTrialServer(): TestServer {
@@ -75,7 +75,7 @@ beforeAll(async () => {
 });
 afterAll(() => http.server.stop(0));
 
-/** The status, and the code of the body where it is an envelope that repeats the request's id. */
+/** The status, and the code of an envelope that repeats the request's id. */
 async function ask(text: string): Promise<[status: number, code?: string] | null> {
   const reply = await sendRaw(http.server.url, text);
   if (!reply) return null;
@@ -86,7 +86,7 @@ async function ask(text: string): Promise<[status: number, code?: string] | null
   return code === undefined ? [reply.status, size] : [reply.status, code];
 }
 
-describe("the route is found whatever the Host says", () => {
+describe("a route is found whatever the Host header", () => {
   const hosts = [
     "localhost",
     "a",
@@ -111,7 +111,7 @@ describe("the route is found whatever the Host says", () => {
     });
   }
 
-  test("and its client counts by its address", async () => {
+  test("and its client is counted by its address", async () => {
     clients.length = 0;
     for (const host of ["localhost", "a", ""]) {
       await ask(`${GET}Host: ${host}\r\n${KEY}\r\n`);
@@ -119,7 +119,7 @@ describe("the route is found whatever the Host says", () => {
     expect(clients).toEqual(Array(3).fill("127.0.0.1"));
   });
 
-  test("a body comes with it, and a caller that leaves is noticed", async () => {
+  test("a body arrives with it, and a departed caller is noticed", async () => {
     const head = `${POST}Host: a\r\n${KEY}Content-Length: 10\r\n\r\n`;
     expect(await ask(`${head}{"size":5}`)).toEqual([200, 5] as never);
     slow = Promise.withResolvers();
@@ -143,13 +143,13 @@ describe("request lines", () => {
     ["with dots that lead out of /v1 and back", "GET /v1/../v1/things HTTP/1.1", [200]],
     ["with dots that lead out of /v1", "GET /v1/../page HTTP/1.1", [404, "not_found"]],
     ["with escaped dots", "GET /v1/%2e%2e/page HTTP/1.1", [404, "not_found"]],
-    ["with dots behind a backslash", "GET /v1/..\\page HTTP/1.1", [404, "not_found"]],
+    ["with dots after a backslash", "GET /v1/..\\page HTTP/1.1", [404, "not_found"]],
     ["with dots from deeper", "GET /v1/things/../../page HTTP/1.1", [404, "not_found"]],
-    ["with dots behind a longer name", "GET /v1x/../page HTTP/1.1", [404, "not_found"]],
+    ["with dots after a longer name", "GET /v1x/../page HTTP/1.1", [404, "not_found"]],
     ["with dots that a backslash hides", "GET /v1\\..\\page HTTP/1.1", [404, "not_found"]],
     ["that dots lead to a page", "GET /x/../page HTTP/1.1", [404, "not_found"]],
     ["of HTTP/1.0", "GET /v1/things HTTP/1.0", [200]],
-    ["with a slash behind", "GET /v1/things/ HTTP/1.1", [404, "not_found"]],
+    ["with a trailing slash", "GET /v1/things/ HTTP/1.1", [404, "not_found"]],
     ["with two slashes in front", "GET //v1/things HTTP/1.1", [404, "not_found"]],
     ["in other case", "GET /V1/Things HTTP/1.1", [404, "not_found"]],
     ["with an escaped letter", "GET /v1/%74hings HTTP/1.1", [404, "not_found"]],
@@ -169,7 +169,7 @@ describe("request lines", () => {
   }
 });
 
-describe("gateway.errors.not_found a wrong method is as unknown as a wrong path", () => {
+describe("gateway.errors.not_found a wrong method is answered like an unknown path", () => {
   for (const method of ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"]) {
     test(method, async () => {
       const says = [404, "not_found"] as never;
@@ -190,7 +190,7 @@ describe("gateway.errors.not_found a wrong method is as unknown as a wrong path"
   });
 });
 
-describe("what two readers could read in two ways is refused", () => {
+describe("ambiguous requests are refused", () => {
   const rows: [what: string, text: string][] = [
     [
       "a length and chunks",
@@ -206,7 +206,7 @@ describe("what two readers could read in two ways is refused", () => {
     ["a length below zero", `${POST}${HOST}Content-Length: -1\r\n\r\n`],
     ["another encoding", `${POST}${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
     [
-      "an encoding that looks like chunks",
+      "an encoding that resembles chunked",
       `${POST}${HOST}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
     ],
     [
@@ -231,19 +231,19 @@ describe("what two readers could read in two ways is refused", () => {
     expect(await ask(twice)).toEqual([401, "invalid_api_key"]);
   });
 
-  test("headers beyond all measure", async () => {
+  test("oversized headers", async () => {
     const long = `X-Long: ${"x".repeat(33 * 1024)}\r\n`;
     expect(await ask(`${GET}${HOST}${KEY}${long}\r\n`)).toEqual([431]);
     const many = Array.from({ length: 400 }, (_, i) => `X-${i}: 1\r\n`).join("");
     expect(await ask(`${GET}${HOST}${KEY}${many}\r\n`)).toEqual([431]);
   });
 
-  test("two Host headers, of which none decides anything", async () => {
+  test("two Host headers, neither of which has an effect", async () => {
     expect(await ask(`${GET}${HOST}Host: evil\r\n${KEY}\r\n`)).toEqual([200, undefined]);
   });
 });
 
-test("a caller that waits for 100 Continue is told to go on, and then answered", async () => {
+test("a caller that waits for 100 Continue gets it, and then the reply", async () => {
   const client = await openRaw(http.server.url, "POST");
   client.write(`${POST}${HOST}${KEY}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n`);
   while (!client.rest().includes("100 Continue")) {
@@ -254,7 +254,7 @@ test("a caller that waits for 100 Continue is told to go on, and then answered",
   client.leave();
 });
 
-test("a refused body does not spoil the connection for the next request", async () => {
+test("a refused body does not affect the next request of its connection", async () => {
   const client = await openRaw(http.server.url, "POST");
   const body = "x".repeat(150 * 1024);
   client.write(`${POST}${HOST}${KEY}Content-Length: ${body.length}\r\n\r\n${body}`);
@@ -266,14 +266,14 @@ test("a refused body does not spoil the connection for the next request", async 
   client.leave();
 });
 
-test("gateway.limits.body_size a length that is sent twice lets no larger body in", async () => {
+test("gateway.limits.body_size a repeated length does not admit a larger body", async () => {
   const body = JSON.stringify({ size: 5, filling: "x".repeat(150 * 1024) });
   const length = `Content-Length: ${body.length}\r\n`;
   const reply = await sendRaw(http.server.url, `${POST}${HOST}${KEY}${length}${length}\r\n${body}`);
   expect(reply).toMatchObject({ status: 413 });
 });
 
-test("gateway.errors.client_closed_request who leaves in the middle of a body is a line of the log, and no error", async () => {
+test("gateway.errors.client_closed_request a caller who leaves within a body is an info line, and no error", async () => {
   const { lines, server } = http;
   for (const length of [
     "Content-Length: 10\r\n\r\n{",
@@ -299,7 +299,7 @@ test("gateway.errors.client_closed_request who leaves in the middle of a body is
 });
 
 describe("a page", () => {
-  test("needs no key, answers HEAD, and carries the request's id", async () => {
+  test("needs no key, answers HEAD, and has the request's id", async () => {
     const get = await sendRaw(http.server.url, `GET /page HTTP/1.1\r\n${HOST}\r\n`);
     expect(get).toMatchObject({ status: 200, body: "a page\n" });
     expect(get!.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
@@ -310,7 +310,7 @@ describe("a page", () => {
   });
 
   for (const path of ["/broken", "/rejecting"]) {
-    test(`${path} is an internal error with a line in the log, and shows nothing of it`, async () => {
+    test(`${path} is an internal error with a log line, and no details`, async () => {
       http.lines.length = 0;
       const text = `GET ${path} HTTP/1.1\r\n${HOST}x-request-id: mine\r\n\r\n`;
       const reply = (await sendRaw(http.server.url, text))!;
@@ -323,7 +323,7 @@ describe("a page", () => {
   }
 });
 
-describe("unknown paths are answered in the envelope of their half", () => {
+describe("unknown paths are answered in the envelope of their surface", () => {
   const isGateway = async (path: string) => {
     const reply = await http.ask("GET", path);
     expect(reply.status).toBe(404);
@@ -342,7 +342,7 @@ describe("unknown paths are answered in the envelope of their half", () => {
     "webhooks",
   ];
   for (const segment of agents) {
-    test(`/v1/${segment}: the agent service's`, async () => {
+    test(`/v1/${segment}: agents`, async () => {
       for (const rest of ["", "/", "/x/y", "?x=1", "/x?y"]) {
         expect([rest, await isGateway(`/v1/${segment}${rest}`)]).toEqual([rest, false]);
       }
@@ -352,7 +352,7 @@ describe("unknown paths are answered in the envelope of their half", () => {
       }
     });
   }
-  test("all others: the gateway's", async () => {
+  test("all others: gateway", async () => {
     for (const path of ["/", "/v1", "/v1/", "/v1/model", "/v1/chat", "/favicon.ico"]) {
       expect([path, await isGateway(path)]).toEqual([path, true]);
     }
@@ -360,7 +360,7 @@ describe("unknown paths are answered in the envelope of their half", () => {
 });
 
 describe("start and stop", () => {
-  test("a port that is taken is said in a sentence with a way out", async () => {
+  test("an occupied port is reported in one sentence with advice", async () => {
     const port = new URL(http.server.url).port;
     const { clock } = http;
     const log = { info() {}, warn() {}, error() {} };
@@ -375,7 +375,7 @@ describe("start and stop", () => {
     expect(() => elsewhere.start()).toThrow("choose another address with --host");
   });
 
-  test("a stop lets what runs end, takes nobody new, and needs no deadline for it", async () => {
+  test("a stop lets running requests end, admits no new ones, and ends before its deadline", async () => {
     const { server } = createTrialServer();
     await server.start();
     const { url } = server;
@@ -395,7 +395,7 @@ describe("start and stop", () => {
     await running.closed;
   });
 
-  test("what arrives after the stop began is refused, on a connection that stood before", async () => {
+  test("a request after the stop began is refused, on an open connection", async () => {
     const { server } = createTrialServer();
     await server.start();
     const running = await openRaw(server.url);
@@ -403,7 +403,7 @@ describe("start and stop", () => {
     await slow.promise;
     const late = await openRaw(server.url);
     late.write(GET);
-    // A whole round trip on a connection that was opened later: the half request has arrived.
+    // A round trip on a later connection: the half request has arrived.
     expect((await sendRaw(server.url, `${GET}${HOST}${KEY}\r\n`))?.status).toBe(200);
     const stopping = server.stop(10_000);
     expect(server.isStopping).toBe(true);
@@ -417,7 +417,7 @@ describe("start and stop", () => {
     await stopping;
   });
 
-  test("what still runs a second after the deadline is cut, and learns that its caller is gone", async () => {
+  test("a request beyond the deadline is cut, and sees its caller leave", async () => {
     const { server, clock } = createTrialServer();
     await server.start();
     const client = await openRaw(server.url);
@@ -430,7 +430,7 @@ describe("start and stop", () => {
     const stopping = Promise.resolve(server.stop(10_000)).then(() => {
       isStopped = true;
     });
-    // Its time, and what a last word to its caller may need.
+    // Its deadline, and the time for a last reply.
     await clock.advance(10_000);
     await clock.advance(999);
     expect([isStopped, left.aborted]).toEqual([false, false]);
@@ -440,7 +440,7 @@ describe("start and stop", () => {
     expect(left.aborted).toBe(true);
   });
 
-  test("what never started stops at once", async () => {
+  test("a server that never started stops at once", async () => {
     await createTrialServer().server.stop(10_000);
   });
 });

@@ -1,4 +1,4 @@
-// A route that asks for a signature: what the router checks before it, in which order, and its bytes.
+// Tests a route with a signature: the router's earlier checks, their order, and the raw bytes.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { createDocumentPage } from "../../src/http/openapi/document.ts";
@@ -13,9 +13,9 @@ const Params = Type.Object({ trigger_id: Type.String({ description: "The id of a
 const PATH = "/v1/hooks/any%20name";
 const JSON_TYPE = { "content-type": "application/json" };
 
-type Told = [status: number, type: string, code: string | undefined, param: string | null];
+type RefusalParts = [status: number, type: string, code: string | undefined, param: string | null];
 
-async function readRefusal(response: Response): Promise<Told> {
+async function readRefusal(response: Response): Promise<RefusalParts> {
   const body = (await response.json()) as {
     error: { message: string; type: string; code?: string; param: string | null };
   };
@@ -90,8 +90,8 @@ const open = (trial: Trial, handle: Handle) =>
     },
   );
 
-describe("agents.endpoints.triggers.p3 a signed request is judged in one order, and the first refusal answers", () => {
-  const faults: { what: string; break: (trial: Trial) => void; says: Told }[] = [
+describe("agents.endpoints.triggers.p3 a signed request is checked in one order, and the first error answers", () => {
+  const faults: { what: string; break: (trial: Trial) => void; says: RefusalParts }[] = [
     {
       what: "its method",
       break: (trial) => (trial.method = "PUT"),
@@ -140,7 +140,7 @@ describe("agents.endpoints.triggers.p3 a signed request is judged in one order, 
     return open(trial, async () => [202, {}]).ask(method, path, { headers, body });
   };
 
-  test("agents.authentication.1 agents.endpoints.p1 nothing at fault: it is answered, with a key or without", async () => {
+  test("agents.authentication.1 agents.endpoints.p1 a valid request is answered, with a key or without", async () => {
     for (const authorization of ["Bearer key", "Bearer other", "nonsense", ""]) {
       const headers = { ...JSON_TYPE, authorization };
       const { ask } = open(VALID, async () => [202, {}]);
@@ -148,19 +148,19 @@ describe("agents.endpoints.triggers.p3 a signed request is judged in one order, 
     }
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all that comes behind it`, async () => {
+    test(`${fault.what} alone, and before all later checks`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });
   }
 
-  test("agents.limits.retry_after the address' limit says how long to wait", async () => {
+  test("agents.limits.retry_after the address's limit answers with Retry-After", async () => {
     const reply = await run(faults.filter(({ says }) => says[0] === 429));
     expect(reply.headers.get("retry-after")).toBe("7");
   });
 });
 
-test("agents.authentication.p2 the handler gets the bytes as they were sent, the path's name and the headers", async () => {
+test("agents.authentication.p2 the handler receives the unchanged bytes, the path's parameter and the headers", async () => {
   const asks: SignedRequest<unknown>[] = [];
   const { ask } = open(VALID, async (one) => {
     asks.push(one);
@@ -178,11 +178,11 @@ test("agents.authentication.p2 the handler gets the bytes as they were sent, the
   expect(asks[1]!.body.length).toBe(0);
 });
 
-test("agents.errors.unsupported_media_type agents.endpoints.triggers.p4 only application/json, with any parameters", async () => {
+test("agents.errors.unsupported_media_type agents.endpoints.triggers.p4 only application/json is accepted, with any parameters", async () => {
   const { ask } = open(VALID, async () => [202, {}]);
   const statusOf = async (type: string | null) => {
     const headers: Record<string, string> = type === null ? {} : { "content-type": type };
-    // A text would bring a type of its own.
+    // A text would set a content type of its own.
     return (await ask("POST", PATH, { headers, body: Buffer.from("{}") })).status;
   };
   for (const type of [
@@ -204,7 +204,7 @@ test("agents.errors.unsupported_media_type agents.endpoints.triggers.p4 only app
   }
 });
 
-test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB pass, announced or in chunks, and no byte more", async () => {
+test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB are accepted, announced or in chunks, and no byte more", async () => {
   const { ask } = open(VALID, async ({ body }) => [202, { bytes: body.length }]);
   const send = async (bytes: number, isChunked: boolean) => {
     const whole = Buffer.alloc(bytes, " ");
@@ -219,13 +219,13 @@ test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB pass, announce
   }
 });
 
-describe("agents.errors.internal_error what nobody foresaw", () => {
+describe("agents.errors.internal_error unexpected failures", () => {
   const bugs: [string, unknown][] = [
     ["an error", new Error("the disk is full")],
     ["a refusal that is one", new ApiError("internal_error", {}, new Error("the disk is full"))],
     ["a hook that failed", new ApiError("hook_failed", {}, new Error("the disk is full"))],
   ];
-  test.each(bugs)("%s is a 500 of its own code, and is written down", async (_, failure) => {
+  test.each(bugs)("%s is a 500 with its own code, and is logged", async (_, failure) => {
     const { ask, lines } = open(VALID, async () => {
       throw failure;
     });
@@ -239,7 +239,7 @@ describe("agents.errors.internal_error what nobody foresaw", () => {
     expect(JSON.stringify(lines)).toContain("the disk is full");
   });
 
-  test("also where it is asked whether it is able", async () => {
+  test("also if the availability check throws", async () => {
     const { ask } = openTestServer(
       async () => [202, {}],
       {},
@@ -252,7 +252,7 @@ describe("agents.errors.internal_error what nobody foresaw", () => {
   });
 });
 
-test("a caller that leaves before its body is whole is written down, and no more", async () => {
+test("a caller that leaves within its body is only logged", async () => {
   const { ask, lines } = open(VALID, async () => [202, {}]);
   const body = new ReadableStream({
     start(controller) {
@@ -293,25 +293,25 @@ describe("over a socket", () => {
   const head = (lines: string[]) =>
     [`POST ${PATH} HTTP/1.1`, "Host: localhost", ...lines, "", ""].join("\r\n");
 
-  test("agents.limits.body_size a length that is announced as too long is refused before a byte of it", async () => {
+  test("agents.limits.body_size a length that is announced as too long is refused before the body", async () => {
     const { client, end } = await dial();
     client.write(head(["Content-Type: application/json", `Content-Length: ${BYTES_MAX + 1}`]));
     expect((await client.read())!.status).toBe(413);
     await end();
   });
 
-  test("agents.limits.body_size a chunked body is refused with the first byte too many", async () => {
+  test("agents.limits.body_size a chunked body is refused at the first excess byte", async () => {
     const { client, end } = await dial();
     client.write(head(["Content-Type: application/json", "Transfer-Encoding: chunked"]));
     const chunk = " ".repeat(BYTES_MAX);
-    // What follows is thrown away behind the reply.
+    // The rest is discarded after the reply.
     client.socket.once("data", () => client.write("0\r\n\r\n"));
     client.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n1\r\n \r\n`);
     expect((await client.read())!.status).toBe(413);
     await end();
   });
 
-  test("a header that is sent twice arrives as one, with a comma and a space between", async () => {
+  test("a repeated header arrives as one, with a comma and a space between", async () => {
     const { client, end } = await dial();
     client.write(
       head([
@@ -325,7 +325,7 @@ describe("over a socket", () => {
   });
 });
 
-test("agents.authentication.7 the document says that it needs no key, which headers it reads, and with what it refuses", async () => {
+test("agents.authentication.7 the document describes it without a key, and with its headers and errors", async () => {
   const http = openTestServer(async () => [202, {}]);
   const page = createDocumentPage(http.server.app, { routers: [http.router], version: "1" });
   // biome-ignore lint/suspicious/noExplicitAny: the document has any shape.

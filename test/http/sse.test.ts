@@ -1,4 +1,4 @@
-// Server-sent events to one caller: bytes, back-pressure, and a caller that leaves.
+// Tests server-sent events to one caller: bytes, backpressure, and a departing caller.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { type EventStream, openEventStream } from "../../src/http/sse.ts";
 import { openRaw } from "./raw-client.ts";
@@ -11,7 +11,7 @@ const failOnBug = (bug: unknown) => {
 /** A frame of this many bytes. */
 const makeFrame = (bytes: number) => "x".repeat(bytes - "data: \n\n".length);
 
-/** Says whether a promise is settled once everything that can run has run. */
+/** Reports whether a promise is settled once all pending turns have run. */
 async function isPending(promise: void | Promise<void>): Promise<boolean> {
   let isSettled = false;
   void Promise.resolve(promise).then(() => {
@@ -21,7 +21,7 @@ async function isPending(promise: void | Promise<void>): Promise<boolean> {
   return !isSettled;
 }
 
-test("gateway.events.1 frames and comments go out as they stand, in their order", async () => {
+test("gateway.events.1 frames and comments are sent unchanged, in order", async () => {
   const stream = openEventStream(new AbortController().signal, failOnBug);
   stream.send('{"a":"ü"}');
   stream.comment("keep-alive");
@@ -39,7 +39,7 @@ test("gateway.events.1 frames and comments go out as they stand, in their order"
 });
 
 describe("a caller that does not read", () => {
-  test("holds the source back from 64 KB on, and lets it go on once it reads", async () => {
+  test("holds the source back from 64 KB on, and resumes it by reading", async () => {
     const stream = openEventStream(new AbortController().signal, failOnBug);
     const reader = stream.answer(200, {}).body!.getReader();
     expect(stream.send(makeFrame(63 * KB))).toBeUndefined();
@@ -49,11 +49,11 @@ describe("a caller that does not read", () => {
     expect([await isPending(first), await isPending(second)]).toEqual([true, true]);
     await reader.read();
     await Promise.all([first, second]);
-    // What is left unread is far below the mark.
+    // The unread rest is far below the mark.
     expect(stream.send(makeFrame(KB))).toBeUndefined();
   });
 
-  test("lets the source go when it leaves, and is told nothing more", async () => {
+  test("releases the source when it leaves, and receives no more", async () => {
     const stream = openEventStream(new AbortController().signal, failOnBug);
     const reader = stream.answer(200, {}).body!.getReader();
     const held = stream.send(makeFrame(64 * KB));
@@ -69,7 +69,7 @@ describe("a caller that does not read", () => {
 });
 
 describe("a caller that leaves", () => {
-  test("before the reply has begun is noticed by its request's signal", () => {
+  test("before the reply has begun aborts its request's signal", () => {
     const request = new AbortController();
     const stream = openEventStream(request.signal, failOnBug);
     expect(stream.left.aborted).toBe(false);
@@ -86,7 +86,7 @@ describe("a caller that leaves", () => {
     stream.close();
   });
 
-  test("after the end is no longer noticed", () => {
+  test("after the end has no effect", () => {
     const request = new AbortController();
     const stream = openEventStream(request.signal, failOnBug);
     stream.close();
@@ -100,7 +100,7 @@ describe("over a socket", () => {
   const bugs: unknown[] = [];
   let http: TestServer;
   let opened: PromiseWithResolvers<EventStream>;
-  /** The reply goes out once this resolves. */
+  /** The reply is sent once this resolves. */
   let answered: PromiseWithResolvers<void>;
   const request = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\n\r\n";
 
@@ -129,7 +129,7 @@ describe("over a socket", () => {
     return { client, stream: await opened.promise };
   };
   test.each(["the pull of its reply", "the end of a turn"])(
-    "a bug in %s is told, and ends that stream alone",
+    "a bug in %s is logged, and ends that stream alone",
     async (when) => {
       const { client, stream } = await ask();
       const bug = new Error("a bug");
@@ -139,7 +139,7 @@ describe("over a socket", () => {
         });
       if (when === "the pull of its reply") {
         stream.send("first");
-        // Written once the socket asks for it.
+        // Written once the socket is ready.
         await Promise.resolve();
         breakFlush();
         answered.resolve();
@@ -177,7 +177,7 @@ describe("over a socket", () => {
     answered.resolve();
   });
 
-  test("a caller that leaves in the middle is noticed", async () => {
+  test("a caller that leaves during the stream is noticed", async () => {
     const { client, stream } = await ask();
     stream.send("first");
     answered.resolve();
@@ -226,7 +226,7 @@ describe("over a socket", () => {
     client.leave();
   });
 
-  test("what its caller has not read is counted, frames of many among it", async () => {
+  test("the caller's unread bytes are counted, including many small frames", async () => {
     const { client, stream } = await ask();
     client.socket.pause();
     answered.resolve();

@@ -1,4 +1,4 @@
-// Lists in parts: the same JSON as in one piece, at the pace of who reads it, and never all at once.
+// Tests lists in parts: the same JSON as in one piece, at the reader's pace.
 import { expect, test } from "bun:test";
 import {
   answerList,
@@ -16,7 +16,7 @@ function answer(parts: ListParts, errors: unknown[] = [], signal?: AbortSignal) 
   return streamList(parts, { request, requestId: "mine", log });
 }
 
-test("the parts are one list, with what stands beside it", async () => {
+test("the parts form one list, with its other fields", async () => {
   const one = [{ a: 1 }, { b: '"é\n' }];
   for (const [parts, rest] of [
     [[one, [], [{ c: null }]], { next_before: "x" }],
@@ -36,18 +36,18 @@ test("the parts are one list, with what stands beside it", async () => {
 });
 
 test.each([
-  ["ends behind its last row", 9, 10, [4, 4, 1], null],
+  ["ends after its last row", 9, 10, [4, 4, 1], null],
   ["ends at its limit where that is the last row", 8, 8, [4, 4], null],
-  ["goes on behind its limit where there is more", 9, 8, [4, 4], "after 8"],
-  ["goes on in the middle of a part", 9, 6, [4, 2], "after 6"],
+  ["continues after its limit if there is more", 9, 8, [4, 4], "after 8"],
+  ["continues within a part", 9, 6, [4, 2], "after 6"],
   ["of nothing is one empty part", 0, 5, [0], null],
 ])("a page %s", async (_what, length, limit, sizes, next_before) => {
   const all = Array.from({ length }, (_, at) => at + 1);
-  const asked: number[] = [];
+  const reads: number[] = [];
   const parts = listPage<number>({
     ...{ limit, partSize: 4 },
     async list(last = 0, count) {
-      if (asked.push(count) > sizes.length) throw new Error("the page is over");
+      if (reads.push(count) > sizes.length) throw new Error("the page is over");
       return all.filter((row) => row > last).slice(0, count);
     },
     show: (row) => ({ row }),
@@ -61,15 +61,15 @@ test.each([
   expect(next.value).toEqual({ next_before });
 });
 
-test("a list of one part or none comes in one piece, else in parts", async () => {
-  const around = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
+test("a list of up to one part is sent whole, and a longer one in parts", async () => {
+  const context = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
   const rest = { next_before: "x" };
   const list = (...parts: object[][]) => {
     async function* tell(): ListParts {
       yield* parts;
       return rest;
     }
-    return answerList(tell(), around);
+    return answerList(tell(), context);
   };
   expect(await list()).toEqual([200, { data: [], ...rest }]);
   expect(await list([{ a: 1 }])).toEqual([200, { data: [{ a: 1 }], ...rest }]);
@@ -77,22 +77,22 @@ test("a list of one part or none comes in one piece, else in parts", async () =>
   expect(await response.json()).toEqual({ data: [{ a: 1 }, { a: 2 }, { a: 3 }], ...rest });
 });
 
-test("who does not read is told little of it, and nothing once gone", async () => {
-  let told = 0;
+test("a caller who does not read is sent little, and nothing after leaving", async () => {
+  let sent = 0;
   async function* tell(): ListParts {
-    for (; told < 1_000; told++) yield [{ text: "x".repeat(100_000) }];
+    for (; sent < 1_000; sent++) yield [{ text: "x".repeat(100_000) }];
     return {};
   }
   const reader = answer(tell()).body!.getReader();
   await reader.read();
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
-  expect(told).toBeLessThan(10);
+  expect(sent).toBeLessThan(10);
   await reader.cancel();
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
-  expect(told).toBeLessThan(10);
+  expect(sent).toBeLessThan(10);
 });
 
-test("what fails in the middle cuts the list off, and is no good JSON", async () => {
+test("a failure within the list cuts it off, which makes it invalid JSON", async () => {
   const errors: unknown[] = [];
   async function* tell(): ListParts {
     yield [{ a: 1 }];
@@ -102,18 +102,18 @@ test("what fails in the middle cuts the list off, and is no good JSON", async ()
   expect(errors).toEqual(["http: a list was cut off in the middle"]);
 });
 
-test("numbered rows come in one piece where they are one, else in parts, up to the last that was there", async () => {
+test("numbered rows are sent whole if they fit one read, else in parts, up to the last one present", async () => {
   const rows = Array.from({ length: 130 }, (_, i) => ({ seq: i + 1 }));
   let reads = 0;
   const list = async (after: number, limit: number) => {
     reads++;
-    // As of long rows, fewer are found than may be.
+    // As with long rows, a read returns fewer than the limit.
     return rows.slice(after, after + Math.min(limit, 20));
   };
-  const around = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
+  const context = { request: new Request(URL_HERE), requestId: "mine", log: { error() {} } };
   const ask = async (after: number, until: number) => {
     reads = 0;
-    return streamNumbered({ after, until, list, show: (row) => row }, around);
+    return streamNumbered({ after, until, list, show: (row) => row }, context);
   };
   for (const [after, until, count] of [
     [0, 0, 0],

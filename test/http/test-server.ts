@@ -1,4 +1,4 @@
-// A server with routes of the tests, for one caller whose key is "key".
+// A server with test routes, for one caller whose key is "key".
 import type { TSchema } from "@sinclair/typebox";
 import type { Caller } from "../../src/access/index.ts";
 import { createRouter, type Router, type RouterOptions } from "../../src/http/router.ts";
@@ -23,7 +23,7 @@ export interface TestServer {
   clock: ManualClock;
   /** Every line of the log, parsed. */
   lines: Record<string, unknown>[];
-  /** The names that the limiter was asked for. */
+  /** The names passed to the limiter. */
   taken: string[];
   ask(method: string, path: string, init?: RequestInit): Promise<Response>;
 }
@@ -50,7 +50,7 @@ export function createTestServer(
   const taken: string[] = [];
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log, ...at });
-  const given = {
+  const routerOptions = {
     observe: null,
     surface: "gateway" as const,
     isOpen: () => true,
@@ -69,7 +69,7 @@ export function createTestServer(
     holdOpen: server.holdOpen,
     ...options,
   };
-  const router = createRouter(given as RouterOptions);
+  const router = createRouter(routerOptions as RouterOptions);
   open(router);
   server.open([router], pages);
   return {
@@ -86,15 +86,15 @@ export function createTestServer(
   };
 }
 
-/** What a route has to say of itself. */
+/** The documentation of a route. */
 export function describeRoute<B extends TSchema>(body?: B) {
   return { summary: "A route of the tests", replies: {}, refusals: [], body };
 }
 
-/** undefined: there is no such field. */
-export type Told = [status: number, code: string, param: string | null | undefined];
+/** `undefined` if there is no such field. */
+export type RefusalParts = [status: number, code: string, param: string | null | undefined];
 
-export async function readRefusal(response: Response): Promise<Told> {
+export async function readRefusal(response: Response): Promise<RefusalParts> {
   const { error } = (await response.json()) as { error: { code: string; param?: string | null } };
   return [response.status, error.code, error.param];
 }

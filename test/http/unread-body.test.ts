@@ -1,4 +1,4 @@
-// What is read of a body behind a refusal, over bare sockets.
+// Tests how much of a body is read after a refusal, over raw sockets.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { yieldToEventLoop } from "../../src/platform/clock.ts";
@@ -8,7 +8,7 @@ import { createTestServer, describeRoute, type TestServer } from "./test-server.
 const KEY = "Authorization: Bearer key\r\n";
 const PIECE = "x".repeat(16 * 1024);
 const CHUNK = `${PIECE.length.toString(16)}\r\n${PIECE}\r\n`;
-/** What the sockets of both sides hold beside what was read. */
+/** Bytes that the sockets of both sides buffer. */
 const SOCKET_BYTES = 16 * 1024 * 1024;
 const BODY_BYTES = 64 * 1024 * 1024;
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => http.server.stop(0));
 
-/** Sends on until the other side closes; how much went out. */
+/** Sends until the other side closes; returns the number of bytes sent. */
 async function pour(client: RawClient, piece: string): Promise<number> {
   let sent = 0;
   let isClosed = false;
@@ -67,7 +67,7 @@ describe("a refused body is not read to its end", () => {
     }
   }
 
-  test("who sends nothing more has its reply, and is let go after a second", async () => {
+  test("a caller who sends no more gets the reply, and is disconnected after a second", async () => {
     const client = await openRaw(http.server.url, "POST");
     client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
     while (!client.rest().includes("invalid_api_key")) {
@@ -78,13 +78,13 @@ describe("a refused body is not read to its end", () => {
     await client.closed;
   });
 
-  test("who drips is let go after five seconds", async () => {
+  test("a caller who sends slowly is disconnected after five seconds", async () => {
     const client = await openRaw(http.server.url, "POST");
     client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");
     while (!client.rest().includes("invalid_api_key")) {
       await new Promise((resolve) => client.socket.once("data", resolve));
     }
-    // Each byte goes out at once.
+    // Each byte is sent at once.
     client.socket.setNoDelay(true);
     let isClosed = false;
     void client.closed.then(() => (isClosed = true));
@@ -98,7 +98,7 @@ describe("a refused body is not read to its end", () => {
     await client.closed;
   });
 
-  test("in chunks, not whole in time", async () => {
+  test("in chunks, not complete in time", async () => {
     const client = await openRaw(http.server.url, "POST");
     const reading = http.clock.pending();
     client.write(
@@ -112,7 +112,7 @@ describe("a refused body is not read to its end", () => {
     expect(sent).toBeLessThan(SOCKET_BYTES);
   });
 
-  test("one in chunks that has come whole leaves the connection open, refused or served", async () => {
+  test("a complete chunked body leaves the connection open, refused or served", async () => {
     const client = await openRaw(http.server.url, "POST");
     const send = (body: string) =>
       client.write(

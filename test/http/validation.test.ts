@@ -1,4 +1,4 @@
-// From a value that breaks its schema to the first field at fault, and to the sentence about it.
+// Tests the first invalid field of a value and its error message.
 import { describe, expect, spyOn, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -8,11 +8,11 @@ import type { ApiError } from "../../src/platform/errors.ts";
 import { unquoted, withRules } from "../../src/platform/schema.ts";
 import { createDraw } from "./draw.ts";
 
-/** The sentence about a value; null: it fits. */
+/** The error message of a value, or `null` if it is valid. */
 const say = (schema: TSchema, value: unknown) =>
   findFieldError(schema, value, "f")?.message ?? null;
 
-test("what no message may say again is not quoted, whatever its type, also where it may be left out", () => {
+test("a secret field is not quoted, whatever its type, also if it is optional", () => {
   const secret = unquoted(Type.String({ maxLength: 8, pattern: "^[a-z]+$" }));
   expect(say(secret, 12_345)).toBe("`f` must be a string.");
   expect(say(secret, "CANARY")).toBe("`f` must keep to the allowed characters and form.");
@@ -25,7 +25,7 @@ test("what no message may say again is not quoted, whatever its type, also where
   expect(say(orNull, null)).toBeNull();
 });
 
-describe("one sentence for each kind of fault", () => {
+describe("each kind of error has one sentence", () => {
   const tagged = Type.Union([
     Type.Object({ kind: Type.Literal("a"), size: Type.Integer() }),
     Type.Object({ kind: Type.Literal("b"), name: Type.String() }),
@@ -103,7 +103,7 @@ describe("one sentence for each kind of fault", () => {
   for (const [schema, value, says] of rows) test(says, () => expect(say(schema, value)).toBe(says));
 });
 
-test("gateway.errors.invalid_request of several fields at fault the first in declared order is named", () => {
+test("gateway.errors.invalid_request the first invalid field in declared order is named", () => {
   const schema = Type.Object(
     { a: Type.String(), b: Type.Object({ c: Type.String(), d: Type.String() }), e: Type.String() },
     { additionalProperties: false },
@@ -118,7 +118,7 @@ test("gateway.errors.invalid_request of several fields at fault the first in dec
   expect(paramOf({ e: "", b: { d: "", c: "" }, a: "" })).toBeUndefined();
 });
 
-test("of null in a field that can be left out it is said what to do instead", () => {
+test("null in an optional field gets advice", () => {
   const schema = Type.Object({
     a: Type.Number(),
     b: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -147,7 +147,7 @@ test("the body itself has no path", () => {
   }
 });
 
-test("names that every object has are not taken for fields that were sent", () => {
+test("inherited property names are not taken for sent fields", () => {
   const schema = Type.Object(
     { constructor: Type.String(), __proto__: Type.String() },
     { additionalProperties: false },
@@ -168,7 +168,7 @@ test("lengths are counted in code points", () => {
   }
 });
 
-describe("a message is short whatever was sent", () => {
+describe("a message is short whatever the input", () => {
   const schema = Type.Object(
     { role: Type.Union([Type.Literal("a"), Type.Literal("b")]) },
     { additionalProperties: false },
@@ -190,7 +190,7 @@ describe("a message is short whatever was sent", () => {
     });
   }
 
-  test("an object that stands for a number is never asked for its text", () => {
+  test("an object in place of a number is not converted to text", () => {
     for (const value of [{ toString: 1, valueOf: 2 }, [{ toString: 1 }]]) {
       const found = Array.isArray(value) ? "a list" : "an object";
       const wanted = `\`f\` must be a whole number of at least 1, but is ${found}.`;
@@ -198,7 +198,7 @@ describe("a message is short whatever was sent", () => {
     }
   });
 
-  test("64 characters of a value are quoted, and never half of one", () => {
+  test("64 characters of a value are quoted, without splitting one", () => {
     const message = say(Type.Integer(), `xx${"😀".repeat(40)}`)!;
     expect(message).toBe(`\`f\` must be a whole number, but is "xx${"😀".repeat(30)}….`);
     expect(say(Type.Integer(), "x".repeat(62))).toEndWith(` "${"x".repeat(62)}".`);
@@ -206,7 +206,7 @@ describe("a message is short whatever was sent", () => {
   });
 });
 
-test("of thousands of items only the one at fault is spelled out", () => {
+test("only the invalid one of thousands of items is described", () => {
   const check = compileCheck(ChatRequest);
   const messages = Array(9_000).fill({ role: "tool", content: "", tool_call_id: "" });
   const tools = Array(5_000).fill({ type: "function", function: { name: "f" } });
@@ -218,7 +218,7 @@ test("of thousands of items only the one at fault is spelled out", () => {
     [{ messages: [{ role: "user", content: parts }] }, "messages.0.content.10000.type"],
   ];
   for (const [body, param] of bodies) {
-    // Each sentence about a union writes its literals with it; compiling does too, some hundred.
+    // Each message about a union includes its literals; compilation does too, some hundred.
     const spelled = spyOn(JSON, "stringify");
     let refusal: ApiError | undefined;
     try {
@@ -233,7 +233,7 @@ test("of thousands of items only the one at fault is spelled out", () => {
   }
 });
 
-test("a rule is asked in its field's turn, also where the field is not sent", () => {
+test("a rule applies at its field's position, also if the field is missing", () => {
   const schema = withRules(
     Type.Object({
       a: Type.Optional(Type.Integer()),
@@ -251,7 +251,7 @@ test("a rule is asked in its field's turn, also where the field is not sent", ()
   expect(() => compileCheck(Type.Object({ inner: schema }))).toThrow("only a whole body");
 });
 
-test("a schema with a word that the walk does not know cannot be checked", () => {
+test("a schema with an unsupported keyword cannot be checked", () => {
   expect(() => compileCheck(Type.String({ format: "uuid" }))).toThrow('"format"');
   expect(() => compileCheck(Type.Object({ a: Type.Number({ multipleOf: 2 }) }))).toThrow();
   expect(() => compileCheck(Type.Array(Type.Record(Type.String(), Type.String())))).toThrow();
@@ -295,7 +295,7 @@ describe("random changes of a chat request", () => {
     ...["x".repeat(256), "x".repeat(257), [], [1], ["a"], ["a", "b", "c", "d", "e"], {}, { a: 1 }],
   ];
 
-  /** Changes one place of a value: another value, gone, twice, or something unknown beside it. */
+  /** Changes one place of a value: replaced, deleted, duplicated, or with an unknown sibling. */
   function change(value: unknown, draw: (below: number) => number): unknown {
     const isLeaf = typeof value !== "object" || value === null;
     if (isLeaf || draw(6) === 0) return structuredClone(values[draw(values.length)]);
@@ -314,7 +314,7 @@ describe("random changes of a chat request", () => {
     return { ...value, [name]: change(old, draw) };
   }
 
-  /** What cannot be combined, in other words than those of the schema. */
+  /** Rules between fields, independent of the schema's. */
   function isAtOdds(body: ChatRequest): boolean {
     const names = (body.tools ?? []).map((tool) => tool.function.name);
     const { tool_choice: choice = "auto", stream_options } = body;
@@ -323,7 +323,7 @@ describe("random changes of a chat request", () => {
     return (!!stream_options && !body.stream) || (!!body.think && names.length > 0);
   }
 
-  test("the walk finds a fault exactly where TypeBox itself or a rule sees one", () => {
+  test("the check finds an error exactly where TypeBox itself or a rule does", () => {
     const draw = createDraw(20_261_120);
     let refused = 0;
     for (let round = 0; round < 10_000; round++) {
@@ -337,7 +337,7 @@ describe("random changes of a chat request", () => {
       expect(fault.message.length).toBeLessThanOrEqual(300);
       expect(fault.message).not.toMatch(/undefined|\[object|NaN/);
     }
-    // Both sides were seen often.
+    // Both results occurred often.
     expect(refused).toBeGreaterThan(2_500);
     expect(refused).toBeLessThan(9_500);
   });

@@ -1,4 +1,4 @@
-// The document of routes of the agent half: their parameters, their envelope, what they refuse with.
+// Tests the OpenAPI document of agents routes: their parameters, envelope and errors.
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
@@ -67,13 +67,13 @@ async function writeDocument(): Promise<Document> {
 
 const document = await writeDocument();
 
-/** Of an operation, or of those to which it refers. */
+/** Of an operation, or of those that it references. */
 const responseOf = ({ responses }: Operation, status: string) => {
   const { $ref } = responses[status] as { $ref?: string };
   return $ref ? document.components.responses[$ref.split("/").at(-1)!]! : responses[status]!;
 };
 
-test("it is a valid document of OpenAPI 3.1.0", async () => {
+test("the document is valid OpenAPI 3.1.0", async () => {
   const { valid, errors } = await new Validator().validate({ ...document });
   expect([valid, errors]).toEqual([true, undefined]);
 });
@@ -115,7 +115,7 @@ test("agents.resources.p4 parameters of the path and the query are described", (
   ]);
 });
 
-test("agents.errors.p1 agents.errors.p9 every route names what it refuses with, in its half's envelope", () => {
+test("agents.errors.p1 agents.errors.p9 every route lists its errors, in its surface's envelope", () => {
   for (const methods of Object.values(document.paths)) {
     for (const operation of Object.values(methods)) {
       const { responses, requestBody } = operation;
@@ -137,13 +137,13 @@ test("agents.errors.p1 agents.errors.p9 every route names what it refuses with, 
   expect(Object.keys(document.components.schemas)).toContain("AgentError");
 });
 
-test("agents.errors.not_enabled a route of a feature is refused with 403 where that is switched off", () => {
+test("agents.errors.not_enabled a route of a disabled feature answers 403", () => {
   const { get, put } = document.paths["/v1/agents"]!;
   expect(responseOf(put!, "403").description).toContain("`not_enabled`: This feature is");
   expect(responseOf(get!, "403").description).not.toContain("not_enabled");
 });
 
-test("a body of which nothing is required may be left out, and 204 has none", () => {
+test("a body without required fields is optional, and 204 has none", () => {
   const { post } = document.paths["/v1/agents/{id}/things"]!;
   expect(post!.requestBody?.required).toBe(false);
   const { delete: remove } = document.paths["/v1/agents/{id}"]!;
