@@ -1,4 +1,4 @@
-// What an answer costs: whole micro-SAR, rounded once.
+// Tests the cost of a completion: whole micro-SAR, rounded once.
 import { expect, test } from "bun:test";
 import { costOf } from "../../src/models/model.ts";
 
@@ -20,7 +20,7 @@ test.each<[string, [number, number], [number, number], number]>([
   expect(costOf(usage(prompt_tokens, completion_tokens), { prompt, completion })).toBe(cost);
 });
 
-test("it is what whole numbers of any size would give", () => {
+test("the cost equals that of arbitrary-precision integers", () => {
   let seed = 7;
   const draw = (max: number) => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -33,7 +33,7 @@ test("it is what whole numbers of any size would give", () => {
   }
 });
 
-test("without a price, or beyond what can be written, there is none", () => {
+test("without a price, or beyond the largest number, there is no cost", () => {
   expect(costOf(usage(1, 1), null)).toBeNull();
   const price = { prompt: Number.MAX_SAFE_INTEGER, completion: 0 };
   expect(costOf(usage(1_000_000_000, 0), price)).toBeNull();

@@ -1,4 +1,4 @@
-// Who may call which model: every combination of what decides.
+// Tests the permission of a key for a model, for every combination of its conditions.
 import { describe, expect, test } from "bun:test";
 import type { Scope } from "../../src/access/index.ts";
 import { authorizeModel, type ModelPermission, needsGrant } from "../../src/models/permission.ts";
@@ -22,31 +22,31 @@ const TABLE: [Visibility, boolean, boolean, ModelPermission, ModelPermission, Mo
 ];
 
 describe("a model that is", () => {
-  for (const [visibility, self_hosted, granted, ...verdicts] of TABLE) {
+  for (const [visibility, self_hosted, granted, ...outcomes] of TABLE) {
     const what = `${visibility}, ${self_hosted ? "self-hosted" : "another's"}, ${granted ? "" : "not "}granted`;
-    test(`${what} is ${verdicts.join(", ")}`, () => {
+    test(`${what} is ${outcomes.join(", ")}`, () => {
       const lists = [null, ["m-0", "m-1"], []];
-      const judge = (think: "optional" | "required", scopes: readonly Scope[]) =>
+      const authorize = (think: "optional" | "required", scopes: readonly Scope[]) =>
         lists.map((models) => {
           const settings = { id: "m-1", visibility, self_hosted, think };
           return authorizeModel(settings, { models, scopes }, granted);
         });
-      expect(judge("optional", [])).toEqual(verdicts);
+      expect(authorize("optional", [])).toEqual(outcomes);
       // gateway.endpoints.chat_completions.7
-      expect(judge("required", ["think"])).toEqual(verdicts);
-      const unscoped = verdicts.map((verdict) => (verdict === "allowed" ? "unscoped" : verdict));
-      expect(judge("required", ["reasoning"])).toEqual(unscoped);
+      expect(authorize("required", ["think"])).toEqual(outcomes);
+      const unscoped = outcomes.map((outcome) => (outcome === "allowed" ? "unscoped" : outcome));
+      expect(authorize("required", ["reasoning"])).toEqual(unscoped);
     });
   }
 });
 
-test("a grant is needed exactly where it can change the verdict", () => {
+test("a grant is needed exactly where it can change the outcome", () => {
   for (const visibility of ["public", "private", "internal"] as const) {
     for (const self_hosted of [true, false]) {
       const settings = { id: "m-1", visibility, self_hosted, think: "optional" } as const;
       const caller = { models: null, scopes: [] as Scope[] };
-      const judge = (granted: boolean) => authorizeModel(settings, caller, granted);
-      if (judge(true) !== judge(false)) expect(needsGrant(settings)).toBe(true);
+      const authorize = (granted: boolean) => authorizeModel(settings, caller, granted);
+      if (authorize(true) !== authorize(false)) expect(needsGrant(settings)).toBe(true);
     }
   }
   expect(needsGrant({ visibility: "public", self_hosted: true })).toBe(false);

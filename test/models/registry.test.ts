@@ -1,4 +1,4 @@
-// Names, the alias and the list of each key.
+// Tests the names of models, the alias and the list of each key.
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
@@ -42,7 +42,7 @@ interface Stored {
 }
 
 function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
-  const asked: string[] = [];
+  const reads: string[] = [];
   const stand = (id: string, account_id: string | null): ModelStatus => ({
     id,
     first_seen_at: 7_000,
@@ -55,18 +55,18 @@ function createTestRegistry(models: ServedModel[], stored: Stored = {}) {
     catalog: { default_model: "second", models },
     store: {
       async find(id, account_id) {
-        asked.push(`${id} for ${account_id}`);
+        reads.push(`${id} for ${account_id}`);
         return stand(id, account_id);
       },
       async list(account_id) {
-        asked.push(`all for ${account_id}`);
+        reads.push(`all for ${account_id}`);
         return ["forgotten", ...models.map(({ settings }) => settings.id)].map((id) =>
           stand(id, account_id),
         );
       },
     },
   });
-  return { registry, asked };
+  return { registry, reads };
 }
 
 const caller = (some: Partial<Caller> = {}): Caller => ({
@@ -80,7 +80,7 @@ const caller = (some: Partial<Caller> = {}): Caller => ({
 });
 
 describe("the registry", () => {
-  test("finds the default model by no name, by the alias and by its second name", () => {
+  test("finds the default model without a name, by the alias and by its second name", () => {
     const { registry } = createTestRegistry([serve("first"), serve("second")]);
     const names = [undefined, "svc", "svc-v0", "second", "first", "other", "SVC", ""].map(
       (sent) => {
@@ -100,11 +100,11 @@ describe("the registry", () => {
     ]);
   });
 
-  test("refuses a default model that is not there", () => {
+  test("refuses an unknown default model", () => {
     expect(() => createTestRegistry([serve("first")])).toThrow("second");
   });
 
-  test("lists the alias, the default model, and then the others in their order", async () => {
+  test("lists the alias, the default model, and then the others in order", async () => {
     const { registry } = createTestRegistry([serve("first"), serve("second"), serve("third")]);
     const listed = await registry.list(caller());
     expect(listed.map(({ id }) => id)).toEqual(["svc", "second", "first", "third"]);
@@ -125,7 +125,7 @@ describe("the registry", () => {
     });
   });
 
-  test("lists what the key may call, and the alias only with the default model", async () => {
+  test("lists the models of the key, and the alias only with the default model", async () => {
     const models = [
       serve("first", { self_hosted: false }),
       serve("second"),
@@ -149,7 +149,7 @@ describe("the registry", () => {
     expect(await list({ account_id: null }, ["first", "third"])).toEqual(["svc", "second"]);
   });
 
-  test("lowers both budgets to the model's, the key's and the ceiling's", async () => {
+  test("limits both budgets to the minimum of model, key and ceiling", async () => {
     const models = [
       serve("second", { max_output_tokens: 100_000, default_max_tokens: 50_000 }),
       serve("first", { max_output_tokens: 500, default_max_tokens: 100 }),
@@ -169,7 +169,7 @@ describe("the registry", () => {
     ]);
   });
 
-  test("gateway.resources.model.status a model that is off is listed as offline, a blocked one is not", async () => {
+  test("gateway.resources.model.status lists a model that is off as offline, and a blocked one not", async () => {
     const models = [serve("first"), serve("second"), serve("third")];
     const list = async (stored: Stored) =>
       (await createTestRegistry(models, stored).registry.list(caller())).map(
@@ -184,7 +184,7 @@ describe("the registry", () => {
     expect(await list({ off: ["second"], blocked: ["second"] })).toEqual(["first on", "third on"]);
   });
 
-  test("says what the key may before it says what the operator switched", async () => {
+  test("checks the key's permission before the operator's switch", async () => {
     const models = [
       serve("second"),
       serve("hidden", { visibility: "internal" }),
@@ -192,17 +192,17 @@ describe("the registry", () => {
       serve("deep", { think: "required" }),
     ];
     const ids = models.map(({ settings }) => settings.id);
-    const judge = async (stored: Stored) => {
+    const statesOf = async (stored: Stored) => {
       const { registry } = createTestRegistry(models, stored);
       return Promise.all(models.map((model) => registry.authorize(model, caller())));
     };
     const others = ["hidden", "refused", "unscoped"];
-    expect(await judge({})).toEqual(["allowed", ...others] as never);
-    expect(await judge({ off: ids })).toEqual(["off", ...others] as never);
-    expect(await judge({ off: ids, blocked: ids })).toEqual(["blocked", ...others] as never);
+    expect(await statesOf({})).toEqual(["allowed", ...others] as never);
+    expect(await statesOf({ off: ids })).toEqual(["off", ...others] as never);
+    expect(await statesOf({ off: ids, blocked: ids })).toEqual(["blocked", ...others] as never);
   });
 
-  test("is servable by default unless its default model is off or blocked", async () => {
+  test("serves by default unless the default model is off or blocked", async () => {
     const models = [serve("first"), serve("second")];
     const ask = (stored: Stored) => createTestRegistry(models, stored).registry.isDefaultServable();
     expect(await ask({ off: ["first"], blocked: ["first"] })).toBe(true);
@@ -211,10 +211,10 @@ describe("the registry", () => {
   });
 
   test("reads once for a call and once for a list", async () => {
-    const { registry, asked } = createTestRegistry([serve("first"), serve("second")]);
+    const { registry, reads } = createTestRegistry([serve("first"), serve("second")]);
     await registry.list(caller());
     await registry.authorize(registry.resolve("first").model, caller());
     await registry.authorize(registry.resolve("svc").model, caller({ account_id: null }));
-    expect(asked).toEqual(["all for account-1", "first for account-1", "second for null"]);
+    expect(reads).toEqual(["all for account-1", "first for account-1", "second for null"]);
   });
 });

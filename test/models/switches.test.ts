@@ -1,11 +1,11 @@
-// The operator's two switches and the state that follows from them, turn by turn.
+// Tests the operator's two switches of a model and the resulting state.
 import { expect, test } from "bun:test";
 import { createSwitches, type ModelSwitch } from "../../src/models/index.ts";
 import { stateOf } from "../../src/models/switches.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openTestDatabase } from "../support/database.ts";
 
-// A walk from "on", and the state after each step.
+// A sequence from "on", and the state after each step.
 const WALKS: [turns: ModelSwitch[], states: string[]][] = [
   [
     ["off", "off", "on", "on"],
@@ -15,7 +15,7 @@ const WALKS: [turns: ModelSwitch[], states: string[]][] = [
     ["block", "block", "unblock", "unblock"],
     ["blocked", "blocked", "on", "on"],
   ],
-  // What one switch took, the other does not give back.
+  // Undoing one switch does not undo the other.
   [
     ["block", "off", "unblock", "on"],
     ["blocked", "blocked", "off", "on"],
@@ -38,12 +38,12 @@ for (const [turns, states] of WALKS) {
   test(`${turns.join(", ")} is ${states.join(", ")}`, async () => {
     const database = await openTestDatabase({ kind: "memory" });
     const switches = createSwitches(database, createManualClock());
-    const told: (string | null)[] = [];
-    database.listen("model", (id) => void told.push(id));
+    const notified: (string | null)[] = [];
+    database.listen("model", (id) => void notified.push(id));
     const seen = [];
     for (const turn of turns) seen.push(stateOf(await switches.turn("stub-1", turn)));
     expect(seen).toEqual(states as never);
-    expect(told).toEqual(turns.map(() => "stub-1"));
+    expect(notified).toEqual(turns.map(() => "stub-1"));
     const [standing, ...others] = await switches.list();
     expect([standing!.id, stateOf(standing!), others.length]).toEqual([
       ...["stub-1", states.at(-1)!, 0],

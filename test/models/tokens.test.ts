@@ -1,4 +1,4 @@
-// Holds the tokenizer to its promises: pieces join to the text, small pieces, linear time.
+// Tests the tokenizer: tokens join to the text, are small, and take linear time.
 import { expect, test } from "bun:test";
 import { countBundled } from "../../src/models/bundled-tokenizer/count.ts";
 import {
@@ -36,13 +36,13 @@ test.each([
   ["half surrogates", "\ud800"],
   ["a family of joiners", "👩‍👩‍👧‍👦 "],
   ["words", "lorem ipsum dolor "],
-])("256 KB of %s are cut in linear time and join to themselves again", (_, unit) => {
+])("256 KB of %s are split in linear time and join to the same text", (_, unit) => {
   const text = unit.repeat(Math.ceil(QUARTER_MB / unit.length));
   const tokens = splitTokens(text);
   expect(tokens.join("")).toBe(text);
   expect(tokens.length).toBe(countTokens(text));
   expect(Math.max(...tokens.map((token) => [...token].length))).toBeLessThanOrEqual(8);
-  // A text twice as long has about twice the tokens: none grows with what stands around it.
+  // A text of twice the length has about twice the tokens, independent of its context.
   expect(countTokens(text + text)).toBeGreaterThanOrEqual(2 * tokens.length - 2);
 });
 
@@ -50,7 +50,7 @@ test("no token ends inside a surrogate pair", () => {
   for (const token of splitTokens("a😀bc😀 😀😀😀d 😀")) expect(token.isWellFormed()).toBe(true);
 });
 
-test("only as many tokens are cut as are asked for", () => {
+test("only the requested number of tokens is cut", () => {
   expect(splitTokens("a b c d", 2)).toEqual(["a", " b"]);
   expect(splitTokens("a b c d", 0)).toEqual([]);
 });
@@ -64,7 +64,7 @@ test.each([
   expect(takeCodePoints(text, count)).toBe(start);
 });
 
-test("a prompt counts its texts, images, calls and tools, and something for each message", () => {
+test("a prompt counts its texts, images, calls and tools, and an overhead for each message", () => {
   const said = countPromptTokens(createAsk("one two"));
   expect(said).toBe(4 + 2);
   const url = `data:image/png;base64,${"A".repeat(100_000)}`;

@@ -1,4 +1,4 @@
-// One unit under test on a manual clock: its server is a few switches, its callers are numbered.
+// A managed server on a manual clock, with a scripted server and numbered callers.
 
 import { type Database, openDatabase } from "../../../src/database/index.ts";
 import { ManagedServer } from "../../../src/models/autostart/managed-server.ts";
@@ -12,10 +12,10 @@ import { placeInMemory } from "../../support/memory.ts";
 export interface Bench extends AsyncDisposable {
   unit: ManagedServer;
   clock: ReturnType<typeof createManualClock>;
-  /** What its server does; a test changes it. */
+  /** The behaviour of its server, which a test changes. */
   server: {
     isHealthy: boolean;
-    /** What the action says, now or later. */
+    /** The result of the start action, now or later. */
     start(signal: AbortSignal): Promise<string | null>;
     stop(signal: AbortSignal): Promise<string | null>;
     looks: number;
@@ -24,23 +24,23 @@ export interface Bench extends AsyncDisposable {
   };
   lines: string[];
   database: Database;
-  /** Calls it: what became of it is added to `ended`, such as `1 up` or `2 model_offline`. */
+  /** Sends a request and adds its outcome to `ended`, such as `1 up` or `2 model_offline`. */
   call(name: string | number, signal?: AbortSignal, account?: string): Promise<void>;
   ended: string[];
-  /** What its last failure said. */
+  /** The reason of its last failure. */
   why(): string;
   state(): Promise<string>;
 }
 
 export interface BenchOptions {
   plan?: Partial<StartPlan>;
-  /** Of a bench before it: what that program had kept. */
+  /** The database of an earlier process. */
   database?: Database;
-  /** false: nobody has it watched. */
+  /** Whether the managed server has a holder. */
   isHeld?: boolean;
 }
 
-/** Needs it, and does nothing about it. */
+/** A holder without reactions. */
 export const NOBODY = { onUp() {}, onDown() {} };
 
 export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOptions = {}) {
@@ -98,9 +98,9 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     database,
     ended,
     async call(name, signal = new AbortController().signal, account = "account-1") {
-      const fate = await unit.enter(account, signal);
-      ended.push(`${name} ${fate?.code ?? "up"}`);
-      if (fate) said = fate.reason;
+      const refused = await unit.enter(account, signal);
+      ended.push(`${name} ${refused?.code ?? "up"}`);
+      if (refused) said = refused.reason;
     },
     why: () => said,
     state: async () => {

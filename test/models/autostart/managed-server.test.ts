@@ -1,4 +1,4 @@
-// A unit's life: one start for everybody, in turn; failures and their pauses; idleness; what is remembered.
+// Tests a managed server: shared starts, failures and backoff, idle stops, and its stored state.
 import { describe, expect, test } from "bun:test";
 import { NOBODY, openBench } from "./bench.ts";
 
@@ -7,7 +7,7 @@ const OFFLINE = "model_offline";
 const STAYS = new AbortController().signal;
 
 describe("a start", () => {
-  test("is one for all who wait, and they go on in the order in which they came", async () => {
+  test("is shared by all waiting callers, who continue in order of arrival", async () => {
     await using bench = await openBench();
     const { clock, server, call, ended } = bench;
     for (let n = 0; n < 5; n++) void call(n);
@@ -27,7 +27,7 @@ describe("a start", () => {
     ]);
   });
 
-  test("drops a caller who leaves at once, and goes on without anybody", async () => {
+  test("drops a departed caller at once, and continues without any", async () => {
     await using bench = await openBench();
     const { clock, server, call, ended } = bench;
     const callers = Array.from({ length: 4 }, () => new AbortController());
@@ -47,20 +47,20 @@ describe("a start", () => {
     ]);
   });
 
-  test("is not made for a caller who has left already", async () => {
+  test("does not happen for a caller who has left", async () => {
     await using bench = await openBench();
     await bench.call("gone", AbortSignal.abort());
     expect([bench.ended, bench.server.starts]).toEqual([["gone client_closed_request"], 0]);
   });
 
-  test("is not made where its server runs already", async () => {
+  test("does not happen if the server already runs", async () => {
     await using bench = await openBench({ isHeld: false });
     bench.server.isHealthy = true;
     await bench.call(1);
     expect([bench.ended, bench.server.starts, await bench.state()]).toEqual([["1 up"], 0, "up"]);
   });
 
-  test("is somebody else's where there is nothing to do but to wait", async () => {
+  test("without a start action only waits for the server", async () => {
     await using bench = await openBench({ plan: { start: null } });
     void bench.call(1);
     await bench.clock.advance(30_000);
@@ -69,21 +69,21 @@ describe("a start", () => {
     expect(bench.ended).toEqual(["1 up"]);
   });
 
-  test("need not be over for a server that is up: a command may go on in the foreground", async () => {
+  test("may still run once the server is up: a command may stay in the foreground", async () => {
     await using bench = await openBench();
-    let given: AbortSignal | undefined;
+    let startSignal: AbortSignal | undefined;
     bench.server.start = (signal) => {
-      given = signal;
+      startSignal = signal;
       return new Promise(() => {});
     };
     void bench.call(1);
     await bench.clock.advance(5_000);
     bench.server.isHealthy = true;
     await bench.clock.advance(700_000);
-    expect([bench.ended, given!.aborted]).toEqual([["1 up"], false]);
+    expect([bench.ended, startSignal!.aborted]).toEqual([["1 up"], false]);
   });
 
-  test("sends a caller away where a thousand wait", async () => {
+  test("refuses a caller beyond a thousand waiting ones", async () => {
     await using bench = await openBench();
     for (let n = 0; n < 1_000; n++) void bench.call(n);
     await bench.call("one more");
@@ -94,7 +94,7 @@ describe("a start", () => {
     expect(bench.ended.at(-1)).toBe("999 up");
   });
 
-  test("lets the newest of the account that has the most make room for another account", async () => {
+  test("drops the newest caller of the account with the most for another account", async () => {
     await using bench = await openBench();
     for (let n = 0; n < 998; n++) void bench.call(n);
     const call = (name: string) => void bench.call(name, undefined, "account-2");
@@ -110,7 +110,7 @@ describe("a start", () => {
 });
 
 describe("a failed start", () => {
-  test("gateway.errors.model_offline is told to all who wait, with the reason in the log", async () => {
+  test("gateway.errors.model_offline is reported to all waiting callers, with the reason in the log", async () => {
     await using bench = await openBench();
     bench.server.start = async () => "it answered with status 500";
     for (const n of [1, 2]) void bench.call(n);
@@ -124,22 +124,22 @@ describe("a failed start", () => {
     expect(await bench.state()).toBe("failed");
   });
 
-  test("gateway.errors.upstream_timeout is what a start is that takes too long, and it is given up", async () => {
+  test("gateway.errors.upstream_timeout is the error of a start that takes too long, which is aborted", async () => {
     await using bench = await openBench({ plan: { timeoutMs: 90_000 } });
-    let given: AbortSignal | undefined;
+    let startSignal: AbortSignal | undefined;
     bench.server.start = (signal) => {
-      given = signal;
+      startSignal = signal;
       return new Promise(() => {});
     };
     void bench.call(1);
     await bench.clock.advance(89_999);
-    expect([bench.ended, given!.aborted]).toEqual([[], false]);
+    expect([bench.ended, startSignal!.aborted]).toEqual([[], false]);
     await bench.clock.advance(1);
-    expect([bench.ended, given!.aborted]).toEqual([["1 upstream_timeout"], true]);
+    expect([bench.ended, startSignal!.aborted]).toEqual([["1 upstream_timeout"], true]);
     expect(bench.why()).toBe("its unit did not start: it was not up within 90s");
   });
 
-  test("is not tried again for 5 s, then for twice as long, at most for 5 min", async () => {
+  test("is not retried for 5 s, then for twice as long, up to 5 min", async () => {
     await using bench = await openBench();
     const { clock, server, call, ended } = bench;
     server.start = async () => "it answered with status 500";
@@ -160,7 +160,7 @@ describe("a failed start", () => {
     server.isHealthy = true;
     await call("up");
     expect(ended.at(-1)).toBe("up up");
-    // What succeeded once begins from the shortest pause.
+    // A success resets the backoff.
     server.isHealthy = false;
     await clock.advance(20_000);
     server.start = async () => "it answered with status 500";
@@ -171,7 +171,7 @@ describe("a failed start", () => {
     expect(server.starts).toBe(before + 1);
   });
 
-  test("is forgotten as soon as somebody has mended it", async () => {
+  test("is forgotten as soon as the server is healthy", async () => {
     await using bench = await openBench();
     bench.server.start = async () => "its command exited with 1";
     for (let n = 0; n < 5; n++) {
@@ -185,7 +185,7 @@ describe("a failed start", () => {
     expect(bench.ended.at(-1)).toBe("mended up");
   });
 
-  test("of a bug is one too, and the log tells it", async () => {
+  test("by a bug counts too, and is logged", async () => {
     await using bench = await openBench();
     bench.server.start = () => Promise.reject(new Error("a bug"));
     await bench.call(1);
@@ -194,8 +194,8 @@ describe("a failed start", () => {
   });
 });
 
-describe("a unit that is up", () => {
-  test("is asleep when its health failed twice in a row, and the next caller has it started", async () => {
+describe("a server that is up", () => {
+  test("is asleep after two failed checks in a row, and the next caller starts it", async () => {
     await using bench = await openBench();
     const { clock, server, call } = bench;
     server.isHealthy = true;
@@ -218,7 +218,7 @@ describe("a unit that is up", () => {
     expect(server.starts).toBe(1);
   });
 
-  test("is looked at by all whom it did not answer at once, in one look", async () => {
+  test("is checked once for all callers in doubt", async () => {
     await using bench = await openBench();
     bench.server.isHealthy = true;
     await bench.call(1);
@@ -230,7 +230,7 @@ describe("a unit that is up", () => {
     expect([bench.server.looks, bench.unit.isUp]).toEqual([looks + 1, false]);
   });
 
-  test("that ran before us is known before the first caller comes", async () => {
+  test("before this process is recognised before the first caller", async () => {
     await using first = await openBench();
     first.server.isHealthy = true;
     await first.call(1);
@@ -243,7 +243,7 @@ describe("a unit that is up", () => {
     expect([third.unit.isUp, await third.state()]).toEqual([false, "asleep"]);
   });
 
-  test("tells those who hold it when it is up, before anybody goes on, and when it is not", async () => {
+  test("notifies its holders when it is up, before any caller continues, and when it is down", async () => {
     await using bench = await openBench({ isHeld: false });
     const { ended, server, clock, unit } = bench;
     const tell = (name: string) => ({
@@ -264,10 +264,10 @@ describe("a unit that is up", () => {
   });
 });
 
-describe("an idle unit", () => {
+describe("an idle server", () => {
   const IDLE = { idleStopMs: 60_000, minUpMs: 600_000 };
 
-  test("is stopped after so long without requests, and not before its least life", async () => {
+  test("is stopped after the idle time, and not before its minimum uptime", async () => {
     await using bench = await openBench({ plan: IDLE });
     const { clock, server, call, unit } = bench;
     server.isHealthy = true;
@@ -283,7 +283,7 @@ describe("an idle unit", () => {
     );
   });
 
-  test("is none while one request is in flight, and its time begins when the last one ends", async () => {
+  test("is not idle while a request is in flight, and its time starts when the last one ends", async () => {
     await using bench = await openBench({ plan: IDLE });
     const { clock, server, call, unit } = bench;
     server.isHealthy = true;
@@ -295,7 +295,7 @@ describe("an idle unit", () => {
     unit.leave();
     await clock.advance(59_999);
     expect([server.stops, unit.isUp]).toEqual([0, true]);
-    // Another request begins anew.
+    // Another request restarts the idle time.
     await call(3);
     unit.leave();
     await clock.advance(59_999);
@@ -322,7 +322,7 @@ describe("an idle unit", () => {
     expect([server.starts, ended]).toEqual([1, ["1 up", "2 up"]]);
   });
 
-  test("is started by its action although its health has answered all the while", async () => {
+  test("is started by its action even if its health check succeeds meanwhile", async () => {
     await using bench = await openBench({ plan: IDLE });
     const { clock, server, call, unit, ended } = bench;
     server.isHealthy = true;
@@ -333,14 +333,14 @@ describe("an idle unit", () => {
     server.start = () => woken.promise;
     void call(2);
     await clock.advance(30_000);
-    // It sleeps until it is woken, whatever its health says.
+    // It counts as asleep until it is started, whatever its health check returns.
     expect([server.starts, ended]).toEqual([1, ["1 up"]]);
     woken.resolve(null);
     await clock.advance(1_000);
     expect(ended).toEqual(["1 up", "2 up"]);
   });
 
-  test("is remembered by the next program, so that it is started again and not believed", async () => {
+  test("is remembered by the next process, so that it is started again and not assumed up", async () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
@@ -350,7 +350,7 @@ describe("an idle unit", () => {
     const next = await openBench({ database: bench.database });
     next.server.isHealthy = true;
     expect(next.unit.isUp).toBe(false);
-    // Also where the program ended in the middle of that start, or the start failed.
+    // Also after a process that ended during that start, or a failed start.
     next.server.start = () => new Promise(() => {});
     void next.call(2);
     await next.clock.advance(30_000);
@@ -366,7 +366,7 @@ describe("an idle unit", () => {
     expect([after.ended, after.server.starts]).toEqual([["4 up"], 0]);
   });
 
-  test("that went down and came back by itself is believed again", async () => {
+  test("that went down and came back by itself is used again", async () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
@@ -380,7 +380,7 @@ describe("an idle unit", () => {
     expect([bench.ended.at(-1), bench.server.starts]).toEqual(["2 up", 0]);
   });
 
-  test("that cannot be stopped serves on, and is tried again later", async () => {
+  test("that cannot be stopped keeps serving, and is stopped later", async () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
@@ -396,7 +396,7 @@ describe("an idle unit", () => {
     expect(bench.server.stops).toBe(2);
   });
 
-  test("is stopped to the end as it was begun, whatever the settings say meanwhile", async () => {
+  test("is stopped with the settings at the begin of the stop", async () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
@@ -427,7 +427,7 @@ describe("an idle unit", () => {
     expect([bench.ended.at(-1), bench.server.starts]).toEqual(["2 up", 1]);
   });
 
-  test("is left alone where nobody serves it any more", async () => {
+  test("is left alone once it has no holder", async () => {
     await using bench = await openBench({ plan: IDLE, isHeld: false });
     bench.unit.hold(NOBODY);
     bench.server.isHealthy = true;
@@ -444,7 +444,7 @@ describe("an idle unit", () => {
   });
 });
 
-test("a unit whose state cannot be kept serves nevertheless", async () => {
+test("a server whose state cannot be stored still serves", async () => {
   await using bench = await openBench();
   await bench.database.close();
   bench.server.isHealthy = true;
@@ -454,7 +454,7 @@ test("a unit whose state cannot be kept serves nevertheless", async () => {
   expect(bench.lines[0]).toStartWith("error autostart: state could not be stored");
 });
 
-test("a bug of whoever is told of a unit is told, and ends nothing else", async () => {
+test("a holder's callback that throws is logged, and ends nothing else", async () => {
   await using bench = await openBench();
   const bug = new Error("bug 7");
   bench.unit.hold({

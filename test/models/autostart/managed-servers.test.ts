@@ -1,4 +1,4 @@
-// Units as the settings name them: what is asked of their servers, who shares one, what a reload leaves.
+// Tests managed servers from the settings: their requests, shared starts, and reloads.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Database, openDatabase } from "../../../src/database/index.ts";
 import { buildModels } from "../../../src/models/index.ts";
@@ -36,7 +36,7 @@ afterEach(async () => {
   await upstream.stop();
 });
 
-/** Models by their ids, each with its lines of `start`. */
+/** Models by id, each with its lines of `start`. */
 function write(models: Record<string, string>, more = ""): string {
   const base = upstream.url.slice(0, -"/v1".length);
   return Object.entries(models)
@@ -73,13 +73,13 @@ async function build(text: string) {
   };
   const until = async (hasHappened: () => boolean) => {
     while (!hasHappened()) {
-      // Time stands still: only what is on its way arrives.
+      // Time stands still: only pending requests arrive.
       await clock.advance(0);
     }
   };
   return { models, ask, until, change: (next: string) => models.change(read(next)) };
 }
-/** So many seconds, each long enough for a request to be there and back. */
+/** Advances this number of seconds, each with time for a round trip. */
 async function pass(seconds: number) {
   for (let second = 0; second < seconds; second++) {
     await clock.advance(1_000);
@@ -90,15 +90,15 @@ const paths = () => upstream.asked.map(({ path }) => path);
 const count = (path: string) => paths().filter((one) => one === path).length;
 const WAKE = 'request = "POST BASE/wake?level=2"';
 
-describe("models that are started in the same way", () => {
-  test("share one unit, which is started once", async () => {
+describe("models with the same start", () => {
+  test("share one managed server, which is started once", async () => {
     const { ask } = await build(write({ one: WAKE, two: WAKE }));
     const endings = await Promise.all([ask("one"), ask("two"), ask("one")]);
     expect(endings.map(({ ok }) => ok)).toEqual([true, true, true]);
     expect(count("/wake")).toBe(1);
   });
 
-  test("and those in another do not", async () => {
+  test("and those with another do not", async () => {
     const { ask } = await build(write({ one: WAKE, two: 'request = "GET BASE/load?model=two"' }));
     expect((await ask("one")).ok).toBe(true);
     isUp = false;
@@ -108,7 +108,7 @@ describe("models that are started in the same way", () => {
 });
 
 describe("a reload", () => {
-  test("of another model neither starts nor forgets a unit", async () => {
+  test("of another model neither starts nor forgets a server", async () => {
     const { ask, change } = await build(write({ one: WAKE }));
     await ask("one");
     const other = '[[models]]\nid = "other"\nupstream = { kind = "stub" }\n';
@@ -118,7 +118,7 @@ describe("a reload", () => {
     expect([count("/wake"), count("/v1/chat/completions")]).toEqual([1, 2]);
   });
 
-  test("in the middle of a start keeps it, and whoever waits for it", async () => {
+  test("during a start keeps it, and its waiting callers", async () => {
     const gate = Promise.withResolvers<Response>();
     const { script } = upstream;
     upstream.script = (asked) => (asked.path === "/wake" ? gate.promise : script(asked));
@@ -135,7 +135,7 @@ describe("a reload", () => {
     expect(count("/wake")).toBe(1);
   });
 
-  test("says from then on when it is stopped", async () => {
+  test("changes when a server is stopped", async () => {
     const stops = `${WAKE}\nstop = "POST BASE/sleep"\nmin_up = "0s"`;
     const { ask, change, until } = await build(write({ one: stops }));
     await ask("one");
@@ -147,7 +147,7 @@ describe("a reload", () => {
     expect(count("/wake")).toBe(2);
   });
 
-  test("without its model leaves a unit as it is, and no longer watches it", async () => {
+  test("without its model leaves a server as it is, and ends its checks", async () => {
     const { ask, change, until } = await build(write({ one: WAKE }));
     await ask("one");
     await change('[[models]]\nid = "other"\nupstream = { kind = "stub" }\n');
@@ -158,7 +158,7 @@ describe("a reload", () => {
   });
 });
 
-test("the replicas behind a unit are looked at while it is up, and not while it sleeps", async () => {
+test("the replicas of a managed server are checked while it is up, and not while it sleeps", async () => {
   const START = "[models.upstream.start]";
   const text = write({ one: WAKE }).replace(START, `health = "/alive"\n${START}`);
   const { ask, until } = await build(text);
@@ -173,7 +173,7 @@ test("the replicas behind a unit are looked at while it is up, and not while it 
   expect(count("/alive")).toBe(looks);
 });
 
-test("a refused start says the status, and neither an address nor the server's words", async () => {
+test("a refused start reports the status, without an address or the server's text", async () => {
   upstream.script = ({ path }) =>
     path === "/ready"
       ? new Response(null, { status: 503 })

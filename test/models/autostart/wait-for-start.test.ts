@@ -1,4 +1,4 @@
-// What stands in front of a model's servers: who waits, what the ending notes of it, and who asks again.
+// Tests the wait for a managed server: waiting callers, the noted wait, and repeated requests.
 import { expect, test } from "bun:test";
 import { waitForStart } from "../../../src/models/autostart/wait-for-start.ts";
 import type {
@@ -19,7 +19,7 @@ const REFUSED: UpstreamError = {
   reason: "the connection was refused",
 };
 
-/** A gate whose servers end as they are told, one ending after another and then the last again. */
+/** A gate before scripted servers: one completion after another, then the last again. */
 async function openGate(endings: (Completion | Complete)[], options: BenchOptions = {}) {
   const bench = await openBench(options);
   let asked = 0;
@@ -39,7 +39,7 @@ async function openGate(endings: (Completion | Complete)[], options: BenchOption
   };
 }
 
-test("a unit that is up is passed without a word", async () => {
+test("a server that is up is used without a wait", async () => {
   const { server, ask, count, asked } = await openGate([DONE]);
   server.isHealthy = true;
   expect(await ask()).toEqual(DONE);
@@ -47,7 +47,7 @@ test("a unit that is up is passed without a word", async () => {
   expect([await count(), asked()]).toEqual([7, 2]);
 });
 
-test("the wait is noted in the ending, beside what was waited behind it", async () => {
+test("the wait is added to the completion's own wait", async () => {
   const { server, clock, ask } = await openGate([{ ...DONE, waitedMs: 5, attempts: 2 }]);
   const ending = ask();
   await clock.advance(30_000);
@@ -56,7 +56,7 @@ test("the wait is noted in the ending, beside what was waited behind it", async 
   expect(await ending).toEqual({ ...DONE, waitedMs: 31_005, attempts: 2 });
 });
 
-test("who waited to be counted is not counted twice, and is told the same of a failed start", async () => {
+test("a wait for the token count is not repeated, and a failed start gives the same error", async () => {
   const { server, clock, ask, count } = await openGate([DONE]);
   const asked = createAsk("Hello");
   const counted = count(asked);
@@ -64,7 +64,7 @@ test("who waited to be counted is not counted twice, and is told the same of a f
   server.isHealthy = true;
   await clock.advance(1_000);
   expect([await counted, await ask(asked)]).toEqual([7, { ...DONE, waitedMs: 10_000 }]);
-  // As do the attempts of a think: other asks of the same messages.
+  // So do the attempts of a think: other requests with the same messages.
   expect(await ask({ ...asked, temperature: 0.7 })).toEqual({ ...DONE, waitedMs: 10_000 });
 
   const late = await openGate([DONE], { plan: { timeoutMs: 5_000 } });
@@ -75,7 +75,7 @@ test("who waited to be counted is not counted twice, and is told the same of a f
   expect(late.asked()).toBe(0);
 });
 
-test("a server that went away is started, and asked once more", async () => {
+test("a vanished server is started, and the request repeated once", async () => {
   const { server, clock, ask, asked } = await openGate([DONE, REFUSED, DONE]);
   server.isHealthy = true;
   await ask();
@@ -88,7 +88,7 @@ test("a server that went away is started, and asked once more", async () => {
   expect([server.starts, asked()]).toEqual([1, 3]);
 });
 
-test("servers none of which is fit to be asked may be gone too", async () => {
+test("replicas that are all unavailable may have vanished too", async () => {
   const none: Completion = { ...REFUSED, code: "model_offline", retryable: false, attempts: 0 };
   const { server, clock, ask } = await openGate([DONE, none, DONE]);
   server.isHealthy = true;
@@ -101,7 +101,7 @@ test("servers none of which is fit to be asked may be gone too", async () => {
   expect([await ending, server.starts]).toEqual([{ ...DONE, attempts: 1, waitedMs: 1_000 }, 1]);
 });
 
-test("a server that is there is not asked again, whatever it did", async () => {
+test("a failed request to a present server is not repeated", async () => {
   for (const failure of [
     REFUSED,
     { ...REFUSED, upstream_status: 500 },
@@ -115,9 +115,9 @@ test("a server that is there is not asked again, whatever it did", async () => {
   }
 });
 
-test("nobody is asked again of whom a piece was heard, nor for a caller who left", async () => {
-  const speak: Complete = async (_, ear) => {
-    await ear({ kind: "text", text: "Hel" });
+test("a request is not repeated after a chunk was sent, nor for a caller who left", async () => {
+  const speak: Complete = async (_, onChunk) => {
+    await onChunk({ kind: "text", text: "Hel" });
     server.isHealthy = false;
     return REFUSED;
   };
@@ -137,7 +137,7 @@ test("nobody is asked again of whom a piece was heard, nor for a caller who left
   expect([asked(), left.asked(), left.server.starts]).toEqual([1, 1, 0]);
 });
 
-test("a request is in flight until it ends, also where it ends by a bug", async () => {
+test("a request is in flight until it ends, also by a bug", async () => {
   const plan = { idleStopMs: 60_000, minUpMs: 0 };
   const bug = new Error("a bug");
   const { server, clock, ask } = await openGate([() => Promise.reject(bug)], { plan });
@@ -147,7 +147,7 @@ test("a request is in flight until it ends, also where it ends by a bug", async 
   expect(server.stops).toBe(1);
 });
 
-test("a start that fails is no attempt, be it the first or the one after", async () => {
+test("a failed start is no attempt, neither the first nor a later one", async () => {
   const never = await openGate([DONE]);
   never.server.start = async () => "its command exited with 1";
   expect(await never.ask()).toMatchObject({ code: "model_offline", attempts: 0 });
@@ -161,7 +161,7 @@ test("a start that fails is no attempt, be it the first or the one after", async
   expect(await ending).toMatchObject({ code: "model_offline", attempts: 1 });
 });
 
-test("whoever leaves, or is told of a stop, does not wait for a health check", async () => {
+test("a caller who leaves, or a stop, does not wait for a health check", async () => {
   const isUp = Promise.withResolvers<boolean>();
   let isHeld = false;
   const plan = { isUp: () => (isHeld ? isUp.promise : Promise.resolve(true)) };
@@ -174,19 +174,19 @@ test("whoever leaves, or is told of a stop, does not wait for a health check", a
   await clock.advance(0);
   caller.abort();
   expect(await ending).toEqual(REFUSED);
-  // Nobody is left who doubts it: the next one looks anew.
+  // No caller is in doubt any more: the next one checks again.
   isUp.resolve(true);
   await clock.advance(0);
   isHeld = false;
   expect(await unit.isGone(new AbortController().signal)).toBe(false);
 });
 
-test("a unit whose requests are heard is not given up for a health that is too busy", async () => {
-  const told = Promise.withResolvers<Completion>();
+test("a server that streams is not taken for down although its health check fails", async () => {
+  const completed = Promise.withResolvers<Completion>();
   let tell: () => void | Promise<void> = () => {};
-  const speak: Complete = (_, ear) => {
-    tell = () => ear({ kind: "text", text: "Hello" });
-    return told.promise;
+  const speak: Complete = (_, onChunk) => {
+    tell = () => onChunk({ kind: "text", text: "Hello" });
+    return completed.promise;
   };
   let isBusy = false;
   const plan = {
@@ -205,6 +205,6 @@ test("a unit whose requests are heard is not given up for a health that is too b
   tell = () => {};
   await clock.advance(20_000);
   expect(unit.isUp).toBe(false);
-  told.resolve(DONE);
+  completed.resolve(DONE);
   expect(await ending).toEqual(DONE);
 });

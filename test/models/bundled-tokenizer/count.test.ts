@@ -1,4 +1,4 @@
-// Holds the bundled tokenizer to the library's own counts, and to an end.
+// Tests the bundled tokenizer against the library's own counts, and its maximum.
 import { describe, expect, spyOn, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { countBundled } from "../../../src/models/bundled-tokenizer/count.ts";
@@ -7,8 +7,8 @@ import { chooseCases, countRounds } from "../../support/rounds.ts";
 const BYTES = countRounds(256) * 1024;
 const count = (...texts: string[]) => countBundled(texts, Number.POSITIVE_INFINITY);
 
-test("the ranks are read once, however many are the first", async () => {
-  // What other test files counted has read them already.
+test("the ranks are read once, for any number of concurrent counts", async () => {
+  // Counts of other test files have read them already.
   const read = spyOn(Bun, "file");
   try {
     expect(await Promise.all(Array.from({ length: 50 }, () => count("one two")))).toEqual(
@@ -42,7 +42,7 @@ test.each([
   expect(await count(text)).toBe(counted);
 });
 
-test("prose and code of any length have the library's count, or a token more for each cut", async () => {
+test("prose and code of any length have the library's count, plus at most one token per cut", async () => {
   const sentence =
     'The fox, 7 years old, said: "it\'s fine" — and left for عمّان.\n    return x[0];\n';
   const text = sentence.repeat(1_000);
@@ -63,7 +63,7 @@ describe("runs of one letter are a few tokens, as the library counts them", () =
         const counted = countTokens(text);
         const bundled = await count(text);
         expect(bundled).toBeGreaterThanOrEqual(0.95 * counted);
-        // A turn's border may cut a run in two.
+        // A turn's boundary may split a run in two.
         expect(bundled).toBeLessThanOrEqual(1.03 * counted + text.length / 500);
       }
     }
@@ -76,7 +76,7 @@ test("several texts are counted together", async () => {
   expect(await count(...texts)).toBe(each.reduce((sum, one) => sum + one));
 });
 
-describe("a text without any border", () => {
+describe("a text without any boundary", () => {
   test.each([
     ["one letter", "a"],
     ["spaces", " "],
@@ -92,12 +92,12 @@ describe("a text without any border", () => {
     const counted = await count(text);
     expect(counted).toBeGreaterThan(0);
     expect(counted).toBeLessThanOrEqual(Buffer.byteLength(text));
-    // A run is cut in pieces: twice the text is about twice the tokens, and twice the work.
+    // A run is split: twice the text takes about twice the tokens, and twice the work.
     expect(await count(text + text)).toBeGreaterThanOrEqual(1.9 * counted);
   });
 });
 
-test("it stops to count when it is enough", async () => {
+test("the count stops at its maximum", async () => {
   const enough = await countBundled([" a".repeat(BYTES / 2)], 1_000);
   expect(enough).toBeGreaterThan(1_000);
   expect(enough).toBeLessThanOrEqual(1_000 + 4_096);

@@ -1,4 +1,4 @@
-// Tells model servers apart by their own answers, and bears what does not answer like one.
+// Tests that model servers are recognised by their own replies, and odd replies are handled.
 import { afterEach, describe, expect, test } from "bun:test";
 import { type ProbeReport, probeServer, type ServerProbe } from "../../../src/models/index.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
@@ -40,7 +40,7 @@ const report = async (routes: Routes, model: string | null = null): Promise<Prob
 };
 const says = (probed: ServerProbe) => (probed.ok ? "" : probed.says);
 
-describe("each kind is known by its own answers", () => {
+describe("each kind is recognised by its own replies", () => {
   test("vLLM: its window from the list, tools and the switch by trial", async () => {
     const { root, asked } = start(vllm());
     const probed = await probe(root);
@@ -56,7 +56,7 @@ describe("each kind is known by its own answers", () => {
     expect(asked.filter((one) => one === "POST /v1/chat/completions").length).toBeLessThan(10);
   });
 
-  test("vLLM without a tool parser refuses tools, and one with eyes takes an image", async () => {
+  test("vLLM without a tool parser refuses tools, and a vision model takes an image", async () => {
     const seeing = chat({
       count: (body) => (Array.isArray(body.messages?.[0]?.content) ? 16 : 0),
       judge: (body) =>
@@ -69,13 +69,13 @@ describe("each kind is known by its own answers", () => {
     expect([found.reasoning, found.reasoning_on]).toEqual([null, null]);
   });
 
-  test("an image that was only read as text was not seen", async () => {
+  test("an image that was read as text does not count as seen", async () => {
     const length = (body: object) => Math.round(JSON.stringify(body).length / 4);
     const reading = chat({ count: length });
     expect((await report(vllm({ "POST /v1/chat/completions": reading }))).vision).toBe(false);
   });
 
-  test("SGLang: what it was started with, and nothing of its key", async () => {
+  test("SGLang: its start parameters, without its key", async () => {
     const found = await report(sglang());
     expect(found).toMatchObject({
       ...{ kind: "SGLang", version: "0.5.3", context_window: 131_072 },
@@ -87,17 +87,17 @@ describe("each kind is known by its own answers", () => {
     expect(JSON.stringify(found)).not.toContain("sk-sglang-secret");
   });
 
-  test("SGLang: a newer one has other names for its routes, and may lack a parser", async () => {
+  test("SGLang: a newer version has other route names, and may lack a parser", async () => {
     const { "GET /get_model_info": info, "GET /get_server_info": _, ...rest } = sglang();
     const args = { tool_call_parser: null, reasoning_parser: null, version: "0.6.0" };
     const routes = { ...rest, "GET /model_info": info!, "GET /server_info": () => args };
     const found = await report(routes);
     expect(found).toMatchObject({ kind: "SGLang", version: "0.6.0", tools: false });
-    // Its template knows the word all the same.
+    // Its template supports the word all the same.
     expect(found.reasoning_on).toEqual({ chat_template_kwargs: { thinking: true } });
   });
 
-  test("llama.cpp: nearly all from /props, although it speaks Ollama's words, too", async () => {
+  test("llama.cpp: nearly all from /props, although it also offers Ollama's routes", async () => {
     expect(await report(llamaServer())).toMatchObject({
       ...{ kind: "llama.cpp", version: "b6730-e60f241ea", context_window: 8_192 },
       ...{ tools: false, vision: true, reasoning: null, structured_outputs: true },
@@ -106,7 +106,7 @@ describe("each kind is known by its own answers", () => {
     });
   });
 
-  test("a router of llama.cpp is asked for the words of the one model", async () => {
+  test("a llama.cpp router is queried with the name of the one model", async () => {
     const { "GET /props": props, ...rest } = llamaServer();
     const settings = { params: {}, n_ctx: 0 };
     const router = { role: "router", default_generation_settings: settings, build_info: "b6730" };
@@ -122,7 +122,7 @@ describe("each kind is known by its own answers", () => {
     expect(found).toMatchObject({ version: "b6730", context_window: 8_192, vision: true });
   });
 
-  test("llama-cpp-python is known by the owner in its list", async () => {
+  test("llama-cpp-python is recognised by the owner in its list", async () => {
     const card = { id: "tiny", object: "model", owned_by: "me", permissions: [] };
     const found = await report({
       "GET /v1/models": () => ({ object: "list", data: [card] }),
@@ -137,7 +137,7 @@ describe("each kind is known by its own answers", () => {
     });
   });
 
-  test("Ollama: each model's own abilities, and the window that it was loaded with", async () => {
+  test("Ollama: each model's abilities, and its loaded window", async () => {
     expect(await report(ollama())).toMatchObject({
       ...{ kind: "Ollama", version: "0.12.6", model: "qwen3:8b", context_window: 8_192 },
       ...{ tools: true, vision: false, reasoning: true },
@@ -148,7 +148,7 @@ describe("each kind is known by its own answers", () => {
     expect(serves).toBe("embeddings");
   });
 
-  test("Text Embeddings Inference serves embeddings, and is asked for one, not to chat", async () => {
+  test("Text Embeddings Inference serves embeddings, and gets one request for them and no chat", async () => {
     const { root, bodies } = start(textEmbeddings());
     const probed = await probe(root);
     expect(probed.ok && probed.report).toMatchObject({
@@ -156,11 +156,11 @@ describe("each kind is known by its own answers", () => {
       ...{ model: "BAAI/bge-m3", models: [], context_window: 8_192, requests_max: 512 },
       ...{ embeddings: { kind: "tei", dimensions: 1_024 }, notes: [] },
     });
-    // Its one model takes no name.
+    // Its one model needs no name.
     expect(bodies).toEqual([{ input: ["Hi"], encoding_format: "float" } as object]);
   });
 
-  test("a model that answers no chat and makes vectors serves embeddings", async () => {
+  test("a model without chat that makes vectors serves embeddings", async () => {
     const noChat = { "POST /v1/chat/completions": () => refuse(400, "no chat template") };
     const routes = vllm({ ...noChat, "POST /v1/embeddings": embedding(768) });
     expect(await report(routes)).toMatchObject({
@@ -172,7 +172,7 @@ describe("each kind is known by its own answers", () => {
     expect(neither.notes).toContain("one token was not answered: it answered with status 400");
   });
 
-  test("a server of embeddings that makes none says why, and stays one", async () => {
+  test("an embedding server that makes none gives the reason, and stays one", async () => {
     const says = async (answer: Routes[string]) => {
       const routes = textEmbeddings({ "POST /v1/embeddings": answer });
       const { serves, embeddings, notes } = await report(routes);
@@ -194,7 +194,7 @@ describe("each kind is known by its own answers", () => {
     });
   });
 
-  test("whoever else has a list of models is a server of chat completions", async () => {
+  test("any other server with a list of models is a chat-completions server", async () => {
     const list = { object: "list", data: [{ id: "gpt-x", object: "model", owned_by: "acme" }] };
     const { root } = start({
       "GET /openai/models": () => list,
@@ -208,7 +208,7 @@ describe("each kind is known by its own answers", () => {
   });
 });
 
-test("an address is taken as it was pasted from a client", async () => {
+test("an address is accepted as it was pasted from a client", async () => {
   const { root } = start(vllm());
   for (const path of ["", "/", "/v1", "/v1/", "/v1/models", "/v1/chat/completions"]) {
     const probed = await probe(root + path);
@@ -216,7 +216,7 @@ test("an address is taken as it was pasted from a client", async () => {
   }
 });
 
-test("one of several models is asked about by its name; another name is refused", async () => {
+test("one of several models is selected by its name; an unknown name is refused", async () => {
   const found = await report(ollama(), "qwen3:8b");
   expect([found.model, found.models]).toEqual([
     "qwen3:8b",
@@ -226,21 +226,21 @@ test("one of several models is asked about by its name; another name is refused"
   expect(says(await probe(root, "qwen"))).toContain("it has qwen3:8b, nomic-embed-text:latest");
 });
 
-test("a server that does not answer a token is described, and says so", async () => {
+test("a server that produces no token is described, with a note", async () => {
   const broken = () => new Response("boom", { status: 500 });
   const found = await report(vllm({ "POST /v1/chat/completions": broken }));
   expect(found).toMatchObject({ context_window: 40_960, tools: null, answered_ms: null });
   expect(found.notes).toContain("one token was not answered: it answered with status 500");
 });
 
-describe("what is no model server is told as what it is", () => {
+describe("a server that is no model server is described as what it is", () => {
   const page = () =>
     new Response("<!doctype html><title>Hi</title>", { headers: { "content-type": "text/html" } });
   const strangers: [title: string, list: () => object, says: string][] = [
     ["a page", page, "a page, no model server"],
     ["garbage", () => new Response("\0\x01{{{"), "no models in it"],
-    ["a list that is none", () => ({ data: { id: 7 } }), "no models in it"],
-    ["names that are none", () => ({ data: [null, { id: "" }, { id: "\x1b[31m" }] }), "no models"],
+    ["an invalid list", () => ({ data: { id: 7 } }), "no models in it"],
+    ["invalid names", () => ({ data: [null, { id: "" }, { id: "\x1b[31m" }] }), "no models"],
     ["a nest", () => new Response("[".repeat(100_000)), "no models in it"],
     ["a flood", () => new Response("x".repeat(2_000_000)), "too large"],
     ["another place", () => Response.redirect("http://127.0.0.1:1/v1/models", 302), "(302)"],
@@ -254,13 +254,13 @@ describe("what is no model server is told as what it is", () => {
     });
   }
 
-  test("nobody", async () => {
+  test("an unreachable server", async () => {
     const { root, stop } = startModelServer({});
     await stop();
     expect(says(await probe(root))).toBe("no server listens there");
   });
 
-  test("one that never answers is given up in time", async () => {
+  test("a server that never answers is given up in time", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { root } = start({
       "GET /v1/models": () => {
@@ -274,7 +274,7 @@ describe("what is no model server is told as what it is", () => {
     expect(says(await probed)).toBe("it did not answer in time");
   });
 
-  test("one whose chats hang costs no more than the time of a probe", async () => {
+  test("a server whose chats hang takes no longer than the probe's timeout", async () => {
     const waiting: (() => void)[] = [];
     const hang = () => {
       for (const tell of waiting.splice(0)) tell();
@@ -292,7 +292,7 @@ describe("what is no model server is told as what it is", () => {
   });
 });
 
-test("a model that has to be loaded first is waited for, and all is found out", async () => {
+test("a model that has to be loaded first is waited for, and fully probed", async () => {
   const asked = Promise.withResolvers<void>();
   const loaded = Promise.withResolvers<void>();
   const routes = vllm();
@@ -312,14 +312,14 @@ test("a model that has to be loaded first is waited for, and all is found out", 
   expect(found.ok && found.report).toMatchObject({ answered_ms: 15_000, tools: true });
 });
 
-test("of a very long list the last one can be asked about by its name", async () => {
+test("the last model of a very long list can be selected by its name", async () => {
   const data = Array.from({ length: 3_000 }, (_, i) => ({ id: `m${i}`, owned_by: "vllm" }));
   const found = await report({ ...vllm(), "GET /v1/models": () => ({ data }) }, "m2999");
   expect(found.model).toBe("m2999");
   expect(found.models.length).toBeLessThan(1_000);
 });
 
-test("llama.cpp without --jinja refuses the tools that its template knows", async () => {
+test("llama.cpp without --jinja refuses the tools that its template supports", async () => {
   const refusal = () => refuse(500, "tools param requires --jinja flag");
   const chats = chat({ judge: (body) => (body.tools ? refusal() : undefined) });
   const found = await report(
@@ -334,20 +334,20 @@ test("llama.cpp without --jinja refuses the tools that its template knows", asyn
   expect(found.tools).toBe(false);
 });
 
-test("Ollama's window is not known before its model is loaded, which is said", async () => {
+test("Ollama's window is unknown before its model is loaded, which is noted", async () => {
   const found = await report(ollama({ "GET /api/ps": () => ({ models: [] }) }));
   expect(found.context_window).toBeNull();
   expect(found.notes.join()).toContain("probe it again");
 });
 
-describe("a server behind a key", () => {
-  test("says that it wants one, or that it refuses this one", async () => {
+describe("a server with a key", () => {
+  test("reports that it needs one, or refuses this one", async () => {
     const { root } = start(behindKey(vllm(), "sk-right"));
     expect(says(await probe(root))).toContain("--api-key-env");
     expect(says(await probe(root, null, "sk-wrong"))).toBe("it refuses this key");
   });
 
-  test("is asked everything with it", async () => {
+  test("gets it with every request", async () => {
     const { root } = start(behindKey(sglang(), "sk-right"));
     const probed = await probe(root, null, "sk-right");
     expect(probed.ok && probed.report.version).toBe("0.5.3");

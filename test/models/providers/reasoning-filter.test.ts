@@ -1,4 +1,4 @@
-// What a model thinks stays in, wherever its tags are cut and whether or not they are closed.
+// Tests that a model's reasoning is removed, wherever its tags are split and even if unclosed.
 import { describe, expect, test } from "bun:test";
 import type {
   Chunk,
@@ -23,26 +23,26 @@ interface Way extends Partial<ReasoningTags> {
   reasoning?: boolean;
 }
 
-/** What is heard of a model that says these pieces one after another. */
-async function hear(
+/** The output for a model that sends these chunks. */
+async function filter(
   pieces: readonly (string | Chunk | ReasoningChunk)[],
   { ending = GOOD, reasoning = false, ...some }: Way = {},
 ): Promise<Chunk[]> {
-  const heard: Chunk[] = [];
-  const model: RawComplete = async (_, ear) => {
+  const received: Chunk[] = [];
+  const model: RawComplete = async (_, onChunk) => {
     for (const piece of pieces) {
-      await ear(typeof piece === "string" ? { kind: "text", text: piece } : piece);
+      await onChunk(typeof piece === "string" ? { kind: "text", text: piece } : piece);
     }
     return ending;
   };
-  const ear = (piece: Chunk) => void heard.push(piece);
+  const onChunk = (piece: Chunk) => void received.push(piece);
   const signal = new AbortController().signal;
   const answer = withoutReasoning(model, { reasons: false, thought_opens: "reply", ...some });
-  expect(await answer(createAsk("Hello", { reasoning }), ear, signal)).toBe(ending);
-  return heard;
+  expect(await answer(createAsk("Hello", { reasoning }), onChunk, signal)).toBe(ending);
+  return received;
 }
 
-const TEXTS: [says: string, heard: string][] = [
+const TEXTS: [says: string, received: string][] = [
   ["plain text", "plain text"],
   ["  a reply that begins with space", "  a reply that begins with space"],
   ["<think>secret</think>answer", "answer"],
@@ -62,102 +62,102 @@ const TEXTS: [says: string, heard: string][] = [
   ["<think>secret</think", ""],
 ];
 
-describe("what is heard", () => {
-  for (const [says, heard] of TEXTS) {
-    test(`of ${JSON.stringify(says)}, cut at every place`, async () => {
+describe("the output", () => {
+  for (const [says, received] of TEXTS) {
+    test(`of ${JSON.stringify(says)}, split at every position`, async () => {
       for (let cut = 0; cut <= says.length; cut++) {
-        const told = await hear([says.slice(0, cut), says.slice(cut)]);
-        // A space in front of the first tag may have gone out before the tag came.
-        expect(joinText(told).trimStart()).toBe(heard.trimStart());
-        expect(told).not.toContainEqual({ kind: "text", text: "" });
+        const output = await filter([says.slice(0, cut), says.slice(cut)]);
+        // A space before the first tag may have been sent before the tag arrived.
+        expect(joinText(output).trimStart()).toBe(received.trimStart());
+        expect(output).not.toContainEqual({ kind: "text", text: "" });
       }
-      expect(joinText(await hear([says]))).toBe(heard);
-      expect(joinText(await hear([...says])).trimStart()).toBe(heard.trimStart());
+      expect(joinText(await filter([says]))).toBe(received);
+      expect(joinText(await filter([...says])).trimStart()).toBe(received.trimStart());
     });
   }
 
-  test("of calls beside thoughts is the calls", async () => {
-    expect(await hear(["<think>secret</think>", CALL])).toEqual([CALL]);
-    expect(await hear(["<think>secret", CALL, "secret"])).toEqual([CALL]);
-    expect(await hear(["so <", CALL])).toEqual([
+  test("of calls beside reasoning is the calls", async () => {
+    expect(await filter(["<think>secret</think>", CALL])).toEqual([CALL]);
+    expect(await filter(["<think>secret", CALL, "secret"])).toEqual([CALL]);
+    expect(await filter(["so <", CALL])).toEqual([
       { kind: "text", text: "so " },
       CALL,
       { kind: "text", text: "<" },
     ]);
   });
 
-  test("of a tag that a call cuts is nothing", async () => {
-    expect(await hear(["<thi", CALL, "nk>secret", "</th", CALL, "ink>answer"])).toEqual([
+  test("of a tag split by a call is nothing", async () => {
+    expect(await filter(["<thi", CALL, "nk>secret", "</th", CALL, "ink>answer"])).toEqual([
       CALL,
       CALL,
       { kind: "text", text: "answer" },
     ]);
   });
 
-  test("of a thought that speaks of the tag ends where none follows", async () => {
+  test("of reasoning that mentions the tag starts after the last one", async () => {
     const text = "<think>secret <think>secret</think>SECRET</think>answer";
     for (let cut = 0; cut <= text.length; cut++) {
-      const told = await hear([text.slice(0, cut), text.slice(cut)]);
-      expect(joinText(told)).toBe("answer");
+      const output = await filter([text.slice(0, cut), text.slice(cut)]);
+      expect(joinText(output)).toBe("answer");
     }
   });
 });
 
-describe("a model that is said to reason", () => {
-  test("ends a thought with the closing tag alone", async () => {
+describe("a reasoning model", () => {
+  test("may end its reasoning with the closing tag alone", async () => {
     const reasons = { reasons: true };
-    expect(joinText(await hear(["secret</think>answer"], reasons))).toBe("answer");
-    expect(joinText(await hear(["answer, ", "and more"], reasons))).toBe("answer, and more");
+    expect(joinText(await filter(["secret</think>answer"], reasons))).toBe("answer");
+    expect(joinText(await filter(["answer, ", "and more"], reasons))).toBe("answer, and more");
   });
 });
 
-describe("where the chat template opens the thought", () => {
+describe("if the chat template opens the reasoning", () => {
   const always = { reasons: true, thought_opens: "always" } as const;
   const text = "secret <think> secret\n</think>\n\nanswer < 5";
 
-  test("what comes before its end is thought, wherever it is cut", async () => {
+  test("everything before its end is reasoning, split at any position", async () => {
     for (let cut = 0; cut <= text.length; cut++) {
-      expect(joinText(await hear([text.slice(0, cut), text.slice(cut)], always))).toBe(
+      expect(joinText(await filter([text.slice(0, cut), text.slice(cut)], always))).toBe(
         "answer < 5",
       );
     }
-    expect(joinText(await hear(["\n<think>secret</think>answer"], always))).toBe("answer");
+    expect(joinText(await filter(["\n<think>secret</think>answer"], always))).toBe("answer");
   });
 
-  test("words are told as they come behind it", async () => {
-    const heard = await hear(["secret", "</think>", "one", " two"], always);
-    expect(heard.map((piece) => joinText([piece]))).toEqual(["one", " two"]);
+  test("text after it is sent at once", async () => {
+    const received = await filter(["secret", "</think>", "one", " two"], always);
+    expect(received.map((piece) => joinText([piece]))).toEqual(["one", " two"]);
   });
 
-  test("nothing is said where it never ends, whatever ends the answer", async () => {
+  test("nothing is sent if it never ends, whatever the finish reason", async () => {
     for (const finishReason of ["stop", "length", "content_filter", "tool_calls"]) {
       const ending = { ...GOOD, finishReason };
-      expect(await hear(["secret", " secret", CALL], { ...always, ending })).toEqual([CALL]);
+      expect(await filter(["secret", " secret", CALL], { ...always, ending })).toEqual([CALL]);
     }
   });
 
-  test("only if asked to reason, it is words in every other answer", async () => {
+  test("only on request, other completions are all text", async () => {
     const asked = { reasons: true, thought_opens: "asked" } as const;
     const pieces = ["one", " two"];
-    expect(joinText(await hear(pieces, asked))).toBe("one two");
-    expect(await hear(pieces, { ...asked, reasoning: true })).toEqual([]);
+    expect(joinText(await filter(pieces, asked))).toBe("one two");
+    expect(await filter(pieces, { ...asked, reasoning: true })).toEqual([]);
   });
 
-  test("a server that tells thoughts apart is heard at once", async () => {
+  test("a server that separates reasoning is passed on at once", async () => {
     const thought: ReasoningChunk = { kind: "reasoning", text: "secret" };
-    expect(joinText(await hear(["\n", thought, "answer"], always))).toBe("answer");
+    expect(joinText(await filter(["\n", thought, "answer"], always))).toBe("answer");
   });
 });
 
-test("a failed attempt tells nothing more at its end", async () => {
-  expect(joinText(await hear(["answer <"], { ending: BAD }))).toBe("answer ");
+test("a failed attempt sends nothing more at its end", async () => {
+  expect(joinText(await filter(["answer <"], { ending: BAD }))).toBe("answer ");
 });
 
-test("an ear that holds back holds the model back", async () => {
+test("a pending onChunk holds the model back", async () => {
   const gate = Promise.withResolvers<void>();
   const order: string[] = [];
-  const model: RawComplete = async (_, ear) => {
-    await ear({ kind: "text", text: "<think>secret</think>one" });
+  const model: RawComplete = async (_, onChunk) => {
+    await onChunk({ kind: "text", text: "<think>secret</think>one" });
     order.push("the model goes on");
     return GOOD;
   };

@@ -1,4 +1,4 @@
-// One replica under test: what the server sends is said by the test, what the pipeline hears is written down.
+// A replica under test: the test scripts the server, and the pipeline's output is collected.
 import type { Chunk, ModelRequest, OnChunk } from "../../../src/models/providers/contract.ts";
 import {
   createOpenaiProvider,
@@ -14,7 +14,7 @@ import { createSeededIds } from "../../support/ids.ts";
 export interface Sent {
   url: string;
   headers: Record<string, string>;
-  /** What the server is asked, parsed. */
+  /** The request bodies sent to the server, parsed. */
   body: Record<string, unknown>;
 }
 
@@ -61,23 +61,23 @@ export function connectReplica(server: Server, some: Partial<OpenaiProviderOptio
     clock,
     sent,
     egress,
-    /** `ear` hears what `heard` writes down. */
+    /** Collects the chunks in `heard`, and passes them to `onChunk`. */
     ask(fields: Partial<ModelRequest> = {}, onChunk: OnChunk = () => undefined) {
       const heard: Chunk[] = [];
       const caller = new AbortController();
       const began = Promise.withResolvers<void>();
-      const hear: OnChunk = (piece) => {
+      const listener: OnChunk = (piece) => {
         heard.push(piece);
         began.resolve();
         return onChunk(piece);
       };
-      const ending = answer(createAsk("Hello", fields), hear, caller.signal);
+      const ending = answer(createAsk("Hello", fields), listener, caller.signal);
       return { heard, caller, ending, began: began.promise };
     },
   };
 }
 
-/** Tells a reply to a listener, piece by piece, as a connection does. */
+/** Passes a reply to a listener, piece by piece, as a connection does. */
 function play(reply: Response | Promise<Response>, listener: ReplyListener): Exchange {
   let isCut = false;
   let held: Promise<void> = Promise.resolve();
@@ -113,7 +113,7 @@ function play(reply: Response | Promise<Response>, listener: ReplyListener): Exc
   };
 }
 
-/** What was heard, joined. */
+/** The joined output. */
 export function joinText(heard: readonly Chunk[]): string {
   return heard.map((piece) => (piece.kind === "text" ? piece.text : "")).join("");
 }

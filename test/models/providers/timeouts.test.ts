@@ -1,4 +1,4 @@
-// Who is waited for, how long, and who is told to have been too slow.
+// Tests the timeouts of a request, and which side they blame.
 import { expect, test } from "bun:test";
 import type { TimeoutReason } from "../../../src/models/providers/openai/errors.ts";
 import { RequestTimeouts } from "../../../src/models/providers/timeouts.ts";
@@ -12,7 +12,7 @@ function start(firstMs = 100) {
   return { clock, caller, watch, cuts };
 }
 
-test("an answer that does not begin is late", async () => {
+test("a reply that does not begin is late", async () => {
   const { clock, cuts } = start();
   await clock.advance(99);
   expect(cuts).toEqual([]);
@@ -21,7 +21,7 @@ test("an answer that does not begin is late", async () => {
   expect(clock.pending()).toBe(0);
 });
 
-test("an answer that began has its time from piece to piece, and then it is stalled", async () => {
+test("a reply that began has a timeout between chunks, and then it is stalled", async () => {
   const { clock, watch, cuts } = start();
   for (let n = 0; n < 10; n++) {
     await clock.advance(49);
@@ -33,7 +33,7 @@ test("an answer that began has its time from piece to piece, and then it is stal
   expect(cuts).toEqual(["stalled"]);
 });
 
-test("a longer time for the pieces than for the first one is kept too", async () => {
+test("a chunk timeout longer than that of the first token applies too", async () => {
   const { clock, watch, cuts } = start(10);
   watch.allow(1_000);
   await clock.advance(999);
@@ -42,13 +42,13 @@ test("a longer time for the pieces than for the first one is kept too", async ()
   expect(cuts).toEqual(["stalled"]);
 });
 
-test("a thousand pieces need one timer", async () => {
+test("a thousand chunks need one timer", async () => {
   const { clock, watch } = start();
   for (let n = 0; n < 1_000; n++) watch.allow(100);
   expect(clock.pending()).toBe(1);
 });
 
-test("the caller leaving cuts at once, and only once", async () => {
+test("a caller who leaves cuts at once, and only once", async () => {
   const { clock, caller, cuts } = start();
   caller.abort();
   expect(cuts).toEqual(["left"]);
@@ -56,7 +56,7 @@ test("the caller leaving cuts at once, and only once", async () => {
   expect([cuts, clock.pending()]).toEqual([["left"], 0]);
 });
 
-test("while the ear holds back the upstream's time stands still", async () => {
+test("a pending onChunk pauses the upstream's timeout", async () => {
   const { clock, watch, cuts } = start();
   watch.allow(50);
   await clock.advance(40);
@@ -69,7 +69,7 @@ test("while the ear holds back the upstream's time stands still", async () => {
   expect(cuts).toEqual(["stalled"]);
 });
 
-test("an ear that holds back for longer than a stall may last belongs to a caller who is deaf", async () => {
+test("an onChunk pending longer than a stall means a caller who does not read", async () => {
   const { clock, watch, cuts } = start();
   watch.allow(50);
   watch.hold(50);
@@ -77,7 +77,7 @@ test("an ear that holds back for longer than a stall may last belongs to a calle
   expect(cuts).toEqual(["deaf"]);
 });
 
-test("an ear that holds back has its own time, also behind the end where the upstream has little", async () => {
+test("a pending onChunk has its own timeout, also after the end with a short one for the upstream", async () => {
   const { clock, watch, cuts } = start();
   watch.allow(2);
   watch.hold(50);
@@ -88,7 +88,7 @@ test("an ear that holds back has its own time, also behind the end where the ups
   expect(cuts).toEqual(["stalled"]);
 });
 
-test("after the end no timer waits, nothing is cut, and the caller may leave", async () => {
+test("after the end no timer is left, nothing is cut, and the caller may leave", async () => {
   const { clock, caller, watch, cuts } = start();
   watch.end();
   caller.abort();

@@ -1,4 +1,4 @@
-// Model servers of every kind that can count, and those that cannot, are slow, or change.
+// Tests model servers of every kind that can count tokens, and those that cannot or change.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ModelRequest } from "../../../src/models/providers/contract.ts";
 import { createTokenCount } from "../../../src/models/providers/token-count.ts";
@@ -18,7 +18,7 @@ type Routes = Record<string, (body: Record<string, unknown>, asked: AskedRequest
 const lost = () => Response.json({ detail: "Not Found" }, { status: 404 });
 const never = () => new Promise<Response>(() => undefined);
 
-/** A server with these routes only; what they return is sent as JSON. */
+/** A server with only these routes, which return JSON. */
 function serve(routes: Routes) {
   const upstream = startUpstream(async (asked) => {
     const route = routes[asked.path];
@@ -58,7 +58,7 @@ const tgi: Routes = {
     templated_text: "<s>…",
   }),
 };
-/** llama.cpp takes any body at /tokenize, and finds no `content` in a chat. */
+/** llama.cpp accepts any body at /tokenize, and finds no `content` in a chat. */
 const tokenizeText = ({ content }: Record<string, unknown>) => ({
   tokens: content === undefined ? [] : TOKENS,
 });
@@ -72,52 +72,46 @@ const olderLlama: Routes = {
   "/apply-template": () => ({ prompt: "<|im_start|>user\nHello" }),
 };
 
-describe("what servers answer", () => {
+describe("servers' replies", () => {
   const KINDS: [kind: string, routes: Routes, known: string[]][] = [
     ["vLLM and SGLang", vllm, ["/tokenize"]],
     ["llama.cpp", llama, [INPUT_TOKENS]],
     ["an older llama.cpp", olderLlama, ["/apply-template", "/tokenize"]],
     ["TGI", tgi, ["/chat_tokenize"]],
   ];
-  test.each(KINDS)(
-    "%s counts, and the way that it knows is remembered",
-    async (_, routes, known) => {
-      const upstream = serve(routes);
-      const { count } = connect([upstream.url]);
-      expect(await count()).toBe(21);
-      const before = upstream.asked.length;
-      expect(await count(createAsk("Another"))).toBe(21);
-      expect(paths(upstream).slice(before)).toEqual(known);
-    },
-  );
+  test.each(KINDS)("%s counts, and its route is remembered", async (_, routes, known) => {
+    const upstream = serve(routes);
+    const { count } = connect([upstream.url]);
+    expect(await count()).toBe(21);
+    const before = upstream.asked.length;
+    expect(await count(createAsk("Another"))).toBe(21);
+    expect(paths(upstream).slice(before)).toEqual(known);
+  });
 
   const NONE: [kind: string, routes: Routes][] = [
     ["a server without any such route", {}],
     ["one that knows no such method", { "/tokenize": () => new Response(null, { status: 405 }) }],
     ["one that has not built it yet", { "/tokenize": () => new Response(null, { status: 501 }) }],
     ["garbage", { "/tokenize": () => new Response("<html>") }],
-    ["a count that is none", { "/tokenize": () => ({ count: "21" }) }],
+    ["an invalid count", { "/tokenize": () => ({ count: "21" }) }],
     ["null", { "/tokenize": () => null }],
   ];
-  test.each(NONE)(
-    "%s is no count, and is asked again after ten minutes only",
-    async (_, routes) => {
-      const upstream = serve(routes);
-      const { count, clock } = connect([upstream.url]);
-      expect(await count()).toBeNull();
-      const first = paths(upstream);
-      expect(first).toEqual(["/tokenize", INPUT_TOKENS, "/chat_tokenize", "/apply-template"]);
-      await clock.advance(10 * MINUTE_MS - 1);
-      expect(await count()).toBeNull();
-      expect(upstream.asked.length).toBe(first.length);
-      await clock.advance(1);
-      upstream.script = () => Response.json({ count: 5 });
-      expect(await count()).toBe(5);
-    },
-  );
+  test.each(NONE)("%s is no count, and is tried again after ten minutes", async (_, routes) => {
+    const upstream = serve(routes);
+    const { count, clock } = connect([upstream.url]);
+    expect(await count()).toBeNull();
+    const first = paths(upstream);
+    expect(first).toEqual(["/tokenize", INPUT_TOKENS, "/chat_tokenize", "/apply-template"]);
+    await clock.advance(10 * MINUTE_MS - 1);
+    expect(await count()).toBeNull();
+    expect(upstream.asked.length).toBe(first.length);
+    await clock.advance(1);
+    upstream.script = () => Response.json({ count: 5 });
+    expect(await count()).toBe(5);
+  });
 });
 
-describe("what says nothing of a server's routes", () => {
+describe("replies that say nothing of a server's routes", () => {
   const NOTHING: [what: string, reply: () => unknown][] = [
     ...[400, 401, 403, 422, 429, 500, 503].map((status): [string, () => unknown] => [
       `a refusal with ${status}`,
@@ -139,7 +133,7 @@ describe("what says nothing of a server's routes", () => {
     expect(await count(createAsk("Another"))).toBe(22);
   });
 
-  test("a refusal from one: only this one is asked the next time", async () => {
+  test("a refusal from one: only this one is tried the next time", async () => {
     const upstream = serve({ "/tokenize": () => new Response(null, { status: 400 }) });
     const { count } = connect([upstream.url]);
     expect(await count(createAsk("Odd"))).toBeNull();
@@ -171,8 +165,8 @@ describe("what says nothing of a server's routes", () => {
   });
 });
 
-describe("what servers are asked", () => {
-  test("is the whole prompt in the model's name, and nothing that does not decide its length", async () => {
+describe("the request for a count", () => {
+  test("has the whole prompt and the model's name, and no fields that do not affect the length", async () => {
     const upstream = serve(vllm);
     const { count } = connect([upstream.url], { api_key: "secret", headers: { "X-Team": "a" } });
     const tools = [{ type: "function" as const, function: { name: "add" } }];
@@ -195,7 +189,7 @@ describe("what servers are asked", () => {
     ]);
   });
 
-  test("an older llama.cpp counts the template's special tokens as such", async () => {
+  test("to an older llama.cpp counts the template's special tokens as such", async () => {
     const upstream = serve(olderLlama);
     await connect([upstream.url]).count();
     expect(upstream.asked.at(-1)!.body).toEqual({
@@ -213,8 +207,8 @@ describe("what servers are asked", () => {
   });
 });
 
-describe("a count is kept", () => {
-  test("for a request that comes again, however it samples", async () => {
+describe("a count is cached", () => {
+  test("for a repeated request, whatever its sampling", async () => {
     const upstream = serve(vllm);
     const { count } = connect([upstream.url]);
     expect(await count(createAsk("Hello", { temperature: 1, max_tokens: 5, seed: 1 }))).toBe(21);
@@ -227,7 +221,7 @@ describe("a count is kept", () => {
     expect(upstream.asked.length).toBe(3);
   });
 
-  test("a thousand of them, and what was used last the longest", async () => {
+  test("up to a thousand, evicting the least recently used", async () => {
     const upstream = serve(vllm);
     const { count } = connect([upstream.url]);
     const say = (n: number) => count(createAsk(`Hello ${n}`));
@@ -243,7 +237,7 @@ describe("a count is kept", () => {
 });
 
 describe("a server that fails", () => {
-  test("to answer within five seconds is given up, and left alone for ten seconds", async () => {
+  test("to answer within five seconds is given up, and skipped for ten seconds", async () => {
     const closed = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const upstream = serve({
@@ -270,7 +264,7 @@ describe("a server that fails", () => {
     expect(await count()).toBe(5);
   });
 
-  test("is followed by another replica, which is asked at once the next time", async () => {
+  test("is followed by another replica, which is first the next time", async () => {
     const gone = serve({});
     await gone.stop();
     const there = serve(vllm);
@@ -280,7 +274,7 @@ describe("a server that fails", () => {
     expect(paths(there)).toEqual(["/tokenize", "/tokenize"]);
   });
 
-  test("on one prompt with the way that it knows is asked that way again", async () => {
+  test("on one prompt on its known route is tried there again", async () => {
     const upstream = serve(llama);
     const { count } = connect([upstream.url]);
     expect(await count()).toBe(21);
@@ -292,7 +286,7 @@ describe("a server that fails", () => {
     expect(paths(upstream)).toEqual([INPUT_TOKENS, INPUT_TOKENS]);
   });
 
-  test("to answer once keeps the way that it knows", async () => {
+  test("to answer once keeps its known route", async () => {
     const upstream = serve(llama);
     const { count, clock } = connect([upstream.url]);
     expect(await count()).toBe(21);
@@ -312,7 +306,7 @@ describe("a server that fails", () => {
     expect(paths(upstream)).toEqual([INPUT_TOKENS]);
   });
 
-  test("with the way that it knows, because it became another kind, is learnt anew", async () => {
+  test("on its known route, because it became another kind, is detected again", async () => {
     const upstream = serve(llama);
     const { count } = connect([upstream.url]);
     expect(await count()).toBe(21);
@@ -323,7 +317,7 @@ describe("a server that fails", () => {
 });
 
 describe("a caller who leaves", () => {
-  test("ends the count at once, and teaches nothing of the server", async () => {
+  test("ends the count at once, without effect on the server's state", async () => {
     const closed = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const upstream = serve({
@@ -344,7 +338,7 @@ describe("a caller who leaves", () => {
     expect(await count(undefined, new AbortController().signal)).toBe(5);
   });
 
-  test("before it began has nobody asked", async () => {
+  test("before it began causes no request", async () => {
     const upstream = serve(vllm);
     const { count } = connect([upstream.url]);
     expect(await count(undefined, AbortSignal.abort())).toBeNull();

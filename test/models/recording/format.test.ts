@@ -1,4 +1,4 @@
-// What makes two asks the same in a recording.
+// Tests which requests are equal in a recording.
 import { expect, test } from "bun:test";
 import type { Completion, ModelRequest } from "../../../src/models/providers/contract.ts";
 import {
@@ -14,7 +14,7 @@ const tool = (parameters: Record<string, unknown>): ModelRequest["tools"][number
   function: { name: "add", parameters },
 });
 
-test("who asks, and in which request, makes no other ask", () => {
+test("caller and request id do not change the request key", () => {
   const ask = createAsk("Hello");
   const again = {
     ...ask,
@@ -51,18 +51,18 @@ test("everything else does", () => {
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test("the order of fields makes no other ask, that of messages and lists does", () => {
+test("the order of fields does not change the key, that of messages and lists does", () => {
   const key = (tools: ModelRequest["tools"]) => hashRequest(createAsk("Hello", { tools }));
   expect(key([tool({ a: 1, b: { c: 2, d: 3 } })])).toBe(key([tool({ b: { d: 3, c: 2 }, a: 1 })]));
   expect(key([tool({ enum: ["a", "b"] })])).not.toBe(key([tool({ enum: ["b", "a"] })]));
 });
 
-test("a field that asks learn later changes no key where it is null", () => {
+test("a field added to requests later changes no key while it is null", () => {
   const ask = { ...createAsk("Hello"), later: null };
   expect(hashRequest(ask)).toBe(hashRequest(createAsk("Hello")));
 });
 
-test("a completion keeps the field names that earlier recordings have", () => {
+test("a completion keeps the field names of earlier recordings", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   const failed: Completion = {
     ...{ ok: false, code: "upstream_error", retryable: true, reason: "it broke" },

@@ -1,4 +1,4 @@
-// What is kept of an answer, when, and that whoever hears it notices nothing.
+// Tests which completions are recorded, and that their receiver is not affected.
 import { expect, test } from "bun:test";
 import type {
   Chunk,
@@ -27,32 +27,32 @@ const LEFT: Completion = {
 };
 const text = (said: string): Chunk => ({ kind: "text", text: said });
 
-/** A recorder around an answer. */
+/** A recorder around a provider. */
 function start(build: (clock: ReturnType<typeof createManualClock>) => Complete) {
   const clock = createManualClock();
   const kept: unknown[] = [];
   const tooLarge: ModelRequest[] = [];
   const answer = record(build(clock), {
     clock,
-    keep: (heard) => kept.push(heard),
+    keep: (received) => kept.push(received),
     onTooLarge: (ask) => tooLarge.push(ask),
   });
   return { clock, kept, tooLarge, answer, caller: new AbortController() };
 }
-/** Tells a piece at each of these times, and ends behind the last one. */
+/** Sends a chunk at each of these times, and completes after the last one. */
 const tell =
   (pieces: [at_ms: number, said: string][], ending: Completion) =>
   (clock: ReturnType<typeof createManualClock>): Complete =>
-  async (_, ear) => {
+  async (_, onChunk) => {
     for (const [at_ms, said] of pieces) {
       await wait(clock, at_ms - clock.monotonic());
-      await ear(text(said));
+      await onChunk(text(said));
     }
     await wait(clock, 5);
     return ending;
   };
 
-test("pieces are kept with their time since the ask, and the ending with its own", async () => {
+test("chunks are stored with their time since the request, and so is the completion", async () => {
   for (const ending of [GOOD, BROKEN]) {
     const pieces: [number, string][] = [
       [100, "a"],
@@ -61,11 +61,11 @@ test("pieces are kept with their time since the ask, and the ending with its own
     ];
     const { clock, kept, answer, caller } = start(tell(pieces, ending));
     const ask = createAsk("Hello");
-    const heard: Chunk[] = [];
-    const told = answer(ask, (piece) => void heard.push(piece), caller.signal);
+    const received: Chunk[] = [];
+    const told = answer(ask, (piece) => void received.push(piece), caller.signal);
     await clock.advance(1_000);
     expect(await told).toBe(ending);
-    expect(heard).toEqual([text("a"), text("b"), text("c")]);
+    expect(received).toEqual([text("a"), text("b"), text("c")]);
     expect(kept).toEqual([
       {
         request: ask,
@@ -81,7 +81,7 @@ test("pieces are kept with their time since the ask, and the ending with its own
   }
 });
 
-test("an ear that holds back holds the server back", async () => {
+test("a pending onChunk holds the server back", async () => {
   const { clock, answer, caller } = start(
     tell(
       [
@@ -91,22 +91,22 @@ test("an ear that holds back holds the server back", async () => {
       GOOD,
     ),
   );
-  const heard: Chunk[] = [];
+  const received: Chunk[] = [];
   const free = Promise.withResolvers<void>();
-  const hear = (piece: Chunk) => {
-    heard.push(piece);
+  const onChunk = (piece: Chunk) => {
+    received.push(piece);
     return free.promise;
   };
-  const told = answer(createAsk("Hello"), hear, caller.signal);
+  const told = answer(createAsk("Hello"), onChunk, caller.signal);
   await clock.advance(50);
-  expect(heard).toHaveLength(1);
+  expect(received).toHaveLength(1);
   free.resolve();
   await clock.advance(50);
-  expect(heard).toHaveLength(2);
+  expect(received).toHaveLength(2);
   expect(await told).toBe(GOOD);
 });
 
-test("of a caller who leaves nothing is kept, whatever became of the request", async () => {
+test("a request whose caller left is not stored, whatever its result", async () => {
   for (const ending of [LEFT, BROKEN]) {
     const { clock, kept, answer, caller } = start(tell([[0, "a"]], ending));
     const told = answer(createAsk("Hello"), () => caller.abort(), caller.signal);
@@ -116,7 +116,7 @@ test("of a caller who leaves nothing is kept, whatever became of the request", a
   }
 });
 
-test("a caller who stopped reading has not heard it whole either", async () => {
+test("a request whose caller stopped reading is not stored either", async () => {
   const { clock, kept, answer, caller } = start(tell([[0, "a"]], LEFT));
   const told = answer(createAsk("Hello"), () => undefined, caller.signal);
   await clock.advance(50);
@@ -124,7 +124,7 @@ test("a caller who stopped reading has not heard it whole either", async () => {
   expect(kept).toEqual([]);
 });
 
-test("what is thrown goes on, and is not kept", async () => {
+test("a thrown error is passed on, and not stored", async () => {
   const { kept, answer, caller } = start(() => async () => {
     throw new Error("a bug");
   });
@@ -133,14 +133,14 @@ test("what is thrown goes on, and is not kept", async () => {
   expect(kept).toEqual([]);
 });
 
-test("a reply beyond 16 MB is heard and not kept", async () => {
+test("a reply beyond 16 MB is passed on and not stored", async () => {
   const megabyte = "x".repeat(1_048_576);
   const pieces = Array.from({ length: 17 }, (): [number, string] => [0, megabyte]);
   const { clock, kept, tooLarge, answer, caller } = start(tell(pieces, GOOD));
-  let heard = 0;
+  let received = 0;
   const ask = createAsk("Hello");
-  const told = answer(ask, () => void heard++, caller.signal);
+  const told = answer(ask, () => void received++, caller.signal);
   await clock.advance(50);
   expect(await told).toBe(GOOD);
-  expect({ heard, kept, tooLarge }).toEqual({ heard: 17, kept: [], tooLarge: [ask] });
+  expect({ received, kept, tooLarge }).toEqual({ received: 17, kept: [], tooLarge: [ask] });
 });

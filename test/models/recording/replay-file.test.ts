@@ -1,4 +1,4 @@
-// Files that are no recording, or a damaged one: a sentence with the line, and nothing of its words.
+// Tests that an invalid recording is reported with its line, without quoting its text.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const TAKE = {
 const write = (...lines: unknown[]) =>
   lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
 
-/** What opening a file of this content says. */
+/** The error of opening a file with this content. */
 function open(content: string | Uint8Array): string {
   const file = join(directory, "file");
   writeFileSync(file, content);
@@ -42,10 +42,10 @@ function open(content: string | Uint8Array): string {
   }
 }
 
-test("a good one is counted by requests and models", () => {
+test("a valid file is counted by requests and models", () => {
   const bare = { ...TAKE, model: "test-2", told: [], ending: FAILURE };
   expect(open(write(HEAD, TAKE, bare, TAKE))).toBe("3 of test-1,test-2");
-  // An editor may have left lines of its own, and fields that we do not know change nothing.
+  // An editor may have added lines, and unknown fields are ignored.
   expect(open(`${write(HEAD, { ...TAKE, note: "mine" })}\r\n\n`)).toBe("1 of test-1");
   expect(open(write(HEAD, TAKE).trimEnd())).toBe("1 of test-1");
 });
@@ -98,7 +98,7 @@ for (const [title, damage] of DAMAGES) {
   });
 }
 
-test("what is not there, no file or too large is said", () => {
+test("a file that is missing, irregular or too large is reported", () => {
   const missing = join(directory, "missing");
   expect(() => openReplay(missing)).toThrow(`${missing} does not exist: correct --replay`);
   expect(() => openReplay(directory)).toThrow(`${directory} is no file: name one with --replay`);

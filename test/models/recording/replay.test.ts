@@ -1,4 +1,4 @@
-// Holds what is played to the recorded times, to its ear and to its caller.
+// Tests that a replay keeps the recorded times, awaits onChunk and ends with its caller.
 import { expect, test } from "bun:test";
 import type { BackendOptions } from "../../../src/models/backend.ts";
 import type {
@@ -25,28 +25,28 @@ const text = (said: string): Chunk => ({ kind: "text", text: said });
 const tell = (...times_ms: number[]) =>
   times_ms.map((at_ms, n) => ({ at_ms, piece: text(String(n)) }));
 
-/** Plays one take on a clock that stands still. */
+/** Plays one recorded reply on a stopped clock. */
 function play(take: ReplayedReply, onChunk: OnChunk = () => undefined) {
   const clock = createManualClock();
-  const heard: [at_ms: number, said: string][] = [];
+  const received: [at_ms: number, said: string][] = [];
   const caller = new AbortController();
-  const hear: OnChunk = (piece) => {
-    heard.push([clock.monotonic(), piece.kind === "text" ? piece.text : piece.arguments]);
+  const listener: OnChunk = (piece) => {
+    received.push([clock.monotonic(), piece.kind === "text" ? piece.text : piece.arguments]);
     return onChunk(piece);
   };
-  const ending = replay(() => take, clock)(createAsk("Hello"), hear, caller.signal);
+  const ending = replay(() => take, clock)(createAsk("Hello"), listener, caller.signal);
   const ended_ms = ending.then(() => clock.monotonic());
   const isOver = () => Bun.peek.status(ending) !== "pending";
-  return { clock, heard, caller, ending, ended_ms, isOver };
+  return { clock, received, caller, ending, ended_ms, isOver };
 }
 
-test("every piece and the ending come at exactly their times", async () => {
+test("every chunk and the completion have exactly their recorded times", async () => {
   const told = tell(120, 120, 120.5, 3_000);
-  const { clock, heard, ending, ended_ms } = play({ told, ended_ms: 3_001, completion: GOOD });
+  const { clock, received, ending, ended_ms } = play({ told, ended_ms: 3_001, completion: GOOD });
   await clock.advance(119);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   await clock.advance(10_000);
-  expect(heard).toEqual([
+  expect(received).toEqual([
     [120, "0"],
     [120, "1"],
     [120.5, "2"],
@@ -56,18 +56,18 @@ test("every piece and the ending come at exactly their times", async () => {
   expect(await ended_ms).toBe(3_001);
 });
 
-test("an ear that holds back is waited for, and then told what was due meanwhile", async () => {
+test("a pending onChunk is awaited, and then receives what was due meanwhile", async () => {
   const free = Promise.withResolvers<void>();
   const told = tell(10, 20, 30, 200);
   const take = { told, ended_ms: 210, completion: GOOD };
-  const { clock, heard, ended_ms } = play(take, (piece) =>
+  const { clock, received, ended_ms } = play(take, (piece) =>
     piece.kind === "text" && piece.text === "0" ? free.promise : undefined,
   );
   await clock.advance(100);
-  expect(heard).toEqual([[10, "0"]]);
+  expect(received).toEqual([[10, "0"]]);
   free.resolve();
   await clock.advance(1_000);
-  expect(heard.slice(1)).toEqual([
+  expect(received.slice(1)).toEqual([
     [100, "1"],
     [100, "2"],
     [200, "3"],
@@ -75,47 +75,47 @@ test("an ear that holds back is waited for, and then told what was due meanwhile
   expect(await ended_ms).toBe(210);
 });
 
-test("a caller's leaving ends it at once, while it waits and while its ear holds back", async () => {
+test("a departing caller ends it at once, during a delay and during a pending onChunk", async () => {
   const never = () => new Promise<void>(() => undefined);
-  for (const ear of [() => undefined, never]) {
+  for (const onChunk of [() => undefined, never]) {
     const take = { told: tell(10, 5_000), ended_ms: 5_001, completion: GOOD };
-    const { clock, heard, caller, ending } = play(take, ear);
+    const { clock, received, caller, ending } = play(take, onChunk);
     await clock.advance(100);
     caller.abort();
     expect(await ending).toMatchObject({ ok: false, code: "client_closed_request" });
     await clock.advance(10_000);
-    expect(heard).toEqual([[10, "0"]]);
+    expect(received).toEqual([[10, "0"]]);
     expect(clock.pending()).toBe(0);
   }
 });
 
-test("a caller who has left before hears nothing", async () => {
-  const heard: Chunk[] = [];
+test("a caller who left before gets nothing", async () => {
+  const received: Chunk[] = [];
   const answer = replay(
     () => ({ told: tell(0), ended_ms: 0, completion: GOOD }),
     createManualClock(),
   );
   const ending = await answer(
     createAsk("Hello"),
-    (piece) => void heard.push(piece),
+    (piece) => void received.push(piece),
     AbortSignal.abort(),
   );
   expect(ending).toMatchObject({ code: "client_closed_request" });
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
-test("a long burst leaves the event loop to others in between", async () => {
+test("a long burst yields to the event loop", async () => {
   const told = tell(...Array.from({ length: 200 }, () => 0));
-  const { heard, ending, isOver } = play({ told, ended_ms: 0, completion: GOOD });
+  const { received, ending, isOver } = play({ told, ended_ms: 0, completion: GOOD });
   await Promise.resolve();
-  expect(heard.length).toBeGreaterThan(0);
-  expect(heard.length).toBeLessThan(100);
+  expect(received.length).toBeGreaterThan(0);
+  expect(received.length).toBeLessThan(100);
   expect(isOver()).toBe(false);
   expect(await ending).toEqual(GOOD);
-  expect(heard).toHaveLength(200);
+  expect(received).toHaveLength(200);
 });
 
-/** A shelf with takes that end with these reasons. */
+/** A set of recorded replies with these reasons. */
 function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
   const shelf = new ReplayLibrary();
   for (const [model, ask, finish_reason] of takes) {
@@ -137,12 +137,12 @@ function stock(...takes: [model: string, ask: ModelRequest, reason: string][]) {
 }
 const reason = async (ending: Promise<Completion>) => Reflect.get(await ending, "finishReason");
 
-test("what was asked several times is played in its order, the last one again and again", async () => {
+test("repeated requests get their recorded replies in order, and then the last one", async () => {
   const [hello, bye] = [createAsk("Hello"), createAsk("Bye")];
   const open = stock(["a", hello, "one"], ["a", bye, "x"], ["b", hello, "y"], ["a", hello, "two"]);
   const reasons: unknown[] = [];
   for (let n = 0; n < 4; n++) {
-    // Another supply of the same model goes on where the first one stood: settings may change.
+    // Another backend of the same model continues where the first one stopped: settings may change.
     const { complete: answer } = open("a");
     const ask = { ...hello, request_id: `request-${n}`, account: `account-${n}` };
     reasons.push(await reason(answer(ask, () => undefined, new AbortController().signal)));
@@ -153,7 +153,7 @@ test("what was asked several times is played in its order, the last one again an
   expect(await reason(open("b").complete(hello, () => undefined, signal))).toBe("y");
 });
 
-test("what was never asked fails, and its words stand nowhere", async () => {
+test("an unrecorded request fails, and its text appears nowhere", async () => {
   const open = stock(["a", createAsk("Hello"), "stop"]);
   const { signal } = new AbortController();
   for (const [model, ask] of [
@@ -169,7 +169,7 @@ test("what was never asked fails, and its words stand nowhere", async () => {
   }
 });
 
-test("without servers nobody counts, and nobody is down", async () => {
+test("without servers there is no count, and nothing is down", async () => {
   const supply = stock()("a");
   supply.start();
   expect(await supply.countTokens(createAsk("Hello"), new AbortController().signal)).toBeNull();

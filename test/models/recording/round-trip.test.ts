@@ -1,4 +1,4 @@
-// What was recorded in front of a model server is answered without it, word by word.
+// Tests that a recording replays a model server's replies exactly, without the server.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,13 +56,13 @@ async function replay(work: Work, text = GONE) {
   const { open } = openReplay(file);
   const app = await startApp({ settings: text, openBackend: () => open });
   try {
-    return { told: await work(app), lines: app.lines };
+    return { replies: await work(app), lines: app.lines };
   } finally {
     await app.stop();
   }
 }
 
-/** Status and body, without what is fresh each time. */
+/** Status and body, without the parts that differ at every request. */
 async function read(response: Promise<Response>): Promise<[number, string]> {
   const { status, text } = await response.then(async (one) => ({
     status: one.status,
@@ -108,36 +108,36 @@ const CASES: [title: string, script: () => Response, fields: object][] = [
   ],
 ];
 for (const [title, script, fields] of CASES) {
-  test(`${title} is played as it was told`, async () => {
+  test(`${title} is played as it was recorded`, async () => {
     upstream.script = script;
     const work: Work = async ({ chat }) => [await read(chat("Hello", fields))];
     const recorded = await record(work);
     expect(upstream.asked).toHaveLength(1);
-    expect((await replay(work)).told).toEqual(recorded);
+    expect((await replay(work)).replies).toEqual(recorded);
     expect(upstream.asked).toHaveLength(1);
   });
 }
 
-test("the same ask again gets the next reply, the last one again and again", async () => {
+test("a repeated request gets the next reply, and the last one from then on", async () => {
   let n = 0;
   upstream.script = () => answerText(`reply ${++n}`);
   const ask =
     (times: number): Work =>
     async ({ chat }) => {
-      const told: unknown[] = [];
-      for (let time = 0; time < times; time++) told.push((await read(chat("Hello")))[1]);
-      return told;
+      const replies: unknown[] = [];
+      for (let time = 0; time < times; time++) replies.push((await read(chat("Hello")))[1]);
+      return replies;
     };
   const [one, two] = await record(ask(2));
-  expect((await replay(ask(4))).told).toEqual([one, two, two, two]);
+  expect((await replay(ask(4))).replies).toEqual([one, two, two, two]);
 });
 
-test("what was not recorded is said in the log, and no prompt with it", async () => {
+test("an unrecorded request is logged, without its prompt", async () => {
   upstream.script = () => answerText("Hi");
   await record(async ({ chat }) => [await read(chat("Hello"))]);
   const work: Work = async ({ chat }) => [await read(chat("Secret", { model: "test-1" }))];
-  const { told, lines } = await replay(work);
-  expect(told).toEqual([[503, expect.stringContaining('"code":"model_unavailable"')]]);
+  const { replies, lines } = await replay(work);
+  expect(replies).toEqual([[503, expect.stringContaining('"code":"model_unavailable"')]]);
   expect(lines).toEqual([
     expect.objectContaining({
       message: "chat: the model server failed",
@@ -149,7 +149,7 @@ test("what was not recorded is said in the log, and no prompt with it", async ()
   expect(JSON.stringify(lines)).not.toContain("Secret");
 });
 
-test("a thought is not in the file, nor are keys, accounts and request ids", async () => {
+test("the file has no reasoning, keys, accounts or request ids", async () => {
   upstream.script = () =>
     answerFrames([
       writeFrame({ reasoning_content: "Pondering" }),
@@ -170,7 +170,7 @@ test("a thought is not in the file, nor are keys, accounts and request ids", asy
   }
 });
 
-test("of a caller who leaves in the middle nothing is recorded", async () => {
+test("a request whose caller left is not recorded", async () => {
   const begun = Promise.withResolvers<AbortSignal>();
   upstream.script = ({ signal }) => {
     begun.resolve(signal);
@@ -188,8 +188,8 @@ test("of a caller who leaves in the middle nothing is recorded", async () => {
   });
   const { requests } = openReplay(file);
   expect(requests).toBe(1);
-  const { told } = await replay(async ({ chat }) => [await read(chat("Bye"))]);
-  expect(told).toEqual([[201, expect.stringContaining('"content":"Hi"')]]);
+  const { replies } = await replay(async ({ chat }) => [await read(chat("Bye"))]);
+  expect(replies).toEqual([[201, expect.stringContaining('"content":"Hi"')]]);
 });
 
 test("the stub is recorded like any model", async () => {
@@ -199,21 +199,21 @@ test("the stub is recorded like any model", async () => {
     await read(chat("!error upstream_timeout")),
   ];
   const recorded = await record(work, "");
-  expect((await replay(work, "")).told).toEqual(recorded);
+  expect((await replay(work, "")).replies).toEqual(recorded);
 });
 
-test("a long prompt passes where nobody can count it", async () => {
+test("a long prompt is accepted if it cannot be counted", async () => {
   upstream.script = ({ path }) =>
     path === "/tokenize" ? Response.json({ count: 30_000 }) : answerText("Hi");
   const work: Work = async ({ chat }) => [await read(chat("word ".repeat(8_000)))];
   const recorded = await record(work);
-  expect((await replay(work)).told).toEqual(recorded);
+  expect((await replay(work)).replies).toEqual(recorded);
 });
 
 test.each([
   ["five of whom two agree", ["It is 42.", "40", "41", "So it is 42.", "43"]],
   ["some that are not waited for", ["It is 42.", "41", "So 42.", "So it is 42.", "So: 42."]],
-])("a think of %s is played with the same outcome", async (_, texts) => {
+])("deep thinking with %s is replayed with the same outcome", async (_, texts) => {
   const think: Work = async (app) => [
     await read(app.chat("Hello", { think: true, seed: 100 })),
     await read(app.chat("Hello", { think: true, seed: 100, stream: true })),
@@ -222,20 +222,20 @@ test.each([
   let asked = 0;
   upstream.script = async ({ body }) => {
     const index = body.seed === undefined ? asked++ : Number(body.seed) - 100;
-    // The first one ends behind others.
+    // The first one ends after others.
     if (index === 0) await new Promise((resolve) => setImmediate(resolve));
     return answerText(`${texts[index]}\nAnswer: ${texts[index]!.match(/4\d/)![0]}`);
   };
-  const told = (await record(think)) as [number, string][];
-  for (const [status, text] of told) {
+  const replies = (await record(think)) as [number, string][];
+  for (const [status, text] of replies) {
     expect(status).toBe(201);
     expect(text).toContain("Answer: 42");
   }
   const answers = (all: unknown[]) =>
     (all as [number, string][]).map(([, text]) => readAnswer(text));
   const played = await replay(think);
-  expect(answers(played.told)).toEqual(answers(told));
+  expect(answers(played.replies)).toEqual(answers(replies));
 });
 
-/** What the attempts agreed on, in JSON or in a stream. */
+/** The answer of most attempts, as JSON or as a stream. */
 const readAnswer = (text: string) => text.match(/Answer: (\d+)/)?.[1];

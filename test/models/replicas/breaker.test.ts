@@ -1,4 +1,4 @@
-// When the breaker of a replica opens, and what closes it.
+// Tests when the breaker of a replica opens and closes.
 import { expect, test } from "bun:test";
 import type { Completion, UpstreamError } from "../../../src/models/providers/contract.ts";
 import { Breaker } from "../../../src/models/replicas/breaker.ts";
@@ -29,7 +29,7 @@ function open() {
   return Object.assign(breaker, { clock, turns, note });
 }
 
-test("five failures within a minute open it, five within more do not", async () => {
+test("five failures within a minute open it, five over a longer time do not", async () => {
   const breaker = open();
   for (let n = 0; n < 20; n++) {
     breaker.note(fail());
@@ -63,13 +63,13 @@ for (const [what, ending] of NEITHER) {
   });
 }
 
-test("an answer that comes too late counts, although it is tried nowhere else", () => {
+test("a reply that comes too late counts, although the request is not retried elsewhere", () => {
   const breaker = open();
   breaker.note(fail({ code: "upstream_timeout", retryable: false }), 5);
   expect(breaker.admits()).toBe(false);
 });
 
-test("after thirty seconds one request at a time tries it, and the second success closes it", async () => {
+test("after thirty seconds it admits one trial at a time, and the second success closes it", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(29_999);
@@ -88,7 +88,7 @@ test("after thirty seconds one request at a time tries it, and the second succes
   expect(breaker.admits()).toBe(true);
 });
 
-test("a trial that fails opens it again, even behind one that succeeded", async () => {
+test("a failed trial opens it again, even after a successful one", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(30_000);
@@ -102,7 +102,7 @@ test("a trial that fails opens it again, even behind one that succeeded", async 
   expect(breaker.turns).toEqual([true, false]);
 });
 
-test("a trial whose caller leaves is given to the next", async () => {
+test("a trial whose caller leaves passes to the next request", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(30_000);
@@ -110,7 +110,7 @@ test("a trial whose caller leaves is given to the next", async () => {
   expect(breaker.begin().isTrial).toBe(true);
 });
 
-test("what began before it opened, or in spite of it, changes nothing", async () => {
+test("requests that began before it opened, or despite it, change nothing", async () => {
   const breaker = open();
   const before = breaker.begin();
   breaker.note(fail(), 5);
@@ -123,7 +123,7 @@ test("what began before it opened, or in spite of it, changes nothing", async ()
   expect(breaker.admits()).toBe(true);
 });
 
-test("it is silent after five failures in a row without any answer", () => {
+test("it is silent after five failures in a row without any reply", () => {
   const breaker = open();
   breaker.note(SILENT, 4);
   expect(breaker.findSilence()).toBeNull();
@@ -138,7 +138,7 @@ const HEARD: [what: string, ending: Completion][] = [
   ["a refusal", fail({ retryable: false, upstreamStatus: 400 })],
 ];
 for (const [what, ending] of HEARD) {
-  test(`${what} between them shows that it is there`, () => {
+  test(`${what} between them is a sign of life`, () => {
     const breaker = open();
     breaker.note(SILENT, 4);
     breaker.note(ending);
@@ -148,7 +148,7 @@ for (const [what, ending] of HEARD) {
   });
 }
 
-test("a whole reply that does not come in time is neither an answer nor a silence", () => {
+test("a whole reply that does not come in time is neither a sign of life nor a silence", () => {
   const breaker = open();
   const late = fail({ code: "upstream_timeout", retryable: false, noResponse: "perhaps" });
   breaker.note(SILENT, 4);
@@ -158,7 +158,7 @@ test("a whole reply that does not come in time is neither an answer nor a silenc
   expect(breaker.findSilence()).toBe(SILENT);
 });
 
-test("requests that were silent while others were answered are no silence", () => {
+test("silent requests that overlap an answered one are no silence", () => {
   const breaker = open();
   const together = Array.from({ length: 6 }, () => breaker.begin());
   breaker.note(GOOD);
@@ -167,7 +167,7 @@ test("requests that were silent while others were answered are no silence", () =
   expect(breaker.findSilence()).toBeNull();
 });
 
-test("whatever is heard of it ends the silence, and closing it forgets all", () => {
+test("any sign of life ends the silence, and closing resets everything", () => {
   const breaker = open();
   breaker.note(SILENT, 5);
   breaker.noteLife();
@@ -177,7 +177,7 @@ test("whatever is heard of it ends the silence, and closing it forgets all", () 
   expect([breaker.findSilence(), breaker.admits()]).toEqual([null, true]);
 });
 
-test("of several trials a failure opens it again, whatever becomes of those before it", async () => {
+test("a failure among several trials opens it again, whatever the results of the others", async () => {
   const breaker = open();
   breaker.note(fail(), 5);
   await breaker.clock.advance(30_000);

@@ -1,4 +1,4 @@
-// How the health of a replica is looked at, and what makes it unhealthy.
+// Tests the health checks of a replica, and what makes it unhealthy.
 import { expect, test } from "bun:test";
 import {
   createHealthCheck,
@@ -9,7 +9,7 @@ import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
-/** A replica that is seen as the test says; "late" leaves a look open until its time is over. */
+/** A replica with scripted health; "late" keeps a check pending until its timeout. */
 function watch(everyMs = 10_000) {
   const clock = createManualClock();
   const state = { seen: "alive" as HealthStatus | "late" | "bug", looks: 0, heard: 0, alive: 0 };
@@ -44,7 +44,7 @@ function watch(everyMs = 10_000) {
   };
 }
 
-test("it looks at the start and then every ten seconds, one look at a time", async () => {
+test("it is checked at the start and then every ten seconds, one check at a time", async () => {
   const { clock, state, start, stop } = watch();
   start();
   start();
@@ -59,7 +59,7 @@ test("it looks at the start and then every ten seconds, one look at a time", asy
   expect(state.looks).toBe(5);
 });
 
-test("a look that throws is told, says nothing, and is no last one", async () => {
+test("a check that throws is logged, has no result, and is not the last", async () => {
   const { clock, state, turns, bugs, start } = watch();
   start();
   state.seen = "bug";
@@ -67,7 +67,7 @@ test("a look that throws is told, says nothing, and is no last one", async () =>
   expect([state.looks, bugs.length, turns]).toEqual([4, 3, []]);
 });
 
-test("two bad looks in a row make it unhealthy, two apart do not", async () => {
+test("two failed checks in a row make it unhealthy, two apart do not", async () => {
   const { clock, state, turns, start, isHealthy } = watch();
   start();
   await clock.advance(0);
@@ -84,7 +84,7 @@ test("two bad looks in a row make it unhealthy, two apart do not", async () => {
   expect(turns).toEqual([false]);
 });
 
-test("a refused connection makes it unhealthy at once, and one good look healthy again", async () => {
+test("a refused connection makes it unhealthy at once, and one success healthy again", async () => {
   const { clock, state, turns, start, isHealthy } = watch();
   state.seen = "refused";
   start();
@@ -99,7 +99,7 @@ test("a refused connection makes it unhealthy at once, and one good look healthy
   expect([state.looks, turns]).toEqual([5, [false, true]]);
 });
 
-test("no answer within five seconds is a bad look, unless requests are answered meanwhile", async () => {
+test("no reply within five seconds fails the check, unless requests are answered meanwhile", async () => {
   const { clock, state, start, isHealthy } = watch();
   state.seen = "late";
   start();
@@ -113,7 +113,7 @@ test("no answer within five seconds is a bad look, unless requests are answered 
   expect(isHealthy()).toBe(false);
 });
 
-test("a doubt looks at once, but never twice within two seconds nor beside another look", async () => {
+test("a doubt triggers a check at once, at most every two seconds and one at a time", async () => {
   const { clock, state, start, doubt, stop } = watch();
   doubt();
   expect(state.looks).toBe(0);
@@ -133,7 +133,7 @@ test("a doubt looks at once, but never twice within two seconds nor beside anoth
   expect(state.looks).toBe(2);
 });
 
-test("a start of its unit lets it be believed healthy until the next look", async () => {
+test("a start of its managed server makes it healthy until the next check", async () => {
   const { clock, state, turns, start, forgive, isHealthy } = watch();
   state.seen = "refused";
   start();
@@ -145,7 +145,7 @@ test("a start of its unit lets it be believed healthy until the next look", asyn
   expect([isHealthy(), turns]).toEqual([false, [false, true, false]]);
 });
 
-test("what a stopped look finds out counts no more", async () => {
+test("the result of a stopped check is ignored", async () => {
   const { clock, state, turns, start, stop } = watch();
   state.seen = "late";
   start();
@@ -159,7 +159,7 @@ test("what a stopped look finds out counts no more", async () => {
   stop();
 });
 
-test("a server is alive with any status below 500, as with 404 where it has no such route", async () => {
+test("a server is alive with any status below 500, also 404 without such a route", async () => {
   const clock = createManualClock();
   const egress = createTrustedEgress({ clock });
   const upstream = startUpstream();
@@ -185,7 +185,7 @@ test("a server is alive with any status below 500, as with 404 where it has no s
   expect(await look(AbortSignal.abort())).toBe("silent");
 });
 
-test("a bug of whoever is told of a turn is told, and it looks on", async () => {
+test("an observer that throws is logged, and the checks continue", async () => {
   const clock = createManualClock();
   const bug = new Error("bug 7");
   const bugs: unknown[] = [];

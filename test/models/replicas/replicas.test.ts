@@ -1,4 +1,4 @@
-// Which replica is asked, when another takes over, and who waits for a place.
+// Tests the choice of a replica, retries on another, and the queue for slots.
 import { expect, test } from "bun:test";
 import type {
   Chunk,
@@ -23,27 +23,27 @@ const fail = (reason: string, some: Partial<UpstreamError> = {}): UpstreamError 
   reason,
   ...some,
 });
-/** It answers, with a failure. */
+/** It replies with an error. */
 const failing = async () => fail("status 500", { upstreamStatus: 500 });
-/** Nothing listens there. */
+/** It accepts no connections. */
 const silent = async () => fail("refused", { noResponse: "surely" });
 
-/** Replicas that do as they are told, and who was asked. */
+/** Scripted replicas, and the order of requests to them. */
 function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) {
   const clock = createManualClock();
   const lines: string[] = [];
   const asked: number[] = [];
   const seen: HealthStatus[] = replicas.map(() => "alive");
-  /** Takes the place of what is seen. */
+  /** Overrides `seen`. */
   const state: { look: (() => Promise<HealthStatus>) | null } = { look: null };
   const given_ms: (number | undefined)[] = [];
   const joined = new Replicas(
     replicas.map((_, i) => ({
       name: `host-${i}:8000`,
-      server: ((ask, ear, signal, first_token_ms) => {
+      server: ((ask, onChunk, signal, first_token_ms) => {
         asked.push(i);
         given_ms.push(first_token_ms);
-        return replicas[i]!(ask, ear, signal, first_token_ms);
+        return replicas[i]!(ask, onChunk, signal, first_token_ms);
       }) as CompleteAttempt,
       check: () => state.look?.() ?? Promise.resolve(seen[i]!),
     })),
@@ -57,45 +57,45 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
       ...some,
     },
   );
-  const heard: string[] = [];
+  const received: string[] = [];
   const caller = new AbortController();
   const ask = (account = "account-1", signal = caller.signal) =>
-    joined.call<CompletionOk>({ account, signal }, (attempt, hear, left_ms) => {
-      const ear = (piece: Chunk) => {
-        hear();
-        heard.push(piece.kind === "text" ? piece.text : "");
+    joined.call<CompletionOk>({ account, signal }, (attempt, noteChunk, left_ms) => {
+      const onChunk = (piece: Chunk) => {
+        noteChunk();
+        received.push(piece.kind === "text" ? piece.text : "");
       };
-      return attempt(createAsk("Hello", { account }), ear, signal, left_ms);
+      return attempt(createAsk("Hello", { account }), onChunk, signal, left_ms);
     });
   return {
     start: () => joined.start(),
     stop: () => joined.stop(),
     forgive: () => joined.forgive(),
     isDown: () => joined.isDown(),
-    ...{ state, replicas, clock, lines, asked, given_ms, seen, heard, caller, ask },
+    ...{ state, replicas, clock, lines, asked, given_ms, seen, received, caller, ask },
   };
 }
 
-/** A replica whose requests end when the test says so. */
+/** A replica whose requests the test ends. */
 function hold() {
   const held: ((ending: Completion) => void)[] = [];
   const attempt: CompleteAttempt = () => new Promise((resolve) => held.push(resolve));
   return { held, attempt };
 }
 
-/** What became of an answer: its code, or "ok", with its attempts. */
+/** The outcome of a request: its code or "ok", with its attempts. */
 async function outcome(ending: Promise<Completion>) {
   const one = await ending;
   return [one.ok ? "ok" : one.code, one.attempts];
 }
 
-test("equals take turns", async () => {
+test("equal replicas take turns", async () => {
   const { asked, ask } = join([done, done, done]);
   for (let n = 0; n < 6; n++) expect(await ask()).toEqual({ ...succeed(), attempts: 1 });
   expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
 });
 
-test("the one with the fewest requests in flight is asked first", async () => {
+test("the replica with the fewest requests in flight is first", async () => {
   const { held, attempt } = hold();
   const { asked, ask } = join([attempt, done]);
   const first = ask();
@@ -109,7 +109,7 @@ test("the one with the fewest requests in flight is asked first", async () => {
   await Promise.all(again);
 });
 
-test("where no other has a place in time, the failure of the one that answered is told", async () => {
+test("if no other has a slot in time, the failure is that of the one that answered", async () => {
   const { attempt } = hold();
   const { ask, clock, asked } = join([attempt, failing], { max_in_flight: 1 });
   void ask();
@@ -119,7 +119,7 @@ test("where no other has a place in time, the failure of the one that answered i
   expect(asked).toEqual([0, 1]);
 });
 
-test("before the first piece another takes over, and the last failure is told", async () => {
+test("before the first chunk another takes over, and the last failure is returned", async () => {
   const { asked, ask } = join([silent, done]);
   expect(await outcome(ask())).toEqual(["ok", 2]);
   expect(asked).toEqual([0, 1]);
@@ -127,23 +127,23 @@ test("before the first piece another takes over, and the last failure is told", 
   expect(await none.ask()).toEqual({ ...fail("second"), attempts: 2 });
 });
 
-test("after the first piece nobody takes over", async () => {
-  const dying: CompleteAttempt = async (_ask, ear) => {
-    await ear({ kind: "text", text: "Hel" });
+test("after the first chunk none takes over", async () => {
+  const dying: CompleteAttempt = async (_ask, onChunk) => {
+    await onChunk({ kind: "text", text: "Hel" });
     return fail("died");
   };
-  const { asked, heard, ask } = join([dying, done]);
+  const { asked, received, ask } = join([dying, done]);
   expect(await ask()).toEqual({ ...fail("died"), attempts: 1 });
-  expect([asked, heard]).toEqual([[0], ["Hel"]]);
+  expect([asked, received]).toEqual([[0], ["Hel"]]);
 });
 
-test("what is the request's own fault is not tried elsewhere", async () => {
+test("an invalid request is not retried elsewhere", async () => {
   const { asked, ask } = join([async () => fail("too long", { retryable: false }), done]);
   expect(await ask()).toMatchObject({ reason: "too long" });
   expect(asked).toEqual([0]);
 });
 
-test("overload is tried elsewhere, and is no failure of the replica", async () => {
+test("an overload is retried elsewhere, and is no failure of the replica", async () => {
   const busy = async () => fail("busy", { code: "upstream_rate_limited", upstreamStatus: 429 });
   const { asked, lines, ask } = join([busy, done]);
   for (let n = 0; n < 12; n++) expect((await ask()).ok).toBe(true);
@@ -151,13 +151,13 @@ test("overload is tried elsewhere, and is no failure of the replica", async () =
   expect(lines).toEqual([]);
 });
 
-test("what three servers answer with a failure is not carried on to a fourth", async () => {
+test("a request that three servers fail is not sent to a fourth", async () => {
   const { asked, ask } = join([failing, failing, silent, failing, failing]);
   expect(await outcome(ask())).toEqual(["upstream_error", 4]);
   expect(asked).toEqual([0, 1, 2, 3]);
 });
 
-test("for a caller who left nobody else is asked", async () => {
+test("the request of a departed caller is not retried", async () => {
   const all = join([
     async () => {
       all.caller.abort();
@@ -169,7 +169,7 @@ test("for a caller who left nobody else is asked", async () => {
   expect(all.asked).toEqual([0]);
 });
 
-test("the whole request has the time of one: another replica gets what is left of it", async () => {
+test("the whole request has one timeout: another replica gets the rest of it", async () => {
   const { held, attempt } = hold();
   const { clock, given_ms, ask } = join([attempt, attempt, attempt]);
   const ending = ask();
@@ -191,18 +191,18 @@ test("a replica that throws is no longer in flight", async () => {
   expect(asked).toEqual([0, 1, 0]);
 });
 
-test("after five failures the others are asked, and in half a minute two trials bring it back", async () => {
+test("after five failures the others are used, and after half a minute two trials bring it back", async () => {
   const { replicas, asked, clock, lines, ask } = join([failing, done]);
   for (let n = 0; n < 10; n++) expect((await ask()).ok).toBe(true);
   expect(asked.filter((index) => index === 0).length).toBe(5);
   expect(lines).toEqual([
     expect.objectContaining({ level: "warn", model: "test-1", upstream: "host-0:8000" }),
   ]);
-  // One trial fails, and nobody notices.
+  // One trial fails, without effect on the caller.
   await clock.advance(30_000);
   for (let n = 0; n < 4; n++) expect((await ask()).ok).toBe(true);
   expect(asked.filter((index) => index === 0).length).toBe(6);
-  // One at a time: who comes meanwhile goes to the other.
+  // One trial at a time: other requests use the other replica.
   await clock.advance(30_000);
   asked.length = 0;
   const { held, attempt } = hold();
@@ -217,7 +217,7 @@ test("after five failures the others are asked, and in half a minute two trials 
   expect(lines[1]).toMatchObject({ level: "info", upstream: "host-0:8000" });
 });
 
-test("one that answers with failures is asked for want of others: a caller's poison is no outage", async () => {
+test("a single replica that answers with errors is still used: bad requests are no outage", async () => {
   const { replicas, asked, ask } = join([failing]);
   for (let n = 0; n < 20; n++) await ask();
   expect(asked.length).toBe(20);
@@ -225,7 +225,7 @@ test("one that answers with failures is asked for want of others: a caller's poi
   expect((await ask()).ok).toBe(true);
 });
 
-test("one that is silent is refused at once with what it was last, until its trial", async () => {
+test("a silent replica is refused at once with its last error, until its trial", async () => {
   const { replicas, asked, clock, ask } = join([silent], { health_every_ms: 0 });
   replicas[0] = async () =>
     fail("late", { code: "upstream_timeout", retryable: false, noResponse: "surely" });
@@ -244,7 +244,7 @@ test("one that is silent is refused at once with what it was last, until its tri
   expect(await outcome(ask())).toEqual(["ok", 1]);
 });
 
-test("one whose health is good is not silent, however long its callers waited", async () => {
+test("a healthy replica is not silent, however long its callers waited", async () => {
   const { asked, clock, start, stop, ask } = join([silent]);
   start();
   for (let n = 0; n < 3; n++) await ask();
@@ -257,13 +257,13 @@ test("one whose health is good is not silent, however long its callers waited", 
   stop();
 });
 
-test("one that streams is busy, not gone, although it does not answer its health check", async () => {
+test("a replica that streams is busy, not down, although its health check fails", async () => {
   const { held, attempt } = hold();
   const { state, replicas, clock, ask, isDown, start, stop } = join([done]);
   let tell = () => {};
-  replicas[0] = (asked, ear, ...rest) => {
-    tell = () => void ear({ kind: "text", text: "x" });
-    return attempt(asked, ear, ...rest);
+  replicas[0] = (asked, onChunk, ...rest) => {
+    tell = () => void onChunk({ kind: "text", text: "x" });
+    return attempt(asked, onChunk, ...rest);
   };
   start();
   const ending = ask();
@@ -280,7 +280,7 @@ test("one that streams is busy, not gone, although it does not answer its health
   stop();
 });
 
-test("unhealthy ones are skipped; when all are, nothing is asked, and a start forgives them", async () => {
+test("unhealthy replicas are skipped; if all are, requests fail at once, and a start resets them", async () => {
   const { seen, asked, clock, lines, start, stop, forgive, isDown, ask } = join([done, done]);
   seen[0] = "refused";
   start();
@@ -305,7 +305,7 @@ test("unhealthy ones are skipped; when all are, nothing is asked, and a start fo
   expect(clock.pending()).toBe(0);
 });
 
-test("a request that met silence has the replica looked at, at once", async () => {
+test("a request without a reply triggers a health check at once", async () => {
   const { seen, clock, start, stop, isDown, ask } = join([silent]);
   start();
   await clock.advance(5_000);
@@ -316,7 +316,7 @@ test("a request that met silence has the replica looked at, at once", async () =
   stop();
 });
 
-test("who finds all places taken waits, and a freed place is taken in the same turn", async () => {
+test("a request without a free slot waits, and takes a freed one in the same turn", async () => {
   const { held, attempt } = hold();
   const { asked, clock, ask } = join([attempt, attempt], { max_in_flight: 1 });
   const first = [ask(), ask()];
@@ -334,7 +334,7 @@ test("who finds all places taken waits, and a freed place is taken in the same t
   expect((await first[0])?.waitedMs).toBeUndefined();
 });
 
-test("a full replica is passed over while another has a place", async () => {
+test("a full replica is skipped while another has a slot", async () => {
   const { attempt } = hold();
   const { asked, ask } = join([attempt, done], { max_in_flight: 1 });
   void ask();
@@ -342,7 +342,7 @@ test("a full replica is passed over while another has a place", async () => {
   expect(asked).toEqual([0, 1, 1, 1]);
 });
 
-test("accounts take turns: fifty requests of one do not keep another's waiting", async () => {
+test("accounts take turns: fifty requests of one do not delay another's", async () => {
   const { held, attempt } = hold();
   const order: string[] = [];
   const watched: CompleteAttempt = (ask, ...rest) => {
@@ -368,7 +368,7 @@ test("accounts take turns: fifty requests of one do not keep another's waiting",
   ]);
 });
 
-test("who waits longer than the first token may take is told so", async () => {
+test("a request that waits beyond the first-token timeout fails with that reason", async () => {
   const { attempt } = hold();
   const { clock, asked, ask } = join([attempt], { max_in_flight: 1 });
   void ask();
@@ -380,7 +380,7 @@ test("who waits longer than the first token may take is told so", async () => {
   expect(asked).toEqual([0]);
 });
 
-test("who leaves the line is dropped at once, and takes no place", async () => {
+test("a caller who leaves the queue is removed at once, and takes no slot", async () => {
   const { held, attempt } = hold();
   const { asked, ask } = join([attempt], { max_in_flight: 1 });
   void ask();
@@ -396,7 +396,7 @@ test("who leaves the line is dropped at once, and takes no place", async () => {
   expect(asked.length).toBe(2);
 });
 
-test("a full line drops the newest of its longest account, and refuses nobody else", async () => {
+test("a full queue drops the newest of the account with the most, and no other", async () => {
   const { attempt } = hold();
   const { clock, ask } = join([attempt], { max_in_flight: 1 });
   void ask();
@@ -409,7 +409,7 @@ test("a full line drops the newest of its longest account, and refuses nobody el
   expect(Bun.peek.status(modest)).toBe("pending");
 });
 
-test("a line whose replicas all go down is told so; one that comes back serves it", async () => {
+test("a queue whose replicas all go down fails; one that comes back serves it", async () => {
   const { attempt } = hold();
   const { replicas, seen, clock, start, stop, ask } = join([attempt], { max_in_flight: 1 });
   start();
@@ -423,7 +423,7 @@ test("a line whose replicas all go down is told so; one that comes back serves i
   stop();
 });
 
-test("who waits is served by a replica whose breaker may be tried again", async () => {
+test("a queued request is served by a replica whose breaker admits a trial", async () => {
   const { attempt } = hold();
   const { replicas, asked, clock, ask } = join([silent, done], { max_in_flight: 1 });
   for (let n = 0; n < 10; n++) await ask();
@@ -439,7 +439,7 @@ test("who waits is served by a replica whose breaker may be tried again", async 
   expect(await waiting).toMatchObject({ ok: true, attempts: 1, waitedMs: 30_000 });
 });
 
-test("who is turned away by one replica waits for another, and others pass by", async () => {
+test("a request refused by one replica waits for another, and others overtake it", async () => {
   const { held, attempt } = hold();
   const first: CompleteAttempt = (ask, ...rest) =>
     ask.account === "picky" ? silent() : attempt(ask, ...rest);
@@ -449,7 +449,7 @@ test("who is turned away by one replica waits for another, and others pass by", 
   const other = ask("b");
   held[0]!(succeed());
   await taken[0];
-  // The picky one had the first turn, was refused, and now waits for the other replica alone.
+  // The picky request had the first turn, was refused, and now waits for the other replica.
   await new Promise(setImmediate);
   expect(asked).toEqual([0, 1, 0, 0]);
   held[2]!(succeed());
@@ -463,7 +463,7 @@ test("who is turned away by one replica waits for another, and others pass by", 
 
 const LATE = fail("no answer in time", { code: "upstream_timeout", retryable: false });
 
-test("a replica is not blamed for the time that was waited for its place", async () => {
+test("the wait for a slot is not charged to the replica", async () => {
   const { held, attempt } = hold();
   const some = { max_in_flight: 1, first_token_timeout_ms: 10_000 };
   const { replicas, clock, lines, given_ms, ask } = join([attempt], some);
@@ -480,19 +480,19 @@ test("a replica is not blamed for the time that was waited for its place", async
   expect(lines).toHaveLength(1);
 });
 
-test("a long answer that tries a replica lets the next one try, too, once it is heard", async () => {
+test("a long trial admits the next one after its first chunk", async () => {
   const { held, attempt } = hold();
   const { replicas, clock, lines, asked, ask } = join([failing, done], { max_in_flight: 2 });
   while (lines.length === 0) await ask();
   replicas[1] = attempt;
   await clock.advance(30_000);
   let speak = () => {};
-  replicas[0] = (_ask, ear) => {
-    speak = () => void ear({ kind: "text", text: "Hello" });
+  replicas[0] = (_ask, onChunk) => {
+    speak = () => void onChunk({ kind: "text", text: "Hello" });
     return new Promise((resolve) => held.push(resolve));
   };
   asked.length = 0;
-  // Two fill the other one; one tries; one waits.
+  // Two fill the other replica; one is the trial; one waits.
   const answers = [ask(), ask(), ask(), ask()];
   await clock.advance(0);
   expect(asked.toSorted()).toEqual([0, 1, 1]);
@@ -504,7 +504,7 @@ test("a long answer that tries a replica lets the next one try, too, once it is 
   expect(lines).toHaveLength(2);
 });
 
-test("one that is not watched any more is believed healthy by those who still wait", async () => {
+test("a replica without health checks counts as healthy for those still waiting", async () => {
   const { seen, clock, ask, start, stop, isDown } = join([done]);
   seen[0] = "refused";
   start();
@@ -514,22 +514,22 @@ test("one that is not watched any more is believed healthy by those who still wa
   expect([isDown(), await outcome(ask())]).toEqual([false, ["ok", 1]]);
 });
 
-test("what fails while they are stopped says nothing of them", async () => {
+test("failures while the checks are stopped have no effect", async () => {
   const { start, stop, lines, asked, ask } = join([silent]);
   stop();
   for (let n = 0; n < 6; n++) await ask();
   start();
-  // Had it counted, its silence would be believed by now, and nobody would be asked.
+  // Had it counted, the replica would count as silent by now, and get no request.
   await ask();
   stop();
   expect([asked.length, lines]).toEqual([7, []]);
 });
 
-test("what fails again and again is told once, and that it is forgiven too", async () => {
+test("a repeated failure is logged once, and so is its reset", async () => {
   const { stop, forgive, lines, ask } = join([silent]);
   for (let n = 0; n < 6; n++) await ask();
   expect(lines).toHaveLength(1);
-  // As of a unit that slept meanwhile.
+  // As after a sleep of the managed server.
   stop();
   forgive();
   expect(lines).toHaveLength(2);

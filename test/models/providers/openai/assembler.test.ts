@@ -1,4 +1,4 @@
-// Tool-call pieces as the known servers send them, and the one form that callers get.
+// Tests tool-call chunks of the known servers, and the one form that callers get.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { Chunk } from "../../../../src/models/providers/contract.ts";
 import { CallNormalizer, type RawCall } from "../../../../src/models/providers/openai/assembler.ts";
@@ -8,9 +8,9 @@ type CallPiece = Extract<Chunk, { kind: "call" }>;
 
 function normalize(pieces: readonly RawCall[]): CallPiece[] {
   const normalizer = new CallNormalizer(createSeededIds());
-  const told = pieces.map((piece) => normalizer.take(piece)).filter((piece) => piece !== null);
-  expect(normalizer.hasCalls).toBe(told.length > 0);
-  return told;
+  const chunks = pieces.map((piece) => normalizer.take(piece)).filter((piece) => piece !== null);
+  expect(normalizer.hasCalls).toBe(chunks.length > 0);
+  return chunks;
 }
 
 const begin = (index: number, id: unknown, name: string, text: string) =>
@@ -18,17 +18,17 @@ const begin = (index: number, id: unknown, name: string, text: string) =>
 const more = (index: number, text: string): CallPiece => ({ kind: "call", index, arguments: text });
 const made = expect.stringMatching(/^call_[0-9A-Za-z]{24}$/);
 
-/** A piece as servers send it. */
+/** A call chunk as servers send it. */
 const raw = (index: number | undefined, id: string | undefined, name?: string, text?: unknown) => ({
   ...(index !== undefined && { index }),
   ...(id !== undefined && { id, type: "function" }),
   function: { ...(name !== undefined && { name }), arguments: text },
 });
 
-/** JSON of that many lists inside each other. */
+/** JSON of nested lists of this depth. */
 const nest = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
-const CASES: [title: string, sent: RawCall[], told: CallPiece[]][] = [
+const CASES: [title: string, sent: RawCall[], chunks: CallPiece[]][] = [
   [
     "in the standard form",
     [
@@ -122,7 +122,7 @@ const CASES: [title: string, sent: RawCall[], told: CallPiece[]][] = [
     [begin(0, "a", "add", '"nested too deep"')],
   ],
   [
-    "whole calls of one name, with blanks behind the first",
+    "whole calls of one name, with blanks after the first",
     [raw(0, "a", "add", "{}"), raw(0, undefined, undefined, " \n"), raw(0, "b", "add", "{}")],
     [begin(0, "a", "add", "{}"), more(0, " \n"), begin(1, "b", "add", "{}")],
   ],
@@ -141,16 +141,16 @@ const CASES: [title: string, sent: RawCall[], told: CallPiece[]][] = [
     [raw(0, "a", "", "{"), raw(0, undefined, "add", "}"), raw(0, undefined, undefined, " ")],
     [begin(0, "a", "add", "{}"), more(0, " ")],
   ],
-  ["a call that never gets a name is none", [raw(0, "a", "", "{}")], []],
+  ["a call that never gets a name is dropped", [raw(0, "a", "", "{}")], []],
 ];
 
-describe("calls come out in one form:", () => {
-  for (const [title, sent, told] of CASES) {
-    test(title, () => expect(normalize(sent)).toEqual(told));
+describe("calls are normalised to one form:", () => {
+  for (const [title, sent, chunks] of CASES) {
+    test(title, () => expect(normalize(sent)).toEqual(chunks));
   }
 });
 
-test("arguments nested 100,000 deep are never given to JSON.stringify", () => {
+test("arguments nested 100,000 deep are never passed to JSON.stringify", () => {
   const sent = raw(0, "a", "add", JSON.parse(nest(100_000)));
   const stringify = spyOn(JSON, "stringify");
   try {

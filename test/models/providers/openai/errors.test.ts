@@ -1,10 +1,10 @@
-// What an error of each known kind of server means to the caller.
+// Tests the meaning of each known server's errors for the caller.
 import { describe, expect, test } from "bun:test";
 import { EVENT_ERRORS, SERVER_ERRORS } from "../../../support/server-errors.ts";
 import { answerFrames, DONE } from "../../../support/upstream.ts";
 import { connectReplica } from "../replica.ts";
 
-describe("an error of the server is judged by its status and its words:", () => {
+describe("a server's error is classified by its status and its text:", () => {
   for (const [title, status, body, code, retryable] of SERVER_ERRORS) {
     for (const stream of [false, true]) {
       test(`${title}${stream ? ", for a stream" : ""}`, async () => {
@@ -17,7 +17,7 @@ describe("an error of the server is judged by its status and its words:", () => 
           retryable,
           reason: expect.any(String),
           upstreamStatus: status,
-          // Of another status it would be a word about something else.
+          // With another status the text would mean something else.
           ...(status === 429 || status === 503 ? { retryAfterMs: 7_000 } : {}),
         } as never);
         expect(heard).toEqual([]);
@@ -26,7 +26,7 @@ describe("an error of the server is judged by its status and its words:", () => 
   }
 });
 
-describe("an error under status 200 is judged by its words, and by the status in them:", () => {
+describe("an error with status 200 is classified by its text, and by the status in it:", () => {
   for (const [title, event, code] of EVENT_ERRORS) {
     test(title, async () => {
       const whole = connectReplica(() => new Response(event)).ask();
@@ -38,7 +38,7 @@ describe("an error under status 200 is judged by its words, and by the status in
   }
 });
 
-test("a huge body of an error is not read", async () => {
+test("a huge error body is not read", async () => {
   let sent = 0;
   const body = new ReadableStream({
     pull(controller) {
@@ -51,7 +51,7 @@ test("a huge body of an error is not read", async () => {
   expect(sent).toBeLessThan(1_000_000);
 });
 
-test("an error whose body breaks off is judged by its status", async () => {
+test("an error whose body breaks off is classified by its status", async () => {
   const body = new ReadableStream({
     pull(controller) {
       controller.error(new Error("broken"));
@@ -61,7 +61,7 @@ test("an error whose body breaks off is judged by its status", async () => {
   expect(await ending).toMatchObject({ code: "upstream_rate_limited" });
 });
 
-test("an error whose body never comes is judged by its status too, after two seconds", async () => {
+test("an error whose body never arrives is classified by its status too, after two seconds", async () => {
   const replica = connectReplica(() => new Response(new ReadableStream({}), { status: 429 }));
   const { ending } = replica.ask();
   await replica.clock.advance(1_999);

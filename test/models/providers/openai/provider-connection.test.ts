@@ -1,4 +1,4 @@
-// Servers that hang, die, redirect or never stop, and callers who leave, over real sockets.
+// Tests servers that hang, die, redirect or never stop, and departing callers, over sockets.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { OnChunk } from "../../../../src/models/providers/contract.ts";
 import {
@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** A server that is asked once: the promise of that request. */
+/** A server for one request, which is a promise. */
 function serve(answer: (asked: AskedRequest) => Response | Promise<Response>) {
   const asked = Promise.withResolvers<AskedRequest>();
   const upstream: ScriptedUpstream = startUpstream((one) => {
@@ -28,7 +28,7 @@ function serve(answer: (asked: AskedRequest) => Response | Promise<Response>) {
   return { url: upstream.url, upstream, asked: asked.promise };
 }
 
-/** A server that speaks in raw bytes, and hangs up when it is told to. */
+/** A server that sends raw bytes, and hangs up on request. */
 function serveRaw(text: string, end: "close" | "reset") {
   const server = Bun.listen({
     hostname: "127.0.0.1",
@@ -46,7 +46,7 @@ function serveRaw(text: string, end: "close" | "reset") {
 }
 
 const never = () => new Promise<Response>(() => undefined);
-/** A stream that says this and then nothing more. */
+/** A stream that sends this and then nothing more. */
 const sayAndHang = (...frames: string[]) => {
   const body = new ReadableStream({
     start(controller) {
@@ -81,13 +81,13 @@ describe("a server that", () => {
     ],
   ];
   for (const [title, url, stream] of BROKEN) {
-    test(`${title} is an upstream's error`, async () => {
+    test(`${title} is an upstream error`, async () => {
       const { ending } = connectReplica(url()).ask({ stream });
       expect(await ending).toMatchObject({ ok: false, code: "upstream_error", retryable: true });
     });
   }
 
-  test("redirects is an upstream's error, and is not followed", async () => {
+  test("redirects is an upstream error, and is not followed", async () => {
     const { url, upstream } = serve(() => Response.redirect(`${upstream.url}/elsewhere`, 307));
     const { ending } = connectReplica(url).ask();
     expect(await ending).toMatchObject({ code: "upstream_error", upstreamStatus: 307 });
@@ -101,7 +101,7 @@ describe("a server that", () => {
       const { ending } = replica.ask({ stream });
       const one = await asked;
       await replica.clock.advance(5_000);
-      // A whole reply has no head before its end: its server may be at it.
+      // A whole reply has no head before its end: its server may be working on it.
       const noResponse = stream ? "surely" : "perhaps";
       expect(await ending).toMatchObject({
         code: "upstream_timeout",
@@ -112,7 +112,7 @@ describe("a server that", () => {
     }
   });
 
-  test("only comments and names its role is timed out all the same", async () => {
+  test("sends only comments and its role is timed out all the same", async () => {
     const { url, asked } = serve(() => sayAndHang(": hi\n\n", writeFrame({ role: "assistant" })));
     const replica = connectReplica(url, { first_token_timeout_ms: 5_000, stall_timeout_ms: 1_000 });
     const { ending, heard } = replica.ask({ stream: true });
@@ -124,7 +124,7 @@ describe("a server that", () => {
     expect(heard).toEqual([]);
   });
 
-  test("stalls after it began is an upstream's error", async () => {
+  test("stalls after it began is an upstream error", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
     const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
     const { ending, began } = replica.ask({ stream: true });
@@ -149,7 +149,7 @@ describe("a server that", () => {
     });
   }
 
-  test("keeps its connection after [DONE] has answered all the same", async () => {
+  test("keeps its connection after [DONE] has completed all the same", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hello" }), DONE));
     const replica = connectReplica(url);
     expect(await replica.ask({ stream: true }).ending).toMatchObject({ ok: true });
@@ -158,7 +158,7 @@ describe("a server that", () => {
     expect(replica.clock.pending()).toBe(0);
   });
 
-  test("talks on behind its end is not waited for either", async () => {
+  test("sends more after its end is not waited for either", async () => {
     const chunk = new TextEncoder().encode('data: {"choices":[]}\n\n');
     let talk = () => {};
     const { url, asked } = serve(() => {
@@ -228,8 +228,8 @@ describe("a server that", () => {
   });
 });
 
-describe("the caller leaving ends the request at once", () => {
-  test("while nothing has come", async () => {
+describe("a caller who leaves ends the request at once", () => {
+  test("before any output", async () => {
     const { url, asked } = serve(never);
     const { ending, caller } = connectReplica(url).ask();
     const one = await asked;
@@ -238,7 +238,7 @@ describe("the caller leaving ends the request at once", () => {
     await aborted(one);
   });
 
-  test("in the middle of a stream", async () => {
+  test("during a stream", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
     const { ending, caller, heard, began } = connectReplica(url).ask({ stream: true });
     await began;
@@ -248,7 +248,7 @@ describe("the caller leaving ends the request at once", () => {
     await aborted(await asked);
   });
 
-  test("in the middle of an error", async () => {
+  test("during an error", async () => {
     const { url, asked } = serve(() => new Response(sayAndHang("{").body, { status: 500 }));
     const { ending, caller } = connectReplica(url).ask();
     await asked;
@@ -263,11 +263,11 @@ describe("the caller leaving ends the request at once", () => {
     expect(await ending).toMatchObject({ code: "client_closed_request" });
   });
 
-  test("and one who no longer reads counts as gone", async () => {
+  test("and one who no longer reads counts as departed", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "a" })));
     const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
-    const deaf: OnChunk = () => new Promise(() => undefined);
-    const { ending, began } = replica.ask({ stream: true }, deaf);
+    const neverReads: OnChunk = () => new Promise(() => undefined);
+    const { ending, began } = replica.ask({ stream: true }, neverReads);
     await began;
     await replica.clock.advance(1_000);
     expect(await ending).toMatchObject({
@@ -278,7 +278,7 @@ describe("the caller leaving ends the request at once", () => {
   });
 });
 
-test("a connection is used again after a whole reply and after a whole stream", async () => {
+test("a connection is reused after a whole reply and after a whole stream", async () => {
   const ports = new Set<number>();
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -298,7 +298,7 @@ test("a connection is used again after a whole reply and after a whole stream", 
   expect(ports.size).toBe(1);
 });
 
-test("no timer and no listener is left behind", async () => {
+test("no timer and no listener is left", async () => {
   const { url } = serve(() => answerFrames([writeFrame({ content: "a" }, "stop"), DONE]));
   const replica = connectReplica(url);
   await replica.ask({ stream: true }).ending;

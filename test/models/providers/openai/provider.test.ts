@@ -1,4 +1,4 @@
-// What a chat-completions server is asked, and how its whole replies are read.
+// Tests requests to a chat-completions server, and the parsing of whole replies.
 import { describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { ModelRequest } from "../../../../src/models/providers/contract.ts";
@@ -45,7 +45,7 @@ describe("the request", () => {
       { top_p: 0, temperature: 2 },
       { ...base, temperature: 0 },
     ],
-    ["names no choice where there are no tools", { tool_choice: "none" }, base],
+    ["has no tool choice without tools", { tool_choice: "none" }, base],
     [
       "always asks a stream for its usage",
       { stream: true },
@@ -70,7 +70,7 @@ describe("the request", () => {
     });
   }
 
-  test("says in the server's own words whether to reason", async () => {
+  test("has the server's own field for reasoning", async () => {
     const replica = connectReplica(() => answerText("Hello"), {
       reasoning_on: { chat_template_kwargs: { enable_thinking: true }, temperature: 0.6 },
       reasoning_off: { reasoning_effort: "none" },
@@ -81,13 +81,13 @@ describe("the request", () => {
     const thinking = { chat_template_kwargs: { enable_thinking: true } };
     expect(replica.sent.map(({ body }) => body)).toEqual([
       { ...base, ...thinking, temperature: 0.6 },
-      // What the caller chose stands over what the settings say.
+      // The caller's choice overrides the settings.
       { ...base, ...thinking, temperature: 1 },
       { ...base, reasoning_effort: "none" },
     ]);
   });
 
-  test("offers the one tool to a server that ignores a choice by name", async () => {
+  test("offers only the chosen tool to a server that ignores a choice by name", async () => {
     const OTHER = { type: "function", function: { name: "sub" } } as const;
     const replica = connectReplica(() => answerText("Hello"), { tool_choice_by_name: false });
     const named = { type: "function", function: { name: "add" } } as const;
@@ -118,7 +118,7 @@ describe("the request", () => {
     });
   });
 
-  test("tells the server an id only where it is a UUID, as llama-cpp-python wants it", async () => {
+  test("has an id only if it is a UUID, as llama-cpp-python requires", async () => {
     const replica = connectReplica(() => answerText("Hello"));
     const others = ["mine", "1", `${REQUEST_ID}.1`, `{${REQUEST_ID}}`, `x${REQUEST_ID.slice(1)}`];
     for (const request_id of [...others, REQUEST_ID.toUpperCase()]) {
@@ -133,13 +133,13 @@ describe("the request", () => {
 });
 
 describe("a whole reply", () => {
-  test("is one piece of text and the server's own usage", async () => {
+  test("is one chunk of text and the server's own usage", async () => {
     const { heard, ending } = connectReplica(() => answerText("Hello")).ask();
     expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: USAGE });
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
-  test("is a piece for each call, arguments as text", async () => {
+  test("has a chunk for each call, with arguments as text", async () => {
     const tool_calls = [
       { id: "a", type: "function", function: { name: "add", arguments: '{"x":1}' } },
       { id: "", function: { name: "sub", arguments: { x: 1 } } },
@@ -160,7 +160,7 @@ describe("a whole reply", () => {
   });
 
   for (const marks of [{ id: "call_0" }, { index: 0 }, { id: "call_0", index: 0 }, {}]) {
-    test(`has as many calls as are in it, all marked ${JSON.stringify(marks)}`, async () => {
+    test(`has all its calls, which are marked ${JSON.stringify(marks)}`, async () => {
       const texts = ['{"x":1}', '{"x":2}', ""];
       const tool_calls = texts.map((text) => {
         return { ...marks, type: "function", function: { name: "add", arguments: text } };
@@ -174,7 +174,7 @@ describe("a whole reply", () => {
     });
   }
 
-  test("never tells what the model thought", async () => {
+  test("never includes the reasoning", async () => {
     const message = {
       content: "42",
       reasoning: "secret",
@@ -186,7 +186,7 @@ describe("a whole reply", () => {
     expect(heard).toEqual([{ kind: "text", text: "42" }]);
   });
 
-  test("is the text of its parts where a server answers in parts", async () => {
+  test("is the joined text of its parts", async () => {
     const thought = { type: "thinking", thinking: [{ type: "text", text: "secret" }] };
     const content = [thought, { type: "text", text: "4" }, null, { type: "text", text: "2" }];
     const { heard, ending } = connectReplica(() => reply({ content })).ask();
@@ -194,13 +194,13 @@ describe("a whole reply", () => {
     expect(heard).toEqual([{ kind: "text", text: "42" }]);
   });
 
-  test("may say nothing at all", async () => {
+  test("may be empty", async () => {
     const { heard, ending } = connectReplica(() => reply({ content: "" })).ask();
     expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
     expect(heard).toEqual([]);
   });
 
-  const REASONS: [sent: unknown, calls: boolean, told: string][] = [
+  const REASONS: [sent: unknown, calls: boolean, expected: string][] = [
     ["stop", false, "stop"],
     ["stop", true, "tool_calls"],
     [null, false, "stop"],
@@ -213,22 +213,22 @@ describe("a whole reply", () => {
     ["length", true, "length"],
     ["content_filter", false, "content_filter"],
   ];
-  for (const [sent, calls, told] of REASONS) {
-    test(`that ends with ${sent} ${calls ? "after" : "without"} calls ends with ${told}`, async () => {
+  for (const [sent, calls, expected] of REASONS) {
+    test(`that ends with ${sent} ${calls ? "after" : "without"} calls has the finish reason ${expected}`, async () => {
       const tool_calls = calls ? [{ id: "a", function: { name: "add", arguments: "{}" } }] : [];
       const { ending } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
-      expect(await ending).toMatchObject({ ok: true, finishReason: told });
+      expect(await ending).toMatchObject({ ok: true, finishReason: expected });
     });
   }
 
   const UNTOLD = [
     ...[null, {}, "many", { prompt_tokens: 1 }, { ...USAGE, completion_tokens: -1 }],
-    // Each is a number that we could keep; their sum is none, and the run would never be written.
+    // Each number can be stored; their sum cannot, and the run would never be written.
     { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER },
     { ...USAGE, prompt_tokens: 1_000_000_001 },
   ];
   for (const usage of UNTOLD) {
-    test(`without a usage that can be read is estimated: ${JSON.stringify(usage)}`, async () => {
+    test(`with an invalid usage is estimated: ${JSON.stringify(usage)}`, async () => {
       const { ending } = connectReplica(() =>
         reply({ content: "Hello there" }, "stop", usage),
       ).ask();
@@ -239,7 +239,7 @@ describe("a whole reply", () => {
     });
   }
 
-  test("has a total that is the sum, whatever the server says", async () => {
+  test("has the sum as its total, whatever the server reports", async () => {
     const usage = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 99, extra: {} };
     const { ending } = connectReplica(() => reply({ content: "x" }, "stop", usage)).ask();
     expect(await ending).toMatchObject({
@@ -247,7 +247,7 @@ describe("a whole reply", () => {
     });
   });
 
-  test("answers a stream too, where the server cannot stream", async () => {
+  test("answers a stream too, if the server cannot stream", async () => {
     const { heard, ending } = connectReplica(() => answerText("Hello")).ask({ stream: true });
     expect(await ending).toMatchObject({ ok: true, usage: USAGE });
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
@@ -260,11 +260,11 @@ describe("a whole reply", () => {
     ["a list", "[]", "its reply is no JSON object"],
     ["no choices", "{}", "its reply has no message"],
     ["empty choices", '{"choices":[]}', "its reply has no message"],
-    ["choices that are none", '{"choices":[null]}', "its reply has no message"],
+    ["invalid choices", '{"choices":[null]}', "its reply has no message"],
     ["choices that are text", '{"choices":"Hello"}', "its reply has no message"],
   ];
   for (const [title, body, reason] of BROKEN) {
-    test(`that is ${title} is an upstream's error`, async () => {
+    test(`that is ${title} is an upstream error`, async () => {
       const { heard, ending } = connectReplica(() => new Response(body)).ask();
       expect(await ending).toEqual({
         ok: false,
@@ -276,7 +276,7 @@ describe("a whole reply", () => {
     });
   }
 
-  test("is read when it is sent in pieces without a length", async () => {
+  test("may be sent in pieces without a length", async () => {
     const { heard, ending } = connectReplica(
       () => new Response(answerText("Hello é€😀").body?.pipeThrough(cutBytes())),
     ).ask();
@@ -290,7 +290,7 @@ describe("a whole reply", () => {
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
   ] as const) {
-    test(`is unpacked where something packed it as ${name}, within its limit`, async () => {
+    test(`is decompressed if it is ${name}, within its limit`, async () => {
       const send = (text: string) =>
         connectReplica(() => new Response(pack(text), { headers: { "content-encoding": name } }));
       const text = await answerText("Hello é").text();
@@ -305,7 +305,7 @@ describe("a whole reply", () => {
     });
   }
 
-  test("that is packed in a way nobody knows is an upstream's error, and so is a packed stream", async () => {
+  test("in an unknown encoding is an upstream error, and so is a compressed stream", async () => {
     const headers = { "content-encoding": "zstd" };
     const whole = connectReplica(() => new Response("{}", { headers })).ask();
     expect(await whole.ending).toMatchObject({ reason: "its reply cannot be unpacked" });
@@ -320,7 +320,7 @@ describe("a whole reply", () => {
     expect(await ending).toMatchObject({ ok: true });
   });
 
-  test("holds back with its ear, and what the ear throws is no failure of the server's", async () => {
+  test("awaits onChunk, whose error is no failure of the server", async () => {
     const bug = new Error("a bug");
     const { ending } = connectReplica(() => answerText("Hello")).ask({}, () => Promise.reject(bug));
     await expect(ending).rejects.toBe(bug);
@@ -331,7 +331,7 @@ describe("a whole reply", () => {
   });
 });
 
-/** Every byte by itself. */
+/** Splits into single bytes. */
 function cutBytes() {
   return new TransformStream<Uint8Array, Uint8Array>({
     transform(bytes, controller) {

@@ -1,4 +1,4 @@
-// Holds the reader of server-sent events to every line end and every cut.
+// Tests the parser of server-sent events with every line end and every split.
 import { describe, expect, test } from "bun:test";
 import { SseParser } from "../../../../src/models/providers/openai/stream.ts";
 
@@ -19,7 +19,7 @@ const STREAMS: [title: string, text: string, events: string[]][] = [
   ["mixed line ends", "data: a\r\n\ndata: b\r\r\ndata: c\n\r\n", ["a", "b", "c"]],
   ["no blank line at the end", "data: a\n\ndata: b", ["a", "b"]],
   ["a line end but no blank line at the end", "data: a\n\ndata: b\r\n", ["a", "b"]],
-  ["no space behind the colon", "data:a\n\ndata:  b\n\n", ["a", " b"]],
+  ["no space after the colon", "data:a\n\ndata:  b\n\n", ["a", " b"]],
   ["comments", ": keep-alive\n\ndata: a\n:\n: x\n\n: y\n\n", ["a"]],
   ["data of several lines", "data: a\ndata: b\ndata:\ndata: c\n\n", ["a\nb\n\nc"]],
   ["other fields", "event: chunk\nid: 1\nretry: 5\ndata: a\ndatabase: x\n\n", ["a"]],
@@ -34,7 +34,7 @@ const STREAMS: [title: string, text: string, events: string[]][] = [
   ["nothing", "", []],
 ];
 
-describe("a stream is read the same wherever it is cut:", () => {
+describe("a stream is parsed alike, split at any position:", () => {
   for (const [title, text, events] of STREAMS) {
     test(title, () => {
       const bytes = encoder.encode(text);
@@ -48,7 +48,7 @@ describe("a stream is read the same wherever it is cut:", () => {
   }
 });
 
-test("an event is told as soon as its blank line is there", () => {
+test("an event is emitted as soon as its blank line arrives", () => {
   const reader = new SseParser();
   expect(reader.push(encoder.encode("data: a\r\n\r"))).toEqual(["a"]);
   expect(reader.push(encoder.encode("\ndata: b\n"))).toEqual([]);
@@ -56,7 +56,7 @@ test("an event is told as soon as its blank line is there", () => {
   expect(reader.end()).toEqual([]);
 });
 
-test("bytes that are no UTF-8 do not stop the stream", () => {
+test("invalid UTF-8 does not stop the stream", () => {
   expect(read([Uint8Array.of(...encoder.encode("data: a"), 0xff, 0x0a, 0x0a)])).toEqual([
     "a\ufffd",
   ]);

@@ -1,4 +1,4 @@
-// Streams as model servers send them, in every form and with every end.
+// Tests streams as model servers send them, in every form and with every end.
 import { describe, expect, test } from "bun:test";
 import type { Chunk, Completion } from "../../../../src/models/providers/contract.ts";
 import { answerFrames, DONE, USAGE, writeFrame } from "../../../support/upstream.ts";
@@ -17,7 +17,7 @@ async function read(...frames: string[]): Promise<{ heard: Chunk[]; ending: Comp
   return { ending: await ending, heard };
 }
 
-describe("a stream is read", () => {
+describe("a stream is parsed", () => {
   const CASES: [title: string, frames: string[], heard: Chunk[], ending: Completion][] = [
     [
       "in the standard form",
@@ -133,7 +133,7 @@ describe("a stream is read", () => {
       CALLED,
     ],
     [
-      "with text, a call and an error behind [DONE]",
+      "with text, a call and an error after [DONE]",
       [
         writeFrame({ content: "a" }),
         END,
@@ -161,7 +161,7 @@ describe("a stream is read", () => {
       GOOD,
     ],
     [
-      "with garbage, an error and a cut behind its end",
+      "with garbage, an error and a cut after its end",
       [
         writeFrame({ content: "a" }),
         END,
@@ -178,7 +178,7 @@ describe("a stream is read", () => {
   }
 });
 
-test("wherever the bytes of a stream are cut the answer is the same", async () => {
+test("a stream split at any byte gives the same completion", async () => {
   const call_piece = { index: 0, id: "a", function: { name: "add", arguments: '{"x":"é"}' } };
   const whole =
     `: hi\r\n\r\n${writeFrame({ role: "assistant", content: "é€😀" })}${call(call_piece)}` +
@@ -209,14 +209,14 @@ test("wherever the bytes of a stream are cut the answer is the same", async () =
   }
 });
 
-test("a stream without usage is estimated piece by piece, and rounded once", async () => {
+test("a stream without usage is estimated chunk by chunk, and rounded once", async () => {
   const { ending } = await read(
     writeFrame({ content: "Hello" }),
     writeFrame({ content: " there" }),
     call({ index: 0, id: "a", function: { name: "add", arguments: '{"x":1}' } }),
     writeFrame({}, "length"),
   );
-  // Four letters are a token, of the 5 in the message and of the 18 told.
+  // Four letters are a token, of the 5 in the message and of the 18 sent.
   const usage = { prompt_tokens: 4 + 2, completion_tokens: 5, total_tokens: 11 };
   expect(ending).toEqual({ ok: true, finishReason: "length", usage, usageEstimated: true });
 });
@@ -256,7 +256,7 @@ describe("a stream fails", () => {
     ],
     ["when it is overloaded", [error({ code: 429 })], "upstream_rate_limited", ""],
     [
-      "in a field of its own, and a [DONE] behind it (older llama.cpp)",
+      "in a field of its own, and a [DONE] after it (older llama.cpp)",
       [writeFrame({ content: "a" }), 'error: {"code":500,"message":"Compute error."}\n\n', DONE],
       "upstream_error",
       "a",
@@ -307,7 +307,7 @@ describe("a stream fails", () => {
   }
 });
 
-test("an ear that holds back holds the server back", async () => {
+test("a pending onChunk holds the server back", async () => {
   const chunk = new TextEncoder().encode(writeFrame({ content: "a" }));
   let sent = 0;
   const body = new ReadableStream({
@@ -318,19 +318,19 @@ test("an ear that holds back holds the server back", async () => {
   });
   const headers = { "content-type": "text/event-stream" };
   const replica = connectReplica(() => new Response(body, { headers }));
-  const ear = Promise.withResolvers<void>();
-  const { heard, ending, began } = replica.ask({ stream: true }, () => ear.promise);
+  const pending = Promise.withResolvers<void>();
+  const { heard, ending, began } = replica.ask({ stream: true }, () => pending.promise);
   await began;
   const sent_then = sent;
   for (let turn = 0; turn < 20; turn++) await replica.clock.advance(0);
   expect(heard.length).toBe(1);
   expect(sent).toBeLessThanOrEqual(sent_then + 1);
-  ear.resolve();
+  pending.resolve();
   expect(await ending).toMatchObject({ reason: "its stream ended in the middle" });
   expect(heard.length).toBe(100);
 });
 
-test("what the ear throws is no failure of the server's", async () => {
+test("an error thrown by onChunk is no failure of the server", async () => {
   const bug = new Error("a bug");
   const server = () => answerFrames([writeFrame({ content: "a" }), END]);
   const rejects = connectReplica(server).ask({ stream: true }, () => Promise.reject(bug));

@@ -1,4 +1,4 @@
-// Holds the documents of the stub model to the schemas that are asked for, and to bounded work.
+// Tests that the stub model's documents conform to the requested schemas, in bounded work.
 import { expect, test } from "bun:test";
 import { findFaults } from "../../../../src/agents/tools/json-schema/parameters.ts";
 import { writeMatch } from "../../../../src/models/providers/stub/pattern.ts";
@@ -42,7 +42,7 @@ test.each([
   [{ allOf: [{ $ref: "#/$defs/Base" }, { properties: { b: { const: 2 } }, required: ["b"] }] }],
   [{ $ref: "#/$defs/Node" }],
   [{ type: "object", properties: { __proto__: {} }, required: ["__proto__", "toString"] }],
-])("the document that is made of %j fits", async (inner) => {
+])("the document for %j conforms", async (inner) => {
   const schema = { type: "object", properties: { x: inner }, required: ["x"], $defs };
   const written = writeDocument(schema, "please take 7 and 2.25");
   const value = JSON.parse(written) as object;
@@ -50,13 +50,13 @@ test.each([
   expect(await findFaults(schema as never, value, 5)).toEqual([]);
 });
 
-test("a document may be no object", () => {
+test("a document need not be an object", () => {
   expect(writeDocument({ type: "array" }, "hi")).toBe("[]");
   expect(writeDocument({ type: "string" }, "hi")).toBe('"hi"');
   expect(writeDocument({}, "hi")).toBe('"hi"');
 });
 
-test("a schema that nothing fits, or that is too large, ends in bounded work", () => {
+test("a schema that is unsatisfiable or too large takes bounded work", () => {
   const all = Array.from({ length: 2_000 }, (_, n) => `p${n}`);
   const loop = { $ref: "#" };
   const schemas: Record<string, unknown>[] = [
@@ -72,7 +72,7 @@ test("a schema that nothing fits, or that is too large, ends in bounded work", (
   expect(writeDocument({ type: "string", minLength: 1e12 }, "x").length).toBeLessThan(20_000);
 });
 
-test("what a schema names itself is not repeated without end", () => {
+test("names that a schema provides are not repeated without end", () => {
   const long = "v".repeat(100_000);
   for (const item of [{ const: long }, { enum: [[long]] }, { default: long }, { minLength: 1e4 }]) {
     for (const write of [writeDocument, writeArguments]) {
@@ -83,7 +83,7 @@ test("what a schema names itself is not repeated without end", () => {
   }
 });
 
-test("a pattern is read and never run", () => {
+test("a pattern is parsed and never run", () => {
   expect(writeMatch("^(a+)+$", 3)).toBe("aaa");
   expect(writeMatch(String.raw`^\d{4}-\d\d\.[^0a]$`)).toBe("0000-00.A");
   expect(writeMatch("^[a-z]*$", 3)).toBe("aaa");

@@ -1,4 +1,4 @@
-// Holds the stub model to its pace, its ear and its caller.
+// Tests the stub model's rate, its onChunk and its caller.
 import { expect, test } from "bun:test";
 import type {
   Chunk,
@@ -14,7 +14,7 @@ import { createAsk } from "../../../support/ask.ts";
 import { createManualClock } from "../../../support/clock.ts";
 import { createSeededIds } from "../../../support/ids.ts";
 
-/** Asks a stub whose clock stands still; `heard` fills as it answers. */
+/** Asks a stub on a stopped clock; `heard` collects its chunks. */
 function ask(
   message: string,
   some: Partial<ModelRequest> = {},
@@ -40,7 +40,7 @@ function ask(
   };
   const said: OnRawChunk = (piece) => (piece.kind === "reasoning" ? undefined : onChunk(piece));
   const answer = stub(asked, said, options.signal ?? caller.signal);
-  /** The ending, where it is there without any move of the clock. */
+  /** The completion, if it settles without an advance of the clock. */
   const isOver = async () => {
     await clock.advance(0);
     return Bun.peek.status(answer) !== "pending";
@@ -56,7 +56,7 @@ const left: Completion = {
   retryable: false,
   reason: "the caller left",
 };
-/** The same behind so many tokens: what had been made is told; nothing: no usage at all. */
+/** The same after this number of tokens, with their usage; none if there are no tokens. */
 function leftBehind(asked: ModelRequest, completion_tokens: number): Completion {
   if (completion_tokens === 0) return left;
   const prompt_tokens = countPromptTokens(asked);
@@ -64,7 +64,7 @@ function leftBehind(asked: ModelRequest, completion_tokens: number): Completion 
   return { ...left, usage: { prompt_tokens, completion_tokens, total_tokens } };
 }
 
-test("a stream is told token by token, a whole reply at once; both count alike", async () => {
+test("a stream has one chunk per token, a whole reply one; both have the same usage", async () => {
   const stream = ask("Hello there", { stream: true });
   const whole = ask("Hello there");
   const ending = await stream.answer;
@@ -80,7 +80,7 @@ test("a stream is told token by token, a whole reply at once; both count alike",
   expect(whole.heard).toEqual([{ kind: "text", text: "You said: Hello there" }]);
 });
 
-test("calls come in pieces in a stream, whole otherwise", async () => {
+test("calls are split in a stream, and whole otherwise", async () => {
   const script = '!say Wait.\n!tool get_weather {"city": "Muscat"}\n!tool add';
   const id = expect.stringMatching(/^call_[0-9A-Za-z]{24}$/);
   const whole = ask(script);
@@ -103,7 +103,7 @@ test("calls come in pieces in a stream, whole otherwise", async () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-test("the first token waits for its delay, the others come at the pace", async () => {
+test("the first token has its delay, the others the configured rate", async () => {
   const options = { tokens_per_second: 10, first_token_delay_ms: 250 };
   const stream = ask("!tokens 4", { stream: true }, options);
   await stream.clock.advance(249);
@@ -120,7 +120,7 @@ test("the first token waits for its delay, the others come at the pace", async (
   expect(await whole.isOver()).toBe(true);
 });
 
-test("a scripted delay happens where it stands, and nothing is caught up after it", async () => {
+test("a scripted delay applies at its position, and is not made up for", async () => {
   const stream = ask(
     "!delay 2s\n!tokens 2\n!delay 1m\n!tokens 2",
     { stream: true },
@@ -135,7 +135,7 @@ test("a scripted delay happens where it stands, and nothing is caught up after i
   expect(await error.isOver()).toBe(true);
 });
 
-test("late timers cost no pace: what is due goes out together", async () => {
+test("late timers do not lower the rate: due chunks are sent together", async () => {
   const stream = ask("!tokens 3000", { stream: true }, { tokens_per_second: 100_000 });
   const ending = stream.answer;
   await stream.clock.advance(31);
@@ -144,7 +144,7 @@ test("late timers cost no pace: what is due goes out together", async () => {
   expect(stream.at_ms.at(-1)).toBeCloseTo(29.99);
 });
 
-test("a stream as fast as it can leaves turns of the event loop to others", async () => {
+test("an unthrottled stream yields to the event loop", async () => {
   let turns = 0;
   const count = () => {
     turns++;
@@ -158,7 +158,7 @@ test("a stream as fast as it can leaves turns of the event loop to others", asyn
   expect(stream.clock.pending()).toBe(0);
 });
 
-test("an ear that holds back is waited for, in a stream and for a whole reply", async () => {
+test("a pending onChunk is awaited, in a stream and for a whole reply", async () => {
   for (const stream of [true, false]) {
     const gate = Promise.withResolvers<void>();
     const held = ask("!say one two", { stream }, { onChunk: () => gate.promise });
@@ -170,14 +170,14 @@ test("an ear that holds back is waited for, in a stream and for a whole reply", 
   }
 });
 
-test("what the ear throws comes out of the answer", async () => {
+test("an error of onChunk rejects the completion", async () => {
   const broken = () => Promise.reject(new Error("broken ear"));
   for (const stream of [true, false]) {
     await expect(ask("Hi", { stream }, { onChunk: broken }).answer).rejects.toThrow("broken ear");
   }
 });
 
-test("a caller who has left is not answered at all", async () => {
+test("a caller who has left gets nothing", async () => {
   const gone = ask("Hi", { stream: true }, { signal: AbortSignal.abort() });
   expect(await gone.answer).toEqual(left);
   expect(gone.heard).toEqual([]);
@@ -189,7 +189,7 @@ test.each<[string, string, Partial<StubOptions> & { onChunk?: OnChunk }, number]
   ["it waits between tokens", "!tokens 9", { tokens_per_second: 1 }, 1],
   ["it waits as it was scripted to", "!say a\n!delay 10m", {}, 1],
   ["it stalls", "!say a\n!stall", {}, 1],
-  ["the ear holds it back", "!tokens 9", { onChunk: () => never }, 1],
+  ["onChunk is pending", "!tokens 9", { onChunk: () => never }, 1],
 ])("a caller who leaves while %s ends it within the turn", async (_, message, options, heard) => {
   const running = ask(message, { stream: true }, options);
   expect(await running.isOver()).toBe(false);
@@ -206,14 +206,14 @@ test.each<[string, string, Partial<StubOptions> & { onChunk?: OnChunk }, number]
   expect(running.clock.pending()).toBe(0);
 });
 
-test("an ear that lets the caller leave hears nothing more", async () => {
+test("an onChunk that aborts the caller gets nothing more", async () => {
   const running = ask("!tokens 9", { stream: true }, { onChunk: () => running.caller.abort() });
-  // That `running` exists when the ear hears: no answer begins before the call has returned.
+  // No completion begins before the call has returned, so `running` exists in onChunk.
   expect(await running.answer).toEqual(leftBehind(running.asked, 1));
   expect(running.heard.length).toBe(1);
 });
 
-test("nothing stays with a signal that outlives the answer", async () => {
+test("a completion leaves no listener on a longer-lived signal", async () => {
   const listeners = new Set<unknown>();
   const { signal } = new AbortController();
   const { addEventListener, removeEventListener } = signal;
@@ -233,7 +233,7 @@ test("nothing stays with a signal that outlives the answer", async () => {
   expect(listeners.size).toBe(0);
 });
 
-test("a reply that is cut dies after half of its tokens; a whole one tells nothing", async () => {
+test("a cut stream ends after half of its tokens; a cut whole reply has no output", async () => {
   const died = { ok: false, code: "upstream_error", retryable: true } as const;
   const stream = ask("!tokens 9\n!cut", { stream: true });
   expect(await stream.answer).toMatchObject(died);
@@ -259,7 +259,7 @@ test.each([
   ["upstream_timeout", true],
   ["model_unavailable", true],
   ["model_offline", true],
-])("the scripted code %s is an ending, at once or in the middle", async (code, retryable) => {
+])("the scripted code %s is an upstream error, at once or midway", async (code, retryable) => {
   const options = { first_token_delay_ms: 500 };
   const ending = await ask(`!error ${code}`, { stream: true }, options).answer;
   expect(ending).toMatchObject({ ok: false, code, retryable });
@@ -276,7 +276,7 @@ test.each([
   ["no_model_available", {}],
   ["capacity_exceeded", { headers: { "retry-after": "1" } }],
   ["rate_limit_exceeded", { headers: { "retry-after": "1" } }],
-])("the scripted code %s, which no model server causes, is a refusal", async (code, details) => {
+])("the scripted code %s, which no model server causes, is an ApiError", async (code, details) => {
   const refusal = await ask(`!error ${code}`).answer.catch((thrown: unknown) => thrown);
   expect(refusal).toBeInstanceOf(ApiError);
   expect(refusal).toMatchObject({ code, details });
@@ -285,12 +285,12 @@ test.each([
   expect(text(middle.heard)).toBe("So");
 });
 
-test("an untold usage is counted the same way", async () => {
+test("an unreported usage is counted the same way", async () => {
   const ending = await ask("!say one two\n!nousage").answer;
   expect(ending).toMatchObject({ usage: { completion_tokens: 2 } });
 });
 
-test("an ending is made for one answer alone, so that whoever hands it on may add to it", async () => {
+test("each completion is a new object, to which its receiver may add fields", async () => {
   const gone = { signal: AbortSignal.abort() };
   const [one, other] = [await ask("Hello", {}, gone).answer, await ask("Hello", {}, gone).answer];
   expect(one).toEqual(other);

@@ -1,4 +1,4 @@
-// Holds what the stub model has to say to what it was asked.
+// Tests the stub model's replies to requests.
 import { describe, expect, test } from "bun:test";
 import type {
   ModelMessage,
@@ -9,11 +9,11 @@ import { planReply } from "../../../../src/models/providers/stub/reply.ts";
 import { countTokens, splitTokens } from "../../../../src/models/tokens.ts";
 import { createAsk } from "../../../support/ask.ts";
 
-/** A plan as one reads it: texts and calls joined, other tokens by their words. */
+/** A readable plan: texts and calls joined, other tokens by their names. */
 function read(message: string | ModelMessage[], some: Partial<ModelRequest> = {}) {
   let calls = 0;
   const plan = planReply(createAsk(message, some), () => `call_${++calls}`);
-  const told: string[] = [];
+  const events: string[] = [];
   let text = "";
   let tokens = 0;
   for (const token of plan.tokens) {
@@ -21,11 +21,11 @@ function read(message: string | ModelMessage[], some: Partial<ModelRequest> = {}
       tokens++;
       const { chunk } = token;
       if (chunk.kind === "text") text += chunk.text;
-      else if (chunk.id) told.push(`${chunk.index} ${chunk.id} ${chunk.name} ${chunk.arguments}`);
-      else told[chunk.index] += chunk.arguments;
-    } else told.push(token.do === "fail" ? token.code : token.do);
+      else if (chunk.id) events.push(`${chunk.index} ${chunk.id} ${chunk.name} ${chunk.arguments}`);
+      else events[chunk.index] += chunk.arguments;
+    } else events.push(token.do === "fail" ? token.code : token.do);
   }
-  return { text, told, tokens, finish_reason: plan.finishReason };
+  return { text, events, tokens, finish_reason: plan.finishReason };
 }
 
 const tool = (name: string, parameters?: Record<string, unknown>): ModelTool => ({
@@ -67,7 +67,7 @@ test.each<[string, string | ModelMessage[], string]>([
     "You said: What is\nthis? (images: 1)",
   ],
 ])("%s is echoed", (_, message, text) => {
-  expect(read(message)).toMatchObject({ text, told: [], finish_reason: "stop" });
+  expect(read(message)).toMatchObject({ text, events: [], finish_reason: "stop" });
 });
 
 test("seed and temperature change nothing", () => {
@@ -92,16 +92,16 @@ test.each<[string, ModelRequest["tool_choice"], string | null]>([
   ["Hello math.add", "required", "math.add {}"],
   ["get_weather", { type: "function", function: { name: "math.add" } }, "math.add {}"],
 ])("%j with the choice %j calls %p", (message, tool_choice, call) => {
-  const { told, finish_reason } = read(message, { tools, tool_choice });
-  expect(told).toEqual(call ? [`0 call_1 ${call}`] : []);
+  const { events, finish_reason } = read(message, { tools, tool_choice });
+  expect(events).toEqual(call ? [`0 call_1 ${call}`] : []);
   expect(finish_reason).toBe(call ? "tool_calls" : "stop");
 });
 
-test("a tool that was not sent is not called for its name alone", () => {
-  expect(read("get_weather").told).toEqual([]);
+test("a tool is not called for its name alone if it was not sent", () => {
+  expect(read("get_weather").events).toEqual([]);
 });
 
-test("the results of tools are answered with, each under its tool's name", () => {
+test("the reply lists the tool results by tool name", () => {
   const call = (id: string, name: string) =>
     ({ id, type: "function", function: { name, arguments: "{}" } }) as const;
   const messages: ModelMessage[] = [
@@ -118,14 +118,14 @@ test("the results of tools are answered with, each under its tool's name", () =>
   const text = "math.add answered: 5\nget_weather answered: !say 22 °C\nThe tool answered: ?";
   for (const tool_choice of [null, "required"] as const) {
     const reply = read(messages, { tools, tool_choice });
-    expect(reply).toMatchObject({ text, told: [], finish_reason: "stop" });
+    expect(reply).toMatchObject({ text, events: [], finish_reason: "stop" });
   }
   messages.push({ role: "user", content: "Thanks" });
   expect(read(messages).text).toBe("You said: Thanks");
 });
 
 describe("a script of several rounds", () => {
-  /** What it does in each round, where every call of it was answered with "5". */
+  /** Its output in each round, where every call of it was answered with "5". */
   const play = (script: string, rounds: number) => {
     const messages: ModelMessage[] = [
       { role: "user", content: "!say an earlier one\n!next\n!say never" },
@@ -133,8 +133,8 @@ describe("a script of several rounds", () => {
       { role: "user", content: script },
     ];
     return Array.from({ length: rounds }, (_, n) => {
-      const { text, told } = read(messages, { tools });
-      const tool_calls = told.map((_, at) => ({
+      const { text, events } = read(messages, { tools });
+      const tool_calls = events.map((_, at) => ({
         id: `c-${n}-${at}`,
         type: "function" as const,
         function: { name: "math.add", arguments: "{}" },
@@ -143,10 +143,10 @@ describe("a script of several rounds", () => {
       for (const { id } of tool_calls) {
         messages.push({ role: "tool", tool_call_id: id, content: "5" });
       }
-      return [text, ...told].filter(Boolean).join(" · ");
+      return [text, ...events].filter(Boolean).join(" · ");
     });
   };
-  test("does a part in each, and answers with the results behind the last", () => {
+  test("plays a part in each, and replies with the results after the last", () => {
     const script = '!tool a {"x":1}\n!next\n!say so\n!tool b\n!tool c\n!next\n!tool d';
     expect(play(script, 4)).toEqual([
       '0 call_1 a {"x":1}',
@@ -157,23 +157,23 @@ describe("a script of several rounds", () => {
     expect(play("!tool a\n!next\n!say done", 2)).toEqual(["0 call_1 a {}", "done"]);
   });
 
-  test("echoes in a part that says nothing", () => {
+  test("echoes in a part without output", () => {
     const script = "!tool a\n!next\n!finish length";
     expect(play(script, 2)).toEqual(["0 call_1 a {}", `You said: ${script}`]);
     expect(play("!next\n!say b", 2)).toEqual(["You said: !next\n!say b", "b"]);
   });
 
-  test("is echoed behind its end where no tool has answered", () => {
+  test("is echoed after its end if no tool has replied", () => {
     expect(play("!say a\n!next\n!say b", 3).at(-1)).toBe("You said: !say a\n!next\n!say b");
   });
 
-  test("that cannot be read is explained once", () => {
+  test("that is invalid is explained once", () => {
     const [first, second] = play("!tool a\n!next\n!tool", 2);
     expect(first).toContain("A tool's name is");
     expect(second).toBe(first);
   });
 
-  test("is none where the word only stands in a text", () => {
+  test("does not exist if the keyword is only inside a text", () => {
     expect(play("!tool a\nsay !next", 2)).toEqual(["0 call_1 a {}", "math.add answered: 5"]);
   });
 });
@@ -200,22 +200,22 @@ test.each<[string, ReturnType<typeof read>]>([
   ["!tokens 3\n!cut\n!stall", { ...reply("the sun", ["upstream_error"]), tokens: 2 }],
   ["!say a\n!cut", reply("a", ["upstream_error"])],
   ["!say\n!cut", reply("", ["upstream_error"])],
-])("the script %j plays as it is written", (message, expected) => {
+])("the script %j is played", (message, expected) => {
   expect(read(message)).toEqual(expected);
 });
 
-/** A reply whose text and calls are all that it costs: a call's head is one token. */
-function reply(text: string, told: string[], finish_reason = "stop"): ReturnType<typeof read> {
-  const calls = told.filter((one) => one.includes(" ")).map((one) => one.split(" ", 4)[3]!);
+/** A reply that costs only its text and calls: a call's head is one token. */
+function reply(text: string, events: string[], finish_reason = "stop"): ReturnType<typeof read> {
+  const calls = events.filter((one) => one.includes(" ")).map((one) => one.split(" ", 4)[3]!);
   const tokens = countTokens(text) + calls.reduce((sum, json) => sum + 1 + countTokens(json), 0);
-  return { text, told, tokens, finish_reason };
+  return { text, events, tokens, finish_reason };
 }
 
-test("a script is played whatever tools and choice say, a line it cannot read is explained", () => {
-  expect(read("!tool other", { tools, tool_choice: "none" }).told).toEqual(["0 call_1 other {}"]);
+test("a script is played whatever the tools and choice, and an invalid line is explained", () => {
+  expect(read("!tool other", { tools, tool_choice: "none" }).events).toEqual(["0 call_1 other {}"]);
   expect(read("!say no\n!tokens many", { tools, tool_choice: "required" })).toMatchObject({
     text: expect.stringContaining("N is a whole number"),
-    told: [],
+    events: [],
     finish_reason: "stop",
   });
 });
@@ -233,8 +233,8 @@ test.each([
   expect(read(message, { max_tokens })).toMatchObject({ tokens, finish_reason });
 });
 
-test("an error that the budget still reaches happens", () => {
-  expect(read("!tokens 9\n!error upstream_error", { max_tokens: 9 }).told).toEqual([
+test("an error within the budget happens", () => {
+  expect(read("!tokens 9\n!error upstream_error", { max_tokens: 9 }).events).toEqual([
     "upstream_error",
   ]);
 });
@@ -249,11 +249,11 @@ test.each<[string, string[], string, string, string[]]>([
   ["!say one two\n!tool add\n!finish length", ["two"], "one ", "length", []],
   ["!tool add\n!say two", ["two"], "", "tool_calls", ["0 call_1 add {}"]],
   ["Hello there", [" there"], "You said: Hello", "stop", []],
-])("%j with the stops %j ends in front of the first", (message, stop, text, reason, told) => {
-  expect(read(message, { stop })).toMatchObject({ text, told, finish_reason: reason });
+])("%j with the stops %j ends before the first", (message, stop, text, reason, events) => {
+  expect(read(message, { stop })).toMatchObject({ text, events, finish_reason: reason });
 });
 
-test("a stop inside the budget is a normal end", () => {
+test("a stop within the budget is a normal end", () => {
   expect(read("!tokens 100", { max_tokens: 5, stop: ["over"] })).toMatchObject({
     text: "the sun sets ",
     tokens: 4,
@@ -262,7 +262,7 @@ test("a stop inside the budget is a normal end", () => {
   expect(read("!tokens 100", { max_tokens: 5, stop: ["wadi"] }).finish_reason).toBe("length");
 });
 
-test("a call comes in pieces, the first with its id and name and no arguments", () => {
+test("a call is split into chunks, the first with its id and name and no arguments", () => {
   const json = '{"city": "Muscat", "days": 3}';
   const plan = planReply(createAsk(`!tool get_weather ${json}`), () => "call_x");
   const head = { kind: "call", index: 0, id: "call_x", name: "get_weather", arguments: "" };

@@ -1,4 +1,4 @@
-// Holds the arguments with which the stub model calls a tool to the tool's schema.
+// Tests that the stub model's tool arguments conform to the tool's schema.
 import { expect, test } from "bun:test";
 import { writeArguments } from "../../../../src/models/providers/stub/schema-filler.ts";
 
@@ -41,7 +41,7 @@ test.each([
   expect(fill(schema)).toEqual(value);
 });
 
-test("numbers come from the message in their order, each once, and within bounds", () => {
+test("numbers come from the message in order, each once, and within bounds", () => {
   const parameters = {
     type: "object",
     properties: {
@@ -56,7 +56,7 @@ test("numbers come from the message in their order, each once, and within bounds
   expect(JSON.parse(writeArguments(parameters, message))).toEqual({ a: -2.5, b: 3, c: 10, d: 1 });
 });
 
-test("references within the schema are followed, any other leads to nothing", () => {
+test("references within the schema are followed, others are ignored", () => {
   const $defs = {
     Place: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
   };
@@ -66,19 +66,19 @@ test("references within the schema are followed, any other leads to nothing", ()
   expect(fill({ $ref: "#/constructor/prototype" }, "7")).toBe("7");
 });
 
-test("no parameters, and parameters that are no object, make an empty object", () => {
+test("missing parameters, and parameters that are no object, make an empty object", () => {
   for (const parameters of [undefined, {}, { type: "string" }, { type: "array" }, { enum: [1] }]) {
     expect(writeArguments(parameters, "hi")).toBe("{}");
   }
 });
 
-test("a property may be named like anything an object inherits", () => {
+test("a property may have the name of an inherited one", () => {
   const required = ["__proto__", "constructor", "toString"];
   const written = writeArguments({ type: "object", properties: {}, required }, "hi");
   expect(written).toBe('{"__proto__":"hi","constructor":"hi","toString":"hi"}');
 });
 
-test("a schema that contains itself, and a long message, make bounded arguments", () => {
+test("a recursive schema and a long message make bounded arguments", () => {
   const names = Array.from({ length: 1_000 }, (_, n) => `p${n}`);
   const properties = Object.fromEntries(names.map((name) => [name, { $ref: "#" }]));
   const parameters: Record<string, unknown> = { type: "object", properties, required: names };

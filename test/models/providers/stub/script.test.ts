@@ -1,4 +1,4 @@
-// Holds the `!` lines of the stub model to their forms, right and wrong.
+// Tests the valid and invalid forms of the stub model's `!` lines.
 import { expect, test } from "bun:test";
 import {
   readScript,
@@ -31,7 +31,7 @@ test.each<[string, ScriptStep[]]>([
   ["!nousage", [{ do: "nousage" }]],
   ["!say a\n!next\n!say b", [{ do: "say", text: "a" }, { do: "next" }, { do: "say", text: "b" }]],
   ["Hello\n!say a\r\nand so on\n !say no\n!cut", [{ do: "say", text: "a" }, { do: "cut" }]],
-])("%j is read as it is meant", (message, steps) => {
+])("%j is parsed", (message, steps) => {
   expect(readScript(message)).toEqual(steps);
 });
 
@@ -64,7 +64,7 @@ test.each<[string, ...string[]]>([
   ["!finish The End", "A reason is a word"],
   ["!error", "The codes are: invalid_request, "],
   ["!error thread_busy", "internal_error", "upstream_timeout."],
-])("%j is answered by an explanation", (message, ...parts) => {
+])("%j is explained", (message, ...parts) => {
   const steps = readScript(`${message}\n!say never said`);
   expect(steps).toEqual([{ do: "say", text: expect.any(String) }]);
   const [step] = steps!;
@@ -78,7 +78,7 @@ test("a long line is quoted by its start, without half a character", () => {
   expect(text.length).toBeLessThan(600);
 });
 
-test("every code that can be scripted is one that the gateway shows by that name", () => {
+test("every code that can be scripted is a code of the gateway", () => {
   for (const code of SCRIPTED_CODES) {
     expect(publicCode(code, "gateway")).toBe(code);
     expect(readScript(`!error ${code}`)).toEqual([
@@ -90,7 +90,7 @@ test("every code that can be scripted is one that the gateway shows by that name
   expect(SCRIPTED_CODES as readonly string[]).not.toContain("client_closed_request");
 });
 
-test("arguments that can be read but not written again go out as they were written", () => {
+test("arguments that cannot be serialized again are sent as they were written", () => {
   const json = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
   expect(readScript(`!tool deep ${json}`)).toEqual([{ do: "call", name: "deep", arguments: json }]);
 });
