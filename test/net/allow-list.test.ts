@@ -1,4 +1,4 @@
-// Reads the operator's list of hosts as people write it, writes it back, and matches URLs against it.
+// Tests the operator's allow list: parsing, formatting, and matching of URLs.
 import { expect, test } from "bun:test";
 import { isAllowed, readAllowEntry, writeAllowEntry } from "../../src/net/allow-list.ts";
 

@@ -1,36 +1,36 @@
-// Asks a server through the trusted way out, and writes down what the listener hears.
+// Sends a request through the trusted egress, and records the listener's calls.
 import type { Exchange, FetchFailure, ReplyHead, ReplyListener } from "../../src/net/index.ts";
 import { createTrustedEgress, type TrustedOptions } from "../../src/net/trusted.ts";
 import { createManualClock } from "../support/clock.ts";
 
-export interface Heard {
+export interface ReceivedReply {
   head: ReplyHead | null;
   body: string;
-  /** Where it ended: with the reply, or with a failure. */
+  /** How it ended: with the reply, or with a failure. */
   end: "whole" | FetchFailure;
 }
 
-export interface Asked {
+export interface SentRequest {
   exchange: Exchange;
-  /** The head has come. */
+  /** Resolves with the head. */
   begun: Promise<ReplyHead>;
-  /** The first bytes of the body have come. */
+  /** Resolves with the first bytes of the body. */
   first: Promise<void>;
-  ended: Promise<Heard>;
-  /** What was heard so far. */
-  heard: Omit<Heard, "end">;
+  ended: Promise<ReceivedReply>;
+  /** The reply so far. */
+  heard: Omit<ReceivedReply, "end">;
 }
 
 export interface AskerOptions {
-  /** Left out: always the same. */
+  /** The same account by default. */
   account?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Hears that a piece of the body has come, before anything else does. */
+  /** Called for a piece of the body, before anything else. */
   onBody?(exchange: () => Exchange): void;
 }
 
-/** A way out on a clock that stands still. */
+/** An egress on a stopped clock. */
 export function createAsker(options: Omit<Partial<TrustedOptions>, "clock"> = {}) {
   const clock = createManualClock();
   const egress = createTrustedEgress({ clock, ...options });
@@ -39,19 +39,19 @@ export function createAsker(options: Omit<Partial<TrustedOptions>, "clock"> = {}
     egress,
     /** Ends the turn that a connection rests before its next request. */
     rest: () => clock.advance(1),
-    ask(url: string, options: AskerOptions = {}): Asked {
+    ask(url: string, options: AskerOptions = {}): SentRequest {
       const begun = Promise.withResolvers<ReplyHead>();
       const first = Promise.withResolvers<void>();
-      const ended = Promise.withResolvers<Heard>();
+      const ended = Promise.withResolvers<ReceivedReply>();
       const pieces: Buffer[] = [];
       let head: ReplyHead | null = null;
       const tell = () => ({ head, body: Buffer.concat(pieces).toString() });
       const server = egress.open(url, { headers: {}, connectTimeoutMs: 5_000 });
       const { body = "x", headers = {}, account = "account-1" } = options;
       const listener: ReplyListener = {
-        onHead(given) {
-          head = given;
-          begun.resolve(given);
+        onHead(replyHead) {
+          head = replyHead;
+          begun.resolve(replyHead);
         },
         onBody(bytes) {
           pieces.push(bytes);

@@ -1,4 +1,4 @@
-// Whose connections are closed where descriptors are scarce or an address has too many.
+// Tests which connections are closed when descriptors are scarce or an address has too many.
 import { describe, expect, test } from "bun:test";
 import {
   type ConnectionRules,
@@ -16,9 +16,9 @@ const NONE = { missing: 0, spare: 0 };
 
 let port = 1_000;
 function make(
-  given: Partial<Omit<ProcessSocket, "address">> & { from?: string } = {},
+  fields: Partial<Omit<ProcessSocket, "address">> & { from?: string } = {},
 ): ProcessSocket {
-  const { from = "203.0.113.1", ...rest } = given;
+  const { from = "203.0.113.1", ...rest } = fields;
   port += 1;
   const quiet = { hasReceived: false, hasSent: false, receivedAgoMs: 500, sentAgoMs: 500 };
   return { descriptor: port, port, address: readAddress(from)!, ...quiet, ...rest };
@@ -52,7 +52,7 @@ describe("when descriptors are scarce", () => {
     }
   });
 
-  test("a request under way, or one that may just have come, is not cut off", () => {
+  test("a running request, or one that may just have arrived, is not cut off", () => {
     const chosen = choose(all, [served], { missing: 100, spare: 100 });
     expect(chosen).toHaveLength(4);
     expect(chosen).not.toContain(served.port);
@@ -124,7 +124,7 @@ describe("an address with too many connections", () => {
   });
 });
 
-test("the guard does not search while enough descriptors are free, and logs a flood in one line", async () => {
+test("no search happens while enough descriptors are free, and a flood is one log line", async () => {
   const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const open = [make(), make(), make()];

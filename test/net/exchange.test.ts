@@ -1,4 +1,4 @@
-// Holds the strangers' way out against certificates and replies that mean harm.
+// Tests the guarded egress against bad certificates and hostile replies.
 import { expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { certificate, certificateKey, certificateName } from "../support/certificate.ts";
@@ -6,7 +6,7 @@ import { findClosedPort } from "../support/ports.ts";
 import { ask, get, guard } from "./guard.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
 
-test("a certificate must be vouched for and must stand for the name", async () => {
+test("a certificate must be trusted and match the name", async () => {
   let requests = 0;
   using server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
@@ -53,7 +53,7 @@ test("a server with a wrong certificate is not tried at another address", async 
   expect(dialled).toEqual(["1.1.1.1"]);
 });
 
-test("a server that does not speak TLS is sent nothing", async () => {
+test("a server that does not speak TLS receives nothing", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const egress = guard(["hooks.acme.com:*"]);
   const outcome = await egress.request({ ...ask, url: `https://hooks.acme.com:${server.port}/` });
@@ -61,8 +61,8 @@ test("a server that does not speak TLS is sent nothing", async () => {
   expect(server.pieces.join("")).not.toContain("HTTP");
 });
 
-test("a compressed bomb comes as it was sent, and no further than the limit", async () => {
-  // A gzip file may be a chain of them: 400 times a packed megabyte of zeros, in 0.4 MB.
+test("a compressed bomb is returned as it was sent, up to the limit", async () => {
+  // A gzip file may be a chain of them: 400 packed megabytes of zeros in 0.4 MB.
   const link = gzipSync(new Uint8Array(1_048_576));
   const bomb = Buffer.concat(Array<Buffer>(400).fill(link));
   using server = Bun.serve({
@@ -88,7 +88,7 @@ test.each([
     `transfer-encoding: chunked\r\n\r\nffffffffff\r\n${"a".repeat(99)}`,
   ],
   ["without a length", `\r\n${"a".repeat(10_000)}`],
-])("a reply %s is read to the limit and then hung up on", async (_, rest) => {
+])("a reply %s is read to the limit, and then disconnected", async (_, rest) => {
   using server = listenRaw((socket) => socket.say(`HTTP/1.1 200 OK\r\n${rest}`));
   const egress = guard([`127.0.0.1:${server.port}`]);
   const outcome = await egress.request({ ...ask, url: server.origin, responseBytesMax: 5 });
@@ -97,7 +97,7 @@ test.each([
   await server.closed;
 });
 
-test("a reply that is as long as the limit is whole", async () => {
+test("a reply of exactly the limit is whole", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const egress = guard([`127.0.0.1:${server.port}`]);
   for (const [response_bytes_max, body, truncated] of [
@@ -147,7 +147,7 @@ test("a long reply is whole, with a length, in chunks and over TLS", async () =>
   }
 });
 
-test("a body that comes byte by byte is put together", async () => {
+test("a body that arrives byte by byte is joined", async () => {
   using server = listenRaw((socket) => {
     const text =
       "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n";
@@ -175,7 +175,7 @@ test.each([
     `x: ${LONG}\r\n`,
     200,
   ],
-])("%s are hung up on", async (_, start, more, status) => {
+])("%s are disconnected", async (_, start, more, status) => {
   using server = listenRaw((socket) => {
     socket.say(start);
     for (let times = 0; times < 8; times += 1) socket.say(more);
@@ -191,11 +191,11 @@ test.each([
     "of a length and chunks",
     "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",
   ],
-  ["that goes on in another protocol", "HTTP/1.1 101 Switch\r\nupgrade: x\r\n\r\n"],
+  ["that continues in another protocol", "HTTP/1.1 101 Switch\r\nupgrade: x\r\n\r\n"],
   ["of another version", "HTTP/2 200 OK\r\n\r\n"],
   ["that is no HTTP", "SSH-2.0-OpenSSH_9.9\r\n\r\n"],
-  ["with a header that goes on", "HTTP/1.1 200 OK\r\nx-a: b\r\n c\r\n\r\n"],
-])("a reply %s is no reply", async (_, reply) => {
+  ["with a header that continues", "HTTP/1.1 200 OK\r\nx-a: b\r\n c\r\n\r\n"],
+])("a reply %s is invalid", async (_, reply) => {
   using server = listenRaw((socket) => socket.say(reply));
   const outcome = await guard(["127.0.0.1:*"]).request({ ...ask, url: server.origin });
   expect(outcome).toEqual({
@@ -229,7 +229,7 @@ test("a reply that breaks off keeps its status and counts as sent", async () => 
   });
 });
 
-test("a refused connection was not sent, a reset one may have been, and neither is tried again", async () => {
+test("a refused connection was not sent, a reset one may have been, and neither is retried", async () => {
   using server = listenRaw((socket) => (socket.connection === 1 ? socket.break() : socket.end()));
   const egress = guard(["127.0.0.1:*"]);
   const refused = await egress.request({ ...ask, url: `http://127.0.0.1:${findClosedPort()}` });
@@ -241,7 +241,7 @@ test("a refused connection was not sent, a reset one may have been, and neither 
   }
 });
 
-test("each request has a connection of its own, which ends with its reply", async () => {
+test("each request has its own connection, which ends with its reply", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const egress = guard([`hooks.acme.internal:${server.port}`]);
   const url = `http://hooks.acme.internal:${server.port}/`;
@@ -251,7 +251,7 @@ test("each request has a connection of its own, which ends with its reply", asyn
   expect(server.connections).toBe(2);
 });
 
-test("a GET is sent without a body, bytes as they are, and a text as UTF-8", async () => {
+test("a GET has no body, bytes are sent unchanged, and text as UTF-8", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const egress = guard(["127.0.0.1:*"]);
   const url = server.origin;

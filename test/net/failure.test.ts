@@ -1,27 +1,27 @@
-// Makes real failures on loopback and reads the one word that is made of each.
+// Tests the classification of real failures on loopback.
 import { expect, test } from "bun:test";
 import { explainFetchFailure } from "../../src/net/failure.ts";
 import { certificate, certificateKey, certificateName } from "../support/certificate.ts";
 import { findClosedPort } from "../support/ports.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
 
-// Labels end at 63 characters, so this name fails without a question to anybody.
+// Labels end at 63 characters, so this name fails without a DNS query.
 const impossibleName = `${"a".repeat(70)}.com`;
 
 async function failureOf(work: Promise<unknown>): Promise<string> {
   return work.then(() => "no failure", explainFetchFailure);
 }
 
-test("a port where nobody listens refuses", async () => {
+test("a port without a listener refuses", async () => {
   expect(await failureOf(fetch(`http://127.0.0.1:${findClosedPort()}`))).toBe("refused");
 });
 
-test("a connection that ends before the answer is a reset", async () => {
+test("a connection that ends before the reply is a reset", async () => {
   using server = listenRaw((socket) => socket.end());
   expect(await failureOf(fetch(server.origin))).toBe("reset");
 });
 
-test("a connection that breaks in the middle of the body is a reset", async () => {
+test("a connection that breaks within the body is a reset", async () => {
   using server = listenRaw((socket) => {
     socket.say("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
     socket.break();
@@ -29,12 +29,12 @@ test("a connection that breaks in the middle of the body is a reset", async () =
   expect(await failureOf(fetch(server.origin).then((reply) => reply.text()))).toBe("reset");
 });
 
-test("a name without an address is a failure of DNS, in fetch and in the look-up", async () => {
+test("a name without an address is a DNS failure, in fetch and in the lookup", async () => {
   expect(await failureOf(fetch(`http://${impossibleName}/`))).toBe("dns");
   expect(await failureOf(Bun.dns.lookup(impossibleName))).toBe("dns");
 });
 
-test("a certificate that nobody vouches for, or of another name, is a failure of TLS", async () => {
+test("an untrusted certificate, or one of another name, is a TLS failure", async () => {
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -49,12 +49,12 @@ test("a certificate that nobody vouches for, or of another name, is a failure of
   expect(await failureOf(fetch(url, { tls: right }))).toBe("no failure");
 });
 
-test("a server that does not speak TLS is a failure of TLS", async () => {
+test("a server that does not speak TLS is a TLS failure", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   expect(await failureOf(fetch(server.origin.replace("http:", "https:")))).toBe("tls");
 });
 
-test("an abort and a timeout are told apart", async () => {
+test("an abort and a timeout are distinguished", async () => {
   using server = listenRaw(() => {});
   const late = new DOMException("late", "TimeoutError");
   const url = server.origin;
@@ -63,7 +63,7 @@ test("an abort and a timeout are told apart", async () => {
   expect(await failureOf(fetch(url, { signal: AbortSignal.timeout(1) }))).toBe("timeout");
 });
 
-test("an answer that is not HTTP, and anything else that was thrown, is other", async () => {
+test("a reply that is not HTTP, and any other thrown value, is other", async () => {
   using server = listenRaw((socket) =>
     socket.say("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
   );

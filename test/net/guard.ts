@@ -1,4 +1,4 @@
-// A guarded way out for tests, with name resolution and the internet behind it made up.
+// A guarded egress for tests, with a simulated name resolution and internet.
 import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { GuardedEgress, type GuardedOptions, type GuardedRequest } from "../../src/net/guarded.ts";
 import { dial } from "../../src/net/http-dial.ts";
@@ -18,7 +18,7 @@ export const ask = {
 export const get = { ...ask, method: "GET", body: undefined } as const;
 
 /**
- * A guard whose operator opened these places, on a clock that stands still; it never asks the real
+ * A guard with these allowed places, on a stopped clock; it never queries the real
  * name servers.
  */
 export function guard(
@@ -34,7 +34,7 @@ export function guard(
 }
 
 export interface Internet {
-  /** Where connections went, as `https://ADDRESS:PORT as NAME`. */
+  /** Targets of connections, as `https://ADDRESS:PORT as NAME`. */
   dialled: string[];
   /** What was sent over them. */
   requests: string[];
@@ -43,8 +43,8 @@ export interface Internet {
 }
 
 /**
- * A stand-in for the internet: keeps which addresses were dialled and answers, in plain text, for
- * all of them but those where nobody listens.
+ * A simulated internet: records the dialled addresses and answers, in plain text, for
+ * all of them but those without a listener.
  */
 export function pretendInternet(
   answer: (request: string) => string = () => plainReply,

@@ -1,4 +1,4 @@
-// Holds the strangers' way out against names and addresses that lead inside.
+// Tests the guarded egress against names and addresses that are internal.
 import { expect, test } from "bun:test";
 import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { GuardedEgress } from "../../src/net/index.ts";
@@ -8,7 +8,7 @@ import { hostileAddresses } from "./hostile-addresses.ts";
 import { refusedUrls } from "./hostile-urls.ts";
 import { listenRaw, plainReply } from "./raw-server.ts";
 
-test("a public name is dialled by its checked address, with name and certificate kept", async () => {
+test("a public name is dialled at its checked address, with its name for the certificate", async () => {
   using internet = pretendInternet();
   const resolve = async () => ["93.184.216.34"];
   const egress = guard([], { resolve, dial: internet.dial });
@@ -22,7 +22,7 @@ test("a public name is dialled by its checked address, with name and certificate
   ]);
 });
 
-test("headers that rule the connection are the guard's own, in whatever spelling they are given", async () => {
+test("headers that control the connection are the guard's own, in any spelling", async () => {
   using internet = pretendInternet();
   const egress = guard([], { resolve: async () => ["8.8.8.8"], dial: internet.dial });
   const names = ["Host", "Accept-Encoding", "CONNECTION", "Content-Length", "transfer-encoding"];
@@ -33,7 +33,7 @@ test("headers that rule the connection are the guard's own, in whatever spelling
   expect(internet.requests[0]).not.toContain("evil");
 });
 
-test("a header that would add lines is a mistake of ours, and is not quoted", async () => {
+test("a header with a line break is a bug, and is not quoted", async () => {
   using internet = pretendInternet();
   const egress = guard([], { resolve: async () => ["8.8.8.8"], dial: internet.dial });
   const url = "https://hooks.example.com/";
@@ -65,7 +65,7 @@ test("none of the hostile URLs is resolved or dialled", async () => {
   expect([refusedUrls.length > 100, asked, internet.dialled]).toEqual([true, [], []]);
 });
 
-test("no name leads to any of the hostile addresses, alone or among public ones", async () => {
+test("no name resolves to a hostile address, alone or among public ones", async () => {
   using internet = pretendInternet();
   let answers: readonly string[] = [];
   const egress = guard([], { resolve: async () => answers, dial: internet.dial });
@@ -78,7 +78,7 @@ test("no name leads to any of the hostile addresses, alone or among public ones"
   expect([hostileAddresses.length > 60, internet.dialled]).toEqual([true, []]);
 });
 
-test("a name that turns to loopback between two attempts is refused at the second", async () => {
+test("a name that changes to loopback between two attempts is refused at the second", async () => {
   using internet = pretendInternet();
   const answers = [["93.184.216.34"], ["127.0.0.1"]];
   const asked: string[] = [];
@@ -100,7 +100,7 @@ test("a name that turns to loopback between two attempts is refused at the secon
   expect(internet.dialled).toEqual(["https://93.184.216.34:443 as turncoat.example.com"]);
 });
 
-test("the connection goes to the address that was checked, and nobody asks a second time", async () => {
+test("the connection uses the checked address, without a second lookup", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   let looks = 0;
   const resolve = async () => {
@@ -115,7 +115,7 @@ test("the connection goes to the address that was checked, and nobody asks a sec
   expect(server.pieces[0]).toContain(`host: no-such-name.acme.internal:${server.port}\r\n`);
 });
 
-test("the next address is tried where no connection could be made, four at most", async () => {
+test("the next address is tried if no connection could be made, up to four", async () => {
   using some = pretendInternet(undefined, (address) => address !== "8.8.8.8");
   const two = guard([], {
     resolve: async () => ["2606:4700::1111", "2606:4700::1111", "8.8.8.8"],
@@ -149,7 +149,7 @@ test("a request that may have arrived is not sent to the next address", async ()
   expect([internet.dialled.length, internet.requests.length]).toEqual([1, 1]);
 });
 
-test("an address on the operator's list needs no name, and names nothing but itself", async () => {
+test("an allowed address needs no name, and allows no other", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   using other = listenRaw((socket) => socket.say(plainReply));
   const resolve = async () => Promise.reject(new Error("was resolved"));
@@ -159,7 +159,7 @@ test("an address on the operator's list needs no name, and names nothing but its
   expect(other.connections).toBe(0);
 });
 
-test("the operator's list is asked at every request, so that a reload counts at once", async () => {
+test("the allow list is read at every request, so a reload applies at once", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   let allow = [readAllowEntry("127.0.0.1:*")];
   const egress = guard([], { allow: () => allow });
@@ -172,7 +172,7 @@ test("the operator's list is asked at every request, so that a reload counts at 
   expect(server.pieces.length).toBe(1);
 });
 
-test("the system's own look-up finds localhost", async () => {
+test("the system's lookup resolves localhost", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const entry = readAllowEntry(`localhost:${server.port}`);
   const egress = new GuardedEgress({ clock: createManualClock(), allow: () => [entry] });
@@ -180,7 +180,7 @@ test("the system's own look-up finds localhost", async () => {
   expect(await egress.request({ ...ask, url })).toMatchObject({ ok: true, status: 200 });
 });
 
-test("a name without an address, or one whose look-up fails, is a failure of DNS", async () => {
+test("a name without an address, or with a failed lookup, is a DNS failure", async () => {
   const url = "https://a.example.com/";
   const failure = { ok: false, code: "dns", sent: false, status: null };
   const empty = guard([], { resolve: async () => [] });

@@ -1,9 +1,9 @@
-// Addresses with the block that must be named for each; null: it is public and may be called.
+// Addresses with the block that must be named for each, or `null` for a public address.
 
 const outside = "outside 2000::/3";
 const noAddress = "not an address";
 
-export const addressVerdicts: readonly (readonly [address: string, block: string | null])[] = [
+export const addressResults: readonly (readonly [address: string, block: string | null])[] = [
   ["0.0.0.0", "This network"],
   ["0.255.255.255", "This network"],
   ["1.0.0.0", null],
@@ -127,7 +127,7 @@ export const addressVerdicts: readonly (readonly [address: string, block: string
   ["2606:4700:::1111", noAddress],
 ];
 
-/** What no answer of a name server may be. */
-export const hostileAddresses = addressVerdicts.flatMap(([address, block]) =>
+/** Invalid replies of a name server. */
+export const hostileAddresses = addressResults.flatMap(([address, block]) =>
   block === null ? [] : [address],
 );

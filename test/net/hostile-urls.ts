@@ -1,4 +1,4 @@
-// Spellings of URLs: those that may be called, and those that are refused with the reason for each.
+// URL spellings: allowed ones, and refused ones with the reason.
 
 const noUrl = "The URL must begin with https:// and name a host.";
 const noHost = "The URL names no host that could exist.";

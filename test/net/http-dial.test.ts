@@ -1,22 +1,22 @@
-// Holds that nothing is called back before a dialling has returned, however Bun fails.
+// Tests that no callback runs before dial has returned, whatever Bun's failure.
 import { expect, spyOn, test } from "bun:test";
 import { type DialOptions, dial } from "../../src/net/http-dial.ts";
 import { createManualClock } from "../support/clock.ts";
 import { listenRaw } from "./raw-server.ts";
 
 interface Dialled {
-  told: string[];
-  /** Settles with the first thing that is told, other than that the attempt is over. */
+  events: string[];
+  /** Settles with the first event other than the end of the attempt. */
   first: Promise<void>;
 }
 
-/** Dials, and says what was told; "inside": before the dialling had returned. */
+/** Dials, and collects the events; "inside" marks those before dial has returned. */
 function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {}): Dialled {
-  const told: string[] = [];
+  const events: string[] = [];
   let isInside = true;
   const first = Promise.withResolvers<void>();
   const tell = (what: string) => {
-    told.push(isInside ? `inside: ${what}` : what);
+    events.push(isInside ? `inside: ${what}` : what);
     if (what !== "over") first.resolve();
   };
   const target = { hostname, port, isSecure: false, ca: undefined };
@@ -36,10 +36,10 @@ function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {})
     ...more,
   });
   isInside = false;
-  return { told, first: first.promise };
+  return { events, first: first.promise };
 }
 
-/** As Bun does it for the codes of a missing route, a lack of descriptors, a closed firewall. */
+/** As Bun fails for a missing route, a lack of descriptors, a closed firewall. */
 function failInside(code: string) {
   return spyOn(Bun, "connect").mockImplementation(((options: { socket: Bun.SocketHandler }) => {
     const error = Object.assign(new Error("Failed to connect"), { code });
@@ -49,34 +49,34 @@ function failInside(code: string) {
 }
 
 for (const code of ["ENETUNREACH", "EACCES", "EMFILE", "EADDRNOTAVAIL", "ECONNREFUSED"]) {
-  test(`a failure inside the call, ${code}, is told after it`, async () => {
+  test(`a failure inside the call, ${code}, is reported after it`, async () => {
     using _ = failInside(code);
-    const { told, first } = dialAt("127.0.0.1", 1);
-    expect(told).toEqual([]);
+    const { events, first } = dialAt("127.0.0.1", 1);
+    expect(events).toEqual([]);
     await first;
-    expect(told).toEqual(["over", "refused"]);
+    expect(events).toEqual(["over", "refused"]);
   });
 }
 
-test("the broadcast of loopback fails inside the call, and is told after it", async () => {
-  const { told, first } = dialAt("127.255.255.255", 8_000);
-  expect(told).toEqual([]);
+test("the broadcast of loopback fails inside the call, and is reported after it", async () => {
+  const { events, first } = dialAt("127.255.255.255", 8_000);
+  expect(events).toEqual([]);
   await first;
-  expect(told).toEqual(["over", "refused"]);
+  expect(events).toEqual(["over", "refused"]);
 });
 
-test("a name that is known by then fails like one that is not", async () => {
+test("a known name fails like an unknown one", async () => {
   for (let time = 0; time < 3; time += 1) {
-    const { told, first } = dialAt("localhost", 1);
+    const { events, first } = dialAt("localhost", 1);
     await first;
-    expect(told).toEqual(["over", "refused"]);
+    expect(events).toEqual(["over", "refused"]);
   }
 });
 
 test("an error that Bun throws becomes a failure", async () => {
-  const { told, first } = dialAt("", 1);
+  const { events, first } = dialAt("", 1);
   await first;
-  expect(told).toEqual(["over", "other"]);
+  expect(events).toEqual(["over", "other"]);
 });
 
 test("an error of a callback is reported as a bug and ends only its attempt", async () => {
@@ -90,8 +90,8 @@ test("an error of a callback is reported as a bug and ends only its attempt", as
     [1, "onEnd"],
     [server.port, "onEnd"],
   ] as const) {
-    const { told, first } = dialAt("127.0.0.1", port, { [name]: throwNow });
+    const { events, first } = dialAt("127.0.0.1", port, { [name]: throwNow });
     await first;
-    expect(told.filter((one) => one !== "over")).toEqual(["bug: Error: oops"]);
+    expect(events.filter((one) => one !== "over")).toEqual(["bug: Error: oops"]);
   }
 });

@@ -1,22 +1,22 @@
-// Replies in every form that servers give, each cut at every byte; what is no HTTP is refused.
+// Tests replies in every valid form, split at every byte, and the refusal of invalid HTTP.
 import { describe, expect, test } from "bun:test";
 import type { ReplyHead } from "../../src/net/http-head.ts";
 import { ReplyReader } from "../../src/net/http-reply.ts";
 
-/** Reads these pieces one after the other; the state after the last, or where it was decided. */
+/** Parses these pieces in order; returns the state after the last, or at the decision. */
 function read(...pieces: Buffer[]) {
   const body: Buffer[] = [];
   let head: ReplyHead | null = null;
   const reader = new ReplyReader({
-    onHead: (given) => {
-      head = given;
+    onHead: (replyHead) => {
+      head = replyHead;
     },
     onBody: (bytes) => body.push(bytes),
   });
   let state: string = "open";
   for (const piece of pieces) {
     if (state !== "open") break;
-    // A socket hands over memory of its own each time, and the reader may write into it.
+    // A socket passes its own buffer each time, and the parser may write into it.
     state = reader.take(Buffer.from(piece));
   }
   if (state === "open" && reader.endsWithClose) state = "open until the close";
@@ -36,7 +36,7 @@ const reply = (...lines: string[]) => lines.join("\r\n");
 const chunked = (...lines: string[]) =>
   reply("HTTP/1.1 200 OK", "transfer-encoding: chunked", "", ...lines);
 
-const GOOD: [title: string, text: string, told: object][] = [
+const GOOD: [title: string, text: string, expected: object][] = [
   [
     "with a length",
     reply("HTTP/1.1 200 OK", "Content-Length: 5", "", "Hello"),
@@ -93,7 +93,7 @@ const GOOD: [title: string, text: string, told: object][] = [
     { state: "whole", body: "ok", isKept: false },
   ],
   [
-    "behind interim ones",
+    "after interim ones",
     reply("HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "link: a", "", "") +
       reply("HTTP/1.1 200 OK", "content-length: 2", "", "ok"),
     { state: "whole", status: 200, body: "ok", isKept: true },
@@ -106,32 +106,32 @@ const GOOD: [title: string, text: string, told: object][] = [
   ],
 ];
 
-describe("a reply is read, wherever it is cut:", () => {
-  for (const [title, text, told] of GOOD) {
+describe("a reply is parsed, split at any position:", () => {
+  for (const [title, text, expected] of GOOD) {
     test(title, () => {
       const bytes = latin1(text);
-      expect(read(bytes)).toMatchObject(told);
+      expect(read(bytes)).toMatchObject(expected);
       for (let cut = 1; cut < bytes.length; cut += 1) {
         const halves = read(bytes.subarray(0, cut), bytes.subarray(cut));
-        expect({ cut, ...halves }).toMatchObject({ cut, ...told });
+        expect({ cut, ...halves }).toMatchObject({ cut, ...expected });
         const byte = bytes.subarray(cut, cut + 1);
         const three = read(bytes.subarray(0, cut), byte, bytes.subarray(cut + 1));
-        expect({ cut, ...three }).toMatchObject({ cut, ...told });
+        expect({ cut, ...three }).toMatchObject({ cut, ...expected });
       }
-      expect(read(...[...bytes].map((byte) => Buffer.of(byte)))).toMatchObject(told);
+      expect(read(...[...bytes].map((byte) => Buffer.of(byte)))).toMatchObject(expected);
     });
   }
 
-  for (const [title, text, told] of GOOD) {
-    if (!("state" in told) || told.state !== "whole") continue;
-    test(`${title}, and is not whole a byte earlier`, () => {
+  for (const [title, text, expected] of GOOD) {
+    if (!("state" in expected) || expected.state !== "whole") continue;
+    test(`${title}, and is incomplete a byte earlier`, () => {
       for (let end = 1; end < text.length; end += 1) {
         expect(read(latin1(text.slice(0, end))).state).toBe("open");
       }
     });
 
-    test(`${title}, and with a byte more its connection is of no use`, () => {
-      expect(read(latin1(`${text}H`))).toMatchObject({ ...told, isKept: false });
+    test(`${title}, and an extra byte makes its connection unusable`, () => {
+      expect(read(latin1(`${text}H`))).toMatchObject({ ...expected, isKept: false });
     });
   }
 });
@@ -153,7 +153,7 @@ const BAD: [title: string, text: string][] = [
   ["a CR in a value", reply("HTTP/1.1 200 OK", "x-a: a\rb", "content-length: 0", "", "")],
   ["two lengths", reply("HTTP/1.1 200 OK", "content-length: 1", "content-length: 2", "", "x")],
   [
-    "a length told twice",
+    "a repeated length",
     reply("HTTP/1.1 200 OK", "content-length: 1", "content-length: 1", "", "x"),
   ],
   ["a list of lengths", reply("HTTP/1.1 200 OK", "content-length: 1, 1", "", "x")],
@@ -181,7 +181,7 @@ const BAD: [title: string, text: string][] = [
   ["a chunk whose size is beyond counting", chunked("FFFFFFFFFFF", "Hello")],
   ["a chunk that is longer than its size", chunked("4", "Hello", "0", "", "")],
   ["a chunk that is shorter than its size", chunked("8", "Hello", "0", "", "")],
-  ["a chunk with a lone CR behind its size", chunked("5\rx", "Hello")],
+  ["a chunk with a lone CR after its size", chunked("5\rx", "Hello")],
   ["a NUL in an extension", chunked("5;\0", "Hello")],
   ["an extension without end", chunked(`5;${"x".repeat(20_000)}`)],
   ["a NUL in a trailer", chunked("0", "a: \0", "", "")],
@@ -191,7 +191,7 @@ const BAD: [title: string, text: string][] = [
   ["interim replies without end", `HTTP/1.1 100 Continue\r\n\r\n`.repeat(3_000)],
 ];
 
-describe("a reply is refused that has", () => {
+describe("a reply is refused with", () => {
   for (const [title, text] of BAD) {
     test(title, () => {
       const bytes = latin1(text);
@@ -204,7 +204,7 @@ describe("a reply is refused that has", () => {
   }
 });
 
-test("a head tells its headers under any case of their names, the first of each", () => {
+test("headers are found under any case of their names, the first of each", () => {
   const text = reply("HTTP/1.1 200 OK", "X-A:\t1 ", "x-a: 2", "X-Empty:", "X-\xC4: 3", "", "");
   expect(read(latin1(text)).state).toBe("broken");
   const { head } = read(latin1(text.replace("X-\xC4: 3\r\n", "")));

@@ -1,22 +1,22 @@
-// IP addresses and networks: which texts are some, what lies in what, and IANA's special blocks.
+// Tests IP addresses and networks: parsing, containment, and IANA's special blocks.
 import { expect, test } from "bun:test";
 import { findSpecialBlock, isWithin, readAddress, readNetwork } from "../../src/net/ip-address.ts";
-import { addressVerdicts } from "./hostile-addresses.ts";
+import { addressResults } from "./hostile-addresses.ts";
 
-test("an address is the same in every spelling", () => {
+test("an address is equal in every spelling", () => {
   for (const text of ["2001:db8::1", "2001:0DB8:0:0:0:0:0:1", "2001:db8::0.0.0.1"]) {
     expect(readAddress(text)).toEqual({ bits: 128, value: 0x2001_0db8n * 2n ** 96n + 1n });
   }
   expect(readAddress("192.0.2.1")).toEqual({ bits: 32, value: 0xc000_0201n });
 });
 
-test("a text that is no address is refused", () => {
+test("an invalid address is refused", () => {
   for (const text of ["", "localhost", "192.0.2", "192.0.2.256", "fe80::1%eth0", "1::2::3"]) {
     expect(readAddress(text)).toBeNull();
   }
 });
 
-test("a network holds what shares its first bits, and one address alone is a network", () => {
+test("a network contains the addresses with its prefix, and one address is a network", () => {
   const isIn = (address: string, network: string) =>
     isWithin(readAddress(address)!, readNetwork(network)!);
   for (const [address, network, is] of [
@@ -35,7 +35,7 @@ test("a network holds what shares its first bits, and one address alone is a net
   }
 });
 
-test("a text that is no network is refused", () => {
+test("an invalid network is refused", () => {
   for (const text of [
     ...["", "/8", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8"],
     ...["10.0.0.0/0x8", "10.0.0.0 /8", "example.com/8", "10.0.0/8", "10.0.0.0/8\n"],
@@ -44,6 +44,6 @@ test("a text that is no network is refused", () => {
   }
 });
 
-test.each(addressVerdicts)("the address %p lies in the block %p", (address, block) => {
+test.each(addressResults)("the address %p lies in the block %p", (address, block) => {
   expect(findSpecialBlock(address)).toBe(block);
 });

@@ -1,4 +1,4 @@
-// What Linux tells of the connections that this process has accepted.
+// Tests the list of connections accepted by this process, on Linux.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { openProcessSockets } from "../../src/net/process-sockets.ts";
@@ -8,7 +8,7 @@ const sockets = openProcessSockets();
 if (!sockets) test.skip("connections are listed and ended (Linux)", () => {});
 else {
   for (const hostname of ["127.0.0.1", "::"]) {
-    test(`connections to ${hostname} are listed with what came and went, and can be ended`, async () => {
+    test(`connections to ${hostname} are listed with their byte counts, and can be ended`, async () => {
       const server = Bun.serve({ hostname, port: 0, fetch: () => new Response("x") });
       const port = server.port!;
       const dial = async (text: string) => {
@@ -26,7 +26,7 @@ else {
       const asking = await dial("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
       const find = (one: { port: number }) =>
         sockets.list(port, 0, 4_096).find((socket) => socket.port === one.port);
-      // The other side stands before this one has accepted it.
+      // The other side is connected before this one has accepted.
       while (!find(silent)) await new Promise((resolve) => setImmediate(resolve));
       expect(find(silent)).toMatchObject({
         address: { bits: 32, value: 0x7f00_0001n },
@@ -37,7 +37,7 @@ else {
       expect(sockets.list(port, 0, 4_096)).toHaveLength(2);
       expect(sockets.count()).toBeLessThan(sockets.limit);
 
-      // Another's by now: nothing is ended.
+      // The descriptor was reused by now: nothing is ended.
       sockets.end({ ...find(silent)!, port: 1 });
       sockets.end({ ...find(silent)!, hasReceived: true });
       sockets.end(find(silent)!);

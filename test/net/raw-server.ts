@@ -1,4 +1,4 @@
-// A server of bare sockets on loopback, for replies that no well-behaved server gives.
+// A server of raw sockets on loopback, for malformed replies.
 
 export interface RawSocket {
   /** Sends text at once. */
@@ -9,9 +9,9 @@ export interface RawSocket {
   break(): void;
   /** Reads nothing more. */
   pause(): void;
-  /** Which connection this is, from 1. */
+  /** The number of this connection, from 1. */
   connection: number;
-  /** How many pieces it has received, this one included; a small request is one piece. */
+  /** The number of received pieces, including this one; a small request is one piece. */
   piece: number;
   /** The length of this piece in bytes. */
   size: number;
@@ -22,7 +22,7 @@ export interface RawServer {
   port: number;
   connections: number;
   pieces: string[];
-  /** The same as they came. */
+  /** The raw bytes. */
   bytes: Buffer[];
   /** Settles when the first connection has ended. */
   closed: Promise<void>;
@@ -31,7 +31,7 @@ export interface RawServer {
 
 export const plainReply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/** Listens on a free port of 127.0.0.1 and hands every piece that arrives to `answer`. */
+/** Listens on a free port of 127.0.0.1 and passes every received piece to `answer`. */
 export function listenRaw(answer: (socket: RawSocket) => void): RawServer {
   const closed = Promise.withResolvers<void>();
   const listener = Bun.listen<{ connection: number; piece: number }>({

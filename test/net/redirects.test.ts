@@ -1,4 +1,4 @@
-// Holds the strangers' way out against redirects: how many, where to, and what goes along.
+// Tests redirects of the guarded egress: their number, their targets, and dropped secrets.
 import { expect, test } from "bun:test";
 import { ask, get, guard, pretendInternet } from "./guard.ts";
 import { hostileAddresses } from "./hostile-addresses.ts";
@@ -8,7 +8,7 @@ const to = (location: string, status = 302) =>
   `HTTP/1.1 ${status} Elsewhere\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`;
 
 const url = "https://out.example.com/a/b";
-/** Everything but this host leads inside. */
+/** Every host but this one has an internal address. */
 const resolve = async (name: string) => [name === "out.example.com" ? "93.184.216.34" : "10.0.0.1"];
 
 test.each([
@@ -23,7 +23,7 @@ test.each([
   ["/\\127.0.0.1/", "The URL must name its host by a DNS name, not by an IP address."],
   ["file:///etc/passwd", "The URL must begin with https:// and name a host."],
   ["https://", "The URL must begin with https:// and name a host."],
-])("a redirect to %p is refused, and nobody is called there", async (location, why) => {
+])("a redirect to %p is refused, and its target gets no connection", async (location, why) => {
   using internet = pretendInternet(() => to(location));
   const egress = guard([], { resolve, dial: internet.dial });
   const outcome = await egress.request({ ...get, url, redirects: 3 });
@@ -32,7 +32,7 @@ test.each([
   expect(internet.dialled).toEqual(["https://93.184.216.34:443 as out.example.com"]);
 });
 
-test("a redirect to a name that leads inside is refused, by any of the hostile addresses", async () => {
+test("a redirect to a name with an internal address is refused, for every hostile address", async () => {
   for (const address of hostileAddresses) {
     using internet = pretendInternet(() => to("https://inside.example.com/"));
     const look = async (name: string) => [name.startsWith("in") ? address : "93.184.216.34"];
@@ -43,7 +43,7 @@ test("a redirect to a name that leads inside is refused, by any of the hostile a
   }
 });
 
-test("a name that turns inside between a request and its own redirect is refused", async () => {
+test("a name that becomes internal between a request and its own redirect is refused", async () => {
   using internet = pretendInternet(() => to("/next"));
   const answers = [["93.184.216.34"], ["93.184.216.34"], ["169.254.169.254"]];
   const egress = guard([], { resolve: async () => answers.shift()!, dial: internet.dial });
@@ -53,7 +53,7 @@ test("a name that turns inside between a request and its own redirect is refused
   expect(internet.dialled.length).toBe(2);
 });
 
-test("a redirect to loopback reaches nobody, be another of its ports open", async () => {
+test("a redirect to loopback is refused, even with another port open", async () => {
   using inner = listenRaw((socket) => socket.say(plainReply));
   using outer = listenRaw((socket) => socket.say(to(`${inner.origin}/secret`)));
   const egress = guard([`127.0.0.1:${outer.port}`]);
@@ -63,7 +63,7 @@ test("a redirect to loopback reaches nobody, be another of its ports open", asyn
 });
 
 test.each([301, 302, 303, 307, 308])(
-  "a %p that is followed takes no secret and no fragment along",
+  "a %p that is followed drops secrets and the fragment",
   async (status) => {
     using internet = pretendInternet((request) =>
       request.startsWith("GET /a/b ") ? to("../next?b#part", status) : plainReply,
@@ -84,7 +84,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test("at most three are followed, and the one beyond is the reply", async () => {
+test("at most three are followed, and the next one is the reply", async () => {
   using internet = pretendInternet(() => to("/again", 307));
   const egress = guard([], { resolve, dial: internet.dial });
   for (const [redirects, sent] of [
@@ -98,7 +98,7 @@ test("at most three are followed, and the one beyond is the reply", async () => 
   }
 });
 
-test("a POST follows none: its redirect is the reply", async () => {
+test("a POST is not redirected: the redirect is the reply", async () => {
   using internet = pretendInternet(() => to("https://elsewhere.example.com/"));
   const egress = guard([], { resolve, dial: internet.dial });
   const outcome = await egress.request({ ...ask, url });
@@ -116,7 +116,7 @@ test("a POST follows none: its redirect is the reply", async () => {
   await expect(mistake).rejects.toThrow("Only a GET follows redirects.");
 });
 
-test("a redirect without an address to go to is the reply", async () => {
+test("a redirect without a location is the reply", async () => {
   using internet = pretendInternet(() => "HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n");
   const egress = guard([], { resolve, dial: internet.dial });
   const outcome = await egress.request({ ...get, url, redirects: 3 });

@@ -1,4 +1,4 @@
-// What is believed of a server's word on when it may be asked again.
+// Tests which Retry-After values are used.
 import { describe, expect, test } from "bun:test";
 import { readRetryAfter } from "../../src/net/retry-after.ts";
 import { createManualClock } from "../support/clock.ts";

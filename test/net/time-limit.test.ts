@@ -1,4 +1,4 @@
-// How long the strangers' way out waits: for names, connections and replies, and for its callers.
+// Tests the timeouts of the guarded egress: lookups, connections, replies and departing callers.
 import { expect, test } from "bun:test";
 import type { HttpConnection } from "../../src/net/http-connection.ts";
 import { dial } from "../../src/net/http-dial.ts";
@@ -10,7 +10,7 @@ import { listenRaw, plainReply } from "./raw-server.ts";
 const url = "https://a.example.com/";
 const never = () => new Promise<string[]>(() => {});
 
-test("a look-up may take five seconds, and no longer than the request", async () => {
+test("a lookup takes five seconds at most, and no longer than the request", async () => {
   for (const [timeout_ms, passing_ms, code] of [
     [15_000, 5_000, "dns"],
     [3_000, 3_000, "timeout"],
@@ -29,7 +29,7 @@ test("a look-up may take five seconds, and no longer than the request", async ()
   }
 });
 
-test("a connection may take five seconds, and then the next address has its turn", async () => {
+test("a connection takes five seconds at most, and then the next address is tried", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const clock = createManualClock();
   const dialled: string[] = [];
@@ -38,7 +38,7 @@ test("a connection may take five seconds, and then the next address has its turn
     resolve: async () => ["1.1.1.1", "1.1.1.2"],
     dial(target, options) {
       dialled.push(target.hostname);
-      // The first one neither takes the connection nor refuses it.
+      // The first address neither accepts the connection nor refuses it.
       if (target.hostname === "1.1.1.1") {
         return clock.after(options.timeoutMs, () => options.onFailure("timeout"));
       }
@@ -79,17 +79,17 @@ test("a request that ends while it connects was not sent", async () => {
   }
 });
 
-test("the first of several ends is the one reported", async () => {
+test("the first of several ends is reported", async () => {
   const clock = createManualClock();
   const limit = new TimeLimit(clock, 1_000, undefined);
-  const told: string[] = [];
-  limit.onEnd((why) => told.push(why));
+  const ends: string[] = [];
+  limit.onEnd((why) => ends.push(why));
   await clock.advance(1_000);
   limit.end();
-  expect([limit.ended, told]).toEqual(["timeout", ["timeout"]]);
+  expect([limit.ended, ends]).toEqual(["timeout", ["timeout"]]);
 });
 
-test("a server that does not answer, or stops in the middle, runs into the deadline", async () => {
+test("a server that does not reply, or stops midway, reaches the deadline", async () => {
   for (const [reply, status] of [
     ["", null],
     ["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", 200],
@@ -115,7 +115,7 @@ test("a server that does not answer, or stops in the middle, runs into the deadl
   }
 });
 
-/** A connection that says when its guard has heard a head. */
+/** A connection that reports the head to a test. */
 function tellHeads(connection: HttpConnection, onHeard: () => void): HttpConnection {
   const send = connection.send.bind(connection);
   connection.send = (request, listener) => {
@@ -129,7 +129,7 @@ function tellHeads(connection: HttpConnection, onHeard: () => void): HttpConnect
   return connection;
 }
 
-test("a reply that trickles for ever ends with the deadline of the whole request", async () => {
+test("an endless slow reply ends at the deadline of the whole request", async () => {
   const clock = createManualClock();
   using server = listenRaw((socket) => {
     socket.say("HTTP/1.1 200 OK\r\n\r\n");
@@ -161,7 +161,7 @@ test("a caller who gives up ends the request, whatever the reason", async () => 
   await server.closed;
 });
 
-test("for a caller who has left already nothing is resolved or dialled", async () => {
+test("the request of a departed caller is neither resolved nor dialled", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const signal = AbortSignal.abort("cancelled");
   const asked: string[] = [];
@@ -177,7 +177,7 @@ test("for a caller who has left already nothing is resolved or dialled", async (
   expect([asked, server.connections]).toEqual([[], 0]);
 });
 
-test("a way out that is closed gives up what is under way", async () => {
+test("closing the egress aborts running requests", async () => {
   const heard = Promise.withResolvers<void>();
   using server = listenRaw(() => heard.resolve());
   const egress = guard([`127.0.0.1:${server.port}`]);

@@ -1,4 +1,4 @@
-// Holds that a server's surplus reply reaches no other account, and that connections do not last.
+// Tests that a surplus reply reaches no other account, and that connections have a maximum age.
 import { expect, test } from "bun:test";
 import { createTrustedEgress } from "../../src/net/trusted.ts";
 import type { Log } from "../../src/platform/log.ts";
@@ -10,7 +10,7 @@ const whole = { body: "ok", end: "whole" };
 const other = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nother";
 const HOUR_MS = 3_600_000;
 
-test("accounts share no connection, and each has its own again", async () => {
+test("accounts share no connection, and each reuses its own", async () => {
   const seen: number[] = [];
   using server = listenRaw((socket) => {
     seen.push(socket.connection);
@@ -24,28 +24,28 @@ test("accounts share no connection, and each has its own again", async () => {
   expect(seen).toEqual([1, 2, 3, 1, 2, 3]);
 });
 
-test("a connection rests for a turn, and is closed after a reply that came too soon", async () => {
-  const asked: RawSocket[] = [];
-  let hear = () => {};
+test("a connection rests for a turn, and is closed after a premature reply", async () => {
+  const sockets: RawSocket[] = [];
+  let notify = () => {};
   using server = listenRaw((socket) => {
-    asked.push(socket);
-    hear();
+    sockets.push(socket);
+    notify();
   });
   const { ask, rest, clock } = createAsker();
-  /** The reply takes so long; which connection it came over. */
+  /** The reply takes this long; returns the number of its connection. */
   const answer = async (after_ms: number) => {
     const come = new Promise<void>((resolve) => {
-      hear = resolve;
+      notify = resolve;
     });
     const { ended } = ask(server.origin);
     await come;
     await clock.advance(after_ms);
-    asked.at(-1)!.say(plainReply);
+    sockets.at(-1)!.say(plainReply);
     expect(await ended).toMatchObject(whole);
-    return asked.at(-1)!.connection;
+    return sockets.at(-1)!.connection;
   };
   expect(await answer(300)).toBe(1);
-  // Under half as well, but the first of its connection follows no other.
+  // Under half as well, but the first reply of a connection follows no other.
   expect(await answer(149)).toBe(2);
   await rest();
   expect(await answer(150)).toBe(2);
@@ -60,8 +60,8 @@ test("a connection rests for a turn, and is closed after a reply that came too s
 
 const SURPLUS: [title: string, answer: (socket: RawSocket) => void][] = [
   ["in one piece with a reply", (socket) => socket.say(plainReply + other)],
-  ["behind a reply in chunks", (socket) => socket.say(`${CHUNKS}${other}`)],
-  ["of which only the first byte has come", (socket) => socket.say(`${plainReply}H`)],
+  ["after a chunked reply", (socket) => socket.say(`${CHUNKS}${other}`)],
+  ["with only its first byte", (socket) => socket.say(`${plainReply}H`)],
   [
     "after a reply",
     (socket) => {
@@ -72,7 +72,7 @@ const SURPLUS: [title: string, answer: (socket: RawSocket) => void][] = [
 ];
 const CHUNKS = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 for (const [title, answer] of SURPLUS) {
-  test(`surplus ${title} stops all reuse for an hour, with one line in the log`, async () => {
+  test(`surplus ${title} stops all reuse for an hour, with one log line`, async () => {
     let isOdd = false;
     using server = listenRaw((socket) => (isOdd ? answer(socket) : socket.say(plainReply)));
     const lines: string[] = [];
@@ -101,7 +101,7 @@ for (const [title, answer] of SURPLUS) {
   });
 }
 
-test("a server that sends more than it is asked for says nothing of another", async () => {
+test("surplus bytes of one server do not affect another", async () => {
   using odd = listenRaw((socket) => socket.say(plainReply + other));
   using well = listenRaw((socket) => socket.say(plainReply));
   const { ask, rest } = createAsker();
@@ -112,7 +112,7 @@ test("a server that sends more than it is asked for says nothing of another", as
   expect(well.connections).toBe(1);
 });
 
-test("a reply that is cut off is no surplus", async () => {
+test("a truncated reply is no surplus", async () => {
   using server = listenRaw((socket) => socket.say(plainReply.replace(": 2", ": 9")));
   const lines: string[] = [];
   const { ask } = createAsker({ log: createLog(lines) });
@@ -123,7 +123,7 @@ test("a reply that is cut off is no surplus", async () => {
 
 const echo = (id: string) => plainReply.replace("\r\n", `\r\nX-Request-Id: ${id}\r\n`);
 
-test("a reply that carries the id of another request is not believed", async () => {
+test("a reply with the id of another request is rejected", async () => {
   let answer = "";
   using server = listenRaw((socket) => socket.say(answer));
   const { ask, rest } = createAsker();
@@ -136,12 +136,12 @@ test("a reply that carries the id of another request is not believed", async () 
   expect(await askFor("a-1", "A-1")).toBe("whole");
   expect(await askFor("a-2", "a-2")).toBe("whole");
   expect(await askFor("a-3", "a-2")).toBe("other");
-  // What one reply has told is forgotten, and nothing is reused.
+  // Knowledge from one reply is forgotten, and nothing is reused.
   expect(await askFor("a-4", "b-4")).toBe("whole");
   expect(server.connections).toBe(2);
 });
 
-test("the first reply of a connection is believed, whatever id it has", async () => {
+test("the first reply of a connection is accepted, whatever its id", async () => {
   let answer = echo("a-1");
   using server = listenRaw((socket) => socket.say(answer));
   const { ask } = createAsker();
@@ -153,7 +153,7 @@ test("the first reply of a connection is believed, whatever id it has", async ()
   expect(server.connections).toBe(2);
 });
 
-test("a server that gives ids of its own keeps its connection", async () => {
+test("a server with ids of its own keeps its connection", async () => {
   using server = listenRaw((socket) => socket.say(echo(`own-${socket.piece}`)));
   const { ask, rest } = createAsker();
   for (const id of ["a-1", "a-2", "a-3"]) {
@@ -176,7 +176,7 @@ test("a connection carries a thousand requests", async () => {
   egress.close();
 });
 
-test("a connection is not used again when it is ten minutes old", async () => {
+test("a connection is not reused after ten minutes", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask, clock } = createAsker();
   for (let round = 0; round <= 24; round += 1) {
@@ -188,20 +188,20 @@ test("a connection is not used again when it is ten minutes old", async () => {
   expect(server.connections).toBe(2);
 });
 
-test("an error of a listener ends its own request only", async () => {
+test("a listener that throws ends its own request only", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const bug = new Error("a bug");
   const throwNow = () => {
     throw bug;
   };
   const egress = createTrustedEgress({ clock: createManualClock() });
-  const told = { onHead() {}, onBody() {}, onEnd() {}, onFailure() {} };
+  const callbacks = { onHead() {}, onBody() {}, onEnd() {}, onFailure() {} };
   for (const [origin, listener] of [
-    [server.origin, { ...told, onHead: throwNow }],
-    [server.origin, { ...told, onBody: throwNow }],
-    [server.origin, { ...told, onEnd: throwNow }],
-    ["http://127.255.255.255:8000", { ...told, onFailure: throwNow }],
-    ["http://127.0.0.1:1", { ...told, onFailure: throwNow }],
+    [server.origin, { ...callbacks, onHead: throwNow }],
+    [server.origin, { ...callbacks, onBody: throwNow }],
+    [server.origin, { ...callbacks, onEnd: throwNow }],
+    ["http://127.255.255.255:8000", { ...callbacks, onFailure: throwNow }],
+    ["http://127.0.0.1:1", { ...callbacks, onFailure: throwNow }],
   ] as const) {
     const heard = new Promise((onBug) => {
       const opened = egress.open(origin, { headers: {}, connectTimeoutMs: 5_000 });

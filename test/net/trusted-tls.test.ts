@@ -1,4 +1,4 @@
-// Holds the operator's way out to certificates: a server proves its name before a byte is sent.
+// Tests that the trusted egress verifies certificates before a byte is sent.
 import { expect, test } from "bun:test";
 import {
   certificate,
@@ -9,7 +9,7 @@ import {
 import { createAsker } from "./asker.ts";
 import { listenRaw } from "./raw-server.ts";
 
-/** A server with the test's certificate, on loopback; what it was asked. */
+/** A TLS server on loopback with the test's certificate, and its requests. */
 function serveSecure(names: Bun.TLSOptions = { cert: certificate, key: certificateKey }) {
   const asked: string[] = [];
   const ports: number[] = [];
@@ -30,7 +30,7 @@ const at = (port: number | undefined, host = "127.0.0.1") => `https://${host}:${
 
 const local: Bun.TLSOptions = { cert: localCertificate, key: localCertificateKey };
 
-test("a server that proves its name or its address is asked, over one connection", async () => {
+test("a server with a valid name or address gets requests, over one connection", async () => {
   using server = serveSecure(local);
   for (const host of ["localhost", "127.0.0.1"]) {
     const { ask, egress, rest } = createAsker({ ca: localCertificate });
@@ -46,13 +46,13 @@ test("a server that proves its name or its address is asked, over one connection
   }
 });
 
-test("a certificate that nobody vouches for is refused before a byte is sent", async () => {
+test("an untrusted certificate is refused before a byte is sent", async () => {
   using server = serveSecure(local);
   expect((await createAsker().ask(at(server.port)).ended).end).toBe("tls");
   expect(server.asked).toEqual([]);
 });
 
-test("a certificate of another name is refused, be its issuer trusted", async () => {
+test("a certificate of another name is refused, even with a trusted issuer", async () => {
   using server = serveSecure();
   for (const host of ["127.0.0.1", "localhost"]) {
     expect((await createAsker({ ca: certificate }).ask(at(server.port, host)).ended).end).toBe(
@@ -62,7 +62,7 @@ test("a certificate of another name is refused, be its issuer trusted", async ()
   expect(server.asked).toEqual([]);
 });
 
-test("a certificate is refused whatever the environment says", async () => {
+test("a certificate is verified whatever the environment sets", async () => {
   using server = serveSecure();
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
   try {
@@ -81,7 +81,7 @@ test("a server that does not speak TLS is refused", async () => {
   expect((await createAsker().ask(at(server.port)).ended).end).toBe("tls");
 });
 
-test("a server that never answers is given up after the time to connect", async () => {
+test("a server that never replies is given up after the connect timeout", async () => {
   const asked = Promise.withResolvers<void>();
   using server = listenRaw(() => asked.resolve());
   const { ask, clock } = createAsker();

@@ -1,11 +1,11 @@
-// Holds the operator's way out against servers that close, break, stall and flood.
+// Tests the trusted egress with servers that close, break, stall and flood.
 import { expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import { findClosedPort } from "../support/ports.ts";
 import { createAsker } from "./asker.ts";
 import { listenRaw, plainReply, type RawSocket } from "./raw-server.ts";
 
-test("requests after each other share one connection", async () => {
+test("sequential requests share one connection", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask, egress, rest } = createAsker();
   for (let round = 0; round < 3; round += 1) {
@@ -17,7 +17,7 @@ test("requests after each other share one connection", async () => {
   await server.closed;
 });
 
-test("a request goes out whole: its line, the host, its headers byte by byte, its body as UTF-8", async () => {
+test("a request is sent whole: its line, the host, its headers byte by byte, its body as UTF-8", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { egress, ask } = createAsker();
   await ask(`${server.origin}/v1/chat?a=1`, { headers: { "x-team": "é" }, body: "é€😀" }).ended;
@@ -35,7 +35,7 @@ test("a request goes out whole: its line, the host, its headers byte by byte, it
   egress.close();
 });
 
-test("a header that would end its line is never sent", () => {
+test("a header with a line break is never sent", () => {
   const { egress, ask } = createAsker();
   for (const value of ["a\r\nx-evil: 1", "a\nb", "a\0b", "€"]) {
     expect(() => ask("http://127.0.0.1:1/", { headers: { "x-a": value } })).toThrow("x-a");
@@ -46,7 +46,7 @@ test("a header that would end its line is never sent", () => {
   expect(() => ask("http://127.0.0.1:1/", { headers: { "x a": "1" } })).toThrow("x a");
 });
 
-test("a request whose pooled connection broke before a reply is sent once more on a new one", async () => {
+test("a request whose pooled connection broke before a reply is resent once on a new one", async () => {
   for (const end of ["break", "end"] as const) {
     using server = listenRaw(answerFirstOf((connection) => connection >= 1, end));
     const { ask, rest } = createAsker();
@@ -57,7 +57,7 @@ test("a request whose pooled connection broke before a reply is sent once more o
   }
 });
 
-test("a request that was worked on before its pooled connection broke is not sent again", async () => {
+test("a request that was processed before its pooled connection broke is not resent", async () => {
   const taken = Promise.withResolvers<RawSocket>();
   using server = listenRaw((socket) => {
     if (socket.piece === 1) socket.say(plainReply);
@@ -74,7 +74,7 @@ test("a request that was worked on before its pooled connection broke is not sen
   expect([server.connections, server.pieces.length]).toEqual([1, 2]);
 });
 
-test("a handshake that never ends is broken off when its time is up or its caller leaves", async () => {
+test("an endless handshake is aborted at its timeout or when its caller leaves", async () => {
   for (const leaves of [false, true]) {
     const greeted = Promise.withResolvers<void>();
     using server = listenRaw(() => greeted.resolve());
@@ -91,7 +91,7 @@ test("a handshake that never ends is broken off when its time is up or its calle
   }
 });
 
-test("a request that breaks a second time is given up", async () => {
+test("a request that breaks a second time fails", async () => {
   using server = listenRaw(answerFirstOf((connection) => connection === 1, "break"));
   const { ask, rest } = createAsker();
   await ask(server.origin).ended;
@@ -100,7 +100,7 @@ test("a request that breaks a second time is given up", async () => {
   expect([server.connections, server.pieces.length]).toEqual([2, 3]);
 });
 
-test("the second sending trusts no other pooled connection", async () => {
+test("the resent request uses no other pooled connection", async () => {
   const both: RawSocket[] = [];
   using server = listenRaw((socket) => {
     if (socket.piece > 1) return socket.break();
@@ -115,14 +115,14 @@ test("the second sending trusts no other pooled connection", async () => {
   expect([server.connections, server.pieces.length]).toEqual([3, 4]);
 });
 
-test("a request whose fresh connection broke is not sent again", async () => {
+test("a request whose fresh connection broke is not resent", async () => {
   using server = listenRaw((socket) => socket.break());
   const { ask } = createAsker();
   expect((await ask(server.origin).ended).end).toBe("reset");
   expect([server.connections, server.pieces.length]).toEqual([1, 1]);
 });
 
-test("a reply that breaks off after its first byte is not asked for again", async () => {
+test("a reply that breaks off after its first byte is not requested again", async () => {
   for (const start of ["H", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"]) {
     using server = listenRaw((socket) => {
       if (socket.piece === 1) return socket.say(plainReply);
@@ -137,7 +137,7 @@ test("a reply that breaks off after its first byte is not asked for again", asyn
   }
 });
 
-test("a cut closes the connection at once, and its listener hears nothing more", async () => {
+test("a cut closes the connection at once, and its listener gets nothing more", async () => {
   const asked = Promise.withResolvers<void>();
   using server = listenRaw(() => asked.resolve());
   const { exchange, ended } = createAsker().ask(server.origin);
@@ -147,7 +147,7 @@ test("a cut closes the connection at once, and its listener hears nothing more",
   expect(Bun.peek.status(ended)).toBe("pending");
 });
 
-test("a closed way out breaks off what is under way, and sends nothing of what was to come", async () => {
+test("closing the egress aborts running requests, and sends no queued ones", async () => {
   const asked = Promise.withResolvers<void>();
   using server = listenRaw(() => asked.resolve());
   const { ask, egress } = createAsker();
@@ -161,7 +161,7 @@ test("a closed way out breaks off what is under way, and sends nothing of what w
   expect(server.pieces).toHaveLength(1);
 });
 
-test("a cut before the connection is begun makes none", async () => {
+test("a cut before the connection prevents it", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask } = createAsker();
   const { exchange, ended } = ask(server.origin);
@@ -170,7 +170,7 @@ test("a cut before the connection is begun makes none", async () => {
   expect([server.connections, Bun.peek.status(ended)]).toEqual([1, "pending"]);
 });
 
-test("a cut while the connection is made sends nothing", async () => {
+test("a cut during the connection prevents the request", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask } = createAsker();
   const { exchange, ended } = ask(server.origin);
@@ -179,7 +179,7 @@ test("a cut while the connection is made sends nothing", async () => {
   expect([server.pieces, Bun.peek.status(ended)]).toEqual([[], "pending"]);
 });
 
-test("a cut behind the end does not touch the request that has the connection now", async () => {
+test("a cut after the end does not affect the connection's next request", async () => {
   const asked = Promise.withResolvers<RawSocket>();
   using server = listenRaw((socket) => {
     if (socket.piece === 1) socket.say(plainReply);
@@ -199,10 +199,10 @@ test("a cut behind the end does not touch the request that has the connection no
 const CLOSING: [title: string, reply: string, body: string][] = [
   ["that says so", "HTTP/1.1 200 OK\r\nconnection: Close\r\ncontent-length: 2\r\n\r\nok", "ok"],
   ["of HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", "ok"],
-  ["with more bytes behind it", `${plainReply}HTTP/1.1 200 OK\r\n\r\n`, "ok"],
+  ["followed by more bytes", `${plainReply}HTTP/1.1 200 OK\r\n\r\n`, "ok"],
 ];
 for (const [title, reply, body] of CLOSING) {
-  test(`a connection is not used again after a reply ${title}`, async () => {
+  test(`a connection is not reused after a reply ${title}`, async () => {
     using server = listenRaw((socket) => socket.say(reply));
     const { ask } = createAsker();
     expect(await ask(server.origin).ended).toMatchObject({ body, end: "whole" });
@@ -212,7 +212,7 @@ for (const [title, reply, body] of CLOSING) {
   });
 }
 
-test("bytes that come while nobody asks close the connection", async () => {
+test("unsolicited bytes close the connection", async () => {
   using server = listenRaw((socket) => {
     socket.say(plainReply);
     setImmediate(() => socket.say("HTTP/1.1 200 OK\r\n"));
@@ -222,7 +222,7 @@ test("bytes that come while nobody asks close the connection", async () => {
   await server.closed;
 });
 
-test("an idle connection is closed after 30 seconds, one that was used again later", async () => {
+test("an idle connection is closed after 30 seconds, a reused one later", async () => {
   using server = listenRaw((socket) => socket.say(plainReply));
   const { ask, clock } = createAsker();
   await ask(server.origin).ended;
@@ -236,7 +236,7 @@ test("an idle connection is closed after 30 seconds, one that was used again lat
   expect(clock.pending()).toBe(0);
 });
 
-test("three hundred requests run at once", async () => {
+test("three hundred requests run concurrently", async () => {
   const all: RawSocket[] = [];
   using server = listenRaw((socket) => {
     if (all.push(socket) === 300) for (const one of all) one.say(plainReply);
@@ -247,7 +247,7 @@ test("three hundred requests run at once", async () => {
   egress.close();
 });
 
-test("a body of 8 MB goes out piece by piece to a server that reads slowly", async () => {
+test("a body of 8 MB is sent in pieces to a server that reads slowly", async () => {
   const body = "é€😀.".repeat(800_000);
   const size = Buffer.byteLength(body);
   let received = 0;
@@ -261,7 +261,7 @@ test("a body of 8 MB goes out piece by piece to a server that reads slowly", asy
   expect(sent.slice(sent.indexOf("\r\n\r\n") + 4) === body).toBe(true);
 });
 
-test("a reply that comes before the request is whole is heard, and the connection closed", async () => {
+test("a reply before the end of the request is received, and the connection closed", async () => {
   using server = listenRaw((socket) => {
     socket.pause();
     if (socket.piece === 1) socket.say("HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno");
@@ -272,7 +272,7 @@ test("a reply that comes before the request is whole is heard, and the connectio
   await server.closed;
 });
 
-test("a listener that holds back stops the server, until it goes on", async () => {
+test("a pending listener holds the server back, until it resolves", async () => {
   const size = 64 * 1024 * 1024;
   const piece = Buffer.alloc(65_536, "x");
   let sent = 0;
@@ -300,7 +300,7 @@ test("a listener that holds back stops the server, until it goes on", async () =
   });
   await asked.first;
   await stopped.promise;
-  // What is in flight by now is all that comes: the kernel's buffers are full.
+  // No more than the bytes in flight arrive: the kernel's buffers are full.
   const turns = async () => {
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -315,7 +315,7 @@ test("a listener that holds back stops the server, until it goes on", async () =
   listener.stop(true);
 });
 
-test("a server that cannot be reached in time is told apart from one that refuses", async () => {
+test("a server that times out is distinguished from one that refuses", async () => {
   const { ask, clock } = createAsker();
   expect((await ask(`http://127.0.0.1:${findClosedPort()}`).ended).end).toBe("refused");
   expect((await ask("http://nowhere.invalid/").ended).end).toBe("dns");
@@ -344,7 +344,7 @@ for (const [hostname, host] of [
   );
 }
 
-test("proxies are ignored, and redirects handed back", async () => {
+test("proxies are ignored, and redirects returned", async () => {
   using proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("proxy") });
   using server = Bun.serve({
     hostname: "127.0.0.1",

@@ -1,4 +1,4 @@
-// Holds hostile spellings of URLs against the judge of their text.
+// Tests the check of hostile URL spellings.
 import { expect, test } from "bun:test";
 import { readAllowEntry } from "../../src/net/allow-list.ts";
 import { checkUrl } from "../../src/net/url.ts";
@@ -6,8 +6,8 @@ import { acceptedUrls, refusedUrls } from "./hostile-urls.ts";
 
 for (const [text, href] of acceptedUrls) {
   test(`the URL ${quote(text)} may be called`, () => {
-    const verdict = checkUrl(text);
-    expect(verdict.ok && verdict.url.href).toBe(href);
+    const result = checkUrl(text);
+    expect(result.ok && result.url.href).toBe(href);
   });
 }
 
@@ -34,11 +34,11 @@ test.each([
   ["ftp://receiver:8080/", noUrl],
 ])("with an operator's list the URL %p is refused for %p", (text, why) => {
   const list = ["127.0.0.1:*", "[::1]:8080", "receiver:8080"];
-  const verdict = checkUrl(text, list.map(readAllowEntry));
-  expect(verdict.ok ? null : verdict.reason).toBe(why);
+  const result = checkUrl(text, list.map(readAllowEntry));
+  expect(result.ok ? null : result.reason).toBe(why);
 });
 
-/** A text as titles show it: short, and with nothing in it that a terminal would obey. */
+/** A text for titles: short, and without terminal control characters. */
 function quote(text: string): string {
   const visible = text.replace(/[^ -~]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`);
   return `"${visible.slice(0, 60)}"`;

@@ -1,4 +1,4 @@
-// What of an event's data is sent when there is much of it.
+// Tests the truncation of large event data.
 import { expect, test } from "bun:test";
 import { writeEventData } from "../../src/outbox/event-data.ts";
 
@@ -10,12 +10,12 @@ const read = (data: Record<string, unknown>) => {
   return JSON.parse(text);
 };
 
-test("short data is sent as it is", () => {
+test("short data is stored unchanged", () => {
   const data = run({ output: { message: "x".repeat(60 * KIB) } });
   expect(read(data)).toEqual(data);
 });
 
-test("the longest texts become null, and are named, as few as are needed", () => {
+test("the longest texts become null and are listed, as few as needed", () => {
   const data = run({
     input: { message: "x".repeat(50 * KIB) },
     output: { message: "\u0001".repeat(12 * KIB) },
@@ -32,19 +32,19 @@ test("bytes count, not characters", () => {
   expect(read(data)).toMatchObject({ run: { input: { message: null } } });
 });
 
-test("many long texts go, and all of them are named", () => {
+test("many long texts are removed, and all of them are listed", () => {
   const list = Array.from({ length: 90 }, (_, i) => `${i}`.padEnd(2 * KIB));
   const { truncated } = read(run({ input: { message: "m", hook: list } }));
   expect(truncated.length).toBeGreaterThan(50);
 });
 
-test("where more would have to be named than anybody reads, their whole field goes", () => {
+test("a field with too many removed texts is removed as a whole", () => {
   const list = Array.from({ length: 400 }, (_, i) => `${i}`.padEnd(500));
   const { run: shown, truncated } = read(run({ input: { message: "m", hook: list } }));
   expect([shown.input, truncated]).toEqual([null, ["run.input"]]);
 });
 
-test("where texts are not what is long, whole fields go", () => {
+test("whole fields are removed if the length is not in texts", () => {
   const numbers = Array.from({ length: 40_000 }, (_, i) => i);
   const short = Array.from({ length: 5_000 }, () => "z".repeat(100));
   const shown = read(run({ arguments: numbers, input: { message: "m", hook: short } }));
@@ -54,13 +54,13 @@ test("where texts are not what is long, whole fields go", () => {
   });
 });
 
-test("what is nested without end goes with its field", () => {
+test("deeply nested data is removed with its field", () => {
   let deep: unknown = "x".repeat(70 * KIB);
   for (let i = 0; i < 500; i++) deep = { deep };
   expect(read(run({ input: deep }))).toMatchObject({ run: { id: "r-1", input: null } });
 });
 
-test("fields of 256 bytes go where nothing longer is left", () => {
+test("fields of 256 bytes are removed if nothing longer is left", () => {
   const numbers = [10, ...Array(126).fill(1)];
   const fields = Array.from({ length: 300 }, (_, i) => [`f${i}`, numbers]);
   expect(read(run(Object.fromEntries(fields))).truncated).not.toEqual([]);

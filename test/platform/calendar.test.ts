@@ -1,8 +1,8 @@
-// Days and instants: those there are, and those that only look like some.
+// Tests existing and invalid days and instants.
 import { expect, test } from "bun:test";
 import { readDay, readInstant, writeDay } from "../../src/platform/calendar.ts";
 
-test("a day is read where the calendar has it", () => {
+test("a day is parsed if the calendar has it", () => {
   expect(readDay("2024-02-29")).toBe(Date.UTC(2024, 1, 29));
   expect(readDay("0000-01-01")).toBe(Date.parse("0000-01-01T00:00:00Z"));
   expect(writeDay(Date.UTC(2026, 10, 20, 23, 59, 59, 999))).toBe("2026-11-20");
@@ -11,7 +11,7 @@ test("a day is read where the calendar has it", () => {
   }
 });
 
-test("an instant is read with its zone", () => {
+test("an instant is parsed with its zone", () => {
   const at = Date.UTC(2026, 10, 20, 17, 42);
   for (const text of [
     "2026-11-20T17:42:00Z",

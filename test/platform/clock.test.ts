@@ -1,9 +1,9 @@
-// The clock that a server gives to all: a bug in one timer's callback ends nothing else.
+// Tests that a bug in one timer's callback ends no other timer.
 import { expect, test } from "bun:test";
 import { containTimers } from "../../src/platform/clock.ts";
 import { createManualClock } from "../support/clock.ts";
 
-test("what a timer's callback throws is told, and the other timers go on", async () => {
+test("an error of a timer's callback is reported, and the other timers continue", async () => {
   const bugs: unknown[] = [];
   const manual = createManualClock();
   const clock = containTimers(manual, (bug) => bugs.push(bug));

@@ -1,4 +1,4 @@
-// Commands of the operator's file, run for real: what they are told, how they end, and what they leave behind.
+// Tests real commands of the operator's file: their arguments, their end, and their cleanup.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A script of a few lines, as an operator keeps one. */
+/** A script of a few lines, as an operator has one. */
 function writeScript(name: string, ...lines: string[]): string {
   const path = join(directory, name);
   writeFileSync(path, `#!/bin/sh\n${lines.join("\n")}\n`);
@@ -48,14 +48,14 @@ const isAlive = (pid: number) => {
   }
 };
 
-test("a command gets its arguments as they are: no shell reads them", async () => {
+test("a command gets its arguments unchanged, without a shell", async () => {
   const out = join(directory, "arguments");
   const script = writeScript("write-arguments", `printf '%s\\n' "$@" > ${out}`);
   expect(await runCommand([script, "a b", "$(id)", "*", "; exit 3"], clock, never)).toBeNull();
   expect(readFileSync(out, "utf8")).toBe("a b\n$(id)\n*\n; exit 3\n");
 });
 
-test("what it says of its failure are a few words, never its own", async () => {
+test("a failure is described in a few fixed words, without the command's output", async () => {
   const script = writeScript("fail", "echo secret >&2", "exit 3");
   expect(await runCommand([script], clock, never)).toBe("its command exited with 3");
   expect(await runCommand([writeScript("die", "kill -9 $$")], clock, never)).toBe(
@@ -67,7 +67,7 @@ test("what it says of its failure are a few words, never its own", async () => {
   expect(await runCommand([script], clock, AbortSignal.abort())).toBe("it was given up");
 });
 
-test("no secret of ours is in its environment, and nobody is at its standard input", async () => {
+test("its environment has no secrets of ours, and its standard input is closed", async () => {
   const out = join(directory, "environment");
   const script = writeScript("write-environment", `cat > ${out}.in`, `env > ${out}`);
   const own = { WADI_TEST_KEY: "secret", QWEN_KEY: "secret", XDG_RUNTIME_DIR: "/run/user/1" };
@@ -84,7 +84,7 @@ test("no secret of ours is in its environment, and nobody is at its standard inp
   expect(readFileSync(`${out}.in`, "utf8")).toBe("");
 });
 
-test("given up, it ends with all that it has started, in the end whether they listen or not", async () => {
+test("an aborted command ends with all its child processes, by SIGKILL if needed", async () => {
   const out = join(directory, "deaf");
   const deaf = writeScript(
     "deaf.sh",

@@ -1,4 +1,4 @@
-// Descriptors kept for the server's own connections.
+// Tests the descriptors reserved for the server's own connections.
 import { expect, test } from "bun:test";
 
 test.skipIf(process.platform !== "linux")(

@@ -1,4 +1,4 @@
-// Durations as people write them and as whole milliseconds.
+// Tests durations as text and as whole milliseconds.
 import { describe, expect, test } from "bun:test";
 import { formatDuration, parseDuration } from "../../src/platform/duration.ts";
 
@@ -54,7 +54,7 @@ describe("formatDuration", () => {
     expect(() => formatDuration(duration_ms)).toThrow(RangeError);
   });
 
-  test("what was written reads back as the same duration", () => {
+  test("formatted text parses to the same duration", () => {
     for (let duration_ms = 1, step = 0; step < 20_000; step++) {
       duration_ms = (duration_ms * 48_271) % 2_147_483_647;
       for (const scale of [1, 1_000, 60_000]) {

@@ -1,4 +1,4 @@
-// The catalogue against the project's own list of the spec's rules, row by row.
+// Tests the catalogue of errors against the list of the spec's rules, row by row.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import {
@@ -12,7 +12,7 @@ import {
 
 const lines = readFileSync(`${import.meta.dir}/../../scripts/rules.tsv`, "utf8").split("\n");
 
-/** The rows of an error table: the code and its statuses, in whichever order the spec writes them. */
+/** The rows of an error table: code and statuses, in either order. */
 function listRows(surface: Surface): { code: string; statuses: number[] }[] {
   return lines.flatMap((line) => {
     const [id = "", text = ""] = line.split("\t");
@@ -49,7 +49,7 @@ describe.each(["gateway", "agents"] as const)("the error table of %s", (surface)
   });
 });
 
-test("agents.errors.p3 agents.versioning.2 codes are added to the table of the agent half, each a conflict", () => {
+test("agents.errors.p3 agents.versioning.2 codes are added to the table of the agents surface, each a conflict", () => {
   const added = ["agent_archived", "idempotency_conflict", "version_conflict"] as const;
   const known = listRows("agents").map(({ code }) => code);
   for (const code of added) {
@@ -58,7 +58,7 @@ test("agents.errors.p3 agents.versioning.2 codes are added to the table of the a
   }
 });
 
-test("agents.errors.p4 validation, a missing key and the request limit show no code in the agent half", () => {
+test("agents.errors.p4 validation, a missing key and the request limit have no code on the agents surface", () => {
   const hidden = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(
     (code) => publicCode(code, "agents") === null,
   );
@@ -84,14 +84,14 @@ test("gateway.errors.p6 the type follows the status", () => {
   expect([500, 502, 503, 504].map(typeOf)).toEqual(Array(4).fill("server_error"));
 });
 
-test("no message but that of the request limit speaks of a rate limit", () => {
+test("only the message of the request limit mentions a rate limit", () => {
   for (const [code, { message }] of Object.entries(ERROR_CODES)) {
     expect(/rate limit/i.test(message)).toBe(code === "rate_limit_exceeded");
     expect(message).not.toMatch(/quota|billing|will reset at/i);
   }
 });
 
-test("a refusal takes the second status of its code only when it says so", () => {
+test("a refusal has the second status of its code only on request", () => {
   expect(apiError("agent_held").status).toBe(403);
   expect(apiError("agent_held", { isUnavailable: true }).status).toBe(503);
   expect(apiError("not_found", { isUnavailable: true }).status).toBe(404);

@@ -1,4 +1,4 @@
-// The waiting line alone: whose turn it is, who gives way, and how waiting ends.
+// Tests the fair queue alone: turns, dropped waiters, and the end of a wait.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { FairQueue, type QueuedRequest } from "../../src/platform/fair-queue.ts";
@@ -6,16 +6,16 @@ import { createManualClock } from "../support/clock.ts";
 
 const LATE_MS = 10_000;
 
-/** A line before places that a test frees, and everyone's outcome by name. */
+/** A queue for slots that a test releases, and the outcome of each waiter by name. */
 function openLine(waiting_max: number) {
   const clock = createManualClock();
   const line = new FairQueue<string>(clock, waiting_max);
   const outcomes: string[] = [];
   let free = 0;
-  const wait = (account: string, name = account, given: Partial<QueuedRequest<string>> = {}) => {
+  const wait = (account: string, name = account, fields: Partial<QueuedRequest<string>> = {}) => {
     const find = () => (free-- > 0 ? "found" : null);
     const signal = new AbortController().signal;
-    const waiting = { account, find, isSkippable: false, timeoutMs: LATE_MS, signal, ...given };
+    const waiting = { account, find, isSkippable: false, timeoutMs: LATE_MS, signal, ...fields };
     return line.wait(waiting).then((outcome) => void outcomes.push(`${name} ${outcome}`));
   };
   const serve = async (places: number) => {
@@ -26,7 +26,7 @@ function openLine(waiting_max: number) {
   return { clock, line, outcomes, wait, serve };
 }
 
-describe("whose turn it is", () => {
+describe("the order", () => {
   test("accounts take turns, and each is served in its own order", async () => {
     const { wait, serve, outcomes } = openLine(10);
     for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) wait(name[0]!, name);
@@ -34,18 +34,18 @@ describe("whose turn it is", () => {
     expect(outcomes.map((one) => one.split(" ")[0]!)).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
-  test("who had a turn goes behind those who came meanwhile", async () => {
+  test("an account that had a turn is placed after those that came meanwhile", async () => {
     const { wait, serve, outcomes } = openLine(10);
     for (const name of ["a1", "a2"]) wait(name[0]!, name);
     await serve(1);
     wait("b", "b1");
     await serve(1);
     await serve(1);
-    // The line of `a` went to its end before `b` came.
+    // `a` was placed at the end before `b` came.
     expect(outcomes).toEqual(["a1 found", "a2 found", "b1 found"]);
   });
 
-  test("a bug of one is its own: the others are served", async () => {
+  test("a bug of one waiter is its own: the others are served", async () => {
     const { wait, serve, outcomes, line, clock } = openLine(10);
     const bug = new Error("a bug");
     const fail = () => {
@@ -58,7 +58,7 @@ describe("whose turn it is", () => {
     expect([outcomes, line.size, clock.pending()]).toEqual([["b1 found"], 0, 0]);
   });
 
-  test("nobody is served without a place, and one place serves one", async () => {
+  test("none is served without a slot, and one slot serves one", async () => {
     const { line, wait, serve, outcomes } = openLine(10);
     wait("a");
     wait("b");
@@ -68,7 +68,7 @@ describe("whose turn it is", () => {
     expect([outcomes, line.size]).toEqual([["a found"], 1]);
   });
 
-  test("a picky one that finds nothing is passed over, another holds back those behind it", async () => {
+  test("a selective waiter without a match is skipped, another holds back those behind it", async () => {
     const { wait, serve, outcomes } = openLine(10);
     wait("a", "a1", { find: () => null, isSkippable: true });
     wait("b", "b1");
@@ -81,15 +81,15 @@ describe("whose turn it is", () => {
   });
 });
 
-describe("a full line", () => {
-  test("turns the newcomer away where its account would be the longest", async () => {
+describe("a full queue", () => {
+  test("refuses a new waiter whose account would be the longest", async () => {
     const { clock, line, wait, outcomes } = openLine(2);
     for (const name of ["a1", "a2", "a3"]) wait("a", name);
     await clock.advance(0);
     expect([outcomes, line.size]).toEqual([["a3 full"], 2]);
   });
 
-  test("lets the newest of the longest account give way to another's", async () => {
+  test("drops the newest of the longest account for another account", async () => {
     const { clock, wait, serve, outcomes } = openLine(3);
     for (const name of ["a1", "a2", "a3", "b1"]) wait(name[0]!, name);
     await clock.advance(0);
@@ -98,14 +98,14 @@ describe("a full line", () => {
     expect(outcomes.slice(1)).toEqual(["a1 found", "b1 found", "a2 found"]);
   });
 
-  test("turns everyone away who would wait in a line of none", async () => {
+  test("refuses every waiter with a length of zero", async () => {
     const { clock, line, wait, outcomes } = openLine(0);
     wait("a");
     await clock.advance(0);
     expect([outcomes, line.size]).toEqual([["a full"], 0]);
   });
 
-  test("has another length for those who come after a change", async () => {
+  test("has a changed length for later waiters", async () => {
     const { clock, line, wait, outcomes } = openLine(2);
     wait("a");
     wait("b");
@@ -120,8 +120,8 @@ describe("a full line", () => {
   });
 });
 
-describe("an end without a place", () => {
-  test("is late at the end of its own time", async () => {
+describe("a waiter without a slot", () => {
+  test("times out at the end of its own time", async () => {
     const { clock, line, wait, outcomes } = openLine(10);
     wait("a");
     wait("b", "b", { timeoutMs: LATE_MS + 1 });
@@ -133,7 +133,7 @@ describe("an end without a place", () => {
     expect([outcomes, line.size]).toEqual([["a late", "b late"], 0]);
   });
 
-  test("comes at once to who leaves, or has left before", async () => {
+  test("ends at once if its caller leaves, or has left before", async () => {
     const { clock, line, wait, outcomes, serve } = openLine(10);
     const leaving = new AbortController();
     wait("a", "a", { signal: leaving.signal });
@@ -146,7 +146,7 @@ describe("an end without a place", () => {
     expect(outcomes.at(-1)).toBe("b found");
   });
 
-  test("leaves no timer behind and nothing on the caller's signal, nor does being served", async () => {
+  test("leaves no timer and no listener on the caller's signal, and so does a served one", async () => {
     const { clock, wait, serve } = openLine(10);
     const { signal } = new AbortController();
     wait("a", "a", { signal });
@@ -157,7 +157,7 @@ describe("an end without a place", () => {
     expect([clock.pending(), getEventListeners(signal, "abort")]).toEqual([0, []]);
   });
 
-  test("leaves no turn behind: who comes back stands behind those who came meanwhile", async () => {
+  test("keeps no turn: when it returns it is placed after those that came meanwhile", async () => {
     const { clock, wait, serve, outcomes } = openLine(10);
     const leaving = new AbortController();
     wait("a", "a1", { signal: leaving.signal });

@@ -1,4 +1,4 @@
-// Whether a line can be written without waiting for whoever reads.
+// Tests whether a line can be written without waiting for its reader.
 import { afterAll, expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const WATCHDOG = new URL("../../src/watchdog-worker.ts", import.meta.url).href;
 const MEMORY = new URL("../../src/cluster/watchdog-memory.ts", import.meta.url).href;
 
-/** A pipe that nobody reads, with nothing free in it. */
+/** A full pipe that has no reader. */
 function openFullPipe(): { path: string; descriptor: number } {
   const path = join(root, crypto.randomUUID());
   Bun.spawnSync(["mkfifo", path]);
@@ -39,7 +39,7 @@ test("a file takes any", () => {
 });
 
 test.skipIf(process.platform !== "linux")(
-  "a process that hangs is ended also where nobody reads its log",
+  "a process that hangs is ended even if its log has no reader",
   async () => {
     const { path, descriptor } = openFullPipe();
     const script = `

@@ -1,4 +1,4 @@
-// A file that grows line by line behind its writer's back, and what is left of it when it cannot.
+// Tests a file to which lines are appended in the background, and its failures.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test("lines stand in the order in which they were noted, and only its owner reads them", async () => {
+test("lines are written in the order noted, and only their owner can read them", async () => {
   const lines = await create();
   for (const line of ["one", "zwei €", "three"]) lines.append(() => line);
   await lines.close();
@@ -34,7 +34,7 @@ test("lines stand in the order in which they were noted, and only its owner read
   expect(ended).toEqual([]);
 });
 
-test("a line is made into text behind the back of whoever noted it", async () => {
+test("a line is serialized after its caller has continued", async () => {
   const lines = await create();
   let made = 0;
   lines.append(() => `line ${++made}`);
@@ -45,20 +45,20 @@ test("a line is made into text behind the back of whoever noted it", async () =>
   expect(made).toBe(1);
 });
 
-test("a file that is there is left alone", async () => {
+test("an existing file is left alone", async () => {
   writeFileSync(file, "mine");
   await expect(create()).rejects.toMatchObject({ code: "EEXIST" });
   expect(read()).toBe("mine");
 });
 
-test("one that has got no line is removed again", async () => {
+test("a file without lines is removed again", async () => {
   const lines = await create();
   expect(read()).toBe("head\n");
   await lines.close();
   expect(existsSync(file)).toBe(false);
 });
 
-test("it ends in front of the first line that is too much, and says so once", async () => {
+test("the file ends before the first line beyond its maximum, and reports it once", async () => {
   const lines = await create(14);
   for (const line of ["one", "much too long", "two"]) lines.append(() => line);
   await lines.close();
@@ -67,15 +67,15 @@ test("it ends in front of the first line that is too much, and says so once", as
   expect(ended).toEqual(["too large"]);
 });
 
-test("it ends when more waits than a slow disk should ever be behind", async () => {
+test("the file ends when more lines wait than a slow disk should cause", async () => {
   const lines = await create(1_000_000);
   for (let n = 0; n < 5_000; n++) lines.append(() => "line");
   await lines.close();
   expect(ended).toEqual(["too slow"]);
 });
 
-test("lines are read without their ends, wherever the file is read in pieces", () => {
-  // The chunks of a megabyte cut letters of three bytes.
+test("lines are read without their ends, in whatever pieces the file is read", () => {
+  // The chunks of a megabyte split letters of three bytes.
   const long = "€".repeat(700_000);
   writeFileSync(file, `one\n\n${long}\nlast`);
   expect([...readLines(file)]).toEqual(["one", "", long, "last"]);
@@ -83,7 +83,7 @@ test("lines are read without their ends, wherever the file is read in pieces", (
   expect([...readLines(file)]).toEqual(["one"]);
 });
 
-test("what is no UTF-8 is not read as something else", () => {
+test("invalid UTF-8 is not decoded as something else", () => {
   writeFileSync(file, new Uint8Array([0x61, 0xe2, 0x82]));
   expect(() => [...readLines(file)]).toThrow();
 });

@@ -27,7 +27,7 @@ test("a line for people begins with the time of day", () => {
   expect(lines).toEqual(['12:00:00 info  started route="GET /v1/models"\n']);
 });
 
-test("a field that is not on the list is left out, however it came there", () => {
+test("a field that is not on the list is omitted, whatever its source", () => {
   const { lines, log } = openLog(false);
   const fields = { code: "x", authorization: "Bearer secret", prompt: "secret" } as LogFields;
   log.error("failed", fields);

@@ -1,11 +1,11 @@
-// Figures as Prometheus reads them.
+// Tests metrics in the Prometheus format.
 import { expect, test } from "bun:test";
 import { openMetrics, registerProcessMetrics } from "../../src/platform/metrics.ts";
 
 const listSamples = (text: string) =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-test("counters and histograms keep what they were told", async () => {
+test("counters and histograms add up their values", async () => {
   const metrics = await openMetrics();
   const asked = metrics.counter({ name: "asked_total", help: "Asked.", labels: ["by"] });
   asked.inc({ by: "a" });
@@ -22,7 +22,7 @@ test("counters and histograms keep what they were told", async () => {
   ]);
 });
 
-test("gauges and totals are looked at when somebody asks, and forget what is gone", async () => {
+test("gauges and totals are read at each scrape, and forget removed labels", async () => {
   const metrics = await openMetrics();
   let rooms: Record<string, number> = { hall: 1, cellar: 2 };
   metrics.gauge({ name: "guests", help: "Now.", labels: ["room"] }, (set) => {
@@ -47,7 +47,7 @@ test("a label cannot break out of its quotes", async () => {
   expect(listSamples(await metrics.write())).toEqual(['asked_total{by="a\\"} 1\\nforged 2"} 1']);
 });
 
-test("the process shows its start, its memory and the time it has worked", async () => {
+test("the process reports its start, its memory and its CPU time", async () => {
   const metrics = await openMetrics();
   registerProcessMetrics(metrics, 1_500);
   const samples = Object.fromEntries(

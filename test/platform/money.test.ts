@@ -1,4 +1,4 @@
-// Money as decimal text and as whole micro-SAR.
+// Tests money as decimal text and as whole micro-SAR.
 import { describe, expect, test } from "bun:test";
 import { formatMoney, parseMoney } from "../../src/platform/money.ts";
 
@@ -43,7 +43,7 @@ describe("parseMoney", () => {
 });
 
 describe("formatMoney", () => {
-  test("all six places are always written", () => {
+  test("all six decimals are always written", () => {
     expect(formatMoney(1_200_000)).toBe("1.200000");
     expect(formatMoney(0)).toBe("0.000000");
     expect(formatMoney(7)).toBe("0.000007");
@@ -54,8 +54,8 @@ describe("formatMoney", () => {
     expect(() => formatMoney(micro)).toThrow(RangeError);
   });
 
-  test("what was written reads back as the same amount, at every size", () => {
-    // Powers of two and of ten with their neighbours are where a float would lose a micro.
+  test("formatted text parses to the same amount, at every size", () => {
+    // Neighbours of powers of two and of ten, where a float would lose a micro.
     const amounts = Array.from({ length: 54 }, (_, power) => 2 ** power).concat(
       Array.from({ length: 16 }, (_, power) => 10 ** power),
     );

@@ -1,8 +1,8 @@
-// What the process takes from its environment: the name of its user, and no proxy of fetch's.
+// Tests the process's environment: the name of its user, and no proxy for fetch.
 import { expect, test } from "bun:test";
 import { dropProxyVariables, nameUser } from "../../src/platform/process.ts";
 
-test("the proxy variables are dropped in any case, and nothing else is", () => {
+test("the proxy variables are dropped in any case, and no others", () => {
   const env: Record<string, string | undefined> = {
     HTTP_PROXY: "a",
     https_proxy: "b",
@@ -15,7 +15,7 @@ test("the proxy variables are dropped in any case, and nothing else is", () => {
   expect(env).toEqual({ MY_HTTP_PROXY: "stays", HTTP_PROXY_PORT: "stays" });
 });
 
-test("fetch goes through the proxy of the environment before, and direct afterwards", async () => {
+test("fetch uses the proxy of the environment before, and none afterwards", async () => {
   using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("direct") });
   using proxy = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("proxy") });
   const script = `
@@ -32,7 +32,7 @@ test("fetch goes through the proxy of the environment before, and direct afterwa
   expect(await child.stdout.text()).toBe("proxy direct\n");
 });
 
-test("the user's name is what the system says, and not what the environment does", () => {
+test("the user's name comes from the system, not from the environment", () => {
   const before = process.env.USER;
   try {
     process.env.USER = "mallory";

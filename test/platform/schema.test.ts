@@ -37,7 +37,7 @@ const row = {
   epoch: 9,
 };
 
-test("columns lie in declared order, a spread field in one column each", () => {
+test("columns are in declared order, and a spread field has one column each", () => {
   expect(columnsOf(ThingRow).map((column) => column.name)).toEqual([
     "id",
     "name",
@@ -52,14 +52,14 @@ test("columns lie in declared order, a spread field in one column each", () => {
   ]);
 });
 
-test("a row written and read again is the same", () => {
+test("a row is read as it was written", () => {
   const values = writeRow(ThingRow, row);
   const raw = Object.fromEntries(columnsOf(ThingRow).map(({ name }, i) => [name, values[i]]));
   expect(raw).toMatchObject({ is_good: 1, tags: '["x","y"]', price: 1_200_000, usage_cost: 7 });
   expect(readRow(ThingRow, { ...raw, stranger: "not in the schema" })).toEqual(row);
 });
 
-test("what is shown has the resource's fields only, money and times in their wire form", () => {
+test("a resource has its own fields only, with money and times in their wire form", () => {
   expect(show(Thing, row)).toEqual({
     id: "1",
     name: null,
@@ -72,12 +72,12 @@ test("what is shown has the resource's fields only, money and times in their wir
   });
 });
 
-test("required names the fields that are never null", () => {
+test("required lists the fields that are never null", () => {
   const names: unknown = Thing.required;
   expect(names).toEqual(["id", "kind", "is_good", "tags", "usage", "created_at"]);
 });
 
-test("a column that is missing or null where it may not be is a bug, not an empty value", () => {
+test("a column that is missing or unexpectedly null is a bug, not an empty value", () => {
   expect(() => readRow(ThingRow, {})).toThrow("column id was not selected");
   expect(() => writeRow(ThingRow, { ...row, is_good: null as never })).toThrow("is_good");
 });

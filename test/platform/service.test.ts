@@ -29,7 +29,7 @@ test("a service that fails to start stops those before it and names the failure"
   expect(seen).toEqual(["start a", "start b", "stop a"]);
 });
 
-test("a service that fails to stop does not keep the others", async () => {
+test("a service that fails to stop does not prevent the others from stopping", async () => {
   const seen: string[] = [];
   const services = joinServices([createService("a", seen), createService("b", seen, "stop")]);
   await services.start();
@@ -37,7 +37,7 @@ test("a service that fails to stop does not keep the others", async () => {
   expect(seen).toEqual(["start a", "start b", "stop b", "stop a"]);
 });
 
-test("a second stop finds nothing to do", async () => {
+test("a second stop does nothing", async () => {
   const seen: string[] = [];
   const services = joinServices([createService("a", seen)]);
   await services.start();

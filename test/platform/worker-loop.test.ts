@@ -1,9 +1,9 @@
-// The loop under the manual clock: when passes begin, and that never two of them run at once.
+// Tests the loop on a manual clock: the times of its passes, and that no two run at once.
 import { expect, test } from "bun:test";
 import { type NextPass, WorkerLoop } from "../../src/platform/worker-loop.ts";
 import { createManualClock } from "../support/clock.ts";
 
-/** A loop whose passes the test ends one by one; `passes` holds when each began. */
+/** A loop whose passes the test ends one by one; `passes` has their start times. */
 function createTrial(retryMs: number | ((failures: number) => number) = 1_000) {
   const clock = createManualClock();
   const passes: number[] = [];
@@ -19,7 +19,7 @@ function createTrial(retryMs: number | ((failures: number) => number) = 1_000) {
       return current.promise;
     },
   });
-  /** Ends the pass under way, and lets follow what does. */
+  /** Ends the running pass, and lets the next one start. */
   const end = (next: NextPass) => {
     current.resolve(next);
     return clock.advance(0);
@@ -31,7 +31,7 @@ function createTrial(retryMs: number | ((failures: number) => number) = 1_000) {
   return { clock, loop, passes, errors, end, fail };
 }
 
-test("a wake-up begins a pass at once, and those meanwhile one more behind it", async () => {
+test("a signal starts a pass at once, and signals during it cause one more", async () => {
   const { loop, passes, end } = createTrial();
   expect(loop.isRunning).toBe(false);
   loop.wake();
@@ -47,7 +47,7 @@ test("a wake-up begins a pass at once, and those meanwhile one more behind it", 
   expect(loop.isRunning).toBe(false);
 });
 
-test("a pass that wakes its own loop while it begins is followed by another", async () => {
+test("a pass that signals its own loop at its start is followed by another", async () => {
   const clock = createManualClock();
   let passes = 0;
   const loop = new WorkerLoop({
@@ -63,7 +63,7 @@ test("a pass that wakes its own loop while it begins is followed by another", as
   expect(passes).toBe(3);
 });
 
-test("a pass says when the next one begins", async () => {
+test("a pass sets the time of the next one", async () => {
   const { clock, loop, passes, end } = createTrial();
   loop.wake();
   await end("now");
@@ -76,12 +76,12 @@ test("a pass says when the next one begins", async () => {
   await end({ inMs: 50 });
   loop.wake();
   expect(passes).toEqual([0, 0, 50, 50]);
-  // The timer behind the pass before is gone.
+  // The timer after the previous pass is cleared.
   await end("on_wake");
   expect(clock.pending()).toBe(0);
 });
 
-test("of several delays the shortest holds, also where it is set during a pass", async () => {
+test("the shortest of several delays applies, also if it is set during a pass", async () => {
   const { clock, loop, passes, end } = createTrial();
   loop.wakeWithin(100);
   loop.wakeWithin(20);
@@ -96,7 +96,7 @@ test("of several delays the shortest holds, also where it is set during a pass",
   expect(clock.pending()).toBe(0);
 });
 
-test("a pass that fails is reported, and no wake-up cuts the rest behind it", async () => {
+test("a pass that fails is reported, and no signal shortens the backoff", async () => {
   const { clock, loop, passes, errors, end, fail } = createTrial();
   const error = new Error("away");
   loop.wake();
@@ -115,7 +115,7 @@ test("a pass that fails is reported, and no wake-up cuts the rest behind it", as
   expect(passes).toEqual([0, 1_000, 1_000]);
 });
 
-test("what a pass throws before its first wait is a failure like others", async () => {
+test("an error before a pass's first await is a failure like others", async () => {
   const clock = createManualClock();
   const errors: unknown[] = [];
   const loop = new WorkerLoop({
@@ -129,7 +129,7 @@ test("what a pass throws before its first wait is a failure like others", async 
   expect(errors).toEqual(["broken", "broken"]);
 });
 
-test("the rest may grow with each failure in a row, and begins anew behind a success", async () => {
+test("the backoff may grow with each failure in a row, and is reset by a success", async () => {
   const { clock, loop, passes, end, fail } = createTrial((failures) => 10 * failures);
   loop.wake();
   await fail("one");
@@ -142,7 +142,7 @@ test("the rest may grow with each failure in a row, and begins anew behind a suc
   expect(passes).toEqual([0, 10, 30, 30, 40]);
 });
 
-test("a stop aborts the signal, waits for the pass under way and lets none begin", async () => {
+test("a stop aborts the signal, waits for the running pass and starts no other", async () => {
   const clock = createManualClock();
   const { promise, resolve } = Promise.withResolvers<NextPass>();
   let passes = 0;
@@ -172,7 +172,7 @@ test("a stop aborts the signal, waits for the pass under way and lets none begin
   expect([passes, loop.isRunning, clock.pending()]).toEqual([1, false, 0]);
 });
 
-test("a stop during the rest behind a failure ends it", async () => {
+test("a stop during a backoff ends it", async () => {
   const { clock, loop, passes, fail } = createTrial();
   loop.wake();
   await fail("away");

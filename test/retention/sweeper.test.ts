@@ -1,4 +1,4 @@
-// When old rows are deleted, and when a clock is not believed.
+// Tests when old rows are deleted, and when a clock is in doubt.
 import { afterEach, expect, test } from "bun:test";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const database of databases.splice(0)) await database.close();
 });
 
-/** A database that was swept and witnessed so long ago, and a clock that may be wrong. */
+/** A database with a sweep and a witness of this age, and a clock that may be wrong. */
 async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
   const clock = createManualClock();
   const database = await openTestDatabase(await memory.makePlace());
@@ -52,7 +52,7 @@ async function openTrial(swept_ago_ms: number, clock_is_off_ms = 0) {
   return Object.assign(trial, { start });
 }
 
-test("nothing is deleted in the first hour after a start, and then every hour", async () => {
+test("no row is deleted in the first hour after a start, and then every hour", async () => {
   const { clock, start, runs } = await openTrial(10 * MINUTE_MS);
   const sweeper = await start();
   await clock.advance(HOUR_MS - 1);
@@ -65,14 +65,14 @@ test("nothing is deleted in the first hour after a start, and then every hour", 
   expect(clock.pending()).toBe(0);
 });
 
-test("what was swept over a day ago is swept at the start", async () => {
+test("a sweep that is over a day late runs at the start", async () => {
   const { start, runs, store, clock } = await openTrial(DAY_MS + 1);
   await start();
   expect(runs).toEqual([clock.now()]);
   expect(await store.find()).toEqual({ swept_at: clock.now(), witnessed_at: clock.now() });
 });
 
-test("a restart each half hour does not put sweeps off for ever", async () => {
+test("a restart each half hour does not postpone sweeps forever", async () => {
   const { clock, start, runs } = await openTrial(0);
   for (let starts = 0; starts < 50; starts++) {
     const sweeper = await start();
@@ -82,7 +82,7 @@ test("a restart each half hour does not put sweeps off for ever", async () => {
   expect(runs).toHaveLength(1);
 });
 
-test("each sweep tells what it deleted, and one that fails holds up no other", async () => {
+test("each sweep reports what it deleted, and a failure holds up no other", async () => {
   const trial = await openTrial(2 * DAY_MS);
   trial.rows = 7;
   await trial.start();
@@ -92,7 +92,7 @@ test("each sweep tells what it deleted, and one that fails holds up no other", a
   ]);
 });
 
-test("a sweep that a stop breaks off does not count as done, and is done at the next start", async () => {
+test("a sweep interrupted by a stop does not count as done, and runs at the next start", async () => {
   const trial = await openTrial(2 * DAY_MS);
   const before = await trial.store.find();
   const gate = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ test("a sweep that a stop breaks off does not count as done, and is done at the 
   expect(await trial.store.find()).not.toEqual(before);
 });
 
-test("a clock a year ahead at a start deletes nothing for a day, and says so once", async () => {
+test("a clock a year ahead at a start deletes nothing for a day, and is logged once", async () => {
   const { clock, start, runs, lines, store } = await openTrial(HOUR_MS, YEAR_MS);
   const before = await store.find();
   const sweeper = await start();
@@ -117,7 +117,7 @@ test("a clock a year ahead at a start deletes nothing for a day, and says so onc
   expect(lines).toHaveLength(1);
   expect(lines[0]!.message).toStartWith("sweep: nothing is deleted, for the clock is over 7 days");
   expect(lines[0]!.written_at).toBe(new Date(before.witnessed_at!).toISOString());
-  // A start by the same wrong clock counts its day anew: what it wrote does not vouch for it.
+  // A start with the same wrong clock restarts its day: it cannot confirm its own time.
   await sweeper.stop(0);
   await start();
   await clock.advance(DAY_MS - 1);
@@ -138,7 +138,7 @@ test.each([-YEAR_MS, -HOUR_MS, HOUR_MS])(
   },
 );
 
-test("a clock that is set while it runs begins the hour anew, and the day where it is far ahead", async () => {
+test("a clock that is set at run time restarts the hour, and the day if it is far ahead", async () => {
   const { clock, start, runs } = await openTrial(10 * MINUTE_MS);
   await start();
   await clock.advance(HOUR_MS - LOOK_MS);
@@ -150,13 +150,13 @@ test("a clock that is set while it runs begins the hour anew, and the day where 
   clock.shiftWall(YEAR_MS);
   await clock.advance(DAY_MS);
   expect(runs).toHaveLength(1);
-  // Put right, it is no longer in doubt, and the last sweep is over a day old.
+  // Once corrected, it is no longer in doubt, and the last sweep is over a day old.
   clock.shiftWall(-YEAR_MS);
   await clock.advance(LOOK_MS);
   expect(runs).toHaveLength(2);
 });
 
-test("`wadi sweep --now` ends the doubt of a running server", async () => {
+test("`wadi sweep --now` ends a running server's doubt about its clock", async () => {
   const { clock, start, runs, store } = await openTrial(HOUR_MS, YEAR_MS);
   await start();
   await clock.advance(2 * HOUR_MS);
