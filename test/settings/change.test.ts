@@ -1,4 +1,4 @@
-// Other settings while serving: what counts at once, what waits, and what is said of it.
+// Tests changed settings at run time: which apply at once, which wait, and the report.
 import { expect, test } from "bun:test";
 import {
   applySettings,
@@ -9,11 +9,11 @@ import {
 
 const read = (text: string, env = {}) => readSettings(text, "wadi.toml", env, {});
 
-/** Models of these ids, and what else is said of each. */
+/** Models with these ids and further settings. */
 const models = (ids: readonly string[], more = "") =>
   ids.map((id) => `[[models]]\nid = "${id}"\nupstream = { kind = "stub" }\n${more}\n`).join("");
 
-test("models, prices, limits and what is the service's own are taken over", () => {
+test("models, prices, limits and service settings are taken over", () => {
   const before = read(models(["a"]));
   const after = read(`
 [server]
@@ -28,7 +28,7 @@ ${models(["b"], 'price = { prompt = "1", completion = "2" }')}`);
   expect(applySettings(before, after)).toEqual({ settings: after, pending: [] });
 });
 
-test("what needs a restart keeps its value, and is named", () => {
+test("a setting that needs a restart keeps its value, and is named", () => {
   const before = read(models(["a"]));
   const env = { DATABASE: "postgres://u:secret@db/wadi" };
   const after = read(
@@ -53,18 +53,18 @@ secrets_key_file = "./key"\n[service]\nalias = "acme"\n${models(["b"])}`,
   );
 });
 
-test("a model with the name of the alias that stays is refused", () => {
+test("a model with the name of the current alias is refused", () => {
   const before = read(models(["a"]));
   const after = read(`[service]\nalias = "acme"\n${models(["a", "svc"])}`);
   expect(() => applySettings(before, after)).toThrow(SettingsError);
   expect(() => applySettings(before, after)).toThrow("the model svc has the name of the alias");
 });
 
-test("nothing is said where nothing changed", () => {
+test("no change gives no report", () => {
   expect(describeChange(read(models(["a"])), read(models(["a"])))).toBe("");
 });
 
-test("a changed model is said with what of it changed, and never with a value", () => {
+test("a changed model is reported with the changed settings, and never with a value", () => {
   const upstream = (key: string) => `
 [[models]]
 id = "a"
@@ -78,7 +78,7 @@ headers = { x-secret = "${key}" }`;
   expect(describeChange(before, after)).toBe("models changed: a (upstream)");
 });
 
-test("limits are said with their numbers, and the order of models as such", () => {
+test("limits are reported with their numbers, and the order of models by name", () => {
   const before = read(`${models(["a", "b"])}[limits]\nrequests_per_minute = 5\n`);
   const after = read(`[service]\ndefault_model = "a"\n${models(["b", "a"])}`);
   expect(describeChange(before, after)).toBe(
@@ -86,7 +86,7 @@ test("limits are said with their numbers, and the order of models as such", () =
   );
 });
 
-test("of very many models some are named and the others counted", () => {
+test("some of very many models are named and the others counted", () => {
   const ids = Array.from({ length: 300 }, (_, n) => `m${n}`);
   expect(describeChange(read(models(["a"])), read(models(["a", ...ids])))).toBe(
     "models added: m0, m1, m2, m3, m4, m5, m6, m7 and 292 more",

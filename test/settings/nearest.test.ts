@@ -1,4 +1,4 @@
-// Suggestions for mistyped names.
+// Tests suggestions for mistyped names.
 import { expect, test } from "bun:test";
 import { findNearest } from "../../src/settings/nearest.ts";
 
@@ -20,10 +20,10 @@ test.each([
   expect(findNearest(name, KNOWN)).toBe(nearest);
 });
 
-test("a name of any length is answered without comparing it", () => {
+test("a name of any length is handled without comparing it", () => {
   expect(findNearest("port".repeat(250_000), KNOWN)).toBeUndefined();
 });
 
-test("of two equally near names the first is taken", () => {
+test("the first of two equally near names is used", () => {
   expect(findNearest("bat", ["cat", "hat"])).toBe("cat");
 });

@@ -1,4 +1,4 @@
-// Files that cannot be used: the exact sentence for each.
+// Tests the exact error of invalid files.
 import { describe, expect, test } from "bun:test";
 import { model, refusalOf, STUB, upstream, urls } from "./refusal.ts";
 
@@ -276,12 +276,12 @@ describe("upstreams", () => {
   });
 });
 
-describe("units", () => {
+describe("starts", () => {
   const START = "models[0].upstream.start";
   const URL_SENTENCE = "must be an http or https URL without user or fragment";
   const ACTION = 'must be "POST" or "GET" and then an http or https URL without user or fragment';
   const HEALTH = 'health = "http://h/health"';
-  /** The table of the first model's unit; its first line is line 7. */
+  /** The start table of the first model, which begins at line 7. */
   const start = (...lines: string[]) => upstream(`[models.upstream.start]\n${lines.join("\n")}`);
 
   test.each([
@@ -335,7 +335,7 @@ describe("units", () => {
   });
 });
 
-describe("settings that do not fit together", () => {
+describe("contradictory settings", () => {
   test.each([
     [
       `${STUB}\n[[models]]\nid = "a"\nupstream = { kind = "stub" }`,
@@ -374,13 +374,13 @@ describe("settings that do not fit together", () => {
     expect(refusalOf(text)).toBe(message);
   });
 
-  test("the first problem of the file is the one that is told", () => {
+  test("the first problem of the file is reported", () => {
     const text = '[limits]\nrequests_per_minute = 0\n[server]\nport = "x"\nhots = 1';
     expect(refusalOf(text)).toStartWith("wadi.toml:2:1: limits.requests_per_minute must be");
   });
 });
 
-describe("a text that is no TOML", () => {
+describe("an invalid TOML file", () => {
   test.each([
     ["[server]\nhost = abc", "wadi.toml:2:8: not valid TOML: unexpected character"],
     [

@@ -1,9 +1,9 @@
-// The texts that the tests of refused settings vary, and the sentence with which one is refused.
+// The base texts of the tests of invalid settings, and the error of each.
 import { readSettings, SettingsError } from "../../src/settings/index.ts";
 
 export type Env = Record<string, string>;
 
-/** What a text is refused with; throws when it is accepted or something else breaks. */
+/** The error of a text; throws if it is accepted or something else breaks. */
 export function refusalOf(text: string, env: Env = {}, flags: Record<string, unknown> = {}) {
   try {
     readSettings(text, "wadi.toml", env, flags);

@@ -1,4 +1,4 @@
-// Embeddings, search and thinking: what their settings come to, and with what they are refused.
+// Tests the settings of embeddings, search and thinking, and their errors.
 import { describe, expect, test } from "bun:test";
 import {
   applySettings,
@@ -18,27 +18,27 @@ const kinds = (text: string, env: Env = {}, standIn?: ServiceStandIn) => {
 const TEI = '[embeddings]\nkind = "tei"\nurls = ["http://10.0.0.7:8080"]\n';
 const SEARXNG = '[search]\nkind = "searxng"\nurl = "http://10.0.0.8:8888"\n';
 
-describe("what auto comes to", () => {
-  test("where no model is named everything inside answers; beside named models nothing does", () => {
+describe("the value auto", () => {
+  test("means the stub if no model is configured; beside models it means off", () => {
     expect(kinds("")).toEqual(["stub", "stub"]);
     expect(kinds("[limits]\nrequests_per_minute = 7\n")).toEqual(["stub", "stub"]);
     expect(kinds(STUB)).toEqual(["off", "off"]);
     expect(kinds(`${STUB}[embeddings]\nkind = "auto"\n`)).toEqual(["off", "off"]);
   });
 
-  test("a program for development answers beside named models, too", () => {
+  test("means the stub in development, beside models too", () => {
     expect(kinds(STUB, {}, "unnamed")).toEqual(["stub", "stub"]);
     expect(kinds(TEI + SEARXNG, {}, "unnamed")).toEqual(["tei", "searxng"]);
   });
 
-  test("offline what is named is off, and what is not is the stub", () => {
+  test("offline, a configured service is off, and others are the stub", () => {
     expect(kinds(STUB, {}, "offline")).toEqual(["stub", "stub"]);
     expect(kinds(TEI + SEARXNG, {}, "offline")).toEqual(["off", "off"]);
     const inside = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\nfolder = "./pages"\n';
     expect(kinds(inside, {}, "offline")).toEqual(["stub", "stub"]);
   });
 
-  test("what is said holds, whatever stands beside it", () => {
+  test("an explicit value applies whatever else is set", () => {
     const off = '[embeddings]\nkind = "off"\n[search]\nkind = "off"\n';
     const stub = '[embeddings]\nkind = "stub"\n[search]\nkind = "stub"\n';
     for (const standIn of ["unnamed", "none", "offline"] as const) {
@@ -47,13 +47,13 @@ describe("what auto comes to", () => {
     }
   });
 
-  test("one is named without the other", () => {
+  test("one service is configured without the other", () => {
     expect(kinds(STUB + TEI)).toEqual(["tei", "off"]);
     expect(kinds(TEI)).toEqual(["tei", "stub"]);
   });
 });
 
-describe("variables go over the file", () => {
+describe("variables take precedence over the file", () => {
   test("kinds, lists and numbers", () => {
     const env = {
       WADI_EMBEDDINGS__KIND: "openai",
@@ -95,7 +95,7 @@ describe("variables go over the file", () => {
 describe("keys", () => {
   const keyed = `${TEI}api_key_env = "TEI_KEY"\n[search]\nkind = "brave"\napi_key_env = "BRAVE"\n`;
 
-  test("are read from the environment or a file, for what asks somebody", () => {
+  test("are read from the environment or a file, for services that send requests", () => {
     const { embeddings, search } = read(keyed, { TEI_KEY: "sk-1", BRAVE: "sk-2" });
     expect([embeddings.api_key, search.api_key]).toEqual(["sk-1", "sk-2"]);
     const readText = (path: string) => `${path.toUpperCase()}\n`;
@@ -104,7 +104,7 @@ describe("keys", () => {
     expect(settings.embeddings.api_key).toBe("TEI.KEY");
   });
 
-  test("need not be at hand for what is switched off or out of reach", () => {
+  test("need not exist for a service that is off or offline", () => {
     const off = { WADI_EMBEDDINGS__KIND: "off", WADI_SEARCH__KIND: "off" };
     for (const { embeddings, search } of [read(keyed, off), read(keyed, {}, "offline")]) {
       expect([embeddings.kind, embeddings.api_key]).toEqual(["off", null]);
@@ -116,7 +116,7 @@ describe("keys", () => {
   });
 });
 
-describe("refused, with the line", () => {
+describe("refused settings name the line", () => {
   test.each<[string, string]>([
     [
       '[embeddings]\nurls = ["http://10.0.0.7:8080"]\n',
@@ -207,19 +207,19 @@ describe("refused, with the line", () => {
     expect(refusalOf(text)).toBe(message);
   });
 
-  test("nine attempts in all are taken", () => {
+  test("nine attempts in total are accepted", () => {
     expect(read("[think]\nattempts = 9\nattempts_more = 0\n").think.attempts).toBe(9);
     expect(read("[think]\nattempts = 3\nattempts_more = 6\n").think.attempts_more).toBe(6);
   });
 
-  test("addresses that are switched off may stay where they are", () => {
+  test("addresses of a service that is off are allowed", () => {
     const text = (TEI + SEARXNG).replaceAll(/kind = "\w+"/g, 'kind = "off"');
     expect(kinds(text)).toEqual(["off", "off"]);
   });
 });
 
 describe("a reload", () => {
-  test("takes all of them over, and says which have changed", () => {
+  test("takes all of them over, and reports the changed ones", () => {
     const before = read(STUB + TEI);
     const after = read(`${STUB + TEI}max_queued = 0\n${SEARXNG}[think]\nattempts_more = 0\n`);
     expect(applySettings(before, after)).toEqual({ settings: after, pending: [] });
@@ -228,12 +228,12 @@ describe("a reload", () => {
     );
   });
 
-  test("says that nothing stands in any more once a model is named", () => {
+  test("reports the end of the stubs once a model is configured", () => {
     const change = describeChange(read(""), read(STUB));
     expect(change).toContain("embeddings.kind; search.kind");
   });
 
-  test("says that a key is another one, and not which", () => {
+  test("reports that a key changed, and not which", () => {
     const text = `${TEI}api_key_env = "K"\n`;
     const change = describeChange(read(text, { K: "sk-1" }), read(text, { K: "sk-2" }));
     expect(change).toBe("embeddings.api_key");

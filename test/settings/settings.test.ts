@@ -1,4 +1,4 @@
-// The settings that come out of a good file, of the environment and of flags.
+// Tests the settings from a valid file, the environment and flags.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -108,7 +108,7 @@ upstream = { kind = "openai", urls = ["http://h/v1"] }
 `;
 
 describe("without a file", () => {
-  test("the stub model answers on the loopback address", () => {
+  test("the stub model serves on the loopback address", () => {
     expect(defaultSettings()).toEqual({
       server: {
         host: "127.0.0.1",
@@ -214,7 +214,7 @@ describe("without a file", () => {
     });
   });
 
-  test("a file that need not exist counts as empty", () => {
+  test("an optional missing file counts as empty", () => {
     const source = { file: join(tmpdir(), "no", "such.toml"), mustExist: false };
     expect(loadSettings({ ...source, env: {}, flags: {} })).toEqual(defaultSettings());
     expect(loadSettings({ mustExist: true, env: {}, flags: {} })).toEqual(defaultSettings());
@@ -330,7 +330,7 @@ describe("a file", () => {
     expect(settings.retention).toMatchObject({ runs: 400 * 86_400_000, events: null });
   });
 
-  test("leaves what it does not name at its default", () => {
+  test("leaves other settings at their defaults", () => {
     const { models, service, server } = readSettings(OPENAI, "wadi.toml", {}, {});
     expect(server).toEqual(defaultSettings().server);
     expect(service.default_model).toBe("a");
@@ -372,12 +372,12 @@ describe("a file", () => {
     ]);
   });
 
-  test("that lowers a model's longest reply lowers the usual one with it", () => {
+  test("that lowers a model's maximum reply lowers its default with it", () => {
     const text = OPENAI.replace("upstream", "max_output_tokens = 100\nupstream");
     expect(readSettings(text, "wadi.toml", {}, {}).models[0]?.default_max_tokens).toBe(100);
   });
 
-  test("may name a file that holds a model server's key", () => {
+  test("may name a file with a model server's key", () => {
     const text = OPENAI.replace(" }", ', api_key_file = "key" }');
     const settings = readSettings(
       text,
@@ -391,7 +391,7 @@ describe("a file", () => {
     expect(settings.models[0]?.upstream).toMatchObject({ api_key: "sk-key" });
   });
 
-  test("is read from the disk, key files too", () => {
+  test("is read from the disk, and so are key files", () => {
     const folder = mkdtempSync(join(tmpdir(), "wadi-settings-"));
     try {
       const file = join(folder, "wadi.toml");
@@ -409,20 +409,20 @@ describe("a file", () => {
 describe("overrides", () => {
   const FILE = '[server]\nport = 1\nhost = "file"\ndata = "file"\n';
 
-  test("the environment comes before the file, flags before the environment", () => {
+  test("the environment overrides the file, flags override the environment", () => {
     const env = { WADI_SERVER__HOST: "env", WADI_SERVER__DATA: "env" };
     const flags = { "server.data": "flag", "server.port": undefined };
     const { server } = readSettings(FILE, "wadi.toml", env, flags);
     expect(server).toMatchObject({ port: 1, host: "env", data: "flag" });
   });
 
-  test("a bad value of the file does not matter where it is overridden", () => {
+  test("an overridden bad value of the file has no effect", () => {
     const text = '[server]\nport = "bad"';
     const { server } = readSettings(text, "wadi.toml", { WADI_SERVER__PORT: "2" }, {});
     expect(server.port).toBe(2);
   });
 
-  test("numbers and empty texts are read from variables", () => {
+  test("numbers and empty texts are parsed in variables", () => {
     const env = {
       WADI_SERVER__PORT: "0",
       WADI_SERVER__DATABASE: "",
@@ -440,19 +440,19 @@ describe("overrides", () => {
     expect(read("").get("net.proxies")?.value).toEqual([]);
   });
 
-  test("variables that are no overrides are left alone", () => {
+  test("other variables are ignored", () => {
     const env = { WADI_KEY: "x", PATH: "/bin", MY_WADI_SERVER__PORT: "x", WADI_X__Y: undefined };
     expect(readSettings("", "wadi.toml", env, {})).toEqual(defaultSettings());
   });
 
-  test("a flag for a setting that does not exist is a bug of the command line", () => {
+  test("a flag for an unknown setting is a bug of the command line", () => {
     expect(() => readSettings("", "wadi.toml", {}, { "server.prot": 1 })).toThrow(
       new Error("no such setting: server.prot"),
     );
   });
 });
 
-test("the settings are frozen through and through", () => {
+test("the settings are deeply frozen", () => {
   const isFrozen = (value: unknown): boolean =>
     typeof value !== "object" ||
     value === null ||
@@ -462,7 +462,7 @@ test("the settings are frozen through and through", () => {
   expect(isFrozen(defaultSettings())).toBe(true);
 });
 
-test("reading the same text twice gives equal settings that share nothing", () => {
+test("parsing one text twice gives equal settings without shared objects", () => {
   expect(defaultSettings()).toEqual(defaultSettings());
   expect(defaultSettings().models).not.toBe(defaultSettings().models);
 });

@@ -1,4 +1,4 @@
-// What surrounds and attacks the settings: variables, flags, secrets, hostile texts, bad files.
+// Tests the inputs around the settings: variables, flags, secrets, hostile texts, bad files.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,19 +54,19 @@ describe("variables and flags", () => {
     expect(refusalOf(STUB, env, flags)).toBe(message);
   });
 
-  test("what is wrong with a default is told without a place", () => {
+  test("an error in a default has no place", () => {
     const says = 'models[0].id must not be the alias of the default model, "stub-1"';
     expect(refusalOf("", { WADI_SERVICE__ALIAS: "stub-1" })).toBe(says);
   });
 });
 
-test("the keys of model servers need not be at hand for who asks none", () => {
+test("the keys of model servers need not exist for commands that send no requests", () => {
   for (const line of ['api_key_env = "UNSET"', 'api_key_file = "/nowhere"']) {
     expect(() => readSettings(upstream(line), "wadi.toml", {}, {})).toThrow(SettingsError);
     const settings = readSettings(upstream(line), "wadi.toml", {}, {}, { wantsApiKeys: false });
     expect(settings.models[0]!.upstream).toMatchObject({ api_key: null });
   }
-  // What is wrong in the file itself is said all the same.
+  // An error in the file itself is reported all the same.
   const both = upstream('api_key_env = "UNSET"\napi_key_file = "/nowhere"');
   const read = () => readSettings(both, "wadi.toml", {}, {}, { wantsApiKeys: false });
   expect(read).toThrow("cannot stand beside");
@@ -87,7 +87,7 @@ test("a key that is no file, such as a pipe without a writer, is refused and not
   }
 });
 
-describe("secrets stay out of messages", () => {
+describe("secrets are not in messages", () => {
   const SECRET = "s3cr3t";
   const withPassword = `http://me:${SECRET}@h/v1`;
 
@@ -236,17 +236,17 @@ describe("hostile texts", () => {
   });
 });
 
-describe("a file that cannot be read", () => {
+describe("an unreadable file", () => {
   const folder = () => mkdtempSync(join(tmpdir(), "wadi-settings-"));
   const load = (file: string) => () => loadSettings({ file, mustExist: true, env: {}, flags: {} });
 
-  test("says that it does not exist", () => {
+  test("is reported as missing", () => {
     expect(load("/no/such/wadi.toml")).toThrow(
       new SettingsError("/no/such/wadi.toml does not exist: correct --config, or write the file"),
     );
   });
 
-  test("says that it is no file, is too large or is no text", () => {
+  test("is reported as not a file, too large or not text", () => {
     const place = folder();
     try {
       expect(load(place)).toThrow(new SettingsError(`${place} cannot be read (EISDIR)`));

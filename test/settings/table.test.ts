@@ -1,4 +1,4 @@
-// The table of settings: each says all that its documentation and its checks are made from.
+// Tests that each setting has all data for its documentation and its checks.
 import { describe, expect, test } from "bun:test";
 import { type Field, listFields } from "../../src/settings/fields.ts";
 import { FORMATS } from "../../src/settings/formats.ts";
@@ -10,7 +10,7 @@ type Described = Field & { description?: string };
 function listAll(field: Described, path: string): [string, Described][] {
   const variants = (field.anyOf ?? []).filter((one) => one.type !== "null");
   if (variants.length > 0) {
-    // What may be left out says so, and what it is, in one description around it.
+    // An optional field is marked and described by one wrapper around it.
     return variants.flatMap((one) => listAll({ description: field.description, ...one }, path));
   }
   return [
@@ -31,7 +31,7 @@ describe("every setting", () => {
     expect(bare.map(([path]) => path)).toEqual([]);
   });
 
-  test("has a default, save those without which a model means nothing", () => {
+  test("has a default, except those that a model requires", () => {
     const required = ALL.flatMap(([path, field]) =>
       Object.entries(field.properties ?? {})
         .filter(([, one]) => !("default" in one))
@@ -49,7 +49,7 @@ describe("every setting", () => {
     ]);
   });
 
-  test("has bounds where it is a number or a duration", () => {
+  test("has bounds if it is a number or a duration", () => {
     for (const [path, field] of ALL) {
       const isNumber = !field.enum && (field.type === "integer" || field.type === "number");
       if (isNumber) expect([path, typeof field.minimum]).toEqual([path, "number"]);
@@ -59,14 +59,14 @@ describe("every setting", () => {
     }
   });
 
-  test("has a format that exists", () => {
+  test("has an existing format", () => {
     const formats = ALL.map(([, field]) => field.format).filter((format) => format !== undefined);
     expect(formats.filter((format) => !(format in FORMATS))).toEqual([]);
     expect(Object.keys(FORMATS).filter((format) => !formats.includes(format))).toEqual([]);
   });
 });
 
-test("few settings wait for a restart", () => {
+test("few settings need a restart", () => {
   const waiting = listFields(Table).filter(([, { restart }]) => restart);
   expect(waiting.map(([path]) => path)).toEqual([
     "server.host",
@@ -82,7 +82,7 @@ test("few settings wait for a restart", () => {
   ]);
 });
 
-test("the settings with one place in the file are those that a variable can override", () => {
+test("settings with one place in the file are those that a variable can override", () => {
   expect(listFields(Table).map(([path]) => path)).toEqual([
     "server.host",
     "server.port",

@@ -1,4 +1,4 @@
-// The file that `wadi init` writes: it holds as it is, and it holds with every setting in force.
+// Tests that the file of `wadi init` is valid as it is, and with every setting uncommented.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { defaultSettings, readSettings, writeTemplate } from "../../src/settings/index.ts";
@@ -7,20 +7,20 @@ import { Table } from "../../src/settings/table.ts";
 
 const template = writeTemplate();
 const read = (text: string) => readSettings(text, "wadi.toml", {}, {});
-/** Settings stand right behind the "#", words behind a space. */
+/** Settings follow the "#" directly, text follows a space. */
 const uncomment = (text: string) => text.replaceAll(/^#(?=\S)/gm, "");
 
-test("as it is written it says what holds without a file", () => {
+test("unchanged it equals the defaults", () => {
   expect(read(template)).toEqual(defaultSettings());
 });
 
-test("with every line uncommented it holds as well, and changes nothing but models and prices", () => {
+test("with every line uncommented it is valid, and changes nothing but models and prices", () => {
   const { models, ...rest } = read(uncomment(template));
   const { models: _, service, ...defaults } = defaultSettings();
   const expected = {
     ...defaults,
     service: { ...service, default_model: "my-model" },
-    // Beside named models nothing stands in for them.
+    // Beside configured models no stub is used.
     embeddings: { ...defaults.embeddings, kind: "off", price: 100_000 },
     search: { ...defaults.search, kind: "off" },
   };
@@ -28,7 +28,7 @@ test("with every line uncommented it holds as well, and changes nothing but mode
   expect(models.map(({ upstream }) => upstream.kind)).toEqual(["openai", "openai", "stub"]);
 });
 
-test("each setting of a table stands in that table, and an example behind its announcement", () => {
+test("each setting is in its own table, and each example follows its announcement", () => {
   for (const [name, table] of Object.entries(Table.properties)) {
     if (name === "models") continue;
     const from = template.indexOf(`\n[${name}]`);
@@ -54,7 +54,7 @@ test("its first block alone serves a model that needs no grant", () => {
   ]);
 });
 
-test("every setting of the table stands in it, with its words, on lines that a screen holds", () => {
+test("it has every setting of the table, with its description, on lines that fit a screen", () => {
   const lines = template.split("\n");
   const tables = [Model, OpenaiUpstream, StubUpstream, ...Object.values(Table.properties)];
   const fields = tables.flatMap((table) => Object.entries(table.properties ?? {}));
@@ -67,7 +67,7 @@ test("every setting of the table stands in it, with its words, on lines that a s
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
-test("a table inside another stands behind it, with its own header; one with an example on a line", () => {
+test("a nested table follows its parent, with its own header; one with an example is on a line", () => {
   const word = (fallback: string) =>
     Type.String({ description: "A word.", default: fallback, maxLength: 9 });
   const inner = Type.Object({ b: word("x") }, { description: "Left out." });

@@ -1,4 +1,4 @@
-// TOML as it is read with positions, and as values are written into files of people.
+// Tests the TOML parser with positions, and the formatting of values.
 import { expect, test } from "bun:test";
 import { placeTable, readToml, writeValue } from "../../src/settings/toml.ts";
 
@@ -14,14 +14,14 @@ const values: [title: string, value: unknown][] = [
 ];
 
 for (const [title, value] of values) {
-  test(`${title} are read as they were written`, () => {
+  test(`${title} are parsed as they were written`, () => {
     expect(readToml(`value = ${writeValue(value)}`).value.value).toEqual(value as never);
   });
 }
 
 test.each<[title: string, text: string, positions: string[]]>([
   ["at the top", "a = 1\r\n b = 2", ["a 1:1", "b 2:2"]],
-  ["behind a byte order mark", "\uFEFFa = 1", ["a 1:2"]],
+  ["after a byte order mark", "\uFEFFa = 1", ["a 1:2"]],
   ["in a table", "# c\n[t]\na = 1", ["t 2:2", "t.a 3:1"]],
   ["with dots", "[t]\na . b = 1\n", ["t 1:2", "t.a 2:1", "t.a.b 2:5"]],
   ["in quotes", "\"a.b\" = 1\n'c' = 2", ['"a.b" 1:1', "c 2:1"]],

@@ -1,4 +1,4 @@
-// Triggers of archived agents are paused, also where the database fails for a while.
+// Tests that triggers of archived agents are paused, also after database failures.
 import { expect, test } from "bun:test";
 import {
   type ArchivedAgentsOptions,
@@ -6,13 +6,13 @@ import {
 } from "../../src/triggers/archived-agents.ts";
 import { createManualClock } from "../support/clock.ts";
 
-/** The service on a store that is played. */
+/** The service with a fake store. */
 function begin(archived: string[]) {
   const clock = createManualClock();
   const paused: string[] = [];
   const errors: string[] = [];
   const played = { isBroken: false };
-  let hear: (id: string | null) => void = () => {};
+  let notify: (id: string | null) => void = () => {};
   const store = {
     listArchived: async () => {
       if (played.isBroken) throw new Error("no database");
@@ -27,36 +27,36 @@ function begin(archived: string[]) {
     bind: () => store,
     listen(channel: string, run: (id: string | null) => void) {
       expect(channel).toBe("agents.archived");
-      hear = run;
+      notify = run;
       return () => {
-        hear = () => {};
+        notify = () => {};
       };
     },
   };
   const log = { error: (message: string) => errors.push(message) };
   const service = watchArchivedAgents({ database, clock, log } as unknown as ArchivedAgentsOptions);
-  return { service, clock, paused, errors, played, hear: (id: string | null) => hear(id) };
+  return { service, clock, paused, errors, played, notify: (id: string | null) => notify(id) };
 }
 
 test("agents.states.p12 triggers are paused at the start and when an agent is archived", async () => {
-  const { service, clock, paused, hear } = begin(["g-1", "g-2"]);
+  const { service, clock, paused, notify } = begin(["g-1", "g-2"]);
   service.start();
   await clock.advance(0);
   expect(paused.splice(0)).toEqual(["g-1", "g-2"]);
-  hear("g-2");
+  notify("g-2");
   await clock.advance(0);
   expect(paused.splice(0)).toEqual(["g-1", "g-2"]);
   await service.stop(0);
-  hear("g-2");
+  notify("g-2");
   await clock.advance(60_000);
   expect(paused).toEqual([]);
 });
 
-test("a failed write is repeated after a rest, but not after the stop", async () => {
-  const { service, clock, paused, errors, played, hear } = begin(["g-1"]);
+test("a failed write is repeated after a backoff, but not after the stop", async () => {
+  const { service, clock, paused, errors, played, notify } = begin(["g-1"]);
   played.isBroken = true;
   service.start();
-  for (const id of ["g-1", "g-2"]) hear(id);
+  for (const id of ["g-1", "g-2"]) notify(id);
   await clock.advance(0);
   expect(errors).toHaveLength(1);
   expect(clock.pending()).toBe(1);
@@ -64,7 +64,7 @@ test("a failed write is repeated after a rest, but not after the stop", async ()
   await clock.advance(30_000);
   expect(paused).toEqual(["g-1"]);
   played.isBroken = true;
-  hear("g-1");
+  notify("g-1");
   await clock.advance(0);
   await service.stop(0);
   expect(clock.pending()).toBe(0);

@@ -1,4 +1,4 @@
-// Wall clocks that are set, forward and back, while triggers wait for them.
+// Tests wall clocks that are set, forward and back, while triggers wait.
 import { afterEach, describe, expect, test } from "bun:test";
 import { openTrial, showFire, type Trial } from "./trial.ts";
 
@@ -39,7 +39,7 @@ const begin = async () => {
 };
 
 describe("agents.does.trigger: a clock that is set", () => {
-  test("forward by an hour fires the latest instant, and goes on from there", async () => {
+  test("forward by an hour fires the latest instant, and continues from there", async () => {
     const { trial } = await begin();
     await trial.shift(HOUR_MS);
     await trial.pass(15 * MINUTE_MS);
@@ -49,7 +49,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(trial.lines).toEqual([]);
   });
 
-  test("back by an hour fires no instant again, and none is left out behind them", async () => {
+  test("back by an hour fires no instant again, and misses none after them", async () => {
     const { trial } = await begin();
     await trial.shift(-HOUR_MS);
     expect(await nextOf(trial)).toBe("2026-11-20T10:20");
@@ -58,29 +58,29 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(trial.lines.map(({ message }) => message)).toEqual([BACK]);
   });
 
-  test("back to a time that had no fires yet goes on at the first instant behind that", async () => {
+  test("back to a time without fires continues at the first instant after it", async () => {
     const trial = await open("2026-11-20T10:59:45Z");
     await trial.start();
     await trial.add("t-1", "*/20 * * * *");
-    // It shows 09:59:50 then, and nobody looks before 10:00:15.
+    // It shows 09:59:50 then, and the next poll is at 10:00:15.
     trial.clock.shiftWall(5_000 - HOUR_MS);
     await trial.pass(HOUR_MS + 10 * MINUTE_MS);
     const at = ["10:00", "10:20", "10:40", "11:00"];
     expect(await show(trial)).toEqual(at.map((time) => `11-20T${time} started`));
   });
 
-  test("back takes in no instant from before a trigger was there", async () => {
+  test("back adds no instant from before the trigger's creation", async () => {
     const trial = await open("2026-11-20T10:59:45Z");
     await trial.start();
     trial.clock.shiftWall(5_000 - HOUR_MS);
     await trial.clock.advance(20_000);
-    // At 10:00:10, when nobody has seen yet that the clock went back.
+    // At 10:00:10, before a poll has noticed the changed clock.
     await trial.add("t-1", "*/20 * * * *");
     await trial.pass(30 * MINUTE_MS);
     expect(await show(trial)).toEqual(["11-20T10:20 started"]);
   });
 
-  test("forward by a year and back again goes on with the instants of today", async () => {
+  test("forward by a year and back again continues with the instants of today", async () => {
     const { trial } = await begin();
     await trial.shift(YEAR_MS);
     await trial.pass(25 * MINUTE_MS);
@@ -105,12 +105,12 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await showAll(trial)).toEqual([
       "2025-11-20T11:20 started",
       ...FIRED.map((fire) => `2026-${fire}`),
-      // Of those that passed in a moment, three had their fires before; not all are counted.
+      // Of those skipped at once, three had fired before; not all are counted.
       ...["2026-11-20T11:20 started -9997", "2026-11-20T11:40 started"],
     ]);
   });
 
-  test("back while no process runs is seen at the next start", async () => {
+  test("back while no process runs is noticed at the next start", async () => {
     const { trial, keeper } = await begin();
     await keeper.stop(0);
     trial.clock.shiftWall(-YEAR_MS);
@@ -118,7 +118,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await nextOf(trial)).toBe("2025-11-20T11:20");
   });
 
-  test("back while triggers are switched off is not forgotten", async () => {
+  test("back while triggers are disabled is noticed later", async () => {
     const { trial } = await begin();
     trial.settings.agents.triggers = false;
     await trial.shift(-HOUR_MS);
@@ -129,7 +129,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await nextOf(trial)).toBe("2026-11-20T10:20");
   });
 
-  test("back, forward and back while triggers are switched off counts from the earliest time", async () => {
+  test("back, forward and back while triggers are disabled counts from the earliest time", async () => {
     const trial = await open("2026-11-20T12:00:00Z");
     await trial.start();
     await trial.add("t-1", "*/20 * * * *", { catch_up_seconds: 3_600 });
@@ -140,7 +140,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(await show(trial)).toEqual(["11-20T11:40 started -1"]);
   });
 
-  test("back is not forgotten where the database fails meanwhile", async () => {
+  test("back is noticed even if the database fails meanwhile", async () => {
     const trial = await open("2026-11-20T10:00:00Z");
     let failures = 2;
     await trial.start({
@@ -161,7 +161,7 @@ describe("agents.does.trigger: a clock that is set", () => {
     expect(messages).toEqual([BACK, failed, failed]);
   });
 
-  test("back also puts right what another process had reckoned before, and wrote behind that", async () => {
+  test("back also corrects what another process had computed before, and wrote after it", async () => {
     const trial = await open("2026-11-20T10:00:00Z");
     let isLate = false;
     await trial.start({

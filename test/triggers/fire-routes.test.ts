@@ -1,4 +1,4 @@
-// What who fires by hand is told of whatever may come of it.
+// Tests the replies to a manual fire, for each outcome.
 import { expect, test } from "bun:test";
 import type { TriggersDeps } from "../../src/triggers/deps.ts";
 import type { FireOutcome, FireRow } from "../../src/triggers/fire.ts";
@@ -20,16 +20,16 @@ const makeFire = (outcome: FireOutcome, code: string | null, message: string): F
   error: code === null ? null : { code, message },
 });
 
-/** Fires once; what is wished for is kept. */
+/** Fires once, and collects the requests. */
 async function fireOnce(
   fired: Awaited<ReturnType<FireTrigger>>,
   fields: Partial<FoundTrigger> = {},
 ) {
   const trigger: FoundTrigger = { ...makeTrigger(ID), agent_archived_at: null, ...fields };
-  const wishes: FireRequest[] = [];
+  const requests: FireRequest[] = [];
   const triggers = { require: async () => trigger } as unknown as Triggers;
-  const fire: FireTrigger = async (wish) => {
-    wishes.push(wish);
+  const fire: FireTrigger = async (request) => {
+    requests.push(request);
     return fired;
   };
   const deps = { disk: { require() {} } } as unknown as TriggersDeps;
@@ -42,7 +42,7 @@ async function fireOnce(
   );
   const headers = { authorization: "Bearer key" };
   const reply = await http.ask("POST", `/v1/triggers/${ID}/fires`, { headers });
-  return { reply, wishes, trigger };
+  return { reply, requests, trigger };
 }
 
 const SENTENCE = "There was no way.";
@@ -67,31 +67,31 @@ test.each(REFUSED)("agents.endpoints.triggers.p1 %s because of %p", async (outco
   expect(text.includes(SENTENCE)).toBe(code !== null);
 });
 
-test("agents.limits.retry_after a limit that knows when there is room says so", async () => {
+test("agents.limits.retry_after a limit with a known end answers with Retry-After", async () => {
   const fire = makeFire("limited", "daily_runs_limit", SENTENCE);
   const { reply } = await fireOnce({ kind: "fired", fire, retry_after: "77" });
   expect(reply.headers.get("retry-after")).toBe("77");
   expect(await readRefusal(reply)).toEqual([429, "daily_runs_limit", null]);
 });
 
-test("agents.errors.trigger_paused agents.errors.trigger_not_found one that was paused or deleted meanwhile", async () => {
+test("agents.errors.trigger_paused agents.errors.trigger_not_found a trigger paused or deleted meanwhile", async () => {
   const { reply: paused } = await fireOnce({ kind: "paused" });
   expect(await readRefusal(paused)).toEqual([409, "trigger_paused", null]);
   const { reply: gone } = await fireOnce({ kind: "gone" });
   expect(await readRefusal(gone)).toEqual([404, "trigger_not_found", null]);
 });
 
-test("agents.states.p12 one that is paused, be it by an agent that is archived, is not fired at all", async () => {
+test("agents.states.p12 a trigger paused by its archived agent is not fired", async () => {
   for (const fields of [{ status: "paused" }, { agent_archived_at: BEGIN }] as const) {
-    const { reply, wishes } = await fireOnce({ kind: "gone" }, fields);
+    const { reply, requests } = await fireOnce({ kind: "gone" }, fields);
     expect(await readRefusal(reply)).toEqual([409, "trigger_paused", null]);
-    expect(wishes).toEqual([]);
+    expect(requests).toEqual([]);
   }
 });
 
-test("agents.endpoints.triggers.p1 it is fired as it was read, by the key that asks", async () => {
+test("agents.endpoints.triggers.p1 a trigger is fired as it was read, by the calling key", async () => {
   const fire = makeFire("skipped", "overlap", SENTENCE);
-  const { reply, wishes, trigger } = await fireOnce({ kind: "fired", fire, retry_after: null });
+  const { reply, requests, trigger } = await fireOnce({ kind: "fired", fire, retry_after: null });
   expect(reply.status).toBe(202);
-  expect(wishes).toEqual([{ trigger, source: "manual", fired_by_key_id: caller.key_id }]);
+  expect(requests).toEqual([{ trigger, source: "manual", fired_by_key_id: caller.key_id }]);
 });

@@ -1,4 +1,4 @@
-// What a fire is prepared with, and what is said of the run that may not start.
+// Tests the preparation of a fire, and the outcome of a run that may not start.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
 import type { RunRequest } from "../../src/agents/index.ts";
@@ -21,15 +21,15 @@ const instant: DueInstant = {
 };
 
 interface TrialOptions extends Partial<Pick<FireRunOptions, "findCaller" | "prepareRun">> {
-  /** What the store says in turn; behind the last, that the trigger is another by now. */
+  /** The store's results in turn; after the last, the trigger has changed. */
   answers?: readonly Fired[];
-  /** As it is found then. */
+  /** The trigger at the next read. */
   find?(): FoundTrigger | undefined;
 }
 
 function openTrial({ answers = [], find = () => found, ...more }: TrialOptions = {}) {
   const firings: FireInput[] = [];
-  const wishes: RunRequest[] = [];
+  const requests: RunRequest[] = [];
   const clock = createManualClock(BEGIN + 7);
   const fire = createFireRun({
     triggers: {
@@ -41,14 +41,14 @@ function openTrial({ answers = [], find = () => found, ...more }: TrialOptions =
       isHeld: async () => false,
     },
     findCaller: async () => CALLER,
-    async prepareRun(_caller, _agent_id, wish) {
-      wishes.push(wish);
+    async prepareRun(_caller, _agent_id, request) {
+      requests.push(request);
       return makePreparedRun("r-1");
     },
     ...{ clock, ids: createSeededIds(1) },
     ...more,
   });
-  return { fire, firings, wishes };
+  return { fire, firings, requests };
 }
 const answers: Fired[] = Array.from({ length: 4 }, () => ({ kind: "gone" }));
 
@@ -87,15 +87,15 @@ test.each([
   expect(firings[0]!.prepared).toMatchObject(prepared);
 });
 
-test("what would refuse a missed instant now is not asked", async () => {
-  const { fire, firings, wishes } = openTrial({ findCaller: async () => undefined, answers });
+test("a missed instant is recorded without the checks of a fire", async () => {
+  const { fire, firings, requests } = openTrial({ findCaller: async () => undefined, answers });
   await fire({ trigger, source: "cron", instant: { ...instant, isMissed: true } });
   const prepared = { ok: false, outcome: "missed", error: null, pause: null } as const;
-  expect([firings[0]!.prepared, wishes]).toEqual([prepared, []]);
+  expect([firings[0]!.prepared, requests]).toEqual([prepared, []]);
 });
 
-test("a run without words of its trigger's own is told what fired when", async () => {
-  const { fire, wishes } = openTrial({ answers });
+test("a run without a message of its trigger gets one with the trigger's name and time", async () => {
+  const { fire, requests } = openTrial({ answers });
   const own = { ...trigger, input: { message: "Go." } };
   await fire({ trigger, source: "cron", instant });
   await fire({ trigger, source: "manual", fired_by_key_id: "k-2" });
@@ -103,17 +103,17 @@ test("a run without words of its trigger's own is told what fired when", async (
   await fire({ trigger: own, source: "cron", instant });
   const says = (ms: number) =>
     `The trigger "${trigger.name}" fired at ${new Date(BEGIN + ms).toISOString()}`;
-  expect(wishes.map(({ message }) => message)).toEqual([
+  expect(requests.map(({ message }) => message)).toEqual([
     `${says(0)}.`,
     `${says(7)}.`,
     `${says(7)} by the request that stands before this.`,
     "Go.",
   ]);
-  // A body may be the JSON value null; without one there is none.
-  expect(wishes.map((wish) => "hook" in wish)).toEqual([false, false, true, false]);
+  // A body may be the JSON value null; without a body there is no field.
+  expect(requests.map((request) => "hook" in request)).toEqual([false, false, true, false]);
 });
 
-test("who is changed each time is tried a few times, and one that has gone no more", async () => {
+test("a trigger that changes at each attempt is tried a few times, and a deleted one no more", async () => {
   const changing = openTrial();
   expect(await failureOf(changing.fire({ trigger, source: "manual" }))).toMatchObject({
     message: "a trigger was changed during each attempt to fire it",

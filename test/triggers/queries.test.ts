@@ -1,4 +1,4 @@
-// Triggers as the operator lists, shows, pauses and resumes them.
+// Tests how the operator lists, shows, pauses and resumes triggers.
 import { expect, test } from "bun:test";
 import { createTriggerQueries } from "../../src/triggers/index.ts";
 import { createAgent, readJson } from "../spec/agents/service.ts";
@@ -14,7 +14,7 @@ const openQueries = ({ app, clock }: TriggersFront) =>
 const accountOf = async ({ app }: TriggersFront, name: string) =>
   (await app.access.accounts.find(name))!.id;
 
-test("agents.does.trigger triggers of one account or of all are listed, newest first, without what they ask", async () => {
+test("agents.does.trigger triggers of one account or of all are listed newest first, without their input", async () => {
   await using front = await startTriggers({ env: { WADI_LIMITS__TRIGGERS: "1000" } });
   const queries = openQueries(front);
   const made: string[] = [];
@@ -39,7 +39,7 @@ test("agents.does.trigger triggers of one account or of all are listed, newest f
   expect(await queries.find(NOBODY)).toBeUndefined();
 });
 
-test("agents.resources.fire its fires are listed newest first, as many as are asked for", async () => {
+test("agents.resources.fire fires of a trigger are listed newest first, up to the requested number", async () => {
   await using front = await startTriggers();
   const queries = openQueries(front);
   const { id } = await front.create();
@@ -54,7 +54,7 @@ test("agents.resources.fire its fires are listed newest first, as many as are as
   expect(await queries.listFires(NOBODY, 10)).toEqual([]);
 });
 
-test("agents.states.p12 what the operator pauses its owner or the operator resumes, who keeps its key", async () => {
+test("agents.states.p12 a trigger paused by the operator is resumed by its owner or the operator, and keeps its key", async () => {
   await using front = await startTriggers();
   const queries = openQueries(front);
   const { id, key_id, next_fire_at } = await front.createDaily();

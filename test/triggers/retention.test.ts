@@ -1,4 +1,4 @@
-// Which fires are deleted when they are old, and what stays.
+// Tests which old fires are deleted.
 import { expect, test } from "bun:test";
 import { createFireSweeps } from "../../src/triggers/module.ts";
 import { readJson } from "../spec/agents/service.ts";
@@ -6,7 +6,7 @@ import { PATH, startTriggers, type TriggersFront } from "../spec/agents/triggers
 
 const DAY_MS = 86_400_000;
 
-/** Sweeps, as the program does with this setting. */
+/** Sweeps as the process does with this setting. */
 async function sweep({ app, clock }: TriggersFront, events: number | null) {
   const { database } = app;
   const settings = () => ({ retention: { events, runs: null, request_log: null } });
@@ -15,7 +15,7 @@ async function sweep({ app, clock }: TriggersFront, events: number | null) {
   }
 }
 
-test("agents.endpoints.triggers.p6 fires are kept for thirty days at least, longer where events are, and those of a trigger that is gone as long", async () => {
+test("agents.endpoints.triggers.p6 fires are kept for thirty days at least, longer with events, also those of a deleted trigger", async () => {
   await using front = await startTriggers();
   const { id } = await front.create({ overlap: "allow" });
   const gone = await front.create();
@@ -35,11 +35,11 @@ test("agents.endpoints.triggers.p6 fires are kept for thirty days at least, long
   expect(await left()).toHaveLength(2);
   await sweep(front, DAY_MS);
   expect(await left()).toHaveLength(1);
-  // The run is there all the same.
+  // The run still exists.
   expect((await front.get(`/v1/runs/${orphan.run_id}`)).status).toBe(200);
 });
 
-test("many old fires go in several passes", async () => {
+test("many old fires are deleted in several passes", async () => {
   await using front = await startTriggers({ env: { WADI_LIMITS__ACTIVE_RUNS: "10" } });
   const { id } = await front.create();
   for (let n = 0; n < 21; n++) {

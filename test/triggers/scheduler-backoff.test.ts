@@ -1,11 +1,11 @@
-// How long triggers rest that could not be fired, and how many of them are remembered.
+// Tests the backoff of triggers that failed to fire, and the maximum of stored backoffs.
 import { expect, test } from "bun:test";
 import { Backoffs } from "../../src/triggers/scheduler.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const one = { id: "t-1", account_id: "a-1" };
 
-test("a rest is twice as long each time, up to half a minute, until the trigger was fired", async () => {
+test("a backoff doubles up to half a minute, until the trigger is fired", async () => {
   const clock = createManualClock();
   const backoffs = new Backoffs(clock);
   expect(backoffs.nextEndIn()).toBe(Infinity);
@@ -25,7 +25,7 @@ test("a rest is twice as long each time, up to half a minute, until the trigger 
   expect(backoffs.nextEndIn()).toBe(5_000);
 });
 
-test("those of an account are counted, so that a look reads beyond them", () => {
+test("backoffs of an account are counted, so that a read skips them", () => {
   const backoffs = new Backoffs(createManualClock());
   backoffs.begin(one);
   backoffs.begin({ ...one, id: "t-2" });
@@ -33,7 +33,7 @@ test("those of an account are counted, so that a look reads beyond them", () => 
   expect(["a-1", "a-2", "a-3"].map((id) => backoffs.count(id))).toEqual([2, 1, 0]);
 });
 
-test("of very many the one that failed longest ago is forgotten", () => {
+test("the oldest failure is evicted beyond the maximum", () => {
   const backoffs = new Backoffs(createManualClock());
   for (let n = 0; n < 10_000; n++) backoffs.begin({ id: `t-${n}`, account_id: "a-1" });
   backoffs.begin({ id: "t-0", account_id: "a-1" });

@@ -1,5 +1,5 @@
-// Random schedules, clocks that are set, processes that die at a write and databases that fail:
-// no instant fires twice, none that somebody looked at is left out, and what was missed adds up.
+// Tests random schedules, clock changes, processes that die at a write, and failing databases:
+// no instant fires twice, none of a running process is lost, and missed ones are counted.
 import { afterEach, expect, test } from "bun:test";
 import type { Service } from "../../src/platform/service.ts";
 import { nextAfter } from "../../src/triggers/cron/occurrences.ts";
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const SEEDS = Array.from({ length: countRounds(12) }, (_, n) => n + 1);
 const ACTS = 24;
-/** Of each kind of write that a timekeeper does. */
+/** The kinds of writes of a scheduler. */
 const WRITES = ["fire", "realign", "change"] as const;
 
 const closing: Trial[] = [];
@@ -28,13 +28,13 @@ const STARTS = ["2026-03-07T20:00Z", "2026-04-04T02:00Z", "2026-10-03T06:00Z", "
 const ZONES = ["UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Riyadh"];
 const CATCH_UPS = [0, 3_600, 86_400];
 
-/** A process, or what is left of one: from some write on nothing of it reaches the database. */
+/** A process that may be dead: from some write on none of its calls reaches the database. */
 interface Cut {
   isDead: boolean;
-  /** Writes until it dies; behind the last one, or in front of it. */
+  /** Writes until it dies, after the last one or before it. */
   left: number;
   side: "before" | "after";
-  /** So many writes fail, and are told to. */
+  /** The number of writes that fail and report it. */
   failures: number;
 }
 
@@ -49,7 +49,7 @@ function cutOff(store: TriggerWrites, cut: Cut): TriggerWrites {
         if (cut.failures > 0 && cut.failures-- > 0) throw new Error("the disk is full");
         if (--cut.left > 0) return write(...given);
         cut.isDead = true;
-        // Others of the same moment may have reached the database, or not.
+        // Other writes of the same moment may have reached the database, or not.
         if (cut.side === "after") await write(...given);
         return never();
       },
@@ -69,7 +69,7 @@ async function openWorld(seed: number, isWild: boolean) {
   const makeSpan = () => below(pick([2 * MINUTE_MS, 3 * HOUR_MS, 30 * HOUR_MS]));
   const cut: Cut = { isDead: false, left: Number.POSITIVE_INFINITY, side: "after", failures: 0 };
   let keeper: Service | null = null;
-  /** From here on somebody has looked all the time. */
+  /** From here on a process has polled all the time. */
   let since: number;
 
   const start = async () => {
@@ -79,7 +79,7 @@ async function openWorld(seed: number, isWild: boolean) {
       left: isDoomed ? 1 + below(12) : Number.POSITIVE_INFINITY,
     });
     Object.assign(cut, { side: pick(["before", "after"]), failures: 0 });
-    // Its own: what is left of another one stays dead.
+    // Its own: another dead process stays dead.
     const own = { ...cut };
     current = own;
     keeper = await trial.start({ wrap: (store) => cutOff(store, own) });
@@ -132,7 +132,7 @@ async function openWorld(seed: number, isWild: boolean) {
   if (isWild) names.push("back", "back");
   const act = async () => {
     await acts[pick(names)]();
-    // Nothing fails by itself, and a clock that went back is all that there is to say.
+    // No other failure happens: the only report is that of the clock.
     const messages = trial.lines.splice(0).map(({ message }) => message);
     expect(
       messages.filter((message) => !message.startsWith("triggers: the wall clock went back")),
@@ -156,8 +156,8 @@ function* walk({ cron, time_zone }: TriggerRow, after: number, until: number): G
 const fireOf = (fires: readonly FireRow[], instant: number) =>
   fires.find(({ scheduled_at }) => scheduled_at === instant);
 
-/** While somebody looks, each instant fires. */
-async function judgeLooking({ trial, rows, lookedSince, isDead }: World, isWild: boolean) {
+/** While a process polls, each instant fires. */
+async function verifyReads({ trial, rows, lookedSince, isDead }: World, isWild: boolean) {
   if (isDead()) return;
   for (const row of rows) {
     const fires = await trial.listFires(row.id);
@@ -165,19 +165,19 @@ async function judgeLooking({ trial, rows, lookedSince, isDead }: World, isWild:
     if (row.created_at > after) continue;
     for (const instant of walk(row, after, trial.clock.now())) {
       const fire = fireOf(fires, instant);
-      // One that was missed when the clock went by it the first time stays what it is.
+      // An instant that was missed at its first passing stays missed.
       const outcome = fire && isWild && fire.outcome === "missed" ? "started" : fire?.outcome;
       expect([row.id, new Date(instant), outcome]).toEqual([row.id, new Date(instant), "started"]);
     }
   }
 }
 
-/** Whatever happened: once each, on time or missed, with one event, and one run where it began. */
-async function judgeFires({ trial, rows }: World) {
-  const told = new Map<string, number>();
+/** In any case: once each, on time or missed, with one event, and one run if it started. */
+async function verifyFires({ trial, rows }: World) {
+  const reported = new Map<string, number>();
   for (const { data } of await trial.outbox.list("a-1")) {
     const { id } = JSON.parse(data).fire;
-    told.set(id, (told.get(id) ?? 0) + 1);
+    reported.set(id, (reported.get(id) ?? 0) + 1);
   }
   let [fired, started] = [0, 0];
   for (const row of rows) {
@@ -191,18 +191,18 @@ async function judgeFires({ trial, rows }: World) {
       expect([outcome, error]).toEqual([is_missed ? "missed" : "started", null]);
       const run = run_id === null ? null : await trial.runs.find(run_id, "a-1");
       expect(run?.fire_id ?? null).toBe(is_missed ? null : id);
-      expect(told.get(id)).toBe(1);
+      expect(reported.get(id)).toBe(1);
       if (run) started += 1;
     }
     fired += fires.length;
   }
-  expect(told.size).toBe(fired);
+  expect(reported.size).toBe(fired);
   const counts = await readRuns(trial.database).counts();
   expect(counts[0]?.started ?? 0).toBe(started);
 }
 
-/** Every instant is one that fired, or one that a later fire counts. */
-async function judgeMissed({ trial, rows }: World) {
+/** Every instant fired, or a later fire counts it. */
+async function verifyMissed({ trial, rows }: World) {
   for (const row of rows) {
     const fires = await trial.listFires(row.id);
     let before = row.created_at;
@@ -219,28 +219,28 @@ async function judgeMissed({ trial, rows }: World) {
 }
 
 test.each(SEEDS)(
-  "agents.does.trigger: each instant once, and all that was missed counted; world %i",
+  "agents.does.trigger: each instant fires once, and all missed ones are counted; world %i",
   async (seed) => {
     const world = await openWorld(seed, false);
     for (let n = 0; n < ACTS; n++) {
       await world.act();
-      await judgeLooking(world, false);
+      await verifyReads(world, false);
     }
     await world.start();
-    await judgeFires(world);
-    await judgeMissed(world);
+    await verifyFires(world);
+    await verifyMissed(world);
   },
 );
 
 test.each(SEEDS)(
-  "agents.does.trigger: no instant twice, and none left out, also where clocks go back; world %i",
+  "agents.does.trigger: no instant fires twice, and none is lost, also if clocks go back; world %i",
   async (seed) => {
     const world = await openWorld(seed, true);
     for (let n = 0; n < ACTS; n++) {
       await world.act();
-      await judgeLooking(world, true);
+      await verifyReads(world, true);
     }
     await world.start();
-    await judgeFires(world);
+    await verifyFires(world);
   },
 );

@@ -1,4 +1,4 @@
-// Timekeepers beside others, and what goes wrong around them: it holds up no more than it must.
+// Tests concurrent schedulers, and failures around them, which delay as little as possible.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { FireInput } from "../../src/triggers/store/fire.ts";
 import { openPostgres } from "../support/pglite.ts";
@@ -19,31 +19,31 @@ const show = async (trial: Trial, id = "t-1") => (await trial.listFires(id)).map
 const makeIds = (count: number, prefix = "t") =>
   Array.from({ length: count }, (_, n) => `${prefix}-${n + 1}`);
 
-/** Tells of each fire before it is written; what it throws is thrown. */
+/** Calls back before each fire is written; an error is rethrown. */
 const intercept =
-  (hear: (firing: FireInput) => unknown) =>
+  (onFire: (firing: FireInput) => unknown) =>
   (store: TriggerWrites): TriggerWrites => ({
     ...store,
     async fire(firing) {
-      await hear(firing);
+      await onFire(firing);
       return store.fire(firing);
     },
   });
 
-/** Passed by all as soon as so many have arrived. */
+/** A barrier for this number of arrivals. */
 function openGate(count: number) {
   const { promise: passed, resolve } = Promise.withResolvers<void>();
   let arrived = 0;
   return { passed, arrive: () => ++arrived === count && resolve() };
 }
 
-describe("agents.does.trigger: of two processes that fire at once", () => {
+describe("agents.does.trigger: of two concurrent processes", () => {
   const fireTwice = async (trial: Trial) => {
     const ids = makeIds(12);
     const reached: string[] = [];
     let minutes = 0;
     let both = openGate(2);
-    /** The first fire of a minute waits until the other has come to its own. */
+    /** The first fire of a minute waits until the other process has reached its own. */
     const start = () => {
       let passed = 0;
       const wait = async ({ trigger_id }: FireInput) => {
@@ -65,7 +65,7 @@ describe("agents.does.trigger: of two processes that fire at once", () => {
       await trial.until(async () => (await trial.outbox.list("a-1")).length === 12 * minutes);
     }
     await trial.turn();
-    // At each instant both came to the first eight.
+    // At each instant both reached the first eight.
     expect(reached.length).toBeGreaterThanOrEqual(36 + 3 * 8);
     const at = ["10:01", "10:02", "10:03"];
     for (const id of ids) {
@@ -87,7 +87,7 @@ describe("agents.does.trigger: of two processes that fire at once", () => {
 });
 
 describe("a trigger that cannot be fired", () => {
-  test("holds up no other, is tried again less and less often, and fires when it can", async () => {
+  test("holds up no other, is retried less and less often, and fires when it can", async () => {
     const trial = await open();
     const tries: number[] = [];
     let isBroken = true;
@@ -112,7 +112,7 @@ describe("a trigger that cannot be fired", () => {
     expect(await show(trial)).toEqual(fired);
   });
 
-  test("is missed where it could not be fired in time", async () => {
+  test("is missed if it could not be fired in time", async () => {
     const trial = await open();
     let failures = 6;
     const wrap = intercept(() => {
@@ -124,7 +124,7 @@ describe("a trigger that cannot be fired", () => {
     expect(await show(trial)).toEqual(["11-20T10:01 missed -1"]);
   });
 
-  test("keeps no more than fifty others waiting where all of them fail", async () => {
+  test("delays at most fifty others if all of them fail", async () => {
     const trial = await open();
     const tried: string[] = [];
     let isBroken = true;
@@ -147,7 +147,7 @@ describe("a trigger that cannot be fired", () => {
     for (const id of ids) expect(await show(trial, id)).toEqual(["11-20T10:01 started"]);
   });
 
-  test("fires once where only the word of its fire was lost", async () => {
+  test("fires once if only the reply of its fire was lost", async () => {
     const trial = await open();
     let isLost = true;
     await trial.start({
@@ -168,7 +168,7 @@ describe("a trigger that cannot be fired", () => {
     expect(await show(trial)).toEqual(at.map((time) => `11-20T${time} started`));
   });
 
-  test("waits with all others while nothing can be read, and for no longer", async () => {
+  test("waits with all others while nothing can be read, and no longer", async () => {
     const trial = await open();
     let isBroken = true;
     await trial.start({
@@ -190,8 +190,8 @@ describe("a trigger that cannot be fired", () => {
   });
 });
 
-describe("a schedule that is not what it was", () => {
-  test("agents.states.p12: one that nobody can read any more is paused, and says why", async () => {
+describe("a changed schedule", () => {
+  test("agents.states.p12: that is unreadable pauses its trigger with a reason", async () => {
     const trial = await open();
     await trial.start();
     const next_fire_at = trial.clock.now() + 1_000;
@@ -214,7 +214,7 @@ describe("a schedule that is not what it was", () => {
     expect(await show(trial, "t-3")).toEqual(["11-20T10:01 started"]);
   });
 
-  test("goes on with the clocks that its zone has now, and fires at none that they had", async () => {
+  test("uses its zone's current clocks, and fires at no former instant", async () => {
     const trial = await open();
     const next_fire_at = Date.parse("2026-11-20T10:07:00Z");
     await trial.start();
@@ -225,7 +225,7 @@ describe("a schedule that is not what it was", () => {
     expect(await show(trial)).toEqual(["11-20T10:20 started"]);
   });
 
-  test("fires by what it was changed to, also at the last moment", async () => {
+  test("is used, also if it changed at the last moment", async () => {
     const trial = await open();
     let isChanged = false;
     await trial.start({
@@ -251,8 +251,8 @@ describe("a schedule that is not what it was", () => {
   });
 });
 
-describe("a timekeeper", () => {
-  test("lets accounts take turns: one with very many keeps no other waiting", async () => {
+describe("a scheduler", () => {
+  test("lets accounts take turns: one with very many delays no other", async () => {
     const trial = await open();
     const order: string[] = [];
     await trial.start({ wrap: intercept(({ trigger_id }) => order.push(trigger_id)) });
@@ -262,12 +262,12 @@ describe("a timekeeper", () => {
     await trial.pass(MINUTE_MS);
     expect(order).toHaveLength(204);
     expect(order.indexOf("one")).toBeLessThan(8);
-    // Three accounts have two places each.
+    // Three accounts have two slots each.
     const last = Math.max(...makeIds(3, "few").map((id) => order.indexOf(id)));
     expect(last).toBeLessThan(16);
   });
 
-  test("fires eight at once, and lets what is under way end before it stops", async () => {
+  test("fires eight at once, and lets running ones end before it stops", async () => {
     const trial = await open();
     const waiting: (() => void)[] = [];
     const wrap = intercept(() => new Promise<void>((resolve) => waiting.push(resolve)));
@@ -292,7 +292,7 @@ describe("a timekeeper", () => {
     expect((await Promise.all(ids.map((id) => show(trial, id)))).flat()).toHaveLength(20);
   });
 
-  test("fires no more than eight at once also when many have rested", async () => {
+  test("fires no more than eight at once also when many backoffs end", async () => {
     const trial = await open();
     let isBroken = true;
     let under_way = 0;
@@ -317,7 +317,7 @@ describe("a timekeeper", () => {
     expect([fired.flat().length, most]).toEqual([20, 8]);
   });
 
-  test("hears of an instant that is set while it looks for the next one", async () => {
+  test("notices an instant that is set while it reads the next one", async () => {
     const trial = await open("2026-11-20T10:00:59.500Z");
     let isAdded = false;
     const wrap = (store: TriggerWrites): TriggerWrites => ({

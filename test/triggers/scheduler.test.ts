@@ -1,4 +1,4 @@
-// Fires by the clock: each instant of a schedule once, whatever clocks and processes do.
+// Tests fires by the clock: each instant of a schedule once, with any clocks and processes.
 import { afterEach, describe, expect, test } from "bun:test";
 import { openTrial, showFire, type Trial } from "./trial.ts";
 
@@ -48,7 +48,7 @@ describe("agents.does.trigger: a schedule", () => {
     expect(trial.lines).toEqual([]);
   });
 
-  test("is heard of as soon as it is there, also where another one is due much later", async () => {
+  test("is noticed as soon as it is stored, also if another is due much later", async () => {
     const trial = await open("2026-11-20T10:00:59.500Z");
     await trial.add("t-2", "0 0 1 1 *");
     await trial.start();
@@ -58,13 +58,13 @@ describe("agents.does.trigger: a schedule", () => {
     expect(await show(trial)).toEqual(["11-20T10:01 started"]);
   });
 
-  test("is also found within half a minute where nobody tells of it", async () => {
+  test("is also found within half a minute without a notification", async () => {
     const trial = await open("2026-11-20T10:00:10Z");
     await trial.start();
     const next_fire_at = Date.UTC(2027, 0, 1);
     await trial.add("t-1", "* * * * *", { next_fire_at });
     await trial.pass(10_000);
-    // As a process does whose word did not come.
+    // As after a lost notification.
     const to = Date.UTC(2026, 10, 20, 10, 1);
     await trial.triggers.realign([{ trigger_id: "t-1", from: next_fire_at, to }]);
     await trial.pass(60_000);
@@ -117,7 +117,7 @@ describe("agents.does.trigger: a schedule", () => {
       ["03-29T00:00"],
     ],
   ] as const)(
-    "goes through a change of summer time: %s",
+    "fires across a summer-time change: %s",
     async (_, time_zone, start, hours, cron, fires) => {
       const trial = await open(start);
       await trial.start();
@@ -128,30 +128,30 @@ describe("agents.does.trigger: a schedule", () => {
   );
 });
 
-describe("agents.does.trigger: what was due while nobody looked", () => {
+describe("agents.does.trigger: an instant that was due while no process ran", () => {
   test.each([
-    // Nothing is to be caught up with, but for a minute, in which we may have been busy.
+    // Catch-up is off, except for one minute, for which the process may have been busy.
     [0, 90 * MINUTE_MS + 60_000, "11-20T11:30 started -8"],
     [0, 90 * MINUTE_MS + 60_001, "11-20T11:30 missed -9"],
     [3_600, 9 * HOUR_MS + HOUR_MS, "11-20T20:00 started -59"],
     [3_600, 9 * HOUR_MS + 9 * MINUTE_MS, "11-20T19:00 started -53"],
     [86_400, 5 * DAY_MS, "11-25T10:00 started -719"],
   ])(
-    "fires once for the latest instant, if it is at most %i s late: behind %i ms",
+    "fires once for the latest instant, if it is at most %i s late: by %i ms",
     async (catch_up_seconds, down_ms, expected) => {
       const trial = await open("2026-11-20T10:00:00Z");
       await trial.add("t-1", "*/10 * * * *", { catch_up_seconds });
       await trial.clock.advance(down_ms);
       const keeper = await trial.start();
       expect(await show(trial)).toEqual([expected]);
-      // The next process finds nothing left of it.
+      // The next process finds none left.
       await keeper.stop(0);
       await trial.start();
       expect(await show(trial)).toEqual([expected]);
     },
   );
 
-  test("is missed where the latest instant is older than it may be caught up with", async () => {
+  test("is missed if the latest is too old to be caught up with", async () => {
     const trial = await open("2026-11-20T10:00:00Z");
     await trial.add("t-1", "0 12 * * *", { catch_up_seconds: 3_600 });
     await trial.add("t-2", "0 12 * * *", { catch_up_seconds: 86_400 });
@@ -166,7 +166,7 @@ describe("agents.does.trigger: what was due while nobody looked", () => {
     expect(await trial.outbox.list("a-1")).toHaveLength(3);
   });
 
-  test("is counted up to a bound", async () => {
+  test("is counted up to a maximum", async () => {
     const trial = await open("2026-01-01T00:00:00Z");
     await trial.add("t-1", "* * * * *");
     await trial.clock.advance(300 * DAY_MS);
@@ -174,7 +174,7 @@ describe("agents.does.trigger: what was due while nobody looked", () => {
     expect(await show(trial)).toEqual(["10-28T00:00 started -10000"]);
   });
 
-  test("waits while triggers are switched off, or the whole service, and is caught up with", async () => {
+  test("waits while triggers or the whole service are disabled, and is caught up with", async () => {
     const trial = await open("2026-11-20T10:00:00Z");
     trial.settings.agents.triggers = false;
     await trial.add("t-1", "*/10 * * * *", { catch_up_seconds: 600 });

@@ -1,4 +1,4 @@
-// Thousands of triggers that are due at the same instant: all of them fire, and callers are served.
+// Tests thousands of triggers due at one instant: all of them fire, and callers are served.
 
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
@@ -14,7 +14,7 @@ import { makeTrigger } from "../support/triggers.ts";
 const ACCOUNTS = 50;
 const TRIGGERS = countRounds(2_000);
 const HOUR_MS = 3_600_000;
-/** The runs begin one after the other: what they do is of no matter here. */
+/** The runs start one after the other: their work does not matter here. */
 const SETTINGS = `
 [limits]
 active_runs = 1_000
@@ -38,14 +38,14 @@ const reader = store(
 
 /** Due an hour after the start, each with an agent of its account. */
 async function fill({ app, clock }: TestApp): Promise<void> {
-  const houses = bindHouses(app.database);
+  const stores = bindHouses(app.database);
   const triggers = app.database.bind(triggerStore);
   const now = clock.now();
   for (let n = 0; n < ACCOUNTS; n++) {
     const account = await storeAccount(app.access, `account-${n}`);
     const { key } = await storeKey(app.access, { account_id: account.id, scopes: ["agents"] });
     const agent_id = `agent-${n}`;
-    await createAgent(houses, agent_id, { account_id: account.id });
+    await createAgent(stores, agent_id, { account_id: account.id });
     for (let at = 0; at < TRIGGERS / ACCOUNTS; at++) {
       const row = makeTrigger(`t-${n}-${at}`, {
         ...{ account_id: account.id, agent_id, key_id: key.id, cron: "0 * * * *" },
@@ -61,7 +61,7 @@ test("agents.does.trigger: all fire once, and chats are answered in between", as
   const fires = app.app.database.bind(reader);
   await fill(app);
   await app.clock.advance(HOUR_MS);
-  /** How many had fired when a chat was answered. */
+  /** The number of fires when a chat was answered. */
   const seen: number[] = [];
   for (let fired = 0; fired < TRIGGERS; ) {
     const reply = await app.chat("Hello");

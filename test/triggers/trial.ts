@@ -1,4 +1,4 @@
-// Timekeepers on a database in memory and a clock that stands still: of runs only the start is real.
+// Schedulers on a database in memory and a stopped clock; runs are only started.
 import type { Caller } from "../../src/access/index.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
@@ -28,18 +28,18 @@ import { makeTrigger } from "../support/triggers.ts";
 export type TriggerWrites = Bound<typeof triggerStore>;
 
 export interface KeeperOptions {
-  /** Stands in front of the store: a database that fails, or a process that is cut off. */
+  /** Wraps the store: a failing database, or a process that is cut off. */
   wrap?(store: TriggerWrites): TriggerWrites;
 }
 
 export type Trial = Awaited<ReturnType<typeof openTrial>>;
 
 const LIMITS = { active_runs: 1_000_000, daily_runs: 1_000_000, stored_bytes: 1e9 };
-/** A look takes a few turns for each batch. */
+/** A poll takes a few turns for each batch. */
 const TURNS = 40;
 const STEP_MS = 15_000;
 
-/** `start_ms`: what the wall clock shows at first. */
+/** `start_ms` is the initial wall time. */
 export async function openTrial(
   start_ms: number,
   { seed = 1, place }: { seed?: number; place?: DatabaseLocation } = {},
@@ -67,7 +67,7 @@ export async function openTrial(
   };
   return {
     ...{ clock, database, triggers, settings, lines, turn },
-    /** Many turns: a server that is asked takes its time. */
+    /** Many turns: a real server takes time. */
     async until(isThere: () => Promise<boolean>): Promise<void> {
       for (let turns = 0; turns < 100_000; turns++) {
         if (await isThere()) return;
@@ -94,7 +94,7 @@ export async function openTrial(
       await triggers.create(row, null, LIMITS.active_runs);
       return row;
     },
-    /** Starts one more, as another process would. */
+    /** Starts another scheduler, like another process. */
     async start({ wrap = (store) => store }: KeeperOptions = {}): Promise<Service> {
       const store = wrap(triggers);
       const seen: Pick<Database, "bind" | "listen"> = { ...database, bind: () => store as never };
@@ -118,7 +118,7 @@ export async function openTrial(
       await turn();
       return keeper;
     },
-    /** Time passes, and nothing else keeps the timekeepers from looking. */
+    /** Advances the time, in which the schedulers poll. */
     async pass(ms: number) {
       for (let left = ms; left > 0; left -= STEP_MS) {
         await clock.advance(Math.min(left, STEP_MS));
@@ -128,13 +128,13 @@ export async function openTrial(
     /** The clock is set to another time. */
     async shift(ms: number) {
       clock.shiftWall(ms);
-      // Nobody is told of it: whoever looks next sees it.
+      // No notification: the next poll notices it.
       for (let passed = 0; passed < 30_000; passed += 1_000) {
         await clock.advance(1_000);
         await turn();
       }
     },
-    /** The oldest first. */
+    /** Oldest first. */
     async listFires(trigger_id: string): Promise<FireRow[]> {
       const filter = { trigger_id, outcome: null, before: null, limit: 100_000 };
       return (await triggers.listFires(filter)).reverse();
@@ -146,7 +146,7 @@ export async function openTrial(
   };
 }
 
-/** A fire in a line: when it was to be, what came of it, and how many were missed before it. */
+/** A fire as one line: its instant, its outcome, and the number of missed ones before it. */
 export function showFire({ scheduled_at, outcome, missed_count }: FireRow): string {
   const at = new Date(scheduled_at!).toISOString().slice(5, 16);
   return missed_count === 0 ? `${at} ${outcome}` : `${at} ${outcome} -${missed_count}`;

@@ -1,4 +1,4 @@
-// How many are sent at once: to one endpoint, to those that are dead or slow, and in all.
+// Tests the number of concurrent attempts: per endpoint, for dead or slow ones, and in total.
 import { afterEach, expect, test } from "bun:test";
 import { hang, reply, type Sent, type Trial } from "./trial.ts";
 import { createTrials } from "./trials.ts";
@@ -8,7 +8,7 @@ afterEach(closeAll);
 
 const SECOND_MS = 1_000;
 
-/** Receivers that answer when they are told to; how many wait now, and at most. */
+/** Receivers that answer on request; the number of those waiting now, and its maximum. */
 function createReceivers() {
   const waiting: { sent: Sent; resolve: (answer: ReturnType<typeof reply>) => void }[] = [];
   let most = 0;
@@ -36,7 +36,7 @@ const listenTo = async (trial: Trial, kind: string, count: number, account_id?: 
 const sentTo = (trial: Trial, kind: string) =>
   trial.sent.filter(({ url }) => url.startsWith(`https://${kind}-`));
 
-test("an endpoint begins with one, has one more for each quick success, and eight at most", async () => {
+test("an endpoint begins with one slot, gains one per quick success, and has eight at most", async () => {
   const receivers = createReceivers();
   const trial = await open(receivers.respond);
   await trial.listen();
@@ -50,7 +50,7 @@ test("an endpoint begins with one, has one more for each quick success, and eigh
   expect(receivers.most()).toBe(8);
 });
 
-test("a failure leaves an endpoint one, until something arrives", async () => {
+test("a failure leaves an endpoint one slot, until a delivery succeeds", async () => {
   const receivers = createReceivers();
   const trial = await open(receivers.respond);
   await trial.listen();
@@ -66,7 +66,7 @@ test("a failure leaves an endpoint one, until something arrives", async () => {
   expect(receivers.count()).toBe(2);
 });
 
-test("a slow success brings no place, and is not forgotten until a quick one", async () => {
+test("a slow success gains no slot, and counts until a quick one", async () => {
   const receivers = createReceivers();
   const trial = await open(receivers.respond);
   await trial.listen();
@@ -78,7 +78,7 @@ test("a slow success brings no place, and is not forgotten until a quick one", a
   expect(receivers.count()).toBe(2);
 });
 
-test("no more than 64 are sent at once to healthy endpoints", async () => {
+test("at most 64 deliveries are sent at once to healthy endpoints", async () => {
   const receivers = createReceivers();
   let isKnown = false;
   const trial = await open((sent) => (isKnown ? receivers.respond(sent) : reply()));
@@ -92,14 +92,14 @@ test("no more than 64 are sent at once to healthy endpoints", async () => {
   expect(receivers.most()).toBe(64);
 });
 
-test("one account leaves a quarter to others, who are sent at once what is theirs", async () => {
+test("one account leaves a quarter to others, whose deliveries are sent at once", async () => {
   const receivers = createReceivers();
   const trial = await open((sent) =>
     sent.url.includes("live") ? reply() : receivers.respond(sent),
   );
   await listenTo(trial, "trap", 20);
   await trial.happen(20);
-  // They answer until they have all slots that they can have, and then no more.
+  // They answer until they have all possible slots, and then no more.
   for (let n = 0; n < 10 && receivers.count() < 32; n++) await receivers.answer(trial);
   const holding = receivers.count();
   expect(holding).toBeWithin(32, 49);
@@ -109,7 +109,7 @@ test("one account leaves a quarter to others, who are sent at once what is their
   expect(trial.worker.stats().sending).toBe(holding);
 });
 
-test("a second account that holds what it can leaves room for a third", async () => {
+test("a second account at its maximum leaves room for a third", async () => {
   const receivers = createReceivers();
   const trial = await open((sent) =>
     sent.url.includes("live") ? reply() : receivers.respond(sent),
@@ -125,7 +125,7 @@ test("a second account that holds what it can leaves room for a third", async ()
   expect(trial.worker.stats().sending).toBe(holding);
 });
 
-test("those that answered until just now, and no more, take half of the places with what comes next", async () => {
+test("endpoints that have just stopped answering take at most half of the slots with new deliveries", async () => {
   const receivers = createReceivers();
   let isStuck = false;
   const trial = await open((sent) => (isStuck ? receivers.respond(sent) : reply()));
@@ -140,7 +140,7 @@ test("those that answered until just now, and no more, take half of the places w
   expect(receivers.count()).toBe(20 + 32);
 });
 
-/** Of ten accounts ten endpoints each that hang. */
+/** Ten accounts with ten endpoints each that hang. */
 const DEAD = Array.from({ length: 10 }, (_, n) => `dead-${n}`);
 const listenDead = async (trial: Trial) => {
   for (const account_id of DEAD) await listenTo(trial, account_id, 10, account_id);
@@ -155,14 +155,14 @@ const openBeside = async () => {
   return trial;
 };
 
-test("dead endpoints take one pool of slots, whatever waits for them", async () => {
+test("dead endpoints share one pool of slots, whatever their backlog", async () => {
   const trial = await openBeside();
   await listenDead(trial);
   await listenTo(trial, "live", 50);
   await happenDead(trial);
   expect(trial.worker.stats().sending).toBe(32);
   await trial.happen();
-  // Living and dead are equally unknown: each is tried in its turn.
+  // Working and dead endpoints are equally unknown: each is tried in its turn.
   await trial.pass(61 * SECOND_MS);
   expect(sentTo(trial, "live").length).toBeGreaterThanOrEqual(50);
   for (let n = 0; n < 10; n++) {
@@ -170,12 +170,12 @@ test("dead endpoints take one pool of slots, whatever waits for them", async () 
     await trial.happen();
     await trial.pass(15 * SECOND_MS);
     expect(sentTo(trial, "live")).toHaveLength(50 * (n + 2));
-    // The last of them is for an account that has few.
+    // The last one is for an account with few slots.
     expect(trial.worker.stats().sending).toBeWithin(31, 33);
   }
 });
 
-test("those that hang while they are tried first leave room for those that are known", async () => {
+test("endpoints that hang at their first attempt leave room for known ones", async () => {
   const trial = await openBeside();
   await listenTo(trial, "live", 8);
   await trial.happen();
@@ -186,7 +186,7 @@ test("those that hang while they are tried first leave room for those that are k
   expect(trial.worker.stats().sending).toBe(32);
 });
 
-test("the dead endpoints of one account leave places to those of another", async () => {
+test("the dead endpoints of one account leave slots to those of another", async () => {
   const trial = await openBeside();
   await listenTo(trial, "dead", 100);
   await trial.happen(20);
@@ -197,13 +197,13 @@ test("the dead endpoints of one account leave places to those of another", async
   await listenTo(trial, "dead-other", 20, "a-2");
   await trial.happen(20, "a-2");
   for (let n = 0; n < 6; n++) await trial.pass(15 * SECOND_MS);
-  // Both have about as much, and four are free for a third.
+  // Both have about as many, and four are free for a third.
   expect(trial.worker.stats().sending).toBe(28);
   const begun = ({ at }: Sent) => trial.clock.now() - at < 15 * SECOND_MS;
   expect(sentTo(trial, "dead-other").filter(begun).length).toBeWithin(12, 17);
 });
 
-test("endpoints take turns, however much waits for one of them", async () => {
+test("endpoints take turns, however large the backlog of one", async () => {
   const trial = await open();
   await listenTo(trial, "busy", 1);
   trial.agents.webhooks = false;

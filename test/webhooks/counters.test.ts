@@ -1,12 +1,12 @@
-// Whatever is done in whatever order: an endpoint counts exactly what waits for it, no event is
-// given twice or to nobody, and no more waits than may.
+// Tests random operations: endpoints count their pending deliveries exactly, events are
+// fanned out exactly once, and no more deliveries than the maximum wait.
 import { expect, test } from "bun:test";
 import { ApiError } from "../../src/platform/errors.ts";
 import { createBatch } from "../../src/webhooks/fan-out.ts";
 import { createDraw } from "../http/draw.ts";
 import { countRounds } from "../support/rounds.ts";
 import { makeHappened } from "../support/webhooks.ts";
-import { type Fixture, openFixture, WISH } from "./fixture.ts";
+import { type Fixture, openFixture, REQUEST } from "./fixture.ts";
 
 const SEEDS = Array.from({ length: countRounds(6) }, (_, n) => n + 1);
 const STEPS = 400;
@@ -37,7 +37,7 @@ const tell: Act = ({ sent }, draw, step) => {
 const fanOut: Act = ({ store, deps }, draw) =>
   store.fanOut(ACCOUNTS[draw(2)]!, { ...createBatch(deps), limit: 1 + draw(3) });
 
-/** Whoever sends, as far as a counter sees it. */
+/** Settles like the worker, as far as it affects counters. */
 const settle: Act = async ({ sent, clock }, draw) => {
   const delivery = pick(await sent.deliveries(), draw);
   const status = draw(3) === 0 ? "failed" : "delivered";
@@ -47,7 +47,7 @@ const settle: Act = async ({ sent, clock }, draw) => {
 const ACTS: readonly Act[] = [
   ...[tell, tell, tell, tell, fanOut, fanOut, settle, settle, settle],
   ({ endpoints }, draw) =>
-    endpoints.create(ACCOUNTS[draw(2)]!, { ...WISH, events: drawKinds(draw) }),
+    endpoints.create(ACCOUNTS[draw(2)]!, { ...REQUEST, events: drawKinds(draw) }),
   async (fixture, draw) => {
     const found = await pickEndpoint(fixture, draw);
     const status = draw(2) === 0 ? "enabled" : "disabled";
@@ -86,7 +86,7 @@ const ACTS: readonly Act[] = [
   ({ store }) => store.sweepGone(5),
 ];
 
-async function judge({ sent, store }: Fixture): Promise<void> {
+async function verify({ sent, store }: Fixture): Promise<void> {
   const counts = await sent.count();
   expect(counts.map(({ counted }) => counted)).toEqual(
     counts.map(({ pending_deliveries }) => pending_deliveries),
@@ -123,10 +123,10 @@ test.each(SEEDS)(
         if (!(failure instanceof ApiError)) throw failure;
         refused.add(failure.code);
       }
-      await judge(fixture);
+      await verify(fixture);
       most = Math.max(most, (await fixture.sent.deliveries()).length);
     }
-    // Enough was done to say something.
+    // Enough operations have happened for a result.
     expect(done).toEqual(new Set(ACTS));
     expect(most).toBeGreaterThan(WAITING_MAX);
     expect(refused.size).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// A process that dies: from then on nothing of it reaches the database, and nothing answers it.
+// A process that dies: from then on none of its calls reaches the database or is answered.
 
 export function createDeath() {
   const reached = Promise.withResolvers<void>();
@@ -7,8 +7,8 @@ export function createDeath() {
     isDead = true;
     reached.resolve();
   };
-  const act = (name: string, method: (...given: unknown[]) => unknown, given: unknown[]) => {
-    if (!isDead) return method(...given);
+  const act = (name: string, method: (...args: unknown[]) => unknown, args: unknown[]) => {
+    if (!isDead) return method(...args);
     // A test that is over need not wait for it.
     return name === "end" ? undefined : new Promise<never>(() => undefined);
   };
@@ -19,7 +19,7 @@ export function createDeath() {
       Object.fromEntries(
         Object.entries(store).map(([name, method]) => [
           name,
-          async (...given: unknown[]) => act(name, method, given),
+          async (...args: unknown[]) => act(name, method, args),
         ]),
       ) as T,
   };

@@ -1,4 +1,4 @@
-// Attempts at deliveries: what is sent, when it is sent again, and what ends it.
+// Tests delivery attempts: their content, their retries, and their end.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { ACCOUNT, fail, hang, reply, type Store, type Trial, URL_1 } from "./trial.ts";
@@ -16,13 +16,13 @@ const statuses = async ({ deliveries }: Trial) => (await deliveries()).map(({ st
 const asking = ({ clock }: Trial, webhookId: string) => ({
   ...{ webhookId, accountId: ACCOUNT, now: clock.now(), waitingMax: MANY },
 });
-/** Hours pass on every wall; the machine does not live through them. */
+/** Hours pass on every wall clock; the machine does not run meanwhile. */
 const leap = async (trial: Trial, ms: number) => {
   trial.clock.shiftWall(ms);
   await trial.pass(2 * SECOND_MS);
 };
 
-describe("what happens", () => {
+describe("an event", () => {
   test("is sent at once, in order, to every endpoint that selected it", async () => {
     const trial = await open();
     await trial.listen();
@@ -40,7 +40,7 @@ describe("what happens", () => {
     expect((await trial.outside.count()).map((one) => one.pending_deliveries)).toEqual([0, 0, 0]);
   });
 
-  test("and was there before the start is sent at the start", async () => {
+  test("stored before the start is sent at the start", async () => {
     const trial = await open();
     await trial.stop();
     await trial.listen();
@@ -50,7 +50,7 @@ describe("what happens", () => {
     expect(next.sent).toHaveLength(3);
   });
 
-  test("is signed anew each time, with every secret that holds then", async () => {
+  test("is signed at each attempt, with every valid secret", async () => {
     const trial = await open(() => fail());
     const { id, secret } = await trial.listen();
     const [event] = await trial.happen();
@@ -63,7 +63,7 @@ describe("what happens", () => {
     expect(timesOf(second!) - timesOf(first!)).toBe(5);
     expect(first!.headers["webhook-signature"]!.split(" ")).toHaveLength(1);
     expect(second!.headers["webhook-signature"]!.split(" ")).toHaveLength(2);
-    // The library knows no other clock than the machine's: the time of its own is taken out.
+    // The library only uses the machine's clock, so its time check is removed.
     const verify = ({ body, headers }: typeof first & {}) => {
       const hook = new Webhook(secret);
       const at = new Date(1_000 * Number(headers["webhook-timestamp"]));
@@ -93,7 +93,7 @@ describe("a failure", () => {
     });
   });
 
-  test("that is the tenth is the last", async () => {
+  test("at the tenth attempt is final", async () => {
     const trial = await open(() => fail());
     await trial.listen();
     await trial.happen();
@@ -109,7 +109,7 @@ describe("a failure", () => {
     expect(trial.sent).toHaveLength(10);
   });
 
-  test("waits for as long as the endpoint asks, and a minute where that was a timeout", async () => {
+  test("waits for the endpoint's Retry-After, and for a minute after a timeout", async () => {
     const trial = await open((sent, nth) =>
       nth === 1 ? reply(503, { "retry-after": "30" }) : hang(trial.clock, sent),
     );
@@ -124,7 +124,7 @@ describe("a failure", () => {
     expect(attempt).toMatchObject({ duration_ms: 15_000, response_status: null });
   });
 
-  test("of a test is its end", async () => {
+  test("of a test is final", async () => {
     const trial = await open(() => reply(404));
     const { id } = await trial.listen();
     const fresh = { eventId: trial.ids.uuid(), deliveryId: trial.ids.uuid(), storedMax: 1e9 };
@@ -134,7 +134,7 @@ describe("a failure", () => {
     expect(await trial.attempts()).toMatchObject([{ kind: "test", response_status: 404 }]);
   });
 
-  test("for five days disables the endpoint, and what waits is cancelled", async () => {
+  test("for five days disables the endpoint, and cancels its pending deliveries", async () => {
     const trial = await open(() => fail());
     const { id } = await trial.listen();
     await trial.happen(3);
@@ -152,7 +152,7 @@ describe("a failure", () => {
   });
 });
 
-test("an endpoint that answers 410 is disabled, and what waits is cancelled", async () => {
+test("an endpoint that answers 410 is disabled, and its pending deliveries are cancelled", async () => {
   const trial = await open(() => reply(410));
   const { id } = await trial.listen();
   await trial.happen(4);
@@ -164,7 +164,7 @@ test("an endpoint that answers 410 is disabled, and what waits is cancelled", as
   expect(trial.lines).toEqual(["webhooks: an endpoint was disabled, for it answered 410"]);
 });
 
-test("an endpoint that its owner changes just then stays enabled, and nothing else is said", async () => {
+test("an endpoint that its owner changes concurrently stays enabled, without a log line", async () => {
   const wrap = (store: Store): Store => ({
     ...store,
     async disable(...given) {
@@ -183,8 +183,8 @@ test("an endpoint that its owner changes just then stays enabled, and nothing el
   expect(await statuses(trial)).toEqual(["delivered"]);
 });
 
-describe("while it is on its way", () => {
-  // Whoever took some before has free places: what is due is looked for while it is on its way.
+describe("while an attempt is running", () => {
+  // With earlier deliveries the endpoint has free slots, and due ones are claimed meanwhile.
   test.each([0, 3])("a delivery that is replayed is sent once more after it", async (before) => {
     const trial = await open((sent, nth) =>
       nth === before + 1 ? hang(trial.clock, sent) : reply(),
@@ -204,7 +204,7 @@ describe("while it is on its way", () => {
     expect(await statuses(trial)).toEqual(Array(before + 1).fill("delivered"));
   });
 
-  test("what waits behind it follows the endpoint, and ends with it", async () => {
+  test("later deliveries follow the endpoint's change, and end with it", async () => {
     const trial = await open((sent, nth) => (nth === 1 ? hang(trial.clock, sent) : reply()));
     const { id } = await trial.listen();
     await trial.happen(4);
@@ -217,7 +217,7 @@ describe("while it is on its way", () => {
     expect(await statuses(trial)).toEqual(["pending", ...Array(3).fill("delivered")]);
   });
 
-  test("a farewell from its place before does not disable an endpoint", async () => {
+  test("a 410 of the endpoint's former URL does not disable it", async () => {
     const farewell = Promise.withResolvers<ReturnType<typeof reply>>();
     const trial = await open((_, nth) => (nth === 1 ? farewell.promise : reply()));
     const { id } = await trial.listen();
@@ -232,7 +232,7 @@ describe("while it is on its way", () => {
     expect(await statuses(trial)).toEqual(["delivered", "delivered"]);
   });
 
-  test("what is claimed ahead of a failure is given back", async () => {
+  test("deliveries claimed ahead are released by a failure", async () => {
     const failure = Promise.withResolvers<ReturnType<typeof reply>>();
     const trial = await open((sent, nth) => {
       if (nth === 11) return failure.promise;
@@ -246,16 +246,16 @@ describe("while it is on its way", () => {
     expect(await countClaimed()).toBe(16);
     failure.resolve(reply(500));
     await trial.settle();
-    // Those under way.
+    // Those that are running.
     expect(await countClaimed()).toBe(7);
   });
 
   const ENDED = ["disabled", "deleted", "disabled and enabled again"];
-  test.each(ENDED)("nothing more of it is sent to one that is %s", async (what) => {
+  test.each(ENDED)("no more deliveries are sent to an endpoint that is %s", async (what) => {
     const trial = await open((sent, nth) => (nth <= 10 ? reply() : hang(trial.clock, sent)));
     const { id } = await trial.listen();
     await trial.happen(10);
-    // Eight are under way, and as many are claimed ahead.
+    // Eight are running, and as many are claimed ahead.
     await trial.happen(30);
     expect(trial.sent).toHaveLength(18);
     expect((await trial.deliveries()).filter(({ epoch }) => epoch > 0)).toHaveLength(16);

@@ -1,5 +1,5 @@
-// Random receivers, callers and databases, with a death behind some write and one more later: every
-// event arrives or is told to be lost, with the same id and bytes each time, and all is counted.
+// Tests random receivers, callers and databases, with a death after some write and one later: every
+// event arrives or is reported lost, with the same id and bytes, and all is counted.
 import { afterEach, expect, test } from "bun:test";
 import { createDraw } from "../support/draw.ts";
 import { countRounds } from "../support/rounds.ts";
@@ -29,7 +29,7 @@ const WRITES = ["claim", "settle", "fanOut", "release", "disable", "pull"] as co
 
 type Draw = () => number;
 
-/** Answers as it is drawn; the first endpoint is mostly well, the last one mostly not. */
+/** Random responses; the first endpoint mostly works, the last one mostly fails. */
 const makeRespond =
   (draw: Draw, isCalm: () => boolean, clock: () => Trial["clock"]): Respond =>
   (sent) => {
@@ -43,19 +43,19 @@ const makeRespond =
     return reply(500, {}, "\ufffd no \0");
   };
 
-/** Now and then a write fails, in front of its commit or behind it; the nth one is its last. */
+/** Some writes fail, before or after their commit; the nth one is the last. */
 const makeWrap =
   (draw: Draw, isCalm: () => boolean, dies: () => void, dies_at: number) =>
   (store: Store): Store => {
     let writes = 0;
     const wrapped = WRITES.map((name) => {
-      const write = store[name] as (...given: unknown[]) => Promise<unknown>;
-      const act = async (...given: unknown[]) => {
+      const write = store[name] as (...stored: unknown[]) => Promise<unknown>;
+      const act = async (...stored: unknown[]) => {
         const isLast = ++writes === dies_at;
         if (isLast && draw() < 0.5) dies();
         const isFailing = !isCalm() && draw() < 0.08;
         if (isFailing && draw() < 0.5) throw new Error("before the commit");
-        const answer = await write(...given);
+        const answer = await write(...stored);
         if (isLast) dies();
         if (isFailing) throw new Error("behind the commit");
         return answer;
@@ -67,43 +67,43 @@ const makeWrap =
 
 const seen = { deaths: 0, repeated: 0, cancelled: 0, failed: 0, delivered: 0, replayed: 0 };
 
-/** Of each event the endpoints that were enabled when it happened. */
-type Told = Map<string, readonly string[]>;
+/** The endpoints that were enabled at each event. */
+type Expected = Map<string, readonly string[]>;
 
-async function happen(trial: Trial, told: Told): Promise<void> {
+async function happen(trial: Trial, expected: Expected): Promise<void> {
   const listEnabled = async () =>
     (await trial.outside.endpoints()).filter(({ status }) => status === "enabled");
   const before = await listEnabled();
   const [event] = await trial.happen();
   const after = new Set((await listEnabled()).map(({ id }) => id));
-  // Whoever was disabled just then may have come before it or behind it.
-  told.set(
+  // An endpoint disabled at that moment may have been so before or after the event.
+  expected.set(
     event!,
     before.map(({ id }) => id).filter((id) => after.has(id)),
   );
 }
 
-/** Of a disabled one it is refused. */
-async function testOne(trial: Trial, webhookId: string, told: Told): Promise<void> {
+/** A disabled endpoint refuses it. */
+async function testOne(trial: Trial, webhookId: string, expected: Expected): Promise<void> {
   const request = { webhookId, accountId: ACCOUNT, now: trial.clock.now(), waitingMax: MANY };
   const eventId = trial.ids.uuid();
   const fresh = { eventId, deliveryId: trial.ids.uuid(), storedMax: 1e9 };
   const made = await trial.store.test(request, fresh).catch(() => undefined);
-  if (made) told.set(eventId, [webhookId]);
+  if (made) expected.set(eventId, [webhookId]);
 }
 
-async function act(trial: Trial, draw: Draw, told: Told): Promise<void> {
+async function act(trial: Trial, draw: Draw, expected: Expected): Promise<void> {
   const drawn = draw();
   const deliveries = await trial.deliveries();
   const one = deliveries[Math.floor(draw() * deliveries.length)];
   const request = { accountId: ACCOUNT, now: trial.clock.now(), waitingMax: MANY };
-  if (drawn < 0.4) await happen(trial, told);
-  else if (drawn < 0.45 && one) await testOne(trial, one.webhook_id, told);
+  if (drawn < 0.4) await happen(trial, expected);
+  else if (drawn < 0.45 && one) await testOne(trial, one.webhook_id, expected);
   else if (drawn < 0.7) await trial.pass(Math.floor(draw() * 400_000));
   else if (drawn < 0.8) trial.clock.shiftWall((draw() - 0.3) * 40_000_000);
   else if (drawn < 0.9 && one) {
-    const wish = { ...request, webhookId: one.webhook_id };
-    const isDone = await trial.store.replay(one.id, wish).then(
+    const replayRequest = { ...request, webhookId: one.webhook_id };
+    const isDone = await trial.store.replay(one.id, replayRequest).then(
       () => true,
       () => false,
     );
@@ -115,20 +115,20 @@ async function act(trial: Trial, draw: Draw, told: Told): Promise<void> {
   await trial.settle();
 }
 
-async function judge(trial: Trial, told: Told): Promise<void> {
+async function verify(trial: Trial, expected: Expected): Promise<void> {
   const sent = opened.flatMap((one) => one.sent);
-  // The same id is the same bytes, to whomever and whenever.
+  // Equal ids have equal bytes, for every receiver and at any time.
   const bodies = new Map<string, string>();
   for (const { id, body } of sent) {
     expect(body).toBe(bodies.get(id) ?? body);
     bodies.set(id, body);
     expect(JSON.parse(body).id).toBe(id);
-    expect(told.has(id)).toBe(true);
+    expect(expected.has(id)).toBe(true);
   }
-  const given = (await trial.deliveries()).map((one) => `${one.event_id} ${one.webhook_id}`);
-  expect(new Set(given).size).toBe(given.length);
-  for (const [event, endpoints] of told) {
-    for (const id of endpoints) expect(given).toContain(`${event} ${id}`);
+  const stored = (await trial.deliveries()).map((one) => `${one.event_id} ${one.webhook_id}`);
+  expect(new Set(stored).size).toBe(stored.length);
+  for (const [event, endpoints] of expected) {
+    for (const id of endpoints) expect(stored).toContain(`${event} ${id}`);
   }
   const urls = new Map((await trial.outside.endpoints()).map(({ id, url }) => [id, url]));
   const attempts = Map.groupBy(await trial.attempts(), (one) => one.delivery_id);
@@ -137,10 +137,10 @@ async function judge(trial: Trial, told: Told): Promise<void> {
     const made = attempts.get(id) ?? [];
     expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => at + 1));
     expect(attempt_count).toBe(made.length);
-    const arrivals = sent.filter((one) => one.id === event_id && one.url === urls.get(webhook_id));
-    // At least once: what is written down was made, and what died in between came again.
-    expect(arrivals.length).toBeGreaterThanOrEqual(made.length);
-    seen.repeated += arrivals.length > made.length ? 1 : 0;
+    const received = sent.filter((one) => one.id === event_id && one.url === urls.get(webhook_id));
+    // At least once: a recorded attempt was sent, and one interrupted by a death is repeated.
+    expect(received.length).toBeGreaterThanOrEqual(made.length);
+    seen.repeated += received.length > made.length ? 1 : 0;
     expect([epoch, status, next_attempt_at]).toEqual([0, status, null]);
     expect(["delivered", "failed", "cancelled"]).toContain(status);
     if (status === "delivered") expect(made.some(({ error }) => error === null)).toBe(true);
@@ -181,7 +181,7 @@ async function live(seed: number): Promise<void> {
       wrap: makeWrap(draw, () => isCalm || isStarting, dies, dies_at),
     });
     opened.push(now);
-    // A server whose database fails as it starts does not start.
+    // A server whose database fails at its start does not start.
     isStarting = true;
     await now.start();
     isStarting = false;
@@ -190,14 +190,14 @@ async function live(seed: number): Promise<void> {
   const deaths = [5 + Math.floor(draw() * 60), 5 + Math.floor(draw() * 60), Infinity];
   let isDead = await open(deaths.shift()!);
   for (let n = 0; n < ENDPOINTS; n++) await now!.listen(`https://e.example.com/${n}`);
-  const told: Told = new Map();
-  for (let step = 0; told.size < EVENTS || step < 60; step++) {
-    await act(now!, draw, told);
+  const expected: Expected = new Map();
+  for (let step = 0; expected.size < EVENTS || step < 60; step++) {
+    await act(now!, draw, expected);
     if (!isDead()) continue;
     seen.deaths++;
     isDead = await open(deaths.shift()!);
   }
-  // From now on all is well, and time passes until nothing waits any more.
+  // From now on nothing fails, and time passes until no delivery waits.
   isCalm = true;
   for (const { id } of await now!.outside.endpoints()) {
     await now!.endpoints.change(id, ACCOUNT, { status: "enabled" });
@@ -208,17 +208,17 @@ async function live(seed: number): Promise<void> {
     const waiting = (await now!.deliveries()).some(({ status }) => status === "pending");
     if (!waiting) break;
   }
-  await judge(now!, told);
+  await verify(now!, expected);
 }
 
-test("whatever fails and whoever dies, nothing is lost and all is counted", async () => {
+test("with random failures and crashes, no delivery is lost and all are counted", async () => {
   for (let seed = 1; seed <= countRounds(12); seed++) {
     await live(seed);
     for (const trial of opened.toReversed()) await trial.stop();
     await opened[0]?.database.close();
     opened.length = 0;
   }
-  // It would prove little of what never came.
+  // Without them it would prove little.
   for (const [what, times] of Object.entries(seen)) {
     expect([what, times >= countRounds(5)]).toEqual([what, true]);
   }

@@ -1,5 +1,5 @@
-// A database that fails, processes that stop, die, or are held for dead: nothing is lost, no place
-// either.
+// Tests failing databases, and processes that stop, die, or are taken for dead: no delivery and no
+// slot is lost.
 import { afterEach, describe, expect, test } from "bun:test";
 import { createDeath } from "./death.ts";
 import { fail, hang, reply, type Store, type Trial } from "./trial.ts";
@@ -11,8 +11,8 @@ afterEach(closeAll);
 const SECOND_MS = 1_000;
 
 const statuses = async ({ deliveries }: Trial) => (await deliveries()).map(({ status }) => status);
-/** Of each: whether it ever arrived. */
-const judge = async (trials: readonly Trial[], events: readonly string[]) => {
+/** Checks that each event arrived, and its delivery succeeded. */
+const verifyDelivered = async (trials: readonly Trial[], events: readonly string[]) => {
   const arrived = new Set(trials.flatMap(({ sent }) => sent.map(({ id }) => id)));
   expect(arrived).toEqual(new Set(events));
   for (const trial of trials) expect(trial.worker.stats().sending).toBe(0);
@@ -22,7 +22,7 @@ const judge = async (trials: readonly Trial[], events: readonly string[]) => {
 };
 
 describe("a database that fails", () => {
-  /** Fails so often before it does what it is asked. */
+  /** Fails this number of times before it succeeds. */
   const failing =
     (method: keyof Store, times: number) =>
     (store: Store): Store => {
@@ -44,12 +44,12 @@ describe("a database that fails", () => {
       await trial.pass(10 * SECOND_MS);
       expect(await statuses(trial)).toEqual(Array(30).fill("delivered"));
       expect(trial.sent).toHaveLength(30);
-      await judge([trial], events);
+      await verifyDelivered([trial], events);
       expect(trial.lines.filter((line) => line.includes("webhook")).length).toBeGreaterThan(0);
     },
   );
 
-  test("where nothing can be written for long ends the sending, until it can", async () => {
+  test("stops the sending while nothing can be written", async () => {
     let isFull = true;
     const settle: Store["settle"] = async () => {
       throw new Error("the disk is full");
@@ -65,21 +65,21 @@ describe("a database that fails", () => {
     expect(trial.sent.length).toBeWithin(512, 700);
     isFull = false;
     await trial.pass(30 * SECOND_MS);
-    await judge([trial], events);
+    await verifyDelivered([trial], events);
     expect(trial.sent).toHaveLength(900);
   });
 
-  test("where it cannot be read uses no attempt up", async () => {
+  test("to read uses up no attempt", async () => {
     const trial = await open(undefined, { wrap: failing("findSending", 1) });
     await trial.listen();
     const events = await trial.happen(3);
     expect(trial.sent).toEqual([]);
     await trial.pass(62 * SECOND_MS);
-    await judge([trial], events);
+    await verifyDelivered([trial], events);
     expect((await trial.deliveries()).map(({ attempt_count }) => attempt_count)).toEqual([1, 1, 1]);
   });
 
-  test("where it cannot disable an endpoint does so at its next failure", async () => {
+  test("to disable an endpoint does so at its next failure", async () => {
     const trial = await open(() => reply(410), { wrap: failing("disable", 1) });
     const { id } = await trial.listen();
     await trial.happen();
@@ -90,7 +90,7 @@ describe("a database that fails", () => {
     expect(await statuses(trial)).toEqual(["cancelled"]);
   });
 
-  test("holds nobody else up with one result that can never be written", async () => {
+  test("delays no others by one result that can never be written", async () => {
     let poison: string | undefined;
     const wrap = (store: Store): Store => ({
       ...store,
@@ -114,7 +114,7 @@ describe("a database that fails", () => {
 });
 
 describe("a stop", () => {
-  test("lets what is under way end, and gives back what has not begun", async () => {
+  test("lets running attempts end, and releases claims that have not begun", async () => {
     const trial = await open((sent, nth) => (nth > 3 ? hang(trial.clock, sent) : reply()));
     await trial.listen();
     await trial.happen(30);
@@ -129,7 +129,7 @@ describe("a stop", () => {
     expect(trial.sent).toHaveLength(begun);
   });
 
-  test("gives up what does not end in time, and the next start sends it again", async () => {
+  test("abandons attempts that do not end in time, and the next start sends them again", async () => {
     const trial = await open((sent) => hang(trial.clock, sent));
     await trial.listen();
     const events = await trial.happen(3);
@@ -139,13 +139,13 @@ describe("a stop", () => {
       expect(delivery).toMatchObject({ status: "pending", attempt_count: 0, tries: 0, epoch: 0 });
     }
     const next = await open();
-    await judge([next], events);
+    await verifyDelivered([next], events);
     expect(next.sent[0]!.id).toBe(trial.sent[0]!.id);
   });
 });
 
-describe("a process that died", () => {
-  test("alone: at the next start what it had is sent", async () => {
+describe("the claims of a process that died", () => {
+  test("alone are sent at the next start", async () => {
     const death = createDeath();
     const trial = await open((sent) => hang(trial.clock, sent), { guard: death.guard });
     await trial.listen();
@@ -153,11 +153,11 @@ describe("a process that died", () => {
     death.die();
     expect((await trial.deliveries()).filter(({ epoch }) => epoch === 1).length).toBeGreaterThan(0);
     const next = await open();
-    await judge([next], events);
+    await verifyDelivered([next], events);
     expect(await statuses(next)).toEqual(Array(10).fill("delivered"));
   });
 
-  test("among others: what it had is sent when it has been silent for ten seconds", async () => {
+  test("among others are sent after ten seconds without a heartbeat", async () => {
     const death = createDeath();
     const trial = await open((sent) => hang(trial.clock, sent), {
       ...{ guard: death.guard, isShared: true },
@@ -170,7 +170,7 @@ describe("a process that died", () => {
     await next.pass(4 * SECOND_MS);
     expect(next.sent.map(({ id }) => id)).not.toContain(first!);
     await next.pass(12 * SECOND_MS);
-    await judge([next], [first!, ...others]);
+    await verifyDelivered([next], [first!, ...others]);
   });
 });
 
@@ -182,13 +182,13 @@ test("two processes send each delivery once", async () => {
   await trials[0]!.listen();
   await trials[0]!.listen("https://two.example.com/");
   const events = await trials[0]!.happen(100);
-  await judge(trials, events);
+  await verifyDelivered(trials, events);
   const sent = trials.flatMap((trial) => trial.sent.map(({ id, url }) => `${url} ${id}`));
   expect(sent).toHaveLength(200);
   expect(new Set(sent).size).toBe(200);
 });
 
-test("a process that others hold for dead drops what it has, and begins anew", async () => {
+test("a process that others take for dead drops its claims, and registers anew", async () => {
   const trial = await open((sent, nth) => (nth === 1 ? hang(trial.clock, sent) : reply()), {
     isShared: true,
   });
@@ -199,12 +199,12 @@ test("a process that others hold for dead drops what it has, and begins anew", a
   expect(trial.sent[0]!.signal.aborted).toBe(true);
   expect(trial.process.epoch).toBe(2);
   await trial.pass(2 * SECOND_MS);
-  await judge([trial], [event!]);
+  await verifyDelivered([trial], [event!]);
   expect(trial.sent).toHaveLength(2);
   expect(await trial.attempts()).toHaveLength(1);
 });
 
-test("what a process was given without hearing of it is taken up again", async () => {
+test("claims whose reply was lost are claimed again", async () => {
   let isDeaf = true;
   const wrap = (store: Store): Store => ({
     ...store,
@@ -220,10 +220,10 @@ test("what a process was given without hearing of it is taken up again", async (
   const events = await trial.happen(1);
   expect(trial.sent).toEqual([]);
   await trial.pass(6 * SECOND_MS);
-  await judge([trial], events);
+  await verifyDelivered([trial], events);
 });
 
-test("an answer of the wrong kind is a failure of its own, and no other", async () => {
+test("an invalid reply is a failure of its own attempt only", async () => {
   const trial = await open((_, nth) => {
     if (nth === 1) throw new TypeError("the header webhook-id is invalid");
     return nth === 2 ? fail("tls") : reply();
@@ -231,6 +231,6 @@ test("an answer of the wrong kind is a failure of its own, and no other", async 
   await trial.listen();
   const events = await trial.happen(3);
   await trial.pass(70 * SECOND_MS);
-  await judge([trial], events);
+  await verifyDelivered([trial], events);
   expect(trial.lines).toContain("webhooks: an attempt could not be made");
 });

@@ -1,4 +1,4 @@
-// Deliveries that wait without an attempt, and clocks that are set.
+// Tests deliveries that wait without an attempt, and clocks that are set.
 import { afterEach, describe, expect, test } from "bun:test";
 import { ACCOUNT, fail, reply, type Trial } from "./trial.ts";
 import { createTrials } from "./trials.ts";
@@ -12,7 +12,7 @@ const YEAR_MS = 365 * 24 * HOUR_MS;
 
 const untried = { status: "pending", attempt_count: 0, tries: 0 };
 
-describe("where secrets cannot be opened", () => {
+describe("if secrets cannot be opened", () => {
   const closeBox = (trial: Trial) => {
     let asked = 0;
     trial.box.open = async () => {
@@ -27,7 +27,7 @@ describe("where secrets cannot be opened", () => {
     };
   };
 
-  test("deliveries wait, no attempt is used up, and one a minute looks again", async () => {
+  test("deliveries wait, no attempt is used up, and one a minute retries", async () => {
     const trial = await open();
     await trial.listen();
     const box = closeBox(trial);
@@ -61,7 +61,7 @@ describe("where secrets cannot be opened", () => {
   });
 });
 
-test("what happens while a claim is under way, which missed it, is sent at once", async () => {
+test("an event that a running claim missed is sent at once", async () => {
   let isFirst = true;
   const trial: Trial = await open(undefined, {
     wrap: (store) => ({
@@ -82,7 +82,7 @@ test("what happens while a claim is under way, which missed it, is sent at once"
   expect(trial.sent).toHaveLength(2);
 });
 
-test("while webhooks are switched off events are given and wait, and go once they are on", async () => {
+test("while webhooks are disabled events are fanned out and wait, and are sent once they are enabled", async () => {
   const trial = await open();
   await trial.listen();
   trial.agents.webhooks = false;
@@ -96,7 +96,7 @@ test("while webhooks are switched off events are given and wait, and go once the
   expect(trial.sent).toHaveLength(3);
 });
 
-test("an event that is no longer kept ends its delivery, which was not tried", async () => {
+test("a deleted event ends its delivery without an attempt", async () => {
   const trial = await open();
   await trial.listen();
   trial.agents.webhooks = false;
@@ -113,7 +113,7 @@ test("an event that is no longer kept ends its delivery, which was not tried", a
 });
 
 describe("a clock that was set", () => {
-  test("back by a year puts nothing off that was given before", async () => {
+  test("back by a year delays no event from before", async () => {
     const trial = await open();
     await trial.listen();
     trial.agents.webhooks = false;
@@ -124,7 +124,7 @@ describe("a clock that was set", () => {
     expect(trial.sent).toHaveLength(2);
   });
 
-  test("back by a year puts no retry off", async () => {
+  test("back by a year delays no retry", async () => {
     const trial = await open((_, nth) => (nth === 1 ? fail() : reply()));
     await trial.listen();
     await trial.happen();
@@ -134,7 +134,7 @@ describe("a clock that was set", () => {
     expect((await trial.deliveries())[0]).toMatchObject({ status: "delivered" });
   });
 
-  test("back by a year while nothing ran puts no retry off", async () => {
+  test("back by a year while no process ran delays no retry", async () => {
     const trial = await open(() => fail());
     await trial.listen();
     await trial.happen();
@@ -156,7 +156,7 @@ describe("a clock that was set", () => {
     expect(trial.sent).toHaveLength(3);
   });
 
-  test("forth makes due what is due by it", async () => {
+  test("forward makes due what is due by the new time", async () => {
     const trial = await open((_, nth) => (nth <= 2 ? fail() : reply()));
     await trial.listen();
     await trial.happen();

@@ -1,4 +1,4 @@
-// What a process knows of endpoints: whose turn it is, who is kept in memory, who is trusted.
+// Tests the in-memory queue of endpoints: turns, eviction, and health.
 import { expect, test } from "bun:test";
 import { DueQueue } from "../../src/webhooks/due-queue.ts";
 import { EndpointHealth, HEALTHS } from "../../src/webhooks/endpoint-health.ts";
@@ -27,7 +27,7 @@ test("an endpoint that is announced again keeps its turn, and one that pauses lo
   expect(listDue(queue)).toEqual(["w-2", "w-3", "w-1", "w-1"]);
 });
 
-test("an endpoint that is not known is read before it is due", () => {
+test("an unknown endpoint is read before it is due", () => {
   const queue = new DueQueue(createManualClock());
   queue.announce("w-1");
   queue.resume("w-2");
@@ -36,7 +36,7 @@ test("an endpoint that is not known is read before it is due", () => {
   expect(queue.takeUnknown()).toBeUndefined();
 });
 
-test("endpoints for which nothing waits are dropped once there are many", () => {
+test("endpoints without a backlog are dropped once there are many", () => {
   const queue = new DueQueue(createManualClock());
   const first = { first_due_at: 1 };
   for (const id of ["claimed", "paused", "waiting"]) queue.load(waiting(id, first));
@@ -49,7 +49,7 @@ test("endpoints for which nothing waits are dropped once there are many", () => 
   expect([queue.takeUnknown(), queue.takeUnknown()]).toEqual(["w-0", undefined]);
 });
 
-test("the database is believed until this process has tried the endpoint", () => {
+test("the stored health applies until this process has tried the endpoint", () => {
   const health = new EndpointHealth(createManualClock());
   expect(health.get()).toBe("new");
   health.load({ failing_since: null, last_success_at: 5 });

@@ -1,8 +1,8 @@
-// Endpoints and their secrets: rotations that meet, much that waits, and who is woken.
+// Tests endpoints and their secrets: concurrent rotations, large backlogs, and wake-ups.
 import { expect, test } from "bun:test";
 import { createSecretPairs } from "../../src/crypto/signing/secret-pair.ts";
 import { makeHappened } from "../support/webhooks.ts";
-import { ACCOUNT, type Fixture, openFixture, WISH } from "./fixture.ts";
+import { ACCOUNT, type Fixture, openFixture, REQUEST } from "./fixture.ts";
 
 const openPair = async ({ deps, clock }: Fixture, row_id: string) => {
   const place = { kind: "webhook" as const, row_id, account_id: ACCOUNT };
@@ -10,10 +10,10 @@ const openPair = async ({ deps, clock }: Fixture, row_id: string) => {
   return opened.ok ? opened.secrets : [];
 };
 
-test("agents.resources.webhook_endpoint of two rotations at once neither loses the other's secret", async () => {
+test("agents.resources.webhook_endpoint two concurrent rotations both keep their secrets", async () => {
   await using fixture = await openFixture();
   const { endpoints } = fixture;
-  const made = await endpoints.create(ACCOUNT, WISH);
+  const made = await endpoints.create(ACCOUNT, REQUEST);
   const { id } = made.row;
   expect(await openPair(fixture, id)).toEqual([made.secret]);
   const rotate = () => endpoints.rotate(id, ACCOUNT, 60_000);
@@ -23,18 +23,18 @@ test("agents.resources.webhook_endpoint of two rotations at once neither loses t
   );
   expect([first!.row.secret_number, last!.row.secret_number]).toEqual([2, 3]);
   expect(await openPair(fixture, id)).toEqual([last!.secret, first!.secret]);
-  // Its time over, the one before signs nothing more; nor does it where there is no overlap.
+  // After its overlap, or without one, the former secret signs no more.
   await fixture.clock.advance(60_000);
   expect(await openPair(fixture, id)).toEqual([last!.secret]);
   const alone = await endpoints.rotate(id, ACCOUNT, 0);
   expect(await openPair(fixture, id)).toEqual([alone.secret]);
 });
 
-test("an endpoint is made behind all that waits, however much that is", async () => {
+test("an endpoint is created behind any number of pending events", async () => {
   await using fixture = await openFixture();
-  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
   for (let n = 0; n < 450; n++) await fixture.sent.tell(makeHappened(`e-${n}`));
-  const late = await fixture.endpoints.create(ACCOUNT, WISH);
+  const late = await fixture.endpoints.create(ACCOUNT, REQUEST);
   expect(await fixture.sent.waiting()).toEqual([]);
   const counts = await fixture.sent.count();
   const of = (id: string) => counts.find((one) => one.id === id)!.counted;
@@ -45,21 +45,21 @@ test("an endpoint is made behind all that waits, however much that is", async ()
   expect((await fixture.sent.count()).map(({ counted }) => counted).toSorted()).toEqual([450, 900]);
 });
 
-test("who sends is woken when something is due, and when an endpoint is another", async () => {
+test("the worker is woken when a delivery is due, and when an endpoint changes", async () => {
   await using fixture = await openFixture();
   const { endpoints, deliveries, store } = fixture;
-  const told: string[] = [];
+  const notified: string[] = [];
   for (const channel of ["webhooks.due", "webhooks.endpoint", "outbox"]) {
-    fixture.database.listen(channel, (id) => told.push(`${channel} ${id}`));
+    fixture.database.listen(channel, (id) => notified.push(`${channel} ${id}`));
   }
-  /** What was told by it. */
+  /** The notifications. */
   const during = async (work: () => Promise<unknown>) => {
     await work();
-    return told.splice(0);
+    return notified.splice(0);
   };
-  const { row } = await endpoints.create(ACCOUNT, WISH);
+  const { row } = await endpoints.create(ACCOUNT, REQUEST);
   const { id } = row;
-  expect(told.splice(0)).toEqual([`webhooks.endpoint ${id}`]);
+  expect(notified.splice(0)).toEqual([`webhooks.endpoint ${id}`]);
   const happened = makeHappened("e-1");
   expect(await during(() => fixture.sent.tell(happened))).toEqual([`outbox ${ACCOUNT}`]);
   const disable = () => endpoints.change(id, ACCOUNT, { status: "disabled" });

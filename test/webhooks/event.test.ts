@@ -1,4 +1,4 @@
-// What a receiver is sent of an event: the same bytes each time, and JSON.
+// Tests the body of an event: the same bytes every time, and valid JSON.
 import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { WebhookEvent, writeEvent } from "../../src/webhooks/event.ts";
@@ -9,8 +9,8 @@ const event = (data: string) => ({
   ...{ type: "run.completed" as const, created_at: BEGIN + 7, is_pending: false },
 });
 
-test("agents.resources.webhook_event_body agents.events.webhook.2 an event is its id, its type, its time and its data as they were stored", () => {
-  // Neither the order of fields nor the spelling of a text is touched.
+test("agents.resources.webhook_event_body agents.events.webhook.2 an event has its id, its type, its time and its data as they were stored", () => {
+  // Neither the order of fields nor the spelling of a text changes.
   const data = '{"run":{"id":"r-1","cost":1.10,"output":"\\u00e4 😀"}}';
   const text = writeEvent(event(data));
   expect(text).toBe(

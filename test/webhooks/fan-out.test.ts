@@ -1,10 +1,10 @@
-// Fanning out events while the database fails.
+// Tests the fan-out of events while the database fails.
 import { expect, test } from "bun:test";
 import { FanOutWorker } from "../../src/webhooks/fan-out.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 
-/** One account has pending events that nobody announces; listing them fails `failures` times. */
+/** One account has pending events without a notification; listing them fails `failures` times. */
 function open(failures: number) {
   const clock = createManualClock();
   const written: string[] = [];

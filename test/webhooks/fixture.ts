@@ -1,4 +1,4 @@
-// The module on a database of its own, without routes.
+// The module on its own database, without routes.
 import { readSettings } from "../../src/settings/index.ts";
 import { Deliveries } from "../../src/webhooks/deliveries.ts";
 import type { WebhookDeps } from "../../src/webhooks/deps.ts";
@@ -11,12 +11,12 @@ import { openTestSecrets } from "../support/secrets.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 
 export const ACCOUNT = "a-1";
-export const WISH = {
+export const REQUEST = {
   url: "https://hooks.example.com/wadi",
   events: ["run.completed" as const],
 };
 
-/** `settings`: the text of a wadi.toml. */
+/** `settings` is the text of a wadi.toml. */
 export async function openFixture(settings = "") {
   const database = await openTestDatabase({ kind: "memory" });
   const clock = createManualClock();

@@ -1,27 +1,27 @@
-// What the operator does with endpoints and deliveries, of whichever account.
+// Tests the operator's work on endpoints and deliveries, of all accounts.
 import { expect, test } from "bun:test";
 import { createWebhookQueries } from "../../src/webhooks/index.ts";
 import { failureOf } from "../support/database.ts";
-import { ACCOUNT, openFixture, WISH } from "./fixture.ts";
+import { ACCOUNT, openFixture, REQUEST } from "./fixture.ts";
 
 const NOBODYS = "01920000-0000-7000-8000-00000000dead";
 
-test("endpoints of all accounts are listed, the newest first, and found by their ids", async () => {
+test("endpoints of all accounts are listed newest first, and found by id", async () => {
   await using fixture = await openFixture();
   const queries = createWebhookQueries(fixture.deps);
-  const first = await fixture.endpoints.create(ACCOUNT, WISH);
+  const first = await fixture.endpoints.create(ACCOUNT, REQUEST);
   await fixture.clock.advance(1);
-  const second = await fixture.endpoints.create("a-2", WISH);
+  const second = await fixture.endpoints.create("a-2", REQUEST);
   expect(await queries.list(null)).toEqual([second.row, first.row]);
   expect(await queries.list(ACCOUNT)).toEqual([first.row]);
   expect(await queries.find(first.row.id)).toEqual(first.row);
   expect(await queries.find(NOBODYS)).toBeUndefined();
 });
 
-test("deliveries are listed, sent again one by one, and recovered", async () => {
+test("deliveries are listed, replayed one by one, and recovered", async () => {
   await using fixture = await openFixture();
   const queries = createWebhookQueries(fixture.deps);
-  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
   const { ids: made, clock, settings } = fixture.deps;
   const { waiting_deliveries: waitingMax } = settings().limits;
   for (let n = 0; n < 3; n++) {
@@ -50,10 +50,10 @@ test("deliveries are listed, sent again one by one, and recovered", async () => 
   expect(await queries.findDelivery(ids[1]!)).toMatchObject({ status: "pending" });
 });
 
-test("what is no longer there, or its state does not allow, is refused", async () => {
+test("a deleted endpoint or a wrong state is refused", async () => {
   await using fixture = await openFixture();
   const queries = createWebhookQueries(fixture.deps);
-  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
   const delivery = await fixture.deliveries.test(row);
   await fixture.endpoints.change(row.id, ACCOUNT, { status: "disabled" });
   const range = { since: 0, until: fixture.clock.now() };

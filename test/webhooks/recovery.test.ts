@@ -1,4 +1,4 @@
-// The scan of all that waits: page by page, and once more where it was asked for meanwhile.
+// Tests the scan of all pending deliveries: in pages, and again if it was requested meanwhile.
 import { expect, test } from "bun:test";
 import { Recovery } from "../../src/webhooks/recovery.ts";
 import type { WaitingEndpoint } from "../../src/webhooks/store/claim.ts";
@@ -13,13 +13,13 @@ function open() {
     const standing = { failing_since: null, last_success_at: null };
     return { id: `w-${1_000 + n}`, account_id: "a-1", ...standing, ...nothing, retry_far_at: null };
   }) satisfies WaitingEndpoint[];
-  const asked: string[] = [];
+  const loads: string[] = [];
   const seen: string[] = [];
   const recovery = new Recovery({
     deps: { clock, log: undefined as never, process: { epoch: 1, join() {} } },
     store: {
       async listWaiting(after, limit) {
-        asked.push(after);
+        loads.push(after);
         return endpoints.filter(({ id }) => id > after).slice(0, limit);
       },
       pull: async () => undefined,
@@ -30,28 +30,28 @@ function open() {
     isInHand: () => false,
     onFound: () => undefined,
   });
-  /** As many turns as it can take. */
+  /** Waits enough turns for all its work. */
   const settle = async () => {
     for (let turn = 0; turn < 20; turn++) await clock.advance(0);
   };
-  return { settle, endpoints, asked, seen, recovery };
+  return { settle, endpoints, loads, seen, recovery };
 }
 
-test("every endpoint is loaded, however many wait", async () => {
+test("every endpoint is loaded, whatever their number", async () => {
   const { settle, endpoints, seen, recovery } = open();
   recovery.scan();
   await settle();
   expect(seen).toEqual(endpoints.map(({ id }) => id));
 });
 
-test("scans that are asked for during a scan become one more", async () => {
-  const { settle, asked, recovery } = open();
+test("scans requested during a scan become one more", async () => {
+  const { settle, loads, recovery } = open();
   for (let times = 0; times < 3; times++) recovery.scan();
   await settle();
-  expect(asked.filter((after) => after === "")).toHaveLength(2);
+  expect(loads.filter((after) => after === "")).toHaveLength(2);
   recovery.scan();
   void recovery.stop();
   await settle();
-  expect(asked.filter((after) => after === "")).toHaveLength(3);
-  expect(asked).toHaveLength(7);
+  expect(loads.filter((after) => after === "")).toHaveLength(3);
+  expect(loads).toHaveLength(7);
 });

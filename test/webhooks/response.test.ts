@@ -1,4 +1,4 @@
-// What an attempt came to by the endpoint's response, and what becomes of its delivery.
+// Tests the outcome of an attempt by the endpoint's response, and its effect on the delivery.
 import { describe, expect, test } from "bun:test";
 import type { GuardedOutcome } from "../../src/net/index.ts";
 import {
@@ -67,18 +67,18 @@ const CASES: [
   ["500 whose text broke off", failure("reset", 500), "rejected", "The endpoint answered 500.", 0],
 ];
 
-test.each(CASES)("%s", (_, given, outcome, error, leastWaitMs) => {
-  const { status } = given;
-  expect(classify(given)).toMatchObject({ outcome, error, leastWaitMs, status });
+test.each(CASES)("%s", (_, attemptResult, outcome, error, leastWaitMs) => {
+  const { status } = attemptResult;
+  expect(classify(attemptResult)).toMatchObject({ outcome, error, leastWaitMs, status });
 });
 
-test("only 410 says that it wants no more", () => {
+test("only 410 disables the endpoint", () => {
   expect(classify(reply(410)).isGone).toBe(true);
   expect(classify(failure("reset", 410)).isGone).toBe(true);
   for (const status of [200, 404, 409, 500]) expect(classify(reply(status)).isGone).toBe(false);
 });
 
-test("what was given up on our side says nothing of the endpoint", () => {
+test("an attempt aborted on our side does not affect the endpoint's health", () => {
   expect(classifyResponse(failure("aborted"), clock)).toBe("aborted");
   expect(classifyResponse(failure("aborted", 200), clock)).toBe("aborted");
 });
@@ -95,27 +95,27 @@ test.each(AFTER)("Retry-After: %s", (value, retryAfterMs) => {
   expect(classify(reply(503, { "retry-after": value })).retryAfterMs).toBe(retryAfterMs);
 });
 
-describe("the text of an answer", () => {
+describe("the text of a response", () => {
   const bodyOf = (body: string | Uint8Array, truncated = false) =>
     classify(reply(500, {}, body, truncated)).body;
 
-  test("is kept as it is, and null where there is none", () => {
+  test("is stored unchanged, and null if there is none", () => {
     expect(bodyOf('{"error":"no ü 😀"}')).toBe('{"error":"no ü 😀"}');
     expect(bodyOf("")).toBeNull();
     expect(classify(failure("timeout")).body).toBeNull();
   });
-  test("that neither database takes is made clean", () => {
+  test("is cleaned for both databases", () => {
     expect(bodyOf("a\0b")).toBe("a\ufffdb");
     expect(bodyOf(Uint8Array.of(0x61, 0xff, 0xed, 0xa0, 0x80, 0x62))).toMatch(/^a\ufffd+b$/);
   });
-  test("ends with a whole character where it was cut", () => {
+  test("ends with a whole character if it was cut", () => {
     const cut = Buffer.from(`${"x".repeat(RESPONSE_BYTES_MAX - 2)}😀`).subarray(
       0,
       RESPONSE_BYTES_MAX,
     );
     expect(bodyOf(cut, true)).toBe("x".repeat(RESPONSE_BYTES_MAX - 2));
   });
-  test("is never longer than what is kept of it, whatever it is made of", () => {
+  test("has a maximum length, whatever its characters", () => {
     const text = bodyOf(new Uint8Array(RESPONSE_BYTES_MAX).fill(0xff), true)!;
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(RESPONSE_BYTES_MAX);
     expect(text).toMatch(/^\ufffd+$/);
@@ -141,7 +141,7 @@ const decide = (fields: Partial<ClaimedDelivery> = {}, responded: Partial<Endpoi
     },
   );
 
-test("an attempt is kept with what was answered", () => {
+test("an attempt is stored with its response", () => {
   expect(decide()).toEqual({
     ...key,
     ...{ kind: "retry", url: "https://w-1.example.com/", updatedAt: 900 },
@@ -161,15 +161,15 @@ const RESULTS: [
   kind: string,
   waitMs: number | null,
 ][] = [
-  ["what was taken", {}, DELIVERED, "delivered", null],
-  ["the tenth that was taken", { tries: 9 }, DELIVERED, "delivered", null],
+  ["a success", {}, DELIVERED, "delivered", null],
+  ["a success at the tenth attempt", { tries: 9 }, DELIVERED, "delivered", null],
   ["the ninth failure", { tries: 8 }, {}, "retry", 24 * 3_600_000],
   ["the tenth failure", { tries: 9 }, {}, "failed", null],
   ["a replay that fails", { kind: "replay" }, {}, "retry", 5_000],
   ["a test that fails", { kind: "test" }, {}, "failed", null],
-  ["a test that was taken", { kind: "test" }, DELIVERED, "delivered", null],
-  ["what is not wanted any more", { tries: 9 }, { isGone: true }, "gone", 60_000],
-  ["a test that is not wanted any more", { kind: "test" }, { isGone: true }, "gone", 60_000],
+  ["a successful test", { kind: "test" }, DELIVERED, "delivered", null],
+  ["a 410", { tries: 9 }, { isGone: true }, "gone", 60_000],
+  ["a 410 to a test", { kind: "test" }, { isGone: true }, "gone", 60_000],
 ];
 test.each(RESULTS)("%s", (_, fields, responded, kind, waitMs) => {
   const result = decide(fields, responded);
@@ -178,7 +178,7 @@ test.each(RESULTS)("%s", (_, fields, responded, kind, waitMs) => {
   expect(next).toBe(waitMs);
 });
 
-test("nothing is noted of what was not tried", () => {
+test("an attempt that did not happen is not stored", () => {
   expect(skipAttempt(claimed, "released")).toEqual({ ...key, kind: "released" });
   expect(skipAttempt(claimed, "expired")).toEqual({ ...key, kind: "expired" });
 });

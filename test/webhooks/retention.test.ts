@@ -1,21 +1,21 @@
-// What of deliveries goes when it is old, and what stays.
+// Tests which old deliveries are deleted.
 import { expect, test } from "bun:test";
 import { createDeliverySweeps } from "../../src/webhooks/index.ts";
 import { makeAttempt } from "../support/webhooks.ts";
-import { ACCOUNT, type Fixture, openFixture, WISH } from "./fixture.ts";
+import { ACCOUNT, type Fixture, openFixture, REQUEST } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 
-/** How many rows went, of deleted endpoints and of old deliveries. */
+/** The number of deleted rows, of deleted endpoints and of old deliveries. */
 async function sweep({ deps, clock }: Fixture): Promise<number[]> {
   const rows: number[] = [];
   for (const { run } of createDeliverySweeps(deps)) rows.push(await run(clock.now(), () => false));
   return rows;
 }
 
-/** As many deliveries of tests, one in three of which was delivered, one failed, and one waits. */
+/** This number of test deliveries: a third each is delivered, failed, and pending. */
 async function fill(fixture: Fixture, count: number) {
-  const { row } = await fixture.endpoints.create(ACCOUNT, WISH);
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
   for (let n = 0; n < count; n++) {
     const { id } = await fixture.deliveries.test(row);
     await fixture.sent.attempt(makeAttempt(id, 1));
@@ -26,7 +26,7 @@ async function fill(fixture: Fixture, count: number) {
   return row;
 }
 
-test("deliveries that are over go with their attempts when their events do, and those that wait stay", async () => {
+test("ended deliveries are deleted with their attempts when their events are, and pending ones stay", async () => {
   await using fixture = await openFixture('[retention]\nevents = "10d"');
   await fill(fixture, 9);
   await fixture.clock.advance(10 * DAY_MS);
@@ -42,7 +42,7 @@ test("deliveries that are over go with their attempts when their events do, and 
   expect(tried.toSorted()).toEqual(left.map(({ id }) => id).toSorted());
 });
 
-test("what a deleted endpoint has left goes in several passes, also where events are kept forever", async () => {
+test("the rows of a deleted endpoint are deleted in several passes, also if events are kept forever", async () => {
   await using fixture = await openFixture('[retention]\nevents = "forever"');
   const gone = await fill(fixture, 2_100);
   await fill(fixture, 3);

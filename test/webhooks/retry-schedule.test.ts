@@ -1,4 +1,4 @@
-// When deliveries are tried again.
+// Tests the times of retries.
 import { expect, test } from "bun:test";
 import { drawFraction } from "../../src/platform/ids.ts";
 import {
@@ -11,7 +11,7 @@ import { createSeededIds } from "../support/ids.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The wait behind an attempt, or `exhausted`. */
+/** The wait after an attempt, or `exhausted`. */
 const plan = (tries: number, fields: Partial<FailedAttempt> = {}) => {
   const planned = planRetry({ tries, retryAfterMs: 0, leastWaitMs: 0, fraction: 0.5, ...fields });
   return planned.kind === "retry" ? planned.waitMs : planned.kind;
@@ -30,40 +30,43 @@ const WAITS: [tries: number, middle_ms: number, spread: number][] = [
   [9, 24 * HOUR_MS, 0.2],
 ];
 
-test.each(WAITS)("behind attempt %d it waits %d ms, give or take %d", (tries, middle, spread) => {
-  expect(plan(tries)).toBe(middle);
-  expect(plan(tries, { fraction: 0 })).toBe(Math.round(middle * (1 - spread)));
-  const ids = createSeededIds(tries);
-  const waits = Array.from({ length: 200 }, () =>
-    Number(plan(tries, { fraction: drawFraction(ids) })),
-  );
-  expect(Math.min(...waits)).toBeGreaterThanOrEqual(middle * (1 - spread));
-  expect(Math.max(...waits)).toBeLessThanOrEqual(middle * (1 + spread));
-  expect(new Set(waits).size > 100).toBe(spread > 0);
-});
+test.each(WAITS)(
+  "attempt %d is followed by a wait of %d ms, give or take %d",
+  (tries, middle, spread) => {
+    expect(plan(tries)).toBe(middle);
+    expect(plan(tries, { fraction: 0 })).toBe(Math.round(middle * (1 - spread)));
+    const ids = createSeededIds(tries);
+    const waits = Array.from({ length: 200 }, () =>
+      Number(plan(tries, { fraction: drawFraction(ids) })),
+    );
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(middle * (1 - spread));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(middle * (1 + spread));
+    expect(new Set(waits).size > 100).toBe(spread > 0);
+  },
+);
 
-test.each([10, 11, 1_000])("behind attempt %d there is no other", (tries) => {
+test.each([10, 11, 1_000])("attempt %d is the last", (tries) => {
   expect(plan(tries)).toBe("exhausted");
   expect(plan(tries, { retryAfterMs: 1_000, leastWaitMs: 1_000 })).toBe("exhausted");
 });
 
-const ASKED: [what: string, tries: number, retryAfterMs: number, waitMs: number][] = [
+const REQUESTED: [what: string, tries: number, retryAfterMs: number, waitMs: number][] = [
   ["sooner changes nothing", 2, 1_000, 5 * MINUTE_MS],
   ["later is what holds", 1, 30 * MINUTE_MS, 30 * MINUTE_MS],
   ["a day later puts it off by ten hours", 1, 24 * HOUR_MS, 10 * HOUR_MS + 5_000],
   ["a year later puts the last one off by ten hours", 9, 365 * 24 * HOUR_MS, 34 * HOUR_MS],
 ];
-test.each(ASKED)("a server that asks for %s", (_, tries, retryAfterMs, waitMs) => {
+test.each(REQUESTED)("a server that asks for %s", (_, tries, retryAfterMs, waitMs) => {
   expect(plan(tries, { retryAfterMs })).toBe(waitMs);
 });
 
-test("what is of no use sooner waits so long at least", () => {
+test("a retry that would be useless sooner has a minimum wait", () => {
   expect(plan(1, { leastWaitMs: MINUTE_MS })).toBe(MINUTE_MS);
   expect(plan(1, { leastWaitMs: MINUTE_MS, retryAfterMs: 2_000 })).toBe(MINUTE_MS);
   expect(plan(2, { leastWaitMs: MINUTE_MS })).toBe(5 * MINUTE_MS);
 });
 
-test("nothing waits longer than the longest wait", () => {
+test("no wait exceeds the maximum", () => {
   const longest = plan(9, { fraction: 1, retryAfterMs: 365 * 24 * HOUR_MS });
   expect(longest).toBe(RETRY_WAIT_MAX_MS);
 });

@@ -1,5 +1,5 @@
-// A delivery worker on a database in memory, with a manual clock and receivers that a test makes up: what
-// is sent when, seen from inside the process.
+// A delivery worker on a database in memory, with a manual clock and scripted receivers, seen from
+// inside the process.
 
 import { Process } from "../../src/cluster/process.ts";
 import type { Secrets } from "../../src/crypto/index.ts";
@@ -20,7 +20,7 @@ import { bindWebhookWrites, webhookWrites } from "../support/webhooks.ts";
 export const ACCOUNT = "a-1";
 export const URL_1 = "https://one.example.com/hooks";
 
-/** A request as it was sent, at which wall time. */
+/** A request as it was sent, with its wall time. */
 export interface Sent {
   url: string;
   at: number;
@@ -40,7 +40,7 @@ export const reply = (status = 204, headers: Record<string, string> = {}, body =
 export const fail = (code: GuardedFailure["code"] = "refused"): GuardedFailure => ({
   ...{ ok: false, code, message: `It failed: ${code}.`, sent: code !== "refused", status: null },
 });
-/** Silent for 15 seconds, or until it is given up. */
+/** Silent for 15 seconds, or until it is aborted. */
 export const hang = (clock: ManualClock, { signal }: Sent): Promise<GuardedOutcome> =>
   new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(fail("aborted")));
@@ -54,13 +54,13 @@ export interface TrialOptions {
   database?: Database;
   clock?: ManualClock;
   seed?: number;
-  /** Of the installation. */
+  /** The installation's secrets. */
   secrets?: TestSecrets;
-  /** As other processes see the database: then none of them knows that it is alone. */
+  /** With a shared database, in which no process knows that it is alone. */
   isShared?: boolean;
-  /** Stands in front of the store: a database that fails, or a process that is cut off. */
+  /** Wraps the store: a failing database, or a process that is cut off. */
   wrap?(store: Store): Store;
-  /** Stands in front of every store of this process. */
+  /** Wraps every store of this process. */
   guard?<T extends object>(store: T): T;
 }
 export type Trial = Awaited<ReturnType<typeof openTrial>>;
@@ -141,7 +141,7 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
     }
     throw new Error("what was waited for did not come");
   };
-  /** As many turns as anything can take that waits for no time to pass. */
+  /** Waits enough turns for all work that needs no time. */
   const settle = async () => {
     for (let turn = 0; turn < 60; turn++) await clock.advance(0);
   };
@@ -158,13 +158,13 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       await clock.advance(deadline_ms + 2_000);
       await stopped;
     },
-    /** An endpoint for everything; its id and secret. */
+    /** An endpoint for all events; returns its id and secret. */
     async listen(url = URL_1, fields: object = {}, account_id = ACCOUNT) {
-      const wish = { url, events: ["run.completed"] as never, ...fields };
-      const { row, secret } = await endpoints.create(account_id, wish);
+      const createInput = { url, events: ["run.completed"] as never, ...fields };
+      const { row, secret } = await endpoints.create(account_id, createInput);
       return { id: row.id, secret, own: { id: row.id, account_id } };
     },
-    /** Something happens, so often; the ids of the events. */
+    /** Stores this number of events; returns their ids. */
     async happen(times = 1, account_id = ACCOUNT) {
       const events: string[] = [];
       for (let n = 0; n < times; n++) {
@@ -177,10 +177,10 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       await settle();
       return events;
     },
-    /** Deliveries in the order in which they were made. */
+    /** Deliveries in the order of their creation. */
     deliveries: outside.deliveries,
     attempts: outside.attempts,
-    /** Time passes, and all that comes of it happens. */
+    /** Advances the time, with all its effects. */
     async pass(ms: number) {
       await clock.advance(ms);
       await settle();

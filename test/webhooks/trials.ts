@@ -1,4 +1,4 @@
-// Processes of one test: they share a database and a clock, and each is begun as a server is.
+// Processes of one test: they share a database and a clock, and start as a server does.
 import { openTrial, type Respond, type Trial, type TrialOptions } from "./trial.ts";
 
 export function createTrials() {

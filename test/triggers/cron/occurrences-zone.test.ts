@@ -1,4 +1,4 @@
-// Holds time zones to the names that the runtime knows, and their stretches to its clocks.
+// Tests time zones: the names that the runtime knows, and their clock changes.
 import { expect, test } from "bun:test";
 import {
   stretchAt,
@@ -14,7 +14,7 @@ test.each([
   expect(zoneFault(name)).toBe(null);
 });
 
-test("agents.resources.trigger: every name that the runtime lists is taken", () => {
+test("agents.resources.trigger: every name that the runtime lists is accepted", () => {
   expect(Intl.supportedValuesOf("timeZone").filter((name) => zoneFault(name))).toEqual([]);
 });
 
@@ -32,7 +32,7 @@ test.each([
   expect(zoneFault(name)).toStartWith("`time_zone` has to be the name of an IANA time zone");
 });
 
-test("a stretch begins with the change and ends before the next one", () => {
+test("a period begins with the clock change and ends before the next one", () => {
   const startMs = at("2025-03-09T07:00Z");
   const endMs = at("2025-11-02T06:00Z");
   const summer = { startMs, endMs, offsetMs: -4 * 3_600_000, offsetBeforeMs: -5 * 3_600_000 };
@@ -43,7 +43,7 @@ test("a stretch begins with the change and ends before the next one", () => {
   expect(stretchAt("America/New_York", startMs - 1).endMs).toBe(startMs);
 });
 
-test("a zone whose clocks are not changed any more is one stretch", () => {
+test("a zone whose clocks no longer change is one period", () => {
   const zero = { offsetMs: 0, offsetBeforeMs: 0 };
   expect(stretchAt("UTC", 0)).toEqual({ startMs: -Infinity, endMs: Infinity, ...zero });
   expect(stretchAt("Asia/Riyadh", at("2025-06-01T00:00Z"))).toMatchObject({

@@ -1,4 +1,4 @@
-// Holds fires to the clocks of their zone, through every kind of change that clocks have made.
+// Tests that fires follow the clocks of their zone, through every kind of clock change.
 import { describe, expect, test } from "bun:test";
 import {
   DUE_COUNT_MAX,
@@ -16,7 +16,7 @@ const LORD_HOWE = "Australia/Lord_Howe";
 
 describe("agents.resources.trigger: a schedule fires by the clocks of its zone", () => {
   test.each([
-    // 02:00 to 03:00 is passed over.
+    // 02:00 to 03:00 is skipped.
     [NEW_YORK, "30 2 * * *", "2025-03-08T12:00Z", ["03-09 03:00 -04:00", "03-10 02:30 -04:00"]],
     [
       NEW_YORK,
@@ -30,7 +30,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
     [NEW_YORK, "59 1 * * *", "2025-03-09T05:00Z", ["03-09 01:59 -05:00", "03-10 01:59 -04:00"]],
     [NEW_YORK, "0 3 * * *", "2025-03-09T05:00Z", ["03-09 03:00 -04:00", "03-10 03:00 -04:00"]],
     [NEW_YORK, "30 * * * *", "2025-03-09T06:00Z", ["03-09 01:30 -05:00", "03-09 03:30 -04:00"]],
-    // 01:00 to 02:00 comes twice.
+    // 01:00 to 02:00 is repeated.
     [NEW_YORK, "30 1 * * *", "2025-11-02T04:00Z", ["11-02 01:30 -04:00", "11-03 01:30 -05:00"]],
     [NEW_YORK, "*/30 1 * * *", "2025-11-02T05:00Z", ["11-02 01:30 -04:00", "11-03 01:00 -05:00"]],
     [NEW_YORK, "0 2 * * *", "2025-11-02T04:00Z", ["11-02 02:00 -05:00", "11-03 02:00 -05:00"]],
@@ -38,7 +38,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
       ...([NEW_YORK, "*/30 * * * *", "2025-11-02T05:00Z"] as const),
       ["11-02 01:30 -04:00", "11-02 01:00 -05:00", "11-02 01:30 -05:00", "11-02 02:00 -05:00"],
     ],
-    // 02:00 to 02:30 is passed over; 01:30 to 02:00 comes twice.
+    // 02:00 to 02:30 is skipped; 01:30 to 02:00 is repeated.
     [LORD_HOWE, "15 2 * * *", "2025-10-04T00:00Z", ["10-05 02:30 +11:00", "10-06 02:15 +11:00"]],
     [LORD_HOWE, "*/15 2 * * *", "2025-10-04T12:00Z", ["10-05 02:30 +11:00", "10-05 02:45 +11:00"]],
     [LORD_HOWE, "45 1 * * *", "2025-04-05T00:00Z", ["04-06 01:45 +11:00", "04-07 01:45 +10:30"]],
@@ -52,7 +52,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
       "2025-03-28T00:00Z",
       ["03-30 09:00 +03:00", "04-06 09:00 +03:00"],
     ],
-    // 00:00 to 01:00 is passed over.
+    // 00:00 to 01:00 is skipped.
     [
       "Africa/Cairo",
       "0 0 * * *",
@@ -62,7 +62,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
     ["Asia/Beirut", "0 0 * * *", "2025-03-29T00:00Z", ["03-30 01:00 +03:00", "03-31 00:00 +03:00"]],
     ["Asia/Beirut", "5,50 0 30 * *", "2025-03-29T00:00Z", ["03-30 01:00 +03:00"]],
     ["America/Sao_Paulo", "0 0 4 11 *", "2018-11-01T00:00Z", ["11-04 01:00 -02:00"]],
-    // 23:00 to 24:00 comes twice, and the day with it.
+    // 23:00 to 24:00 is repeated, and so is the day.
     ["America/Sao_Paulo", "30 23 * * *", "2018-02-17T12:00Z", ["02-17 23:30 -02:00"]],
     [
       "Africa/Cairo",
@@ -82,7 +82,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
       "2025-10-25T12:00Z",
       ["10-26 01:30 +01:00", "10-27 01:30 +00:00"],
     ],
-    // A whole day is passed over.
+    // A whole day is skipped.
     [
       "Pacific/Apia",
       "0 9 * * *",
@@ -90,7 +90,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
       ["12-29 09:00 -10:00", "12-31 00:00 +14:00"],
     ],
     ["Pacific/Apia", "0 9 30 12 *", "2011-12-01T00:00Z", ["12-31 00:00 +14:00"]],
-    // It will be years until the day comes.
+    // The next such day is years away.
     ["UTC", "0 0 29 2 *", "2096-03-01T00:00Z", ["2104-02-29 00:00 +00:00"]],
     [NEW_YORK, "0 12 29 2 *", "2097-01-01T00:00Z", ["2104-02-29 12:00 -05:00"]],
   ])("%s %j after %s", (zone, text, after, fires) => {
@@ -100,7 +100,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
     expect(show(zone, found)).toEqual(whole);
   });
 
-  test("what comes next is later than the instant itself, to the millisecond", () => {
+  test("the next fire is later than the given instant, to the millisecond", () => {
     const schedule = takeSchedule("30 9 * * *");
     const fire_ms = at("2025-05-01T09:30Z");
     expect(nextAfter(schedule, "UTC", fire_ms - 1)).toBe(fire_ms);
@@ -116,7 +116,7 @@ describe("agents.resources.trigger: a schedule fires by the clocks of its zone",
   });
 });
 
-describe("what is due", () => {
+describe("due fires", () => {
   const every = takeSchedule("* * * * *");
   const daily = takeSchedule("0 9 * * *");
   const start_ms = at("2025-01-01T09:00Z");
@@ -126,7 +126,7 @@ describe("what is due", () => {
     ["nothing, for the clock was set back", daily, start_ms, start_ms - 1, null],
     ["the first alone", daily, start_ms, start_ms, [start_ms, 1, true]],
     ["a week", daily, start_ms, start_ms + 7 * DAY_MS - 1, [start_ms + 6 * DAY_MS, 7, true]],
-    ["as many as are counted", every, 0, 9_999 * 60_000, [9_999 * 60_000, 10_000, true]],
+    ["as many as the count allows", every, 0, 9_999 * 60_000, [9_999 * 60_000, 10_000, true]],
     ["one more", every, 0, 10_000 * 60_000, [10_000 * 60_000, 10_000, false]],
     ["a year of minutes", every, 1, 365 * DAY_MS + 59_999, [365 * DAY_MS, 10_000, false]],
     ["every day since 1970", daily, 0, start_ms, [start_ms, 10_000, false]],
@@ -149,10 +149,10 @@ describe("what is due", () => {
   });
 });
 
-describe("each minute around a change agrees with a second calculation", () => {
+describe("each minute around a clock change agrees with a second computation", () => {
   const draw = createDraw(11);
   const below = (count: number) => Math.floor(draw() * count);
-  /** Nothing, or some values, most of them near `around`, where clocks are changed. */
+  /** Empty, or some values, most of them near `around`, where clocks change. */
   const drawField = (low: number, high: number, share: number, deps = low) =>
     draw() >= share
       ? null

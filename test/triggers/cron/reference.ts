@@ -1,8 +1,8 @@
-// A second, slow calculation of schedules: it looks at each minute of a span and has its own rules.
+// A second, slow computation of schedules: it checks each minute of a span by its own rules.
 
 const MINUTE_MS = 60_000;
 
-/** What each field names, as it stands there; null: `*`. */
+/** The values of each field, or `null` for `*`. */
 export interface Fields {
   minute: number[] | null;
   hour: number[] | null;
@@ -11,7 +11,7 @@ export interface Fields {
   weekday: number[] | null;
 }
 
-/** What a zone's clock shows at each minute of a span, as if it stood in UTC; by `Intl` alone. */
+/** The local time of a zone at each minute of a span, as if in UTC; by `Intl` alone. */
 export function walkClock(zone: string, fromMs: number, toMs: number): [number, number][] {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
@@ -27,7 +27,7 @@ export function walkClock(zone: string, fromMs: number, toMs: number): [number, 
   return walk;
 }
 
-/** The instants of a walk at which a schedule fires; the first only tells what was before. */
+/** The instants at which a schedule fires; the first only provides the state before. */
 export function fireByWalking(fields: Fields, walk: readonly [number, number][]): number[] {
   const isInterval = fields.hour === null || new Set(fields.hour).size === 24;
   const fired: number[] = [];
@@ -37,7 +37,7 @@ export function fireByWalking(fields: Fields, walk: readonly [number, number][])
       if (names(fields, wall_ms)) fired.push(time_ms);
       continue;
     }
-    // From the minute after the latest that was ever shown, up to what is shown now.
+    // From the minute after the latest one shown so far, up to the current one.
     let isNamed = false;
     for (let newMs = latestMs + MINUTE_MS; newMs <= wall_ms; newMs += MINUTE_MS) {
       isNamed ||= names(fields, newMs);

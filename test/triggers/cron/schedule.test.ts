@@ -1,4 +1,4 @@
-// Holds schedules to five fields, to the times they name, and to an end whatever is sent.
+// Tests the five fields of schedules, their times, and bounded work for any input.
 import { describe, expect, test } from "bun:test";
 import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "../../../src/triggers/cron/schedule.ts";
 import { createDraw } from "../../support/draw.ts";
@@ -31,7 +31,7 @@ describe("agents.resources.trigger: five fields", () => {
     ["0 0 * * 0", ["2026-06-07T00:00", "2026-06-14T00:00"]],
     ["0 0 * * FRI-SUN", ["2026-06-05T00:00", "2026-06-06T00:00", "2026-06-07T00:00"]],
     ["0 0 * * 1,wed", ["2026-06-01T00:00", "2026-06-03T00:00", "2026-06-08T00:00"]],
-    // Either is enough where both are restricted, by a step too.
+    // Either is enough if both are restricted, by a step too.
     ["0 0 3 * FRI", ["2026-06-03T00:00", "2026-06-05T00:00", "2026-06-12T00:00"]],
     ["0 0 */15 * 5", ["2026-06-01T00:00", "2026-06-05T00:00", "2026-06-12T00:00"]],
     ["0 0 30 2 TUE", ["2027-02-02T00:00", "2027-02-09T00:00"]],
@@ -52,7 +52,7 @@ describe("agents.resources.trigger: five fields", () => {
   });
 });
 
-describe("agents.errors.invalid_request: what is no schedule is told by its field", () => {
+describe("agents.errors.invalid_request: an invalid schedule is refused by its field", () => {
   const whole = "five fields";
   test.each([
     ["", whole],
@@ -109,7 +109,7 @@ describe("agents.errors.invalid_request: what is no schedule is told by its fiel
     expect(!read.ok && read.fault).toStartWith(part === whole ? "`cron` has to be five" : "");
   });
 
-  test("a text is as long as it may be, its spaces included", () => {
+  test("a text has a maximum length, including its spaces", () => {
     const text = `${"0-59/1,".repeat(17)}1 * * * *`;
     expect(text.length).toBe(SCHEDULE_CHARACTERS_MAX);
     expect(readSchedule(text).ok).toBe(true);
@@ -120,7 +120,7 @@ describe("agents.errors.invalid_request: what is no schedule is told by its fiel
     expect(readSchedule("*".repeat(1e6)).ok).toBe(false);
   });
 
-  test("whatever is sent is a schedule or a fault, and what is a schedule fires", () => {
+  test("any input is a schedule or an error, and every schedule fires", () => {
     const draw = createDraw(9);
     const parts = ["*", "/", ",", "-", "0", "1", "5", "9", "31", "60", "JAN", "sun", "L", "é", "@"];
     const pick = () => parts[Math.floor(draw() * parts.length)]!;
@@ -138,7 +138,7 @@ describe("agents.errors.invalid_request: what is no schedule is told by its fiel
   });
 });
 
-test("forwards, backwards and counted, a schedule names the same times", () => {
+test("forward, backward and counting searches of a schedule agree", () => {
   const draw = createDraw(4);
   const span_ms = 40 * 86_400_000;
   for (const text of [

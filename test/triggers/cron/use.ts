@@ -1,4 +1,4 @@
-// What the tests of schedules share: reading one that has to be one, and time as people write it.
+// Functions for tests of schedules: parsing a valid one, and readable times.
 import { readSchedule, type Schedule } from "../../../src/triggers/cron/schedule.ts";
 
 export function takeSchedule(text: string): Schedule {
@@ -14,7 +14,7 @@ export const at = (text: string): number => {
   return time_ms;
 };
 
-/** Instants as a reader sees them on a zone's clock: `2025-03-09 03:00 -04:00`. */
+/** Instants on a zone's clock: `2025-03-09 03:00 -04:00`. */
 export const show = (zone: string, instants: readonly number[]): string[] =>
   instants.map((instant_ms) => {
     const shown = Temporal.Instant.fromEpochMilliseconds(instant_ms).toZonedDateTimeISO(zone);

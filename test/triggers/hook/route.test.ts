@@ -1,4 +1,4 @@
-// The hook beside a firing that fails, or that somebody was quicker than: nothing is lost.
+// Tests the hook with a failing fire, and with a faster concurrent one: nothing is lost.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
 import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
@@ -25,35 +25,35 @@ const FIRE: FireRow = {
 };
 
 let database: TestDatabase;
-let houses: Houses;
+let stores: Houses;
 let http: TestServer;
 let fire: FireTrigger;
-let wishes: FireRequest[];
-/** Of the last refusal. */
+let requests: FireRequest[];
+/** The message of the last refusal. */
 let message: string | undefined;
 beforeEach(async () => {
   database = await openTestDatabase({ kind: "memory" });
-  houses = bindHouses(database);
-  wishes = [];
+  stores = bindHouses(database);
+  requests = [];
   const clock = createManualClock();
   const secrets = openTestSecrets(database, clock);
   const settings = readSettings("", "wadi.toml", {}, {});
   const deps = { database, clock, secrets, settings: () => settings };
   http = createTestServer(
     (router) => {
-      const note: FireTrigger = (wish) => {
-        wishes.push(wish);
-        return fire(wish);
+      const note: FireTrigger = (request) => {
+        requests.push(request);
+        return fire(request);
       };
       openHook(router, note, { ...deps, disk: { require() {} } });
     },
     { surface: "agents", clock },
   );
-  await createAgent(houses, "g-1");
+  await createAgent(stores, "g-1");
   const hook = makeHook(ID);
   const about = { kind: "trigger", row_id: ID, account_id: "a-1", set_at: 0 } as const;
   await createSecretPairs(secrets).store(about, SECRET, (sealed) =>
-    houses.triggers.create(hook, sealed, 100),
+    stores.triggers.create(hook, sealed, 100),
   );
 });
 afterEach(() => database.close());
@@ -73,17 +73,17 @@ async function send(body = '{"a":1}', id = "one") {
   return [reply.status, value.error?.code ?? value, ...(retry_after ? [retry_after] : [])];
 }
 
-test("agents.endpoints.triggers.p5 it fires once what was sent, and tells exactly so much of the fire", async () => {
+test("agents.endpoints.triggers.p5 it fires once with the sent body, and returns only the id, outcome and run of the fire", async () => {
   fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
   const { id, outcome, run_id } = FIRE;
   expect(await send()).toEqual([202, { fire: { id, outcome, run_id } }]);
-  expect(wishes).toMatchObject([
+  expect(requests).toMatchObject([
     { source: "webhook", webhook_id: "one", hook: { a: 1 }, trigger: { id: ID } },
   ]);
 });
 
 describe("agents.errors.internal_error", () => {
-  test("agents.errors.internal_error what nobody foresaw is a 500, written down, and the same may be sent again", async () => {
+  test("agents.errors.internal_error an unexpected failure is a logged 500, and the same request may be sent again", async () => {
     fire = async () => {
       throw new Error("the disk is full");
     };
@@ -98,12 +98,12 @@ describe("agents.errors.internal_error", () => {
         error: expect.stringContaining("the disk is full"),
       },
     ]);
-    expect(await houses.triggers.findRequested(ID, "one")).toBeUndefined();
+    expect(await stores.triggers.findRequested(ID, "one")).toBeUndefined();
     fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
     expect((await send())[0]).toBe(202);
   });
 
-  test("agents.errors.internal_error so is a fire that could start nothing, and that is kept", async () => {
+  test("agents.errors.internal_error a fire that could not start a run is a 500 too, and is stored", async () => {
     const error = { code: "no_model_available", message: "The default model is not available." };
     const failed: FireRow = { ...FIRE, outcome: "failed", run_id: null, error };
     fire = async () => ({ kind: "fired", fire: failed, retry_after: null });
@@ -112,7 +112,7 @@ describe("agents.errors.internal_error", () => {
   });
 });
 
-describe("what became of the trigger meanwhile", () => {
+describe("the trigger is meanwhile", () => {
   const unstarted = (outcome: FireRow["outcome"], code: string, retry_after: string | null) => {
     const error = { code, message: "Such a sentence." };
     const row: FireRow = { ...FIRE, outcome, run_id: null, error };
@@ -120,18 +120,18 @@ describe("what became of the trigger meanwhile", () => {
     return send();
   };
 
-  test("agents.errors.trigger_paused paused, or by this fire", async () => {
+  test("agents.errors.trigger_paused paused, or paused by this fire", async () => {
     fire = async () => ({ kind: "paused" });
     expect(await send()).toEqual([409, "trigger_paused"]);
     expect(await unstarted("refused", "permission_denied", null)).toEqual([409, "trigger_paused"]);
   });
 
-  test("agents.errors.invalid_signature deleted: it is as one that never was", async () => {
+  test("agents.errors.invalid_signature deleted: the answer is that of an unknown one", async () => {
     fire = async () => ({ kind: "gone" });
     expect(await send()).toEqual([401, "invalid_signature"]);
   });
 
-  test("agents.endpoints.triggers.p6 fired by the same request, which was quicker", async () => {
+  test("agents.endpoints.triggers.p6 fired by the same request, which was faster", async () => {
     fire = async () => ({ kind: "known", fire: FIRE });
     expect((await send())[0]).toBe(200);
   });
@@ -140,7 +140,7 @@ describe("what became of the trigger meanwhile", () => {
     expect(await unstarted("held", "agent_held", null)).toEqual([503, "agent_held", "60"]);
   });
 
-  test("agents.errors.rate_limited agents.limits.retry_after its runs at a limit, with a time to wait in any case", async () => {
+  test("agents.errors.rate_limited agents.limits.retry_after at a limit of its runs: the answer always has Retry-After", async () => {
     const limited = [429, "rate_limited"];
     expect(await unstarted("limited", "daily_runs_limit", "77")).toEqual([...limited, "77"]);
     expect(message).toBe("Such a sentence.");
@@ -148,13 +148,13 @@ describe("what became of the trigger meanwhile", () => {
   });
 });
 
-test("what is refused before it fires nothing", async () => {
+test("a refused request fires nothing", async () => {
   fire = async () => ({ kind: "fired", fire: FIRE, retry_after: null });
   expect(await send("")).toEqual([400, "invalid_request"]);
-  await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });
+  await stores.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });
   expect(await send("")).toEqual([503, "agent_held", "60"]);
-  // agents.states.p12: by its agent, whether anybody has written that down yet or not.
-  await archive(houses);
+  // agents.states.p12: by its agent, whether or not that is stored yet.
+  await archive(stores);
   expect(await send()).toEqual([409, "trigger_paused"]);
-  expect(wishes).toEqual([]);
+  expect(requests).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Verifying a sender: whatever is wrong, the same is looked for, opened and refused.
+// Tests the verification of a sender: every failure does the same work and has the same error.
 import { expect, test } from "bun:test";
 import type { OpenedPair } from "../../../src/crypto/signing/secret-pair.ts";
 import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
@@ -14,24 +14,24 @@ const body = Buffer.from("{}");
 
 function openTrial(opened: OpenedPair = { ok: true, secrets: [SECRET] }) {
   const clock = createManualClock();
-  const asked: unknown[] = [];
+  const calls: unknown[] = [];
   const verify = createHookVerifier({
     clock,
     triggers: {
       async findSigner(id) {
-        asked.push(["findSigner", id]);
+        calls.push(["findSigner", id]);
         return id === HOOK ? "a-1" : null;
       },
     },
     pairs: {
       async openAlike({ kind, row_id, account_id }, now) {
-        asked.push(["openAlike", kind, row_id, account_id, now]);
+        calls.push(["openAlike", kind, row_id, account_id, now]);
         return row_id === HOOK ? opened : { ok: false, reason: "missing" };
       },
     },
     secrets: {
       async require(kind) {
-        asked.push(["require", kind]);
+        calls.push(["require", kind]);
         throw apiError("triggers_unavailable");
       },
     },
@@ -45,17 +45,17 @@ function openTrial(opened: OpenedPair = { ok: true, secrets: [SECRET] }) {
     });
     return verify({ trigger_id: HOOK, headers, body, ...sent });
   };
-  return { send, asked, now: clock.now() };
+  return { send, calls, now: clock.now() };
 }
 
-test("who has signed is told what it may fire, and under which word of its own", async () => {
+test("a valid signature gives the trigger and the sender's id of the request", async () => {
   const { send } = openTrial();
   const verified = { trigger_id: HOOK, webhook_id: "one" };
   expect(await send()).toEqual(verified);
   expect(await send({ trigger_id: HOOK.toUpperCase() })).toEqual(verified);
 });
 
-test("agents.authentication.p3 whatever is wrong, as much is looked for and opened", async () => {
+test("agents.authentication.p3 every failure does the same lookup and the same decryption", async () => {
   const other = "01920000-0000-7000-8000-0000000000bb";
   const wrong: [Parameters<ReturnType<typeof openTrial>["send"]>[0], string, string][] = [
     [{ secret: makeSigningSecret() }, HOOK, "a-1"],
@@ -66,24 +66,24 @@ test("agents.authentication.p3 whatever is wrong, as much is looked for and open
     [{ trigger_id: "" }, NOBODY, NOBODY],
   ];
   for (const [sent, id, account_id] of wrong) {
-    const { send, asked, now } = openTrial();
+    const { send, calls, now } = openTrial();
     expect(await failureOf(send(sent))).toMatchObject({ code: "invalid_signature", details: {} });
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       ["findSigner", id],
       ["openAlike", "trigger", id, account_id, now],
     ]);
   }
 });
 
-test("a secret that is damaged verifies nobody", async () => {
+test("a damaged secret verifies no signature", async () => {
   for (const reason of ["unreadable", "missing"] as const) {
     const { send } = openTrial({ ok: false, reason });
     expect(await failureOf(send())).toMatchObject({ code: "invalid_signature" });
   }
 });
 
-test("agents.errors.triggers_unavailable a key that goes this moment is told of as it is to everybody", async () => {
-  const { send, asked } = openTrial({ ok: false, reason: "unavailable" });
+test("agents.errors.triggers_unavailable a key that becomes unavailable is reported as to all callers", async () => {
+  const { send, calls } = openTrial({ ok: false, reason: "unavailable" });
   expect(await failureOf(send())).toMatchObject({ code: "triggers_unavailable" });
-  expect(asked.at(-1)).toEqual(["require", "trigger"]);
+  expect(calls.at(-1)).toEqual(["require", "trigger"]);
 });
