@@ -40,16 +40,16 @@ async function ask(
     answers++;
     return ANSWERED;
   };
-  const ending = await checkContext(
+  const completion = await checkContext(
     settings,
     count,
     countTexts,
     answer,
   )(request, () => undefined, signal);
-  expect(answers).toBe(ending.ok ? 1 : 0);
-  if (!ending.ok) expect(ending).toMatchObject({ code: "context_length_exceeded" });
-  const refused = ending.ok || !ending.promptTokens ? "is refused" : "is counted out";
-  return [ending.ok ? "passes" : refused, counts];
+  expect(answers).toBe(completion.ok ? 1 : 0);
+  if (!completion.ok) expect(completion).toMatchObject({ code: "context_length_exceeded" });
+  const refused = completion.ok || !completion.promptTokens ? "is refused" : "is counted out";
+  return [completion.ok ? "passes" : refused, counts];
 }
 
 type Case = [
@@ -63,7 +63,7 @@ type Case = [
 ];
 // The texts repeat " a": two bytes and one token each.
 const CASES: Case[] = [
-  ["nothing recorded: the server judges", null, 100_000, 8_192, 1e9, "passes", 0],
+  ["no recorded window: the server decides", null, 100_000, 8_192, 1e9, "passes", 0],
   ["bytes, template and budget fill the window", 1_000 + TEMPLATE, 600, 400, 1e9, "passes", 0],
   ["a byte more is counted", 1_000 + TEMPLATE, 601, 400, 10, "passes", 1],
   ["a budget that fills the window", 400, 10, 400, 1, "is refused", 0],

@@ -61,7 +61,7 @@ describe("gateway.endpoints.embeddings.p4 failures are mapped to error codes", (
     ["an error", fail("upstream_error", { upstreamStatus: 500 }), 502, "upstream_error", spent],
     ["silence", fail("upstream_timeout"), 504, "upstream_timeout", spent],
     [
-      "an error that says when it is over",
+      "an error with Retry-After",
       fail("upstream_error", { retryAfterMs: 9_000 }),
       502,
       "upstream_error",
@@ -77,7 +77,7 @@ describe("gateway.endpoints.embeddings.p4 failures are mapped to error codes", (
       [null, "3"],
     ],
     [
-      "a busy server that says no time",
+      "a busy server without Retry-After",
       fail("upstream_rate_limited"),
       503,
       "service_unavailable",

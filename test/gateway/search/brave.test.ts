@@ -159,8 +159,8 @@ describe("its errors", () => {
   for (const [status, code] of CODES) {
     test(`${status} is ${code}`, async () => {
       server.script = () => writeBraveError(status, "CODE", {}, {});
-      const ending = await outcomeOf(own.search("x"));
-      expect(ending).toMatchObject({ code, upstreamStatus: status, retryAfterMs: undefined });
+      const reply = await outcomeOf(own.search("x"));
+      expect(reply).toMatchObject({ code, upstreamStatus: status, retryAfterMs: undefined });
     });
   }
 });

@@ -50,8 +50,8 @@ export function openTestEngine(table: string, key = "key-1"): EngineTest {
 
 /** The outcome of a search: its hits, or its code and the operator's reason. */
 export async function outcomeOf(search: Search) {
-  const ending = await search;
-  if (ending.ok) return ending.hits;
-  const { code, reason, upstreamStatus, retryAfterMs } = ending;
+  const reply = await search;
+  if (reply.ok) return reply.hits;
+  const { code, reason, upstreamStatus, retryAfterMs } = reply;
   return { code, reason, upstreamStatus, retryAfterMs };
 }

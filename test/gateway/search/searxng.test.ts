@@ -130,9 +130,9 @@ describe("its errors", () => {
   test("a server without JSON refuses, and the operator gets advice", async () => {
     const plain = startSearxng({ formats: ["html"] });
     await using other = openTestEngine(`kind = "searxng"\nurl = "${plain.url}"`);
-    const ending = await outcomeOf(other.search("x"));
-    expect(ending).toMatchObject({ code: "model_unavailable", upstreamStatus: 403 });
-    expect(ending).toMatchObject({
+    const reply = await outcomeOf(other.search("x"));
+    expect(reply).toMatchObject({ code: "model_unavailable", upstreamStatus: 403 });
+    expect(reply).toMatchObject({
       reason: expect.stringContaining("search.formats must name json"),
     });
     await plain.stop();
@@ -140,9 +140,9 @@ describe("its errors", () => {
 
   test("its limiter gives no time, so the next request is tried", async () => {
     server.script = () => writeErrorPage(429, "Too Many Requests");
-    const ending = await outcomeOf(own.search("x"));
-    expect(ending).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: undefined });
-    expect(ending).toMatchObject({ reason: expect.stringContaining("limiter") });
+    const reply = await outcomeOf(own.search("x"));
+    expect(reply).toMatchObject({ code: "upstream_rate_limited", retryAfterMs: undefined });
+    expect(reply).toMatchObject({ reason: expect.stringContaining("limiter") });
     server.script = null;
     expect((await own.search("x")).ok).toBe(true);
   });
@@ -172,9 +172,9 @@ describe("its errors", () => {
   for (const [status, code] of CODES) {
     test(`${status} is ${code}, in our own words`, async () => {
       server.script = () => writeErrorPage(status, "Words of theirs");
-      const ending = (await outcomeOf(own.search("x"))) as { reason: string };
-      expect(ending).toMatchObject({ code, upstreamStatus: status });
-      expect(ending.reason).not.toMatch(/theirs|127\.0\.0\.1/);
+      const reply = (await outcomeOf(own.search("x"))) as { reason: string };
+      expect(reply).toMatchObject({ code, upstreamStatus: status });
+      expect(reply.reason).not.toMatch(/theirs|127\.0\.0\.1/);
     });
   }
 });

@@ -32,7 +32,7 @@ interface Attempt {
   ask: ModelRequest;
   onChunk: OnChunk;
   signal: AbortSignal;
-  end(ending: Completion): void;
+  end(completion: Completion): void;
   fail(bug: unknown): void;
 }
 
@@ -52,15 +52,15 @@ function open(
     return promise;
   };
   const thinker = think(answer, { attempts: 3, attempts_more: 2, ...some });
-  const ending = thinker(asked_of, (piece) => void received.push(piece), caller.signal);
+  const completion = thinker(asked_of, (chunk) => void received.push(chunk), caller.signal);
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   return {
     started,
     caller,
-    ending,
+    completion,
     settle,
-    isOver: () => Bun.peek.status(ending) !== "pending",
-    text: () => received.map((piece) => (piece.kind === "text" ? piece.text : "call")).join("|"),
+    isOver: () => Bun.peek.status(completion) !== "pending",
+    text: () => received.map((chunk) => (chunk.kind === "text" ? chunk.text : "call")).join("|"),
     received,
     /** The attempt with this index sends this text, and succeeds. */
     async say(index: number, text: string, more: object = {}) {
@@ -78,18 +78,18 @@ function open(
 
 describe("it starts", () => {
   test("three attempts at once, and no more if they agree", async () => {
-    const { started, say, ending, text } = open();
+    const { started, say, completion, text } = open();
     expect(started).toHaveLength(3);
     await say(1, "Answer: 1,000");
     await say(0, "So\n1000.0");
     await say(2, "\\boxed{1000}", { finishReason: "length" });
     expect(started).toHaveLength(3);
-    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(30, 3) });
+    expect(await completion).toEqual({ ok: true, finishReason: "stop", usage: usageOf(30, 3) });
     expect(text()).toBe("So\n1000.0");
   });
 
   test("two more if the first three disagree, once all have ended", async () => {
-    const { started, say, ending, text } = open();
+    const { started, say, completion, text } = open();
     await say(0, "41");
     await say(1, "42");
     expect(started).toHaveLength(3);
@@ -97,15 +97,15 @@ describe("it starts", () => {
     expect(started).toHaveLength(5);
     await say(3, "39");
     await say(4, "42");
-    expect(await ending).toMatchObject({ ok: true, usage: usageOf(50, 5) });
+    expect(await completion).toMatchObject({ ok: true, usage: usageOf(50, 5) });
     expect(text()).toBe("42");
   });
 
   test.each<[says: string, replies: (string | null)[], asks: number]>([
     ["one alone cannot agree", ["42", null, null], 5],
     ["two agree beside one that failed", ["42", null, "42"], 3],
-    ["one of three says nothing", ["42", "", "42"], 5],
-    ["all say nothing", ["", "", ""], 3],
+    ["one of three is empty", ["42", "", "42"], 5],
+    ["all are empty", ["", "", ""], 3],
     ["all failed", [null, null, null], 3],
   ])("%s", async (_, replies, asks) => {
     const thinker = open();
@@ -115,14 +115,14 @@ describe("it starts", () => {
     }
     expect(thinker.started).toHaveLength(asks);
     for (let i = 3; i < asks; i++) await thinker.break(i);
-    expect((await thinker.ending).ok).toBe(replies.some((text) => text !== null));
+    expect((await thinker.completion).ok).toBe(replies.some((text) => text !== null));
   });
 
   test("no more if they could not change the result", async () => {
     const thinker = open({ attempts: 6, attempts_more: 3 });
     for (let i = 0; i < 6; i++) await thinker.say(i, i === 2 ? "41" : "42");
     expect(thinker.started).toHaveLength(6);
-    expect((await thinker.ending).ok).toBe(true);
+    expect((await thinker.completion).ok).toBe(true);
   });
 
   test("no more if none are configured", async () => {
@@ -130,7 +130,7 @@ describe("it starts", () => {
     await thinker.say(0, "41 it is");
     await thinker.say(1, "so it is 42");
     await thinker.say(2, "so it is 43");
-    expect(await thinker.ending).toMatchObject({ ok: true, usage: usageOf(30, 3) });
+    expect(await thinker.completion).toMatchObject({ ok: true, usage: usageOf(30, 3) });
     // In a tie the first attempt wins.
     expect(thinker.text()).toBe("41 it is");
   });
@@ -178,7 +178,7 @@ describe("an attempt has", () => {
 
 describe("it does not wait for", () => {
   test("the last attempt, once it cannot change the answer", async () => {
-    const { say, aborted, ending, text, isOver } = open();
+    const { say, aborted, completion, text, isOver } = open();
     await say(0, "42");
     await say(1, "41");
     await say(2, "42");
@@ -191,9 +191,13 @@ describe("it does not wait for", () => {
     await other.say(2, "42");
     await other.say(4, "42");
     expect([other.aborted().includes(3), other.isOver()]).toEqual([true, true]);
-    expect(await other.ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(40, 4) });
+    expect(await other.completion).toEqual({
+      ok: true,
+      finishReason: "stop",
+      usage: usageOf(40, 4),
+    });
     await say(4, "41");
-    expect((await ending).ok).toBe(true);
+    expect((await completion).ok).toBe(true);
     expect(text()).not.toBe("40");
   });
 
@@ -226,9 +230,9 @@ describe("it does not wait for", () => {
       [1, 0, 2, 4, 3],
       [2, 0, 1, 3, 4],
     ]) {
-      const { say, text, ending, isOver } = open();
+      const { say, text, completion, isOver } = open();
       for (const i of order) if (!isOver()) await say(i, texts[i]!);
-      await ending;
+      await completion;
       keys.add(text().match(/4\d/)![0]);
     }
     expect([...keys]).toEqual(["42"]);
@@ -237,21 +241,21 @@ describe("it does not wait for", () => {
 
 describe("the combined result", () => {
   test("sends nothing before the winner is known", async () => {
-    const { say, received, ending } = open();
+    const { say, received, completion } = open();
     await say(0, "42");
     await say(1, "42");
     expect(received).toEqual([]);
     await say(2, "42");
-    await ending;
+    await completion;
     expect(received).toEqual([{ kind: "text", text: "42" }]);
   });
 
   test("prices only reported usage, not estimates", async () => {
-    const { say, ending, ...thinker } = open();
+    const { say, completion, ...thinker } = open();
     await say(0, "42");
     await say(1, "42", { usageEstimated: true, usage: usageOf(9, 2) });
     await thinker.break(2, { ...BROKEN, usage: usageOf(8, 4) });
-    expect(await ending).toEqual({
+    expect(await completion).toEqual({
       ...{ ok: true, finishReason: "stop", usage: usageOf(27, 7), usageEstimated: true },
       reportedUsage: USAGE,
     });
@@ -261,29 +265,33 @@ describe("the combined result", () => {
     const thinker = open();
     for (const i of [0, 1, 2]) await thinker.say(i, "42", { usageEstimated: true });
     const usage = usageOf(30, 3);
-    expect(await thinker.ending).toEqual({
+    expect(await thinker.completion).toEqual({
       ...{ ok: true, finishReason: "stop", usage, usageEstimated: true },
     });
     const other = open();
     for (const i of [0, 1]) await other.say(i, "42");
     await other.break(2);
-    expect(await other.ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(20, 2) });
+    expect(await other.completion).toEqual({
+      ok: true,
+      finishReason: "stop",
+      usage: usageOf(20, 2),
+    });
   });
 
   test("counts the output of aborted attempts", async () => {
-    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, usage: usageOf(10, 5) });
+    const { say, completion } = open({ attempts_more: 0 }, { ...LEFT, usage: usageOf(10, 5) });
     await say(0, "42");
     await say(1, "42");
-    expect(await ending).toMatchObject({
+    expect(await completion).toMatchObject({
       ...{ usage: usageOf(30, 7), usageEstimated: true, reportedUsage: usageOf(20, 2) },
     });
   });
 
   test("counts at least the prompt of an attempt aborted before its first output", async () => {
-    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
+    const { say, completion } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
-    expect(await ending).toMatchObject({
+    expect(await completion).toMatchObject({
       ...{
         usage: usageOf(30, 2),
         usageEstimated: true,
@@ -294,10 +302,10 @@ describe("the combined result", () => {
   });
 
   test("prefers a reported prompt count of another attempt to an estimate", async () => {
-    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
+    const { say, completion } = open({ attempts_more: 0 }, { ...LEFT, attempts: 1 });
     await say(0, "42", { usageEstimated: true, usage: usageOf(99, 1) });
     await say(1, "42");
-    expect(await ending).toMatchObject({ usage: usageOf(99 + 10 + 10, 2) });
+    expect(await completion).toMatchObject({ usage: usageOf(99 + 10 + 10, 2) });
   });
 
   test("counts the prompt of a timed-out attempt, but not of one that a server refused", async () => {
@@ -306,48 +314,48 @@ describe("the combined result", () => {
       [undefined, 30],
       [504, 20],
     ] as const) {
-      const { say, ending, ...thinker } = open();
+      const { say, completion, ...thinker } = open();
       await thinker.break(0, { ...late, upstreamStatus: status, ...({ attempts: 1 } as object) });
       await say(1, "42");
       await say(2, "42");
-      expect(await ending).toMatchObject({ usage: usageOf(prompts, 2) });
+      expect(await completion).toMatchObject({ usage: usageOf(prompts, 2) });
     }
   });
 
   test("counts nothing for an attempt aborted before any request", async () => {
-    const { say, ending } = open({ attempts_more: 0 }, { ...LEFT, attempts: 0 });
+    const { say, completion } = open({ attempts_more: 0 }, { ...LEFT, attempts: 0 });
     await say(0, "42", { attempts: 1 });
     await say(1, "42", { attempts: 1 });
     const usage = usageOf(20, 2);
-    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage, attempts: 2 });
+    expect(await completion).toEqual({ ok: true, finishReason: "stop", usage, attempts: 2 });
   });
 
   test("adds up the requests, and has the longest wait", async () => {
-    const { say, ending, ...thinker } = open();
+    const { say, completion, ...thinker } = open();
     await say(0, "42", { attempts: 1, waitedMs: 20 });
     await say(1, "42", { attempts: 3 });
     await thinker.break(2, { ...BROKEN, ...({ attempts: 2, waitedMs: 90 } as object) });
-    expect(await ending).toMatchObject({ attempts: 6, waitedMs: 90 });
+    expect(await completion).toMatchObject({ attempts: 6, waitedMs: 90 });
   });
 
   test("has the first attempt's error and all usage if all failed", async () => {
-    const { ending, ...thinker } = open();
+    const { completion, ...thinker } = open();
     await thinker.break(2, { ...BROKEN, code: "upstream_timeout" });
     await thinker.break(1, { ...BROKEN, usage: usageOf(1, 2) });
     const first: UpstreamError = { ...BROKEN, code: "upstream_rate_limited", retryAfterMs: 5 };
     await thinker.break(0, { ...first, usage: usageOf(3, 4) });
-    expect(await ending).toEqual({ ...first, usage: usageOf(4, 6) });
+    expect(await completion).toEqual({ ...first, usage: usageOf(4, 6) });
   });
 
   test("passes a reply with unrequested calls on whole", async () => {
-    const { started, received, ending, settle } = open();
+    const { started, received, completion, settle } = open();
     for (const [i, { onChunk, end }] of started.entries()) {
       await onChunk({ kind: "text", text: "Wait." });
       await onChunk({ kind: "call", index: 0, id: `id${i}`, name: "add", arguments: "{}" });
       end({ ok: true, finishReason: "tool_calls", usage: USAGE });
     }
     await settle();
-    expect(await ending).toMatchObject({ finishReason: "tool_calls" });
+    expect(await completion).toMatchObject({ finishReason: "tool_calls" });
     expect(received).toEqual([
       { kind: "text", text: "Wait." },
       { kind: "call", index: 0, id: "id0", name: "add", arguments: "{}" },
@@ -356,7 +364,7 @@ describe("the combined result", () => {
 });
 
 test("attempts with calls and no text agree if they make the same calls", async () => {
-  const { started, received, ending, settle } = open();
+  const { started, received, completion, settle } = open();
   const calls = ["sub", "add", "add", "add", "sub"];
   for (let i = 0; i < started.length; i++) {
     void started[i]!.onChunk({
@@ -370,7 +378,7 @@ test("attempts with calls and no text agree if they make the same calls", async 
     await settle();
   }
   // Two of the first three agree; then a third one decides.
-  expect(await ending).toMatchObject({ ok: true, usage: usageOf(40, 4) });
+  expect(await completion).toMatchObject({ ok: true, usage: usageOf(40, 4) });
   expect(received).toEqual([{ kind: "call", index: 0, id: "id1", name: "add", arguments: "{}" }]);
 });
 
@@ -382,41 +390,41 @@ function endWhole({ onChunk, end }: Attempt): void {
 
 describe("an endless attempt", () => {
   test("is aborted beyond a million characters, and has no vote", async () => {
-    const { started, say, aborted, ending, text } = open();
+    const { started, say, aborted, completion, text } = open();
     await started[0]!.onChunk({ kind: "text", text: "x".repeat(999_999) });
     expect(aborted()).toEqual([]);
     await started[0]!.onChunk({ kind: "text", text: "xy" });
     expect(aborted()).toEqual([0]);
     await say(1, "42");
     await say(2, "42");
-    expect(await ending).toMatchObject({ ok: true, usage: usageOf(20, 2) });
+    expect(await completion).toMatchObject({ ok: true, usage: usageOf(20, 2) });
     expect(text()).toBe("42");
   });
 
   test("is aborted after too many empty chunks", async () => {
     const { started, aborted } = open();
-    const piece: Chunk = { kind: "call", index: 0, arguments: "" };
-    for (let n = 0; n < 15_625; n++) void started[0]!.onChunk(piece);
+    const chunk: Chunk = { kind: "call", index: 0, arguments: "" };
+    for (let n = 0; n < 15_625; n++) void started[0]!.onChunk(chunk);
     expect(aborted()).toEqual([]);
-    void started[0]!.onChunk(piece);
+    void started[0]!.onChunk(chunk);
     expect(aborted()).toEqual([0]);
   });
 
   test("has no vote either if it came whole, but counts as usage", async () => {
-    const { started, say, ending, text, settle } = open();
+    const { started, say, completion, text, settle } = open();
     await say(1, "42");
     for (const i of [0, 2]) endWhole(started[i]!);
     await settle();
     await say(3, "42");
     // The fifth is not waited for.
-    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: usageOf(40, 4) });
+    expect(await completion).toEqual({ ok: true, finishReason: "stop", usage: usageOf(40, 4) });
     expect(text()).toBe("42");
   });
 
   test("is an upstream failure if all attempts are endless", async () => {
-    const { started, ending } = open();
+    const { started, completion } = open();
     started.forEach(endWhole);
-    expect(await ending).toMatchObject({
+    expect(await completion).toMatchObject({
       ok: false,
       code: "upstream_error",
       usage: usageOf(30, 3),
@@ -426,24 +434,24 @@ describe("an endless attempt", () => {
 
 describe("all attempts end after", () => {
   test("a caller leaves: all are aborted at once, and no more start", async () => {
-    const { started, caller, say, aborted, ending, text } = open(
+    const { started, caller, say, aborted, completion, text } = open(
       {},
       { ...LEFT, usage: usageOf(10, 2) },
     );
     await say(0, "42");
     caller.abort();
     expect(aborted()).toEqual([1, 2]);
-    expect(await ending).toEqual({ ...LEFT, usage: usageOf(30, 5) });
+    expect(await completion).toEqual({ ...LEFT, usage: usageOf(30, 5) });
     expect([started.length, text()]).toEqual([3, ""]);
   });
 
   test("a caller leaves as the third attempt disagrees", async () => {
-    const { started, caller, say, ending } = open();
+    const { started, caller, say, completion } = open();
     await say(0, "42");
     await say(1, "41");
     caller.abort();
     started[2]!.end({ ok: true, finishReason: "stop", usage: USAGE });
-    expect(await ending).toMatchObject({ code: "client_closed_request" });
+    expect(await completion).toMatchObject({ code: "client_closed_request" });
     expect(started).toHaveLength(3);
   });
 
@@ -454,15 +462,15 @@ describe("all attempts end after", () => {
       return BROKEN;
     };
     const thinker = think(answer, { attempts: 3, attempts_more: 2 });
-    const ending = await thinker(createAsk("Hello"), () => undefined, AbortSignal.abort());
-    expect([ending, asks]).toEqual([LEFT, 0]);
+    const completion = await thinker(createAsk("Hello"), () => undefined, AbortSignal.abort());
+    expect([completion, asks]).toEqual([LEFT, 0]);
   });
 
   test("a bug: the others are aborted, and it is rethrown when they have ended", async () => {
-    const { started, aborted, ending } = open();
+    const { started, aborted, completion } = open();
     const bug = new Error("a bug");
     started[1]!.fail(bug);
-    expect(await ending.catch((failure: unknown) => failure)).toBe(bug);
+    expect(await completion.catch((failure: unknown) => failure)).toBe(bug);
     expect(aborted()).toEqual([0, 1, 2]);
   });
 
@@ -471,8 +479,8 @@ describe("all attempts end after", () => {
       throw apiError("rate_limit_exceeded");
     };
     const thinker = think(answer, { attempts: 3, attempts_more: 2 });
-    const ending = thinker(createAsk("Hello"), () => undefined, new AbortController().signal);
-    expect(await ending.catch((failure: unknown) => failure)).toBeInstanceOf(ApiError);
+    const completion = thinker(createAsk("Hello"), () => undefined, new AbortController().signal);
+    expect(await completion.catch((failure: unknown) => failure)).toBeInstanceOf(ApiError);
   });
 
   test("an onChunk that throws, as a bug", async () => {
@@ -485,15 +493,15 @@ describe("all attempts end after", () => {
     const onChunk = () => {
       throw bug;
     };
-    const ending = thinker(createAsk("Hello"), onChunk, new AbortController().signal);
-    expect(await ending.catch((failure: unknown) => failure)).toBe(bug);
+    const completion = thinker(createAsk("Hello"), onChunk, new AbortController().signal);
+    expect(await completion.catch((failure: unknown) => failure)).toBe(bug);
   });
 
   test("every completion, leaving no listener on the caller's signal", async () => {
-    const { caller, say, ending, aborted } = open();
+    const { caller, say, completion, aborted } = open();
     expect(getEventListeners(caller.signal, "abort")).toHaveLength(1);
     for (const i of [0, 1, 2]) await say(i, "42");
-    await ending;
+    await completion;
     expect(getEventListeners(caller.signal, "abort")).toEqual([]);
     caller.abort();
     expect(aborted()).toEqual([]);

@@ -28,7 +28,7 @@ const sizesOf = (server: Parameters<typeof bodiesOf>[0]) =>
 describe("batches", () => {
   const CAPS: [what: string, kind: string, reported: number, lines: string, sizes: number[]][] = [
     ["TEI's own maximum", "tei", 32, "", [32, 32]],
-    ["less than that, as TEI says", "tei", 20, "", [20, 20, 20, 4]],
+    ["TEI's lower maximum", "tei", 20, "", [20, 20, 20, 4]],
     ["all that a request can have, whatever more TEI takes", "tei", 1_000, "", [64]],
     ["the operator's maximum", "tei", 32, "max_batch = 30", [30, 30, 4]],
     ["64 by default", "openai", 0, "", [64]],

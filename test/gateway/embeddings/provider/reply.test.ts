@@ -19,7 +19,7 @@ describe("gateway.endpoints.embeddings.p2: the order", () => {
   const ORDERS: [string, unknown[]][] = [
     ["is that of the index", [entry([...TWO], 1), entry([...ONE], 0)]],
     ["is that of the entries if none has an index", [entry([...ONE]), entry([...TWO])]],
-    ["is that of the entries where all are null", [entry([...ONE], null), entry([...TWO], null)]],
+    ["is that of the entries if all are null", [entry([...ONE], null), entry([...TWO], null)]],
     ["may be of both forms", [entry(encode(TWO), 1), entry([...ONE], 0)]],
     ["may be of base64 without its end", [entry(encode(ONE).slice(0, -2)), entry(encode(TWO))]],
   ];

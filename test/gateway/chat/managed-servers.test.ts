@@ -75,27 +75,27 @@ describe("a managed server with a start of 40 s and fifty callers, twenty of who
   });
 
   test("gateway.events.2 starts the same way on request, as its server sees it", async () => {
-    const unit = await startUnit();
-    const { app, upstream } = unit;
+    const managed = await startManagedServer();
+    const { app, upstream } = managed;
     const callers = await callAll(app, 50);
-    await unit.pass(10_000);
+    await managed.pass(10_000);
     for (const { n, leaving } of callers) if (LEAVES(n)) leaving.abort();
     // The wake-up reaches its server at 0 or at 1 s of the manual clock.
-    await unit.pass(29_000);
-    expect(unit.paths("/v1/chat/completions")).toHaveLength(0);
-    await unit.until(() => unit.paths("/v1/chat/completions").length === 30);
+    await managed.pass(29_000);
+    expect(managed.paths("/v1/chat/completions")).toHaveLength(0);
+    await managed.until(() => managed.paths("/v1/chat/completions").length === 30);
     const stayed = callers.filter(({ n }) => !LEAVES(n));
     const replies = await Promise.all(stayed.map(({ replied }) => replied));
     for (const [i, { n }] of stayed.entries()) {
       expect(joinContents(replies[i]!)).toBe(`you are caller ${n}.`);
       expect(replies[i]!.startsWith("201 : keep-alive\n\n: keep-alive\n\n")).toBe(IS_STREAM(n));
     }
-    expect(unit.paths("/wake_up")).toHaveLength(1);
+    expect(managed.paths("/wake_up")).toHaveLength(1);
     // Each has its own socket, so the system decides which is read first.
-    const asking = unit.paths("/v1/chat/completions").map(({ body }) => readCaller(body));
+    const asking = managed.paths("/v1/chat/completions").map(({ body }) => readCaller(body));
     expect(asking.sort()).toEqual(stayed.map(({ n }) => `caller ${n}`).sort());
     expect(upstream.asked.filter(({ path }) => path === "/ready").length).toBeWithin(10, 50);
-    await unit.stop();
+    await managed.stop();
   });
 });
 
@@ -109,11 +109,11 @@ test("gateway.states.model_status an idle managed server is on", async () => {
 
 describe("a managed server that does not start", () => {
   test("gateway.errors.model_offline gateway.errors.no_model_available is named only to callers that requested its model", async () => {
-    const unit = await startUnit();
-    unit.onWake = () => new Response("no such route", { status: 404 });
-    const ask = (model?: string, stream = false) => unit.app.chat("Hi", { model, stream });
+    const managed = await startManagedServer();
+    managed.onWake = () => new Response("no such route", { status: 404 });
+    const ask = (model?: string, stream = false) => managed.app.chat("Hi", { model, stream });
     const waiting = [ask("idle-1"), ask("svc"), ask(), ask("nobody-knows"), ask("idle-1", true)];
-    await unit.until(() => unit.app.lines.length > 5);
+    await managed.until(() => managed.app.lines.length > 5);
     const gone = [503, "no_model_available", null];
     const offline = [503, "model_offline", null];
     const expected = [offline, gone, gone, gone, offline];
@@ -123,21 +123,21 @@ describe("a managed server that does not start", () => {
     // Meanwhile no caller waits, and no start is tried.
     expect(await readRefusal(await ask("idle-1"))).toEqual(offline as never);
     expect(await readRefusal(await ask())).toEqual(gone as never);
-    expect(unit.paths("/wake_up")).toHaveLength(1);
-    expect(unit.app.lines.at(-1)).toMatchObject({
+    expect(managed.paths("/wake_up")).toHaveLength(1);
+    expect(managed.app.lines.at(-1)).toMatchObject({
       message: "chat: the model server failed",
       reason: "its unit did not start; not tried again for 5 s",
       code: "model_offline",
     });
-    await unit.stop();
+    await managed.stop();
   });
 
   test("gateway.errors.upstream_timeout is a 504, and in a stream an error with that code", async () => {
-    const unit = await startUnit('timeout = "30s"');
-    const json = unit.app.chat("Hi", { model: "idle-1" });
-    const stream = unit.app.chat("Hi", { model: "idle-1", stream: true });
-    await unit.until(() => Bun.peek.status(json) !== "pending");
-    expect(unit.app.clock.monotonic()).toBeWithin(30_000, 35_000);
+    const managed = await startManagedServer('timeout = "30s"');
+    const json = managed.app.chat("Hi", { model: "idle-1" });
+    const stream = managed.app.chat("Hi", { model: "idle-1", stream: true });
+    await managed.until(() => Bun.peek.status(json) !== "pending");
+    expect(managed.app.clock.monotonic()).toBeWithin(30_000, 35_000);
     expect(await readRefusal(await json)).toEqual([504, "upstream_timeout", null]);
     const reply = await stream;
     expect(reply.status).toBe(201);
@@ -145,28 +145,28 @@ describe("a managed server that does not start", () => {
     expect(text).toStartWith(": keep-alive\n\n");
     expect(text).toContain('"code":"upstream_timeout"');
     expect(text).toEndWith("data: [DONE]\n\n");
-    await unit.stop();
+    await managed.stop();
   });
 });
 
 test("a managed server that vanished is started again for the request that found it gone", async () => {
-  const unit = await startUnit();
-  const first = unit.app.chat("Hi");
-  await unit.until(() => Bun.peek.status(first) !== "pending");
+  const managed = await startManagedServer();
+  const first = managed.app.chat("Hi");
+  await managed.until(() => Bun.peek.status(first) !== "pending");
   expect((await first).status).toBe(201);
-  unit.die();
-  const second = unit.app.chat("Hi");
-  await unit.until(() => Bun.peek.status(second) !== "pending");
+  managed.die();
+  const second = managed.app.chat("Hi");
+  await managed.until(() => Bun.peek.status(second) !== "pending");
   expect((await second).status).toBe(201);
-  expect(unit.paths("/wake_up")).toHaveLength(2);
+  expect(managed.paths("/wake_up")).toHaveLength(2);
   // Once: a server that every request kills is not restarted forever.
-  unit.die();
-  unit.answersNobody = true;
-  const third = unit.app.chat("Hi");
-  await unit.until(() => Bun.peek.status(third) !== "pending");
+  managed.die();
+  managed.answersNobody = true;
+  const third = managed.app.chat("Hi");
+  await managed.until(() => Bun.peek.status(third) !== "pending");
   expect(await readRefusal(await third)).toEqual([502, "upstream_error", null]);
-  expect(unit.paths("/wake_up")).toHaveLength(3);
-  await unit.stop();
+  expect(managed.paths("/wake_up")).toHaveLength(3);
+  await managed.stop();
 });
 
 /** The message of a request, as its caller wrote it. */
@@ -180,15 +180,15 @@ function joinContents(reply: string): string {
 }
 
 /** An app with a server that starts in 40 s after a wake-up; `lines` belong to its start table. */
-async function startUnit(lines = "") {
+async function startManagedServer(lines = "") {
   let woken_at_ms = Number.POSITIVE_INFINITY;
   const upstream = startUpstream((asked) => {
     const isUp = app.clock.monotonic() >= woken_at_ms + 40_000;
     if (asked.path === "/ping") return new Response();
-    if (asked.path === "/wake_up") return unit.onWake();
+    if (asked.path === "/wake_up") return managed.onWake();
     if (asked.path === "/ready") return new Response(null, { status: isUp ? 200 : 503 });
     // Behaves like a disconnected server.
-    if (!isUp || unit.answersNobody)
+    if (!isUp || managed.answersNobody)
       return new Response(null, { headers: { "content-length": "9" } });
     const says = `you are ${readCaller(asked.body)}.`;
     return asked.body.stream
@@ -214,7 +214,7 @@ ${lines}
     // By then any request to the server has been answered.
     await (await fetch(`${base}/ping`)).text();
   };
-  const unit = {
+  const managed = {
     app,
     upstream,
     answersNobody: false,
@@ -241,5 +241,5 @@ ${lines}
       await upstream.stop();
     },
   };
-  return unit;
+  return managed;
 }
