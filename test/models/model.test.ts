@@ -9,7 +9,7 @@ const usage = (prompt_tokens: number, completion_tokens: number) => ({
 });
 
 test.each<[string, [number, number], [number, number], number]>([
-  ["nothing costs nothing", [0, 0], [1_000_000, 2_000_000], 0],
+  ["no tokens cost nothing", [0, 0], [1_000_000, 2_000_000], 0],
   ["a million tokens cost the price", [1_000_000, 0], [1_200_000, 7], 1_200_000],
   ["both kinds are added before they are rounded", [1, 1], [250_000, 250_000], 1],
   ["half a micro-SAR is rounded up", [1, 0], [500_000, 0], 1],

@@ -10,7 +10,7 @@ import { createManualClock } from "../../support/clock.ts";
 import { placeInMemory } from "../../support/memory.ts";
 
 export interface Bench extends AsyncDisposable {
-  unit: ManagedServer;
+  managed: ManagedServer;
   clock: ReturnType<typeof createManualClock>;
   /** The behaviour of its server, which a test changes. */
   server: {
@@ -61,7 +61,7 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     stops: 0,
   };
   const notes = database.bind(managedServerStore);
-  const unit = new ManagedServer({
+  const managed = new ManagedServer({
     id: "unit-1",
     name: { upstream: "gpu:8000" },
     clock,
@@ -86,19 +86,19 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
       ...plan,
     },
   });
-  if (isHeld) unit.hold(NOBODY);
+  if (isHeld) managed.hold(NOBODY);
   await clock.advance(0);
   const ended: string[] = [];
   let said = "";
   const bench: Bench = {
-    unit,
+    managed,
     clock,
     server,
     lines,
     database,
     ended,
     async call(name, signal = new AbortController().signal, account = "account-1") {
-      const refused = await unit.enter(account, signal);
+      const refused = await managed.enter(account, signal);
       ended.push(`${name} ${refused?.code ?? "up"}`);
       if (refused) said = refused.reason;
     },

@@ -40,7 +40,7 @@ describe("a start", () => {
     for (const caller of callers) caller.abort();
     server.isHealthy = true;
     await clock.advance(1_000);
-    expect([server.starts, bench.unit.isUp, ended.slice(2)]).toEqual([
+    expect([server.starts, bench.managed.isUp, ended.slice(2)]).toEqual([
       1,
       true,
       ["1 client_closed_request", "3 client_closed_request"],
@@ -207,9 +207,9 @@ describe("a server that is up", () => {
       }
     };
     await blink(false, true, false, true);
-    expect(bench.unit.isUp).toBe(true);
+    expect(bench.managed.isUp).toBe(true);
     await blink(false, false);
-    expect([bench.unit.isUp, await bench.state()]).toEqual([false, "asleep"]);
+    expect([bench.managed.isUp, await bench.state()]).toEqual([false, "asleep"]);
     expect(bench.lines.at(-1)).toBe(
       "warn  autostart: model server no longer answers upstream=gpu:8000",
     );
@@ -222,12 +222,12 @@ describe("a server that is up", () => {
     await using bench = await openBench();
     bench.server.isHealthy = true;
     await bench.call(1);
-    expect(await bench.unit.isGone(STAYS)).toBe(false);
+    expect(await bench.managed.isGone(STAYS)).toBe(false);
     bench.server.isHealthy = false;
     const looks = bench.server.looks;
-    const doubts = [bench.unit.isGone(STAYS), bench.unit.isGone(STAYS)];
+    const doubts = [bench.managed.isGone(STAYS), bench.managed.isGone(STAYS)];
     expect(await Promise.all(doubts)).toEqual([true, true]);
-    expect([bench.server.looks, bench.unit.isUp]).toEqual([looks + 1, false]);
+    expect([bench.server.looks, bench.managed.isUp]).toEqual([looks + 1, false]);
   });
 
   test("before this process is recognised before the first caller", async () => {
@@ -236,28 +236,28 @@ describe("a server that is up", () => {
     await first.call(1);
     await using second = await openBench({ isHeld: false });
     second.server.isHealthy = true;
-    second.unit.hold(NOBODY);
+    second.managed.hold(NOBODY);
     await second.clock.advance(0);
-    expect([second.unit.isUp, second.server.starts]).toEqual([true, 0]);
+    expect([second.managed.isUp, second.server.starts]).toEqual([true, 0]);
     const third = await openBench({ database: second.database });
-    expect([third.unit.isUp, await third.state()]).toEqual([false, "asleep"]);
+    expect([third.managed.isUp, await third.state()]).toEqual([false, "asleep"]);
   });
 
   test("notifies its holders when it is up, before any caller continues, and when it is down", async () => {
     await using bench = await openBench({ isHeld: false });
-    const { ended, server, clock, unit } = bench;
+    const { ended, server, clock, managed } = bench;
     const tell = (name: string) => ({
       onUp: () => void ended.push(`${name} hears up`),
       onDown: () => void ended.push(`${name} hears down`),
     });
     const first = tell("first");
-    unit.hold(first);
+    managed.hold(first);
     server.isHealthy = true;
     void bench.call(1);
     await clock.advance(0);
-    unit.hold(tell("second"));
+    managed.hold(tell("second"));
     expect(ended).toEqual(["first hears up", "1 up", "second hears up"]);
-    unit.release(first);
+    managed.release(first);
     server.isHealthy = false;
     await clock.advance(20_000);
     expect(ended.slice(3)).toEqual(["second hears down"]);
@@ -269,15 +269,15 @@ describe("an idle server", () => {
 
   test("is stopped after the idle time, and not before its minimum uptime", async () => {
     await using bench = await openBench({ plan: IDLE });
-    const { clock, server, call, unit } = bench;
+    const { clock, server, call, managed } = bench;
     server.isHealthy = true;
     await call(1);
     await clock.advance(1_000);
-    unit.leave();
+    managed.leave();
     await clock.advance(598_999);
     expect(server.stops).toBe(0);
     await clock.advance(1);
-    expect([server.stops, unit.isUp, await bench.state()]).toEqual([1, false, "stopped"]);
+    expect([server.stops, managed.isUp, await bench.state()]).toEqual([1, false, "stopped"]);
     expect(bench.lines.at(-1)).toBe(
       "info  autostart: idle model server was stopped upstream=gpu:8000",
     );
@@ -285,19 +285,19 @@ describe("an idle server", () => {
 
   test("is not idle while a request is in flight, and its time starts when the last one ends", async () => {
     await using bench = await openBench({ plan: IDLE });
-    const { clock, server, call, unit } = bench;
+    const { clock, server, call, managed } = bench;
     server.isHealthy = true;
     await call(1);
     await call(2);
     await clock.advance(700_000);
-    unit.leave();
+    managed.leave();
     await clock.advance(700_000);
-    unit.leave();
+    managed.leave();
     await clock.advance(59_999);
-    expect([server.stops, unit.isUp]).toEqual([0, true]);
+    expect([server.stops, managed.isUp]).toEqual([0, true]);
     // Another request restarts the idle time.
     await call(3);
-    unit.leave();
+    managed.leave();
     await clock.advance(59_999);
     expect(server.stops).toBe(0);
     await clock.advance(1);
@@ -306,10 +306,10 @@ describe("an idle server", () => {
 
   test("that is being stopped lets callers wait, and is started again for them", async () => {
     await using bench = await openBench({ plan: IDLE });
-    const { clock, server, call, unit, ended } = bench;
+    const { clock, server, call, managed, ended } = bench;
     server.isHealthy = true;
     await call(1);
-    unit.leave();
+    managed.leave();
     const stop = Promise.withResolvers<string | null>();
     server.stop = () => stop.promise;
     await clock.advance(600_000);
@@ -324,10 +324,10 @@ describe("an idle server", () => {
 
   test("is started by its action even if its health check succeeds meanwhile", async () => {
     await using bench = await openBench({ plan: IDLE });
-    const { clock, server, call, unit, ended } = bench;
+    const { clock, server, call, managed, ended } = bench;
     server.isHealthy = true;
     await call(1);
-    unit.leave();
+    managed.leave();
     await clock.advance(700_000);
     const woken = Promise.withResolvers<string | null>();
     server.start = () => woken.promise;
@@ -344,12 +344,12 @@ describe("an idle server", () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     await bench.clock.advance(600_000);
     expect(await bench.state()).toBe("stopped");
     const next = await openBench({ database: bench.database });
     next.server.isHealthy = true;
-    expect(next.unit.isUp).toBe(false);
+    expect(next.managed.isUp).toBe(false);
     // Also after a process that ended during that start, or a failed start.
     next.server.start = () => new Promise(() => {});
     void next.call(2);
@@ -370,7 +370,7 @@ describe("an idle server", () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     await bench.clock.advance(600_000);
     bench.server.isHealthy = false;
     await bench.clock.advance(10_000);
@@ -384,10 +384,10 @@ describe("an idle server", () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     bench.server.stop = async () => "it answered with status 404";
     await bench.clock.advance(600_000);
-    expect([bench.server.stops, bench.unit.isUp]).toEqual([1, true]);
+    expect([bench.server.stops, bench.managed.isUp]).toEqual([1, true]);
     expect(bench.lines.at(-1)).toBe(
       "warn  autostart: model server could not be stopped upstream=gpu:8000" +
         ' reason="it answered with status 404"',
@@ -400,12 +400,12 @@ describe("an idle server", () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     const isUp = async () => true;
     const plan = { ...IDLE, isUp, start: null, stop: null, timeoutMs: 1_000 };
     const stopped = bench.clock.advance(600_000);
     bench.server.stop = async () => {
-      bench.unit.follow(plan);
+      bench.managed.follow(plan);
       return null;
     };
     await stopped;
@@ -416,7 +416,7 @@ describe("an idle server", () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     bench.server.stop = (signal) =>
       new Promise((resolve) =>
         signal.addEventListener("abort", () => resolve("no answer in time")),
@@ -429,16 +429,16 @@ describe("an idle server", () => {
 
   test("is left alone once it has no holder", async () => {
     await using bench = await openBench({ plan: IDLE, isHeld: false });
-    bench.unit.hold(NOBODY);
+    bench.managed.hold(NOBODY);
     bench.server.isHealthy = true;
     await bench.call(1);
-    bench.unit.leave();
+    bench.managed.leave();
     expect(bench.clock.pending()).toBe(2);
-    bench.unit.release(NOBODY);
+    bench.managed.release(NOBODY);
     expect(bench.clock.pending()).toBe(0);
     await bench.clock.advance(900_000);
     expect(bench.server.stops).toBe(0);
-    bench.unit.hold(NOBODY);
+    bench.managed.hold(NOBODY);
     await bench.clock.advance(0);
     expect(bench.server.stops).toBe(1);
   });
@@ -457,7 +457,7 @@ test("a server whose state cannot be stored still serves", async () => {
 test("a holder's callback that throws is logged, and ends nothing else", async () => {
   await using bench = await openBench();
   const bug = new Error("bug 7");
-  bench.unit.hold({
+  bench.managed.hold({
     onUp() {
       throw bug;
     },

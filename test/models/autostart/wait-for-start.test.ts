@@ -24,11 +24,11 @@ async function openGate(endings: (Completion | Complete)[], options: BenchOption
   const bench = await openBench(options);
   let asked = 0;
   const complete: Complete = (...given) => {
-    const ending = endings[Math.min(asked++, endings.length - 1)]!;
-    return typeof ending === "function" ? ending(...given) : Promise.resolve(ending);
+    const completion = endings[Math.min(asked++, endings.length - 1)]!;
+    return typeof completion === "function" ? completion(...given) : Promise.resolve(completion);
   };
   const countTokens: CountTokens = async () => 7;
-  const gate = waitForStart(bench.unit, bench.clock, { complete, countTokens });
+  const gate = waitForStart(bench.managed, bench.clock, { complete, countTokens });
   const signal = new AbortController().signal;
   return {
     ...bench,
@@ -49,11 +49,11 @@ test("a server that is up is used without a wait", async () => {
 
 test("the wait is added to the completion's own wait", async () => {
   const { server, clock, ask } = await openGate([{ ...DONE, waitedMs: 5, attempts: 2 }]);
-  const ending = ask();
+  const completion = ask();
   await clock.advance(30_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect(await ending).toEqual({ ...DONE, waitedMs: 31_005, attempts: 2 });
+  expect(await completion).toEqual({ ...DONE, waitedMs: 31_005, attempts: 2 });
 });
 
 test("a wait for the token count is not repeated, and a failed start gives the same error", async () => {
@@ -80,11 +80,11 @@ test("a vanished server is started, and the request repeated once", async () => 
   server.isHealthy = true;
   await ask();
   server.isHealthy = false;
-  const ending = ask();
+  const completion = ask();
   await clock.advance(3_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect(await ending).toEqual({ ...DONE, attempts: 2, waitedMs: 4_000 });
+  expect(await completion).toEqual({ ...DONE, attempts: 2, waitedMs: 4_000 });
   expect([server.starts, asked()]).toEqual([1, 3]);
 });
 
@@ -94,11 +94,11 @@ test("replicas that are all unavailable may have vanished too", async () => {
   server.isHealthy = true;
   await ask();
   server.isHealthy = false;
-  const ending = ask();
+  const completion = ask();
   await clock.advance(0);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect([await ending, server.starts]).toEqual([{ ...DONE, attempts: 1, waitedMs: 1_000 }, 1]);
+  expect([await completion, server.starts]).toEqual([{ ...DONE, attempts: 1, waitedMs: 1_000 }, 1]);
 });
 
 test("a failed request to a present server is not repeated", async () => {
@@ -156,29 +156,29 @@ test("a failed start is no attempt, neither the first nor a later one", async ()
   server.isHealthy = true;
   await ask();
   server.isHealthy = false;
-  const ending = ask();
+  const completion = ask();
   server.start = async () => "its command exited with 1";
-  expect(await ending).toMatchObject({ code: "model_offline", attempts: 1 });
+  expect(await completion).toMatchObject({ code: "model_offline", attempts: 1 });
 });
 
 test("a caller who leaves, or a stop, does not wait for a health check", async () => {
   const isUp = Promise.withResolvers<boolean>();
   let isHeld = false;
   const plan = { isUp: () => (isHeld ? isUp.promise : Promise.resolve(true)) };
-  const { gate, unit, clock } = await openGate([REFUSED], { plan });
+  const { gate, managed, clock } = await openGate([REFUSED], { plan });
   await clock.advance(0);
-  expect(unit.isUp).toBe(true);
+  expect(managed.isUp).toBe(true);
   isHeld = true;
   const caller = new AbortController();
-  const ending = gate.complete(createAsk("Hello"), () => {}, caller.signal);
+  const completion = gate.complete(createAsk("Hello"), () => {}, caller.signal);
   await clock.advance(0);
   caller.abort();
-  expect(await ending).toEqual(REFUSED);
+  expect(await completion).toEqual(REFUSED);
   // No caller is in doubt any more: the next one checks again.
   isUp.resolve(true);
   await clock.advance(0);
   isHeld = false;
-  expect(await unit.isGone(new AbortController().signal)).toBe(false);
+  expect(await managed.isGone(new AbortController().signal)).toBe(false);
 });
 
 test("a server that streams is not taken for down although its health check fails", async () => {
@@ -195,16 +195,16 @@ test("a server that streams is not taken for down although its health check fail
       return !isBusy;
     },
   };
-  const { ask, unit, clock } = await openGate([speak], { plan });
+  const { ask, managed, clock } = await openGate([speak], { plan });
   await clock.advance(0);
-  const ending = ask();
+  const completion = ask();
   await clock.advance(0);
   isBusy = true;
   await clock.advance(60_000);
-  expect(unit.isUp).toBe(true);
+  expect(managed.isUp).toBe(true);
   tell = () => {};
   await clock.advance(20_000);
-  expect(unit.isUp).toBe(false);
+  expect(managed.isUp).toBe(false);
   completed.resolve(DONE);
-  expect(await ending).toEqual(DONE);
+  expect(await completion).toEqual(DONE);
 });

@@ -19,26 +19,26 @@ const BAD: Completion = { ok: false, code: "upstream_error", retryable: true, re
 const CALL: Chunk = { kind: "call", index: 0, id: "a", name: "add", arguments: "{}" };
 
 interface Way extends Partial<ReasoningTags> {
-  ending?: Completion;
+  completion?: Completion;
   reasoning?: boolean;
 }
 
 /** The output for a model that sends these chunks. */
 async function filter(
-  pieces: readonly (string | Chunk | ReasoningChunk)[],
-  { ending = GOOD, reasoning = false, ...some }: Way = {},
+  chunks: readonly (string | Chunk | ReasoningChunk)[],
+  { completion = GOOD, reasoning = false, ...some }: Way = {},
 ): Promise<Chunk[]> {
   const received: Chunk[] = [];
   const model: RawComplete = async (_, onChunk) => {
-    for (const piece of pieces) {
-      await onChunk(typeof piece === "string" ? { kind: "text", text: piece } : piece);
+    for (const chunk of chunks) {
+      await onChunk(typeof chunk === "string" ? { kind: "text", text: chunk } : chunk);
     }
-    return ending;
+    return completion;
   };
-  const onChunk = (piece: Chunk) => void received.push(piece);
+  const onChunk = (chunk: Chunk) => void received.push(chunk);
   const signal = new AbortController().signal;
   const answer = withoutReasoning(model, { reasons: false, thought_opens: "reply", ...some });
-  expect(await answer(createAsk("Hello", { reasoning }), onChunk, signal)).toBe(ending);
+  expect(await answer(createAsk("Hello", { reasoning }), onChunk, signal)).toBe(completion);
   return received;
 }
 
@@ -126,21 +126,21 @@ describe("if the chat template opens the reasoning", () => {
 
   test("text after it is sent at once", async () => {
     const received = await filter(["secret", "</think>", "one", " two"], always);
-    expect(received.map((piece) => joinText([piece]))).toEqual(["one", " two"]);
+    expect(received.map((chunk) => joinText([chunk]))).toEqual(["one", " two"]);
   });
 
   test("nothing is sent if it never ends, whatever the finish reason", async () => {
     for (const finishReason of ["stop", "length", "content_filter", "tool_calls"]) {
-      const ending = { ...GOOD, finishReason };
-      expect(await filter(["secret", " secret", CALL], { ...always, ending })).toEqual([CALL]);
+      const completion = { ...GOOD, finishReason };
+      expect(await filter(["secret", " secret", CALL], { ...always, completion })).toEqual([CALL]);
     }
   });
 
   test("only on request, other completions are all text", async () => {
     const asked = { reasons: true, thought_opens: "asked" } as const;
-    const pieces = ["one", " two"];
-    expect(joinText(await filter(pieces, asked))).toBe("one two");
-    expect(await filter(pieces, { ...asked, reasoning: true })).toEqual([]);
+    const chunks = ["one", " two"];
+    expect(joinText(await filter(chunks, asked))).toBe("one two");
+    expect(await filter(chunks, { ...asked, reasoning: true })).toEqual([]);
   });
 
   test("a server that separates reasoning is passed on at once", async () => {
@@ -150,7 +150,7 @@ describe("if the chat template opens the reasoning", () => {
 });
 
 test("a failed attempt sends nothing more at its end", async () => {
-  expect(joinText(await filter(["answer <"], { ending: BAD }))).toBe("answer ");
+  expect(joinText(await filter(["answer <"], { completion: BAD }))).toBe("answer ");
 });
 
 test("a pending onChunk holds the model back", async () => {

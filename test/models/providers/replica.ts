@@ -71,8 +71,8 @@ export function connectReplica(server: Server, some: Partial<OpenaiProviderOptio
         began.resolve();
         return onChunk(piece);
       };
-      const ending = answer(createAsk("Hello", fields), listener, caller.signal);
-      return { heard, caller, ending, began: began.promise };
+      const completion = answer(createAsk("Hello", fields), listener, caller.signal);
+      return { heard, caller, completion, began: began.promise };
     },
   };
 }

@@ -83,7 +83,7 @@ const DAMAGES: [title: string, damage: object][] = [
   ["a piece before the ask", { told: [at(-1, TAKE.told[0]!.piece)] }],
   ["a piece at no time", { told: [at("1", TAKE.told[0]!.piece)] }],
   ["a piece after days", { told: [at(1e10, TAKE.told[0]!.piece)] }],
-  ["a call that nothing began", { told: [at(1, { kind: "call", index: 0, arguments: "" })] }],
+  ["a call without a begin", { told: [at(1, { kind: "call", index: 0, arguments: "" })] }],
   ["a call out of its order", { told: [at(1, { ...call, index: 1e9 })] }],
   ["no ending", { ending: undefined }],
   ["an ending without usage", { ending: { ok: true, finish_reason: "stop" } }],

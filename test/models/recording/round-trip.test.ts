@@ -211,7 +211,7 @@ test("a long prompt is accepted if it cannot be counted", async () => {
 });
 
 test.each([
-  ["five of whom two agree", ["It is 42.", "40", "41", "So it is 42.", "43"]],
+  ["five attempts, two of which agree", ["It is 42.", "40", "41", "So it is 42.", "43"]],
   ["some that are not waited for", ["It is 42.", "41", "So 42.", "So it is 42.", "So: 42."]],
 ])("deep thinking with %s is replayed with the same outcome", async (_, texts) => {
   const think: Work = async (app) => [

@@ -23,8 +23,8 @@ function open() {
     onTurn: (isOpen) => turns.push(isOpen),
     onChange() {},
   });
-  const note = (ending: Completion | null, times = 1) => {
-    for (let n = 0; n < times; n++) breaker.end(breaker.begin(), ending);
+  const note = (completion: Completion | null, times = 1) => {
+    for (let n = 0; n < times; n++) breaker.end(breaker.begin(), completion);
   };
   return Object.assign(breaker, { clock, turns, note });
 }
@@ -47,7 +47,7 @@ test("five failures within a minute open it, five over a longer time do not", as
   expect(breaker.turns).toEqual([true]);
 });
 
-const NEITHER: [what: string, ending: Completion | null][] = [
+const NEITHER: [what: string, completion: Completion | null][] = [
   ["a good answer", GOOD],
   ["a request refused", fail({ retryable: false, upstreamStatus: 400 })],
   ["a prompt too long", fail({ code: "context_length_exceeded", retryable: false })],
@@ -55,10 +55,10 @@ const NEITHER: [what: string, ending: Completion | null][] = [
   ["a caller who left", fail({ code: "client_closed_request", retryable: false })],
   ["a bug of ours", null],
 ];
-for (const [what, ending] of NEITHER) {
+for (const [what, completion] of NEITHER) {
   test(`${what} does not open it`, () => {
     const breaker = open();
-    breaker.note(ending, 50);
+    breaker.note(completion, 50);
     expect(breaker.admits()).toBe(true);
   });
 }
@@ -131,17 +131,17 @@ test("it is silent after five failures in a row without any reply", () => {
   expect(breaker.findSilence()).toBe(SILENT);
 });
 
-const HEARD: [what: string, ending: Completion][] = [
+const HEARD: [what: string, completion: Completion][] = [
   ["a good answer", GOOD],
   ["an error with a status", fail({ upstreamStatus: 500 })],
   ["a broken reply", fail()],
   ["a refusal", fail({ retryable: false, upstreamStatus: 400 })],
 ];
-for (const [what, ending] of HEARD) {
+for (const [what, completion] of HEARD) {
   test(`${what} between them is a sign of life`, () => {
     const breaker = open();
     breaker.note(SILENT, 4);
-    breaker.note(ending);
+    breaker.note(completion);
     breaker.note(SILENT, 4);
     expect(breaker.admits()).toBe(false);
     expect(breaker.findSilence()).toBeNull();

@@ -61,9 +61,9 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
   const caller = new AbortController();
   const ask = (account = "account-1", signal = caller.signal) =>
     joined.call<CompletionOk>({ account, signal }, (attempt, noteChunk, left_ms) => {
-      const onChunk = (piece: Chunk) => {
+      const onChunk = (chunk: Chunk) => {
         noteChunk();
-        received.push(piece.kind === "text" ? piece.text : "");
+        received.push(chunk.kind === "text" ? chunk.text : "");
       };
       return attempt(createAsk("Hello", { account }), onChunk, signal, left_ms);
     });
@@ -78,14 +78,14 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
 
 /** A replica whose requests the test ends. */
 function hold() {
-  const held: ((ending: Completion) => void)[] = [];
+  const held: ((completion: Completion) => void)[] = [];
   const attempt: CompleteAttempt = () => new Promise((resolve) => held.push(resolve));
   return { held, attempt };
 }
 
 /** The outcome of a request: its code or "ok", with its attempts. */
-async function outcome(ending: Promise<Completion>) {
-  const one = await ending;
+async function outcome(completion: Promise<Completion>) {
+  const one = await completion;
   return [one.ok ? "ok" : one.code, one.attempts];
 }
 
@@ -113,9 +113,9 @@ test("if no other has a slot in time, the failure is that of the one that answer
   const { attempt } = hold();
   const { ask, clock, asked } = join([attempt, failing], { max_in_flight: 1 });
   void ask();
-  const ending = ask();
+  const completion = ask();
   await clock.advance(120_000);
-  expect(await ending).toMatchObject({ reason: "status 500", attempts: 1, waitedMs: 120_000 });
+  expect(await completion).toMatchObject({ reason: "status 500", attempts: 1, waitedMs: 120_000 });
   expect(asked).toEqual([0, 1]);
 });
 
@@ -172,14 +172,14 @@ test("the request of a departed caller is not retried", async () => {
 test("the whole request has one timeout: another replica gets the rest of it", async () => {
   const { held, attempt } = hold();
   const { clock, given_ms, ask } = join([attempt, attempt, attempt]);
-  const ending = ask();
+  const completion = ask();
   await clock.advance(5_000);
   held[0]!(fail("could not be reached", { code: "upstream_timeout", noResponse: "surely" }));
   await clock.advance(0);
   expect(given_ms).toEqual([120_000, 115_000]);
   await clock.advance(115_000);
   held[1]!(fail("reset", { noResponse: "surely" }));
-  expect(await outcome(ending)).toEqual(["upstream_error", 2]);
+  expect(await outcome(completion)).toEqual(["upstream_error", 2]);
 });
 
 test("a replica that throws is no longer in flight", async () => {
@@ -266,7 +266,7 @@ test("a replica that streams is busy, not down, although its health check fails"
     return attempt(asked, onChunk, ...rest);
   };
   start();
-  const ending = ask();
+  const completion = ask();
   state.look = () => new Promise((resolve) => void clock.after(5_000, () => resolve("silent")));
   for (let n = 0; n < 60; n++) {
     tell();
@@ -276,7 +276,7 @@ test("a replica that streams is busy, not down, although its health check fails"
   await clock.advance(30_000);
   expect(isDown()).toBe(true);
   held[0]!(succeed());
-  expect(await outcome(ending)).toEqual(["ok", 1]);
+  expect(await outcome(completion)).toEqual(["ok", 1]);
   stop();
 });
 

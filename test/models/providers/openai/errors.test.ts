@@ -10,8 +10,8 @@ describe("a server's error is classified by its status and its text:", () => {
       test(`${title}${stream ? ", for a stream" : ""}`, async () => {
         const headers = { "retry-after": "7", server: "nginx" };
         const replica = connectReplica(() => new Response(body, { status, headers }));
-        const { heard, ending } = replica.ask({ stream });
-        expect(await ending).toEqual({
+        const { heard, completion } = replica.ask({ stream });
+        expect(await completion).toEqual({
           ok: false,
           code,
           retryable,
@@ -30,10 +30,10 @@ describe("an error with status 200 is classified by its text, and by the status 
   for (const [title, event, code] of EVENT_ERRORS) {
     test(title, async () => {
       const whole = connectReplica(() => new Response(event)).ask();
-      expect(await whole.ending).toMatchObject({ ok: false, code });
+      expect(await whole.completion).toMatchObject({ ok: false, code });
       const server = () => answerFrames([`data: ${event}\n\n`, DONE]);
       const streamed = connectReplica(server).ask({ stream: true });
-      expect(await streamed.ending).toMatchObject({ ok: false, code });
+      expect(await streamed.completion).toMatchObject({ ok: false, code });
     });
   }
 });
@@ -46,8 +46,8 @@ test("a huge error body is not read", async () => {
       controller.enqueue(new Uint8Array(65_536));
     },
   });
-  const { ending } = connectReplica(() => new Response(body, { status: 400 })).ask();
-  expect(await ending).toMatchObject({ code: "upstream_error", upstreamStatus: 400 });
+  const { completion } = connectReplica(() => new Response(body, { status: 400 })).ask();
+  expect(await completion).toMatchObject({ code: "upstream_error", upstreamStatus: 400 });
   expect(sent).toBeLessThan(1_000_000);
 });
 
@@ -57,15 +57,15 @@ test("an error whose body breaks off is classified by its status", async () => {
       controller.error(new Error("broken"));
     },
   });
-  const { ending } = connectReplica(() => new Response(body, { status: 429 })).ask();
-  expect(await ending).toMatchObject({ code: "upstream_rate_limited" });
+  const { completion } = connectReplica(() => new Response(body, { status: 429 })).ask();
+  expect(await completion).toMatchObject({ code: "upstream_rate_limited" });
 });
 
 test("an error whose body never arrives is classified by its status too, after two seconds", async () => {
   const replica = connectReplica(() => new Response(new ReadableStream({}), { status: 429 }));
-  const { ending } = replica.ask();
+  const { completion } = replica.ask();
   await replica.clock.advance(1_999);
-  expect(Bun.peek.status(ending)).toBe("pending");
+  expect(Bun.peek.status(completion)).toBe("pending");
   await replica.clock.advance(1);
-  expect(await ending).toMatchObject({ code: "upstream_rate_limited", upstreamStatus: 429 });
+  expect(await completion).toMatchObject({ code: "upstream_rate_limited", upstreamStatus: 429 });
 });

@@ -82,15 +82,19 @@ describe("a server that", () => {
   ];
   for (const [title, url, stream] of BROKEN) {
     test(`${title} is an upstream error`, async () => {
-      const { ending } = connectReplica(url()).ask({ stream });
-      expect(await ending).toMatchObject({ ok: false, code: "upstream_error", retryable: true });
+      const { completion } = connectReplica(url()).ask({ stream });
+      expect(await completion).toMatchObject({
+        ok: false,
+        code: "upstream_error",
+        retryable: true,
+      });
     });
   }
 
   test("redirects is an upstream error, and is not followed", async () => {
     const { url, upstream } = serve(() => Response.redirect(`${upstream.url}/elsewhere`, 307));
-    const { ending } = connectReplica(url).ask();
-    expect(await ending).toMatchObject({ code: "upstream_error", upstreamStatus: 307 });
+    const { completion } = connectReplica(url).ask();
+    expect(await completion).toMatchObject({ code: "upstream_error", upstreamStatus: 307 });
     expect(upstream.asked.length).toBe(1);
   });
 
@@ -98,12 +102,12 @@ describe("a server that", () => {
     for (const stream of [false, true]) {
       const { url, asked } = serve(never);
       const replica = connectReplica(url, { first_token_timeout_ms: 5_000 });
-      const { ending } = replica.ask({ stream });
+      const { completion } = replica.ask({ stream });
       const one = await asked;
       await replica.clock.advance(5_000);
       // A whole reply has no head before its end: its server may be working on it.
       const noResponse = stream ? "surely" : "perhaps";
-      expect(await ending).toMatchObject({
+      expect(await completion).toMatchObject({
         code: "upstream_timeout",
         retryable: false,
         noResponse,
@@ -115,22 +119,25 @@ describe("a server that", () => {
   test("sends only comments and its role is timed out all the same", async () => {
     const { url, asked } = serve(() => sayAndHang(": hi\n\n", writeFrame({ role: "assistant" })));
     const replica = connectReplica(url, { first_token_timeout_ms: 5_000, stall_timeout_ms: 1_000 });
-    const { ending, heard } = replica.ask({ stream: true });
+    const { completion, heard } = replica.ask({ stream: true });
     await asked;
     await replica.clock.advance(4_999);
-    expect(Bun.peek.status(ending)).toBe("pending");
+    expect(Bun.peek.status(completion)).toBe("pending");
     await replica.clock.advance(1);
-    expect(await ending).toMatchObject({ code: "upstream_timeout" });
+    expect(await completion).toMatchObject({ code: "upstream_timeout" });
     expect(heard).toEqual([]);
   });
 
   test("stalls after it began is an upstream error", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
     const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
-    const { ending, began } = replica.ask({ stream: true });
+    const { completion, began } = replica.ask({ stream: true });
     await began;
     await replica.clock.advance(1_000);
-    expect(await ending).toMatchObject({ code: "upstream_error", reason: "its stream stalled" });
+    expect(await completion).toMatchObject({
+      code: "upstream_error",
+      reason: "its stream stalled",
+    });
     await aborted(await asked);
   });
 
@@ -141,10 +148,10 @@ describe("a server that", () => {
     test(`keeps its connection after ${title} is not waited for`, async () => {
       const { url, asked } = serve(() => sayAndHang(...end));
       const replica = connectReplica(url);
-      const { ending, began } = replica.ask({ stream: true });
+      const { completion, began } = replica.ask({ stream: true });
       await began;
       await replica.clock.advance(2_000);
-      expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
+      expect(await completion).toMatchObject({ ok: true, finishReason: "stop" });
       await aborted(await asked);
     });
   }
@@ -152,7 +159,7 @@ describe("a server that", () => {
   test("keeps its connection after [DONE] has completed all the same", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hello" }), DONE));
     const replica = connectReplica(url);
-    expect(await replica.ask({ stream: true }).ending).toMatchObject({ ok: true });
+    expect(await replica.ask({ stream: true }).completion).toMatchObject({ ok: true });
     await replica.clock.advance(2_000);
     await aborted(await asked);
     expect(replica.clock.pending()).toBe(0);
@@ -171,13 +178,13 @@ describe("a server that", () => {
       return new Response(body, { headers: { "content-type": "text/event-stream" } });
     });
     const replica = connectReplica(url);
-    const { ending, began } = replica.ask({ stream: true });
+    const { completion, began } = replica.ask({ stream: true });
     await began;
     for (let second = 0; second < 2; second++) {
       talk();
       await replica.clock.advance(1_000);
     }
-    expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
+    expect(await completion).toMatchObject({ ok: true, finishReason: "stop" });
     await aborted(await asked);
   });
 
@@ -196,9 +203,9 @@ describe("a server that", () => {
         const type = stream ? "text/event-stream" : "application/json";
         return new Response(body, { headers: { "content-type": type } });
       });
-      const { ending } = connectReplica(url).ask({ stream });
+      const { completion } = connectReplica(url).ask({ stream });
       const reason = `its ${stream ? "stream" : "reply"} is larger than 16 MB`;
-      expect(await ending).toMatchObject({ code: "upstream_error", reason });
+      expect(await completion).toMatchObject({ code: "upstream_error", reason });
       await aborted(await asked);
       expect(sent).toBeLessThan(50_000_000);
     });
@@ -214,63 +221,63 @@ describe("a server that", () => {
     stops.push(() => listener.stop(true));
     const url = `https://127.0.0.1:${listener.port}/v1`;
     const replica = connectReplica(url, { connect_timeout_ms: 700 });
-    const { ending } = replica.ask();
+    const { completion } = replica.ask();
     await asked.promise;
     await replica.clock.advance(700);
     const reason = "it could not be reached in time";
-    expect(await ending).toMatchObject({ code: "upstream_timeout", retryable: true, reason });
+    expect(await completion).toMatchObject({ code: "upstream_timeout", retryable: true, reason });
   });
 
   test("announces 100 MB is not read at all", async () => {
     const head = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n{";
-    const { ending } = connectReplica(serveRaw(head, "close")).ask();
-    expect(await ending).toMatchObject({ reason: "its reply is larger than 16 MB" });
+    const { completion } = connectReplica(serveRaw(head, "close")).ask();
+    expect(await completion).toMatchObject({ reason: "its reply is larger than 16 MB" });
   });
 });
 
 describe("a caller who leaves ends the request at once", () => {
   test("before any output", async () => {
     const { url, asked } = serve(never);
-    const { ending, caller } = connectReplica(url).ask();
+    const { completion, caller } = connectReplica(url).ask();
     const one = await asked;
     caller.abort();
-    expect(await ending).toMatchObject({ code: "client_closed_request", retryable: false });
+    expect(await completion).toMatchObject({ code: "client_closed_request", retryable: false });
     await aborted(one);
   });
 
   test("during a stream", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
-    const { ending, caller, heard, began } = connectReplica(url).ask({ stream: true });
+    const { completion, caller, heard, began } = connectReplica(url).ask({ stream: true });
     await began;
     caller.abort();
-    expect(await ending).toMatchObject({ code: "client_closed_request" });
+    expect(await completion).toMatchObject({ code: "client_closed_request" });
     expect(joinText(heard)).toBe("Hel");
     await aborted(await asked);
   });
 
   test("during an error", async () => {
     const { url, asked } = serve(() => new Response(sayAndHang("{").body, { status: 500 }));
-    const { ending, caller } = connectReplica(url).ask();
+    const { completion, caller } = connectReplica(url).ask();
     await asked;
     caller.abort();
-    expect(await ending).toMatchObject({ code: "client_closed_request" });
+    expect(await completion).toMatchObject({ code: "client_closed_request" });
   });
 
   test("before it was sent", async () => {
     const replica = connectReplica("http://127.0.0.1:1/v1");
-    const { ending, caller } = replica.ask();
+    const { completion, caller } = replica.ask();
     caller.abort();
-    expect(await ending).toMatchObject({ code: "client_closed_request" });
+    expect(await completion).toMatchObject({ code: "client_closed_request" });
   });
 
   test("and one who no longer reads counts as departed", async () => {
     const { url, asked } = serve(() => sayAndHang(writeFrame({ content: "a" })));
     const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
     const neverReads: OnChunk = () => new Promise(() => undefined);
-    const { ending, began } = replica.ask({ stream: true }, neverReads);
+    const { completion, began } = replica.ask({ stream: true }, neverReads);
     await began;
     await replica.clock.advance(1_000);
-    expect(await ending).toMatchObject({
+    expect(await completion).toMatchObject({
       code: "client_closed_request",
       reason: "the caller stopped reading",
     });
@@ -292,7 +299,7 @@ test("a connection is reused after a whole reply and after a whole stream", asyn
   stops.push(() => server.stop(true));
   const replica = connectReplica(`http://127.0.0.1:${server.port}/v1`);
   for (const stream of [false, true, false, true, true]) {
-    expect(await replica.ask({ stream }).ending).toMatchObject({ ok: true });
+    expect(await replica.ask({ stream }).completion).toMatchObject({ ok: true });
     await replica.clock.advance(20);
   }
   expect(ports.size).toBe(1);
@@ -301,7 +308,7 @@ test("a connection is reused after a whole reply and after a whole stream", asyn
 test("no timer and no listener is left", async () => {
   const { url } = serve(() => answerFrames([writeFrame({ content: "a" }, "stop"), DONE]));
   const replica = connectReplica(url);
-  await replica.ask({ stream: true }).ending;
+  await replica.ask({ stream: true }).completion;
   replica.egress.close();
   expect(replica.clock.pending()).toBe(0);
 });

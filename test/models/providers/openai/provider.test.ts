@@ -15,7 +15,7 @@ describe("the request", () => {
   const TOOL = { type: "function", function: { name: "add", parameters: {} } } as const;
   const base = { model: "model-1", messages: createAsk("Hello").messages, max_tokens: 8_192 };
   const CASES: [title: string, ask: Partial<ModelRequest>, body: object][] = [
-    ["holds nothing that was not asked for", {}, base],
+    ["has no unrequested fields", {}, base],
     [
       "holds every parameter that was asked for",
       {
@@ -57,7 +57,7 @@ describe("the request", () => {
       { ...base, response_format: { type: "json_object" } },
     ],
     [
-      "holds an empty text where a message only carries calls",
+      "has an empty text for a message with calls alone",
       { messages: [{ role: "assistant", content: null, tool_calls: [] }] },
       { ...base, messages: [{ role: "assistant", content: "", tool_calls: [] }] },
     ],
@@ -65,7 +65,7 @@ describe("the request", () => {
   for (const [title, ask, body] of CASES) {
     test(title, async () => {
       const replica = connectReplica(() => answerText("Hello"));
-      await replica.ask(ask).ending;
+      await replica.ask(ask).completion;
       expect(replica.sent.map((sent) => sent.body)).toEqual([body as Record<string, unknown>]);
     });
   }
@@ -75,9 +75,9 @@ describe("the request", () => {
       reasoning_on: { chat_template_kwargs: { enable_thinking: true }, temperature: 0.6 },
       reasoning_off: { reasoning_effort: "none" },
     });
-    await replica.ask({ reasoning: true }).ending;
-    await replica.ask({ reasoning: true, temperature: 1 }).ending;
-    await replica.ask({ reasoning: false }).ending;
+    await replica.ask({ reasoning: true }).completion;
+    await replica.ask({ reasoning: true, temperature: 1 }).completion;
+    await replica.ask({ reasoning: false }).completion;
     const thinking = { chat_template_kwargs: { enable_thinking: true } };
     expect(replica.sent.map(({ body }) => body)).toEqual([
       { ...base, ...thinking, temperature: 0.6 },
@@ -91,8 +91,8 @@ describe("the request", () => {
     const OTHER = { type: "function", function: { name: "sub" } } as const;
     const replica = connectReplica(() => answerText("Hello"), { tool_choice_by_name: false });
     const named = { type: "function", function: { name: "add" } } as const;
-    await replica.ask({ tools: [TOOL, OTHER], tool_choice: named }).ending;
-    await replica.ask({ tools: [TOOL, OTHER], tool_choice: "auto" }).ending;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: named }).completion;
+    await replica.ask({ tools: [TOOL, OTHER], tool_choice: "auto" }).completion;
     expect(replica.sent.map(({ body }) => body)).toEqual([
       { ...base, tools: [TOOL], tool_choice: "required" },
       { ...base, tools: [TOOL, OTHER], tool_choice: "auto" },
@@ -105,7 +105,7 @@ describe("the request", () => {
       api_key: "secret",
       headers: { "X-Team": "one", "User-Agent": "acme" },
     });
-    await replica.ask({ request_id: REQUEST_ID }).ending;
+    await replica.ask({ request_id: REQUEST_ID }).completion;
     const [{ url, headers }] = replica.sent as [(typeof replica.sent)[0]];
     expect(url).toBe("http://model.test/base/v1/chat/completions");
     expect(headers).toEqual({
@@ -122,7 +122,7 @@ describe("the request", () => {
     const replica = connectReplica(() => answerText("Hello"));
     const others = ["mine", "1", `${REQUEST_ID}.1`, `{${REQUEST_ID}}`, `x${REQUEST_ID.slice(1)}`];
     for (const request_id of [...others, REQUEST_ID.toUpperCase()]) {
-      await replica.ask({ request_id, trace: { traceparent: "00-1-2-01" } }).ending;
+      await replica.ask({ request_id, trace: { traceparent: "00-1-2-01" } }).completion;
     }
     expect(replica.sent.map(({ headers }) => headers["x-request-id"])).toEqual([
       ...others.map(() => undefined as never),
@@ -134,8 +134,8 @@ describe("the request", () => {
 
 describe("a whole reply", () => {
   test("is one chunk of text and the server's own usage", async () => {
-    const { heard, ending } = connectReplica(() => answerText("Hello")).ask();
-    expect(await ending).toEqual({ ok: true, finishReason: "stop", usage: USAGE });
+    const { heard, completion } = connectReplica(() => answerText("Hello")).ask();
+    expect(await completion).toEqual({ ok: true, finishReason: "stop", usage: USAGE });
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
@@ -145,8 +145,8 @@ describe("a whole reply", () => {
       { id: "", function: { name: "sub", arguments: { x: 1 } } },
       null,
     ];
-    const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
-    expect(await ending).toMatchObject({ ok: true, finishReason: "tool_calls" });
+    const { heard, completion } = connectReplica(() => reply({ content: null, tool_calls })).ask();
+    expect(await completion).toMatchObject({ ok: true, finishReason: "tool_calls" });
     expect(heard).toEqual([
       { kind: "call", index: 0, id: "a", name: "add", arguments: '{"x":1}' },
       {
@@ -165,8 +165,10 @@ describe("a whole reply", () => {
       const tool_calls = texts.map((text) => {
         return { ...marks, type: "function", function: { name: "add", arguments: text } };
       });
-      const { heard, ending } = connectReplica(() => reply({ content: null, tool_calls })).ask();
-      expect(await ending).toMatchObject({ ok: true, finishReason: "tool_calls" });
+      const { heard, completion } = connectReplica(() =>
+        reply({ content: null, tool_calls }),
+      ).ask();
+      expect(await completion).toMatchObject({ ok: true, finishReason: "tool_calls" });
       expect(heard).toMatchObject(
         texts.map((text, index) => ({ kind: "call", index, name: "add", arguments: text })),
       );
@@ -181,22 +183,22 @@ describe("a whole reply", () => {
       reasoning_content: "secret",
       thinking: "secret",
     };
-    const { heard, ending } = connectReplica(() => reply(message)).ask();
-    expect(await ending).toMatchObject({ ok: true });
+    const { heard, completion } = connectReplica(() => reply(message)).ask();
+    expect(await completion).toMatchObject({ ok: true });
     expect(heard).toEqual([{ kind: "text", text: "42" }]);
   });
 
   test("is the joined text of its parts", async () => {
     const thought = { type: "thinking", thinking: [{ type: "text", text: "secret" }] };
     const content = [thought, { type: "text", text: "4" }, null, { type: "text", text: "2" }];
-    const { heard, ending } = connectReplica(() => reply({ content })).ask();
-    await ending;
+    const { heard, completion } = connectReplica(() => reply({ content })).ask();
+    await completion;
     expect(heard).toEqual([{ kind: "text", text: "42" }]);
   });
 
   test("may be empty", async () => {
-    const { heard, ending } = connectReplica(() => reply({ content: "" })).ask();
-    expect(await ending).toMatchObject({ ok: true, finishReason: "stop" });
+    const { heard, completion } = connectReplica(() => reply({ content: "" })).ask();
+    expect(await completion).toMatchObject({ ok: true, finishReason: "stop" });
     expect(heard).toEqual([]);
   });
 
@@ -216,8 +218,8 @@ describe("a whole reply", () => {
   for (const [sent, calls, expected] of REASONS) {
     test(`that ends with ${sent} ${calls ? "after" : "without"} calls has the finish reason ${expected}`, async () => {
       const tool_calls = calls ? [{ id: "a", function: { name: "add", arguments: "{}" } }] : [];
-      const { ending } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
-      expect(await ending).toMatchObject({ ok: true, finishReason: expected });
+      const { completion } = connectReplica(() => reply({ content: "", tool_calls }, sent)).ask();
+      expect(await completion).toMatchObject({ ok: true, finishReason: expected });
     });
   }
 
@@ -229,10 +231,10 @@ describe("a whole reply", () => {
   ];
   for (const usage of UNTOLD) {
     test(`with an invalid usage is estimated: ${JSON.stringify(usage)}`, async () => {
-      const { ending } = connectReplica(() =>
+      const { completion } = connectReplica(() =>
         reply({ content: "Hello there" }, "stop", usage),
       ).ask();
-      expect(await ending).toMatchObject({
+      expect(await completion).toMatchObject({
         usage: { prompt_tokens: 6, completion_tokens: 3, total_tokens: 9 },
         usageEstimated: true,
       });
@@ -241,15 +243,15 @@ describe("a whole reply", () => {
 
   test("has the sum as its total, whatever the server reports", async () => {
     const usage = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 99, extra: {} };
-    const { ending } = connectReplica(() => reply({ content: "x" }, "stop", usage)).ask();
-    expect(await ending).toMatchObject({
+    const { completion } = connectReplica(() => reply({ content: "x" }, "stop", usage)).ask();
+    expect(await completion).toMatchObject({
       usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 },
     });
   });
 
   test("answers a stream too, if the server cannot stream", async () => {
-    const { heard, ending } = connectReplica(() => answerText("Hello")).ask({ stream: true });
-    expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+    const { heard, completion } = connectReplica(() => answerText("Hello")).ask({ stream: true });
+    expect(await completion).toMatchObject({ ok: true, usage: USAGE });
     expect(heard).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
@@ -265,8 +267,8 @@ describe("a whole reply", () => {
   ];
   for (const [title, body, reason] of BROKEN) {
     test(`that is ${title} is an upstream error`, async () => {
-      const { heard, ending } = connectReplica(() => new Response(body)).ask();
-      expect(await ending).toEqual({
+      const { heard, completion } = connectReplica(() => new Response(body)).ask();
+      expect(await completion).toEqual({
         ok: false,
         code: "upstream_error",
         retryable: true,
@@ -277,10 +279,10 @@ describe("a whole reply", () => {
   }
 
   test("may be sent in pieces without a length", async () => {
-    const { heard, ending } = connectReplica(
+    const { heard, completion } = connectReplica(
       () => new Response(answerText("Hello é€😀").body?.pipeThrough(cutBytes())),
     ).ask();
-    expect(await ending).toMatchObject({ ok: true });
+    expect(await completion).toMatchObject({ ok: true });
     expect(heard).toEqual([{ kind: "text", text: "Hello é€😀" }]);
   });
 
@@ -294,40 +296,42 @@ describe("a whole reply", () => {
       const send = (text: string) =>
         connectReplica(() => new Response(pack(text), { headers: { "content-encoding": name } }));
       const text = await answerText("Hello é").text();
-      const { heard, ending } = send(text).ask();
-      expect(await ending).toMatchObject({ ok: true, usage: USAGE });
+      const { heard, completion } = send(text).ask();
+      expect(await completion).toMatchObject({ ok: true, usage: USAGE });
       expect(heard).toEqual([{ kind: "text", text: "Hello é" }]);
       const reason = "its reply cannot be unpacked";
-      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().ending).toMatchObject({ reason });
+      expect(await send(" ".repeat(17 * 1024 * 1024)).ask().completion).toMatchObject({ reason });
       const headers = { "content-encoding": name };
       const broken = connectReplica(() => new Response(text, { headers }));
-      expect(await broken.ask().ending).toMatchObject({ code: "upstream_error", reason });
+      expect(await broken.ask().completion).toMatchObject({ code: "upstream_error", reason });
     });
   }
 
   test("in an unknown encoding is an upstream error, and so is a compressed stream", async () => {
     const headers = { "content-encoding": "zstd" };
     const whole = connectReplica(() => new Response("{}", { headers })).ask();
-    expect(await whole.ending).toMatchObject({ reason: "its reply cannot be unpacked" });
+    expect(await whole.completion).toMatchObject({ reason: "its reply cannot be unpacked" });
     const stream = connectReplica(() => new Response("data: {}", { headers }));
     const reason = "its stream is packed";
-    expect(await stream.ask({ stream: true }).ending).toMatchObject({ reason });
+    expect(await stream.ask({ stream: true }).completion).toMatchObject({ reason });
   });
 
   test("may begin with a byte-order mark", async () => {
     const text = await answerText("Hello").text();
-    const { ending } = connectReplica(() => new Response(`\ufeff${text}`)).ask();
-    expect(await ending).toMatchObject({ ok: true });
+    const { completion } = connectReplica(() => new Response(`\ufeff${text}`)).ask();
+    expect(await completion).toMatchObject({ ok: true });
   });
 
   test("awaits onChunk, whose error is no failure of the server", async () => {
     const bug = new Error("a bug");
-    const { ending } = connectReplica(() => answerText("Hello")).ask({}, () => Promise.reject(bug));
-    await expect(ending).rejects.toBe(bug);
+    const { completion } = connectReplica(() => answerText("Hello")).ask({}, () =>
+      Promise.reject(bug),
+    );
+    await expect(completion).rejects.toBe(bug);
     const thrown = connectReplica(() => answerText("Hello")).ask({}, () => {
       throw bug;
     });
-    await expect(thrown.ending).rejects.toBe(bug);
+    await expect(thrown.completion).rejects.toBe(bug);
   });
 });
 

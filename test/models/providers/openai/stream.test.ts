@@ -12,13 +12,13 @@ const END = writeFrame({}, "stop") + USAGE_FRAME + DONE;
 const GOOD: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 const CALLED: Completion = { ...GOOD, finishReason: "tool_calls" };
 
-async function read(...frames: string[]): Promise<{ heard: Chunk[]; ending: Completion }> {
-  const { heard, ending } = connectReplica(() => answerFrames(frames)).ask({ stream: true });
-  return { ending: await ending, heard };
+async function read(...frames: string[]): Promise<{ heard: Chunk[]; completion: Completion }> {
+  const { heard, completion } = connectReplica(() => answerFrames(frames)).ask({ stream: true });
+  return { completion: await completion, heard };
 }
 
 describe("a stream is parsed", () => {
-  const CASES: [title: string, frames: string[], heard: Chunk[], ending: Completion][] = [
+  const CASES: [title: string, frames: string[], heard: Chunk[], completion: Completion][] = [
     [
       "in the standard form",
       [writeFrame({ role: "assistant", content: "" }), writeFrame({ content: "a" }), END],
@@ -72,7 +72,7 @@ describe("a stream is parsed", () => {
       [text("a")],
       GOOD,
     ],
-    ["that says nothing", [END], [], GOOD],
+    ["without output", [END], [], GOOD],
     [
       "with what the model thought left out",
       [
@@ -86,7 +86,7 @@ describe("a stream is parsed", () => {
       GOOD,
     ],
     [
-      "with chunks in which nothing can be relied upon",
+      "with malformed chunks",
       [
         frame({}),
         frame({ choices: null }),
@@ -173,8 +173,8 @@ describe("a stream is parsed", () => {
       GOOD,
     ],
   ];
-  for (const [title, frames, heard, ending] of CASES) {
-    test(title, async () => expect(await read(...frames)).toEqual({ heard, ending }));
+  for (const [title, frames, heard, completion] of CASES) {
+    test(title, async () => expect(await read(...frames)).toEqual({ heard, completion }));
   }
 });
 
@@ -196,8 +196,8 @@ test("a stream split at any byte gives the same completion", async () => {
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   });
   for (; cut <= bytes.length; cut++) {
-    const { heard, ending } = replica.ask({ stream: true });
-    expect([cut, await ending]).toEqual([cut, CALLED]);
+    const { heard, completion } = replica.ask({ stream: true });
+    expect([cut, await completion]).toEqual([cut, CALLED]);
     expect([cut, heard]).toEqual([
       cut,
       [
@@ -210,7 +210,7 @@ test("a stream split at any byte gives the same completion", async () => {
 });
 
 test("a stream without usage is estimated chunk by chunk, and rounded once", async () => {
-  const { ending } = await read(
+  const { completion } = await read(
     writeFrame({ content: "Hello" }),
     writeFrame({ content: " there" }),
     call({ index: 0, id: "a", function: { name: "add", arguments: '{"x":1}' } }),
@@ -218,7 +218,7 @@ test("a stream without usage is estimated chunk by chunk, and rounded once", asy
   );
   // Four letters are a token, of the 5 in the message and of the 18 sent.
   const usage = { prompt_tokens: 4 + 2, completion_tokens: 5, total_tokens: 11 };
-  expect(ending).toEqual({ ok: true, finishReason: "length", usage, usageEstimated: true });
+  expect(completion).toEqual({ ok: true, finishReason: "length", usage, usageEstimated: true });
 });
 
 describe("a stream fails", () => {
@@ -300,8 +300,8 @@ describe("a stream fails", () => {
   ];
   for (const [title, frames, code, said] of CASES) {
     test(title, async () => {
-      const { heard, ending } = await read(...frames);
-      expect(ending).toMatchObject({ ok: false, code });
+      const { heard, completion } = await read(...frames);
+      expect(completion).toMatchObject({ ok: false, code });
       expect(joinText(heard)).toBe(said);
     });
   }
@@ -319,14 +319,14 @@ test("a pending onChunk holds the server back", async () => {
   const headers = { "content-type": "text/event-stream" };
   const replica = connectReplica(() => new Response(body, { headers }));
   const pending = Promise.withResolvers<void>();
-  const { heard, ending, began } = replica.ask({ stream: true }, () => pending.promise);
+  const { heard, completion, began } = replica.ask({ stream: true }, () => pending.promise);
   await began;
   const sent_then = sent;
   for (let turn = 0; turn < 20; turn++) await replica.clock.advance(0);
   expect(heard.length).toBe(1);
   expect(sent).toBeLessThanOrEqual(sent_then + 1);
   pending.resolve();
-  expect(await ending).toMatchObject({ reason: "its stream ended in the middle" });
+  expect(await completion).toMatchObject({ reason: "its stream ended in the middle" });
   expect(heard.length).toBe(100);
 });
 
@@ -334,9 +334,9 @@ test("an error thrown by onChunk is no failure of the server", async () => {
   const bug = new Error("a bug");
   const server = () => answerFrames([writeFrame({ content: "a" }), END]);
   const rejects = connectReplica(server).ask({ stream: true }, () => Promise.reject(bug));
-  await expect(rejects.ending).rejects.toBe(bug);
+  await expect(rejects.completion).rejects.toBe(bug);
   const throws = connectReplica(server).ask({ stream: true }, () => {
     throw bug;
   });
-  await expect(throws.ending).rejects.toBe(bug);
+  await expect(throws.completion).rejects.toBe(bug);
 });

@@ -67,7 +67,7 @@ function leftBehind(asked: ModelRequest, completion_tokens: number): Completion 
 test("a stream has one chunk per token, a whole reply one; both have the same usage", async () => {
   const stream = ask("Hello there", { stream: true });
   const whole = ask("Hello there");
-  const ending = await stream.answer;
+  const completion = await stream.answer;
   expect(stream.heard.map((piece) => piece.kind === "text" && piece.text)).toEqual(
     splitTokens("You said: Hello there"),
   );
@@ -75,8 +75,8 @@ test("a stream has one chunk per token, a whole reply one; both have the same us
   const completion_tokens = countTokens("You said: Hello there");
   const total_tokens = prompt_tokens + completion_tokens;
   const usage = { prompt_tokens, completion_tokens, total_tokens };
-  expect(ending).toEqual({ ok: true, finishReason: "stop", usage });
-  expect(await whole.answer).toEqual(ending);
+  expect(completion).toEqual({ ok: true, finishReason: "stop", usage });
+  expect(await whole.answer).toEqual(completion);
   expect(whole.heard).toEqual([{ kind: "text", text: "You said: Hello there" }]);
 });
 
@@ -137,9 +137,9 @@ test("a scripted delay applies at its position, and is not made up for", async (
 
 test("late timers do not lower the rate: due chunks are sent together", async () => {
   const stream = ask("!tokens 3000", { stream: true }, { tokens_per_second: 100_000 });
-  const ending = stream.answer;
+  const completion = stream.answer;
   await stream.clock.advance(31);
-  expect(await ending).toMatchObject({ ok: true });
+  expect(await completion).toMatchObject({ ok: true });
   expect(stream.heard.length).toBe(3_000);
   expect(stream.at_ms.at(-1)).toBeCloseTo(29.99);
 });
@@ -261,11 +261,11 @@ test.each([
   ["model_offline", true],
 ])("the scripted code %s is an upstream error, at once or midway", async (code, retryable) => {
   const options = { first_token_delay_ms: 500 };
-  const ending = await ask(`!error ${code}`, { stream: true }, options).answer;
-  expect(ending).toMatchObject({ ok: false, code, retryable });
+  const completion = await ask(`!error ${code}`, { stream: true }, options).answer;
+  expect(completion).toMatchObject({ ok: false, code, retryable });
   const middle = ask(`!say So\n!error ${code}`, { stream: true });
   expect(await middle.answer).toEqual({
-    ...ending,
+    ...completion,
     usage: expect.objectContaining({ completion_tokens: 1 }),
   });
   expect(text(middle.heard)).toBe("So");
@@ -286,8 +286,8 @@ test.each([
 });
 
 test("an unreported usage is counted the same way", async () => {
-  const ending = await ask("!say one two\n!nousage").answer;
-  expect(ending).toMatchObject({ usage: { completion_tokens: 2 } });
+  const completion = await ask("!say one two\n!nousage").answer;
+  expect(completion).toMatchObject({ usage: { completion_tokens: 2 } });
 });
 
 test("each completion is a new object, to which its receiver may add fields", async () => {
