@@ -195,7 +195,7 @@ describe("an invalid request creates no key", () => {
     ["an unknown scope", { scopes: ["everything"] }, "a scope is one of reasoning, think"],
     ["a mistyped model", { models: ["stub1"] }, 'did you mean "stub-1"?'],
     ["an unknown model", { models: ["gpt"] }, "the settings name stub-1, qwen3-32b"],
-    ["a cap of nothing", { max_output_tokens: 0 }, "a whole number of at least 1"],
+    ["a cap of zero", { max_output_tokens: 0 }, "a whole number of at least 1"],
     ["a cap beyond numbers", { max_output_tokens: 2 ** 53 }, "a whole number of at least 1"],
     ["no time at all", { lifetime_ms: 0 }, "from now"],
     ["more than a hundred years", { lifetime_ms: 36_501 * DAY_MS }, "36500 days"],

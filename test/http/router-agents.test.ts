@@ -119,7 +119,7 @@ describe("agents.errors.p9 a request is checked in one order, and the first erro
       says: [400, "invalid_request_error", undefined, "limit"],
     },
     {
-      what: "whom the route admits to what the path names",
+      what: "the ownership of the path's object",
       break: (trial) => (trial.scopes = trial.scopes.filter((one) => one === "agents")),
       says: [403, "permission_error", "scope_required", null],
     },
@@ -153,7 +153,7 @@ describe("agents.errors.p9 a request is checked in one order, and the first erro
     expect((await run([])).status).toBe(200);
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all later checks`, async () => {
+    test(`${fault.what} decides alone, and before all later faults`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });

@@ -95,7 +95,7 @@ describe("a request is checked in one order, and the first error answers", () =>
     expect((await run([])).status).toBe(200);
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all later checks`, async () => {
+    test(`${fault.what} decides alone, and before all later faults`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });

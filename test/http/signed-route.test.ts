@@ -148,7 +148,7 @@ describe("agents.endpoints.triggers.p3 a signed request is checked in one order,
     }
   });
   for (const [i, fault] of faults.entries()) {
-    test(`${fault.what} alone, and before all later checks`, async () => {
+    test(`${fault.what} decides alone, and before all later faults`, async () => {
       expect(await readRefusal(await run([fault]))).toEqual(fault.says);
       expect(await readRefusal(await run(faults.slice(i)))).toEqual(fault.says);
     });
@@ -222,7 +222,7 @@ test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB are accepted, 
 describe("agents.errors.internal_error unexpected failures", () => {
   const bugs: [string, unknown][] = [
     ["an error", new Error("the disk is full")],
-    ["a refusal that is one", new ApiError("internal_error", {}, new Error("the disk is full"))],
+    ["an internal ApiError", new ApiError("internal_error", {}, new Error("the disk is full"))],
     ["a hook that failed", new ApiError("hook_failed", {}, new Error("the disk is full"))],
   ];
   test.each(bugs)("%s is a 500 with its own code, and is logged", async (_, failure) => {

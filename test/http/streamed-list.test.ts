@@ -37,10 +37,10 @@ test("the parts form one list, with its other fields", async () => {
 
 test.each([
   ["ends after its last row", 9, 10, [4, 4, 1], null],
-  ["ends at its limit where that is the last row", 8, 8, [4, 4], null],
+  ["ends at its limit if that is the last row", 8, 8, [4, 4], null],
   ["continues after its limit if there is more", 9, 8, [4, 4], "after 8"],
   ["continues within a part", 9, 6, [4, 2], "after 6"],
-  ["of nothing is one empty part", 0, 5, [0], null],
+  ["without rows is one empty part", 0, 5, [0], null],
 ])("a page %s", async (_what, length, limit, sizes, next_before) => {
   const all = Array.from({ length }, (_, at) => at + 1);
   const reads: number[] = [];

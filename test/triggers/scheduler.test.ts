@@ -81,7 +81,7 @@ describe("agents.does.trigger: a schedule", () => {
       ["03-08T07:00"],
     ],
     [
-      "New York, an hour comes twice",
+      "New York, an hour is repeated",
       "America/New_York",
       "2026-11-01T04:00Z",
       5,
@@ -89,7 +89,7 @@ describe("agents.does.trigger: a schedule", () => {
       ["11-01T05:30"],
     ],
     [
-      ...(["New York, an hour comes twice", "America/New_York", "2026-11-01T04:40Z", 3] as const),
+      ...(["New York, an hour is repeated", "America/New_York", "2026-11-01T04:40Z", 3] as const),
       ...(["30 * * * *", ["11-01T05:30", "11-01T06:30", "11-01T07:30"]] as const),
     ],
     [
@@ -101,7 +101,7 @@ describe("agents.does.trigger: a schedule", () => {
       ["10-03T15:30"],
     ],
     [
-      "Lord Howe, half an hour comes twice",
+      "Lord Howe, half an hour is repeated",
       "Australia/Lord_Howe",
       "2026-04-04T14:00Z",
       3,
@@ -109,7 +109,7 @@ describe("agents.does.trigger: a schedule", () => {
       ["04-04T14:45"],
     ],
     [
-      "Riyadh, which changes nothing",
+      "Riyadh, which has no summer time",
       "Asia/Riyadh",
       "2026-03-28T20:00Z",
       8,

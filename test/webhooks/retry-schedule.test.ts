@@ -51,10 +51,10 @@ test.each([10, 11, 1_000])("attempt %d is the last", (tries) => {
 });
 
 const REQUESTED: [what: string, tries: number, retryAfterMs: number, waitMs: number][] = [
-  ["sooner changes nothing", 2, 1_000, 5 * MINUTE_MS],
-  ["later is what holds", 1, 30 * MINUTE_MS, 30 * MINUTE_MS],
-  ["a day later puts it off by ten hours", 1, 24 * HOUR_MS, 10 * HOUR_MS + 5_000],
-  ["a year later puts the last one off by ten hours", 9, 365 * 24 * HOUR_MS, 34 * HOUR_MS],
+  ["an earlier time does not shorten the wait", 2, 1_000, 5 * MINUTE_MS],
+  ["a later time postpones the retry", 1, 30 * MINUTE_MS, 30 * MINUTE_MS],
+  ["a day later postpones it by ten hours", 1, 24 * HOUR_MS, 10 * HOUR_MS + 5_000],
+  ["a year later postpones the last one by ten hours", 9, 365 * 24 * HOUR_MS, 34 * HOUR_MS],
 ];
 test.each(REQUESTED)("a server that asks for %s", (_, tries, retryAfterMs, waitMs) => {
   expect(plan(tries, { retryAfterMs })).toBe(waitMs);

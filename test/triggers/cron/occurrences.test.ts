@@ -123,7 +123,7 @@ describe("due fires", () => {
 
   test.each([
     ["nothing", daily, start_ms + 1, start_ms + DAY_MS - 1, null],
-    ["nothing, for the clock was set back", daily, start_ms, start_ms - 1, null],
+    ["none, as the clock was set back", daily, start_ms, start_ms - 1, null],
     ["the first alone", daily, start_ms, start_ms, [start_ms, 1, true]],
     ["a week", daily, start_ms, start_ms + 7 * DAY_MS - 1, [start_ms + 6 * DAY_MS, 7, true]],
     ["as many as the count allows", every, 0, 9_999 * 60_000, [9_999 * 60_000, 10_000, true]],
