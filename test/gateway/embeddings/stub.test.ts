@@ -34,7 +34,7 @@ describe("gateway.endpoints.embeddings.p1 every vector has 1024 dimensions and u
     expect(product(vector, vector)).toBeCloseTo(1, 5);
   });
 
-  test("gateway.endpoints.embeddings.p1 every two-letter word does, however its features collide", () => {
+  test("gateway.endpoints.embeddings.p1 that of every two-letter word, however its features collide", () => {
     const letters = [..."abcdefghijklmnopqrstuvwxyzäöüßéñ0123456789"];
     for (const a of letters) {
       for (const b of letters) {
