@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { createRegistry, listWrites } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
-import { bindHouses, cases, type Houses } from "../store/cases.ts";
+import { bindStores, cases, type Stores } from "../store/cases.ts";
 import { bundle } from "../support/bundle.ts";
 import { type Child, dumpDatabase, start } from "../support/crash.ts";
 import { openCopies, openTestDatabase } from "../support/database.ts";
@@ -26,8 +26,8 @@ const isFirst = (method: string, at: number) => storeOf(writes[at - 1] ?? "") !=
 
 for (const method of chooseCases(writes, isFirst)) {
   test(`${method} is wholly there or not at all`, async () => {
-    const { given, act } = cases.find((one) => one.method === method)!;
-    const file = await prepare(given);
+    const { setup, act } = cases.find((one) => one.method === method)!;
+    const file = await prepare(setup);
     const [before, after] = [dumpDatabase(file), await dumpAfter(file, act)];
     expect(after).not.toEqual(before);
 
@@ -58,21 +58,21 @@ function startWrite(file: string, method: string, env: Record<string, string> = 
 }
 
 /** A file in which everything that a case needs is there. */
-async function prepare(given: ((houses: Houses) => Promise<unknown>) | undefined): Promise<string> {
+async function prepare(setup: ((stores: Stores) => Promise<unknown>) | undefined): Promise<string> {
   const place = await files.makePlace();
   if (place.kind !== "sqlite") throw new Error("not a file");
   const database = await openTestDatabase(place);
-  await given?.(bindHouses(database));
+  await setup?.(bindStores(database));
   await database.close();
   return place.file;
 }
 
 /** What the write leaves in a copy when nobody kills it. */
-async function dumpAfter(file: string, act: (houses: Houses) => Promise<unknown>) {
+async function dumpAfter(file: string, act: (stores: Stores) => Promise<unknown>) {
   const copy = `${file}.copy`;
   copyFileSync(file, copy);
   const database = await openTestDatabase({ kind: "sqlite", file: copy });
-  await act(bindHouses(database));
+  await act(bindStores(database));
   await database.close();
   return dumpDatabase(copy);
 }

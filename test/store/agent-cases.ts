@@ -8,7 +8,7 @@ import {
   DEFAULT_POLICY,
   type VersionRow,
 } from "../../src/agents/definitions/version.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -37,14 +37,14 @@ const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): Versio
   ...fields,
 });
 export const create = (
-  { agents }: Houses,
+  { agents }: Stores,
   id: string,
   fields: Partial<AgentRow> = {},
   isMade = false,
   limits = AMPLE,
 ) => agents.create(makeAgent(id, fields), makeVersion(id), isMade, limits);
 
-export const wish = (fields: Partial<NewVersionPlan> = {}): NewVersionPlan => ({
+export const makeVersionPlan = (fields: Partial<NewVersionPlan> = {}): NewVersionPlan => ({
   ...{ agent_id: "g-1", account_id: "a-1", change: {}, agentChange: {}, expectedVersion: null },
   ...{ model: null, tool_revisions: makeVersion("g-1").tool_revisions },
   ...{ created_by_key_id: "k-2", now: NOW + 9, limits: AMPLE },
@@ -58,8 +58,8 @@ const creationCases: Case[] = [
   {
     method: "agents.create",
     title: "keeps the agent and its first version",
-    act: (houses) => create(houses, "g-1"),
-    async judge(answer, { agents }) {
+    act: (stores) => create(stores, "g-1"),
+    async check(answer, { agents }) {
       const found = { agent: makeAgent("g-1"), version: makeVersion("g-1"), hold: null };
       expect(answer).toEqual(found);
       expect(await agents.find("g-1", "a-1")).toEqual(found);
@@ -70,12 +70,12 @@ const creationCases: Case[] = [
   {
     method: "agents.create",
     title: "refuses a slug that was sent and is taken, and knows no other account's",
-    given: (houses) => create(houses, "g-1", { slug: "bot" }),
-    act: async (houses) => [
-      await codeOf(create(houses, "g-2", { slug: "bot" })),
-      await codeOf(create(houses, "g-3", { slug: "bot", account_id: "a-2" })),
+    setup: (stores) => create(stores, "g-1", { slug: "bot" }),
+    act: async (stores) => [
+      await codeOf(create(stores, "g-2", { slug: "bot" })),
+      await codeOf(create(stores, "g-3", { slug: "bot", account_id: "a-2" })),
     ],
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       expect(answer).toEqual(["slug_taken", "accepted"]);
       expect(await agents.find("g-2", "a-1")).toBeUndefined();
       expect(await agents.listVersions("g-2", 9, null)).toEqual([]);
@@ -84,19 +84,19 @@ const creationCases: Case[] = [
   {
     method: "agents.create",
     title: "puts the first free number behind a slug that was made",
-    async given(houses) {
-      for (const slug of ["bot-2", "bot-3", "bot-11"]) await create(houses, slug, { slug });
+    async setup(stores) {
+      for (const slug of ["bot-2", "bot-3", "bot-11"]) await create(stores, slug, { slug });
     },
-    async act(houses) {
+    async act(stores) {
       const ids = ["g-1", "g-2", "g-3"];
       // One behind the other: each finds the slugs of those before it.
       const slugs: string[] = [];
       for (const id of ids) {
-        slugs.push((await create(houses, id, { slug: "bot" }, true)).agent.slug);
+        slugs.push((await create(stores, id, { slug: "bot" }, true)).agent.slug);
       }
       return slugs;
     },
-    judge: (answer) => expect(answer).toEqual(["bot", "bot-4", "bot-5"]),
+    check: (answer) => expect(answer).toEqual(["bot", "bot-4", "bot-5"]),
   },
 ];
 
@@ -104,14 +104,14 @@ const readCases: Case[] = [
   {
     method: "agents.find",
     title: "shows the agent's own hold before its account's, and no other account's agent",
-    async given(houses) {
-      await create(houses, "g-1");
-      await create(houses, "g-2");
-      await houses.holds.hold(hold("account", "a-1"));
-      await houses.holds.hold(hold("agent", "g-1"));
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2");
+      await stores.holds.hold(hold("account", "a-1"));
+      await stores.holds.hold(hold("agent", "g-1"));
     },
     act: ({ agents }) => agents.find("g-1", "a-1"),
-    async judge(answer, { agents, holds }) {
+    async check(answer, { agents, holds }) {
       expect(answer).toMatchObject({ hold: hold("agent", "g-1") });
       expect(await agents.find("g-2", "a-1")).toMatchObject({ hold: hold("account", "a-1") });
       await holds.release("agent", "g-1");
@@ -125,16 +125,16 @@ const readCases: Case[] = [
   {
     method: "agents.list",
     title: "lists an account's agents with their holds, newest first, ties by id",
-    async given(houses) {
-      await create(houses, "g-2", { created_at: NOW + 1 });
-      await create(houses, "g-1", { created_at: NOW + 1 });
-      await create(houses, "g-3");
-      await create(houses, "g-4", { account_id: "a-2", created_at: NOW + 5 });
-      await houses.holds.hold(hold("agent", "g-1"));
-      await houses.holds.hold({ ...hold("account", "a-2"), account_id: "a-2" });
+    async setup(stores) {
+      await create(stores, "g-2", { created_at: NOW + 1 });
+      await create(stores, "g-1", { created_at: NOW + 1 });
+      await create(stores, "g-3");
+      await create(stores, "g-4", { account_id: "a-2", created_at: NOW + 5 });
+      await stores.holds.hold(hold("agent", "g-1"));
+      await stores.holds.hold({ ...hold("account", "a-2"), account_id: "a-2" });
     },
     act: ({ agents }) => agents.list("a-1"),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const held = { agent: { id: "g-1" }, hold: hold("agent", "g-1") };
       expect(answer).toMatchObject([
         { agent: { id: "g-2" }, hold: null },
@@ -150,29 +150,29 @@ const readCases: Case[] = [
   {
     method: "agents.findOwner",
     title: "finds the account of an agent, whoever asks",
-    given: (houses) => create(houses, "g-1"),
+    setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) => Promise.all([agents.findOwner("g-1"), agents.findOwner("g-2")]),
-    judge: (answer) => expect(answer).toEqual(["a-1", undefined]),
+    check: (answer) => expect(answer).toEqual(["a-1", undefined]),
   },
   {
     method: "agents.findVersion",
     title: "finds a version that is not current any more",
-    async given(houses) {
-      await create(houses, "g-1");
-      await houses.agents.addVersion(wish({ change: { system_prompt: "Be long." } }));
+    async setup(stores) {
+      await create(stores, "g-1");
+      await stores.agents.addVersion(makeVersionPlan({ change: { system_prompt: "Be long." } }));
     },
     act: ({ agents }) => agents.findVersion("g-1", 1),
-    judge: (answer) => expect(answer).toEqual(makeVersion("g-1")),
+    check: (answer) => expect(answer).toEqual(makeVersion("g-1")),
   },
   {
     method: "agents.listVersions",
     title: "lists pages of versions, newest first",
-    async given(houses) {
-      await create(houses, "g-1");
-      for (let n = 0; n < 3; n++) await houses.agents.addVersion(wish());
+    async setup(stores) {
+      await create(stores, "g-1");
+      for (let n = 0; n < 3; n++) await stores.agents.addVersion(makeVersionPlan());
     },
     act: ({ agents }) => agents.listVersions("g-1", 2, null),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       expect(answer).toMatchObject([{ version: 4 }, { version: 3 }]);
       expect(await agents.listVersions("g-1", 2, 3)).toMatchObject([
         { version: 2 },
@@ -187,18 +187,20 @@ const versionCases: Case[] = [
   {
     method: "agents.addVersion",
     title: "inherits from the version that is current in its transaction",
-    async given(houses) {
-      await create(houses, "g-1");
-      await houses.agents.addVersion(wish({ change: { policy: { unattended_writes: true } } }));
+    async setup(stores) {
+      await create(stores, "g-1");
+      await stores.agents.addVersion(
+        makeVersionPlan({ change: { policy: { unattended_writes: true } } }),
+      );
     },
     act: ({ agents }) =>
       agents.addVersion(
-        wish({
+        makeVersionPlan({
           change: { budgets: { max_rounds: 3 } },
           agentChange: { name: "Other", slug: "other" },
         }),
       ),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const policy = { ...DEFAULT_POLICY, unattended_writes: true };
       const version = answer as VersionRow;
       expect(version).toMatchObject({ version: 3, policy, budgets: { max_rounds: 3 } });
@@ -213,50 +215,52 @@ const versionCases: Case[] = [
   {
     method: "agents.addVersion",
     title: "makes none where another version, a model or tools were meant, or a slug is taken",
-    async given(houses) {
-      await create(houses, "g-1");
-      await create(houses, "g-2");
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2");
     },
     act: async ({ agents }) => [
-      await codeOf(agents.addVersion(wish({ expectedVersion: 2 }))),
-      await agents.addVersion(wish({ model: "stub-1" })),
-      await agents.addVersion(wish({ tool_revisions: [] })),
-      await codeOf(agents.addVersion(wish({ agentChange: { slug: "slug-g-2" } }))),
-      await agents.addVersion(wish({ agent_id: "g-3" })),
-      await agents.addVersion(wish({ account_id: "a-2" })),
+      await codeOf(agents.addVersion(makeVersionPlan({ expectedVersion: 2 }))),
+      await agents.addVersion(makeVersionPlan({ model: "stub-1" })),
+      await agents.addVersion(makeVersionPlan({ tool_revisions: [] })),
+      await codeOf(agents.addVersion(makeVersionPlan({ agentChange: { slug: "slug-g-2" } }))),
+      await agents.addVersion(makeVersionPlan({ agent_id: "g-3" })),
+      await agents.addVersion(makeVersionPlan({ account_id: "a-2" })),
     ],
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       expect(answer).toEqual(["version_conflict", NONE, NONE, "slug_taken", NONE, NONE]);
       const before = { agent: makeAgent("g-1"), version: makeVersion("g-1") };
       expect(await agents.find("g-1", "a-1")).toEqual({ ...before, hold: null });
       expect(await agents.listVersions("g-1", 9, null)).toHaveLength(1);
-      expect(await agents.addVersion(wish({ expectedVersion: 1 }))).toMatchObject({ version: 2 });
+      expect(await agents.addVersion(makeVersionPlan({ expectedVersion: 1 }))).toMatchObject({ version: 2 });
     },
   },
   {
     method: "agents.addVersion",
     title: "takes back no revision of a registered tool that was pinned meanwhile",
-    async given(houses) {
-      await create(houses, "g-1");
+    async setup(stores) {
+      await create(stores, "g-1");
       const tools = makeVersion("g-1").tool_revisions.map(({ name }) => name);
-      await houses.agents.addVersion(
-        wish({ change: { tools }, tool_revisions: pinAll("http", 2) }),
+      await stores.agents.addVersion(
+        makeVersionPlan({ change: { tools }, tool_revisions: pinAll("http", 2) }),
       );
     },
     act: async ({ agents }) => [
-      await agents.addVersion(wish({ tool_revisions: pinAll("http", 1) })),
-      await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) })),
+      await agents.addVersion(makeVersionPlan({ tool_revisions: pinAll("http", 1) })),
+      await agents.addVersion(makeVersionPlan({ tool_revisions: pinAll("builtin", 2) })),
     ],
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       expect(answer).toEqual([NONE, NONE]);
-      const same = await agents.addVersion(wish({ tool_revisions: pinAll("http", 2) }));
+      const same = await agents.addVersion(makeVersionPlan({ tool_revisions: pinAll("http", 2) }));
       expect(same).toMatchObject({ version: 3 });
       // Who names the tools anew has had them looked up, and may pin what is there now.
       const change = { tools: makeVersion("g-1").tool_revisions.map(({ name }) => name) };
-      const fresh = await agents.addVersion(wish({ change, tool_revisions: pinAll("builtin", 1) }));
+      const fresh = await agents.addVersion(makeVersionPlan({ change, tool_revisions: pinAll("builtin", 1) }));
       expect(fresh).toMatchObject({ version: 4 });
       // The program's own tools have the revision of the program that asks.
-      const later = await agents.addVersion(wish({ tool_revisions: pinAll("builtin", 2) }));
+      const later = await agents.addVersion(
+        makeVersionPlan({ tool_revisions: pinAll("builtin", 2) }),
+      );
       expect(later).toMatchObject({
         version: 5,
         tool_revisions: pinAll("builtin", 2),
@@ -274,10 +278,10 @@ const updateCases: Case[] = [
   {
     method: "agents.update",
     title: "changes what is sent, and notes when an agent was archived",
-    given: (houses) => create(houses, "g-1"),
+    setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) =>
       agents.update("g-1", "a-1", { status: "archived", metadata: {}, slug: "b" }, NOW + 7, MANY),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const changed = { slug: "b", metadata: {}, status: "archived" } as const;
       const agent = makeAgent("g-1", { ...changed, updated_at: NOW + 7, archived_at: NOW + 7 });
       expect(answer).toEqual({ agent, version: makeVersion("g-1"), hold: null });
@@ -292,9 +296,9 @@ const updateCases: Case[] = [
   {
     method: "agents.update",
     title: "leaves an agent that stays as it is, another account's, and a slug that is taken",
-    async given(houses) {
-      await create(houses, "g-1");
-      await create(houses, "g-2");
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2");
     },
     act: async ({ agents }) => [
       (await agents.update("g-1", "a-1", { name: "Agent g-1" }, NOW + 7, MANY))!.agent,
@@ -302,7 +306,7 @@ const updateCases: Case[] = [
       await codeOf(agents.update("g-1", "a-1", { slug: "slug-g-2", name: "New" }, NOW + 7, MANY)),
       (await agents.update("g-1", "a-1", { slug: "slug-g-1" }, NOW + 7, MANY))!.agent,
     ],
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const agent = makeAgent("g-1");
       expect(answer).toEqual([agent, undefined, "slug_taken", agent]);
       expect((await agents.find("g-1", "a-1"))!.agent).toEqual(agent);

@@ -2,24 +2,24 @@
 import { expect } from "bun:test";
 import type { DecisionInput } from "../../src/agents/runs/store/decision.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
-import type { Case, Houses } from "./cases.ts";
-import { codeOf, start, takeUp } from "./run-acts.ts";
+import type { Case, Stores } from "./cases.ts";
+import { claimRuns, codeOf, start } from "./run-acts.ts";
 
 const EXPIRES_AT = makeApproval("p-0", "r-1").expires_at;
 
 /** A run that waits for these. */
-const ask = async (houses: Houses, run_id: string, ids: readonly string[]) => {
-  await start(houses, run_id);
-  await takeUp(houses);
+const ask = async (stores: Stores, run_id: string, ids: readonly string[]) => {
+  await start(stores, run_id);
+  await claimRuns(stores);
   const requests = ids.map((id) => ({
     approval: makeApproval(id, run_id),
     event_id: `requested ${id}`,
   }));
-  await houses.runs.plan(makeRecord(run_id), requests);
-  expect(await houses.runs.wait(run_id, 1, 9)).toBe("waiting");
+  await stores.runs.plan(makeRecord(run_id), requests);
+  expect(await stores.runs.wait(run_id, 1, 9)).toBe("waiting");
 };
-const askTwo = (houses: Houses) => ask(houses, "r-1", ["p-1", "p-2"]);
-const askOne = (houses: Houses) => ask(houses, "r-1", ["p-1"]);
+const askTwo = (stores: Stores) => ask(stores, "r-1", ["p-1", "p-2"]);
+const askOne = (stores: Stores) => ask(stores, "r-1", ["p-1"]);
 
 const deciding = (approval_id: string, fields: Partial<DecisionInput> = {}): DecisionInput => ({
   ...{ approval_id, account_id: "a-1", decision: "approved", reason: null },
@@ -39,14 +39,14 @@ const decisionCases: Case[] = [
   {
     method: "runs.decide",
     title: "of a run that is at work leaves it to its process",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
-      await houses.runs.plan(makeRecord("r-1", { steps: [makeStep("s-1")] }), requests);
+      await stores.runs.plan(makeRecord("r-1", { steps: [makeStep("s-1")] }), requests);
     },
     act: ({ runs }) => runs.decide(deciding("p-1")),
-    async judge(_, { runs, ran }) {
+    async check(_, { runs, ran }) {
       const run = { status: "running", epoch: 1, pending_approvals: [], last_seq: 2 };
       expect(await runs.find("r-1", null)).toMatchObject(run);
       expect(await ran.counts()).toMatchObject([{ active: 1 }]);
@@ -61,14 +61,14 @@ const decisionCases: Case[] = [
   {
     method: "runs.decide",
     title: "lets the run go on behind the last of its approvals",
-    given: askTwo,
+    setup: askTwo,
     async act({ runs }) {
       const first = await runs.decide(deciding("p-1", { reason: "It is fine." }));
       const between = await runs.find("r-1", null);
       await runs.decide(deciding("p-2", { decision: "rejected" }));
       return { first, between };
     },
-    async judge(answer, { runs, ran, outbox, approvals }) {
+    async check(answer, { runs, ran, outbox, approvals }) {
       const decided = { reason: "It is fine.", decided_by: { kind: "key", id: "k-2" } };
       expect(answer).toMatchObject({
         first: {
@@ -95,7 +95,7 @@ const decisionCases: Case[] = [
   {
     method: "runs.decide",
     title: "takes effect once, however many decide at once",
-    given: askOne,
+    setup: askOne,
     act: ({ runs, outbox }) =>
       Promise.all([
         codeOf(runs.decide(deciding("p-1", { step_id: "s-1", event_id: "e-1" }))),
@@ -105,7 +105,7 @@ const decisionCases: Case[] = [
         runs.expire([overdue("p-1")], EXPIRES_AT - 1),
         outbox.list("a-1"),
       ]),
-    async judge(answer, { runs, approvals }) {
+    async check(answer, { runs, approvals }) {
       const [approved, rejected, expired] = answer as [string, string, number];
       expect([approved, rejected].toSorted()).toEqual(["accepted", "approval_decided"]);
       expect(expired).toBe(0);
@@ -117,7 +117,7 @@ const decisionCases: Case[] = [
   {
     method: "runs.decide",
     title: "refuses by the state of the approval, and finds none of another account",
-    given: askTwo,
+    setup: askTwo,
     async act({ runs }) {
       const late = await runs.decide(deciding("p-2", { now: EXPIRES_AT }));
       return [
@@ -131,7 +131,7 @@ const decisionCases: Case[] = [
         await codeOf(runs.decide(deciding("p-2"))),
       ];
     },
-    async judge(answer, { runs, approvals }) {
+    async check(answer, { runs, approvals }) {
       expect(answer).toEqual([
         ...["approval_not_found", "approval_not_found", "accepted", "accepted"],
         ...["approval_decided", [true, "expired"], "approval_expired"],
@@ -143,14 +143,14 @@ const decisionCases: Case[] = [
   {
     method: "runs.decide",
     title: "of a run that was cancelled says whether the time was over before",
-    async given(houses) {
-      await ask(houses, "r-1", ["p-1"]);
-      await ask(houses, "r-2", ["p-2"]);
-      await houses.runs.cancel("r-1", null, ["1", "2", "3", "4", "5"], EXPIRES_AT - 1);
-      await houses.runs.cancel("r-2", null, ["6", "7", "8", "9", "10"], EXPIRES_AT);
+    async setup(stores) {
+      await ask(stores, "r-1", ["p-1"]);
+      await ask(stores, "r-2", ["p-2"]);
+      await stores.runs.cancel("r-1", null, ["1", "2", "3", "4", "5"], EXPIRES_AT - 1);
+      await stores.runs.cancel("r-2", null, ["6", "7", "8", "9", "10"], EXPIRES_AT);
     },
     act: ({ runs }) => Promise.all(["p-1", "p-2"].map((id) => codeOf(runs.decide(deciding(id))))),
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toEqual(["approval_closed", "approval_expired"]);
       expect(await runs.listSteps("r-2", 0, null)).toMatchObject([
         { data: { event: "expired", approval: { status: "expired" } } },
@@ -160,9 +160,9 @@ const decisionCases: Case[] = [
   {
     method: "runs.expire",
     title: "lets the run go on for which nobody decided",
-    given: askOne,
+    setup: askOne,
     act: ({ runs }) => runs.expire([overdue("p-1")], EXPIRES_AT),
-    async judge(answer, { runs, approvals }) {
+    async check(answer, { runs, approvals }) {
       expect(answer).toBe(1);
       expect(await approvals.find("p-1")).toMatchObject({ status: "expired", reason: null });
       const run = { status: "running", epoch: 0, pending_approvals: [], last_seq: 1 };
@@ -172,13 +172,16 @@ const decisionCases: Case[] = [
   {
     method: "runs.expire",
     title: "ends what nobody decided in time, and lets its run go on",
-    given: askTwo,
+    setup: askTwo,
     async act({ runs }) {
       await runs.decide(deciding("p-1"));
-      const given = [overdue("p-1"), overdue("p-2")];
-      return [await runs.expire(given, EXPIRES_AT - 1), await runs.expire(given, EXPIRES_AT)];
+      const overdueRows = [overdue("p-1"), overdue("p-2")];
+      return [
+        await runs.expire(overdueRows, EXPIRES_AT - 1),
+        await runs.expire(overdueRows, EXPIRES_AT),
+      ];
     },
-    async judge(answer, { runs, approvals, ran }) {
+    async check(answer, { runs, approvals, ran }) {
       expect(answer).toEqual([0, 1]);
       expect(await approvals.find("p-1")).toMatchObject({ status: "approved" });
       const expired = { status: "expired", decided_at: EXPIRES_AT, decided_by: null };
@@ -193,12 +196,12 @@ const decisionCases: Case[] = [
   {
     method: "runs.listDecisions",
     title: "lists the steps of a round's approvals",
-    async given(houses) {
-      await askOne(houses);
-      await houses.runs.decide(deciding("p-1"));
+    async setup(stores) {
+      await askOne(stores);
+      await stores.runs.decide(deciding("p-1"));
     },
     act: ({ runs }) => Promise.all([runs.listDecisions("r-1", 1), runs.listDecisions("r-1", 2)]),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toMatchObject([[{ kind: "approval", data: { event: "approved" } }], []]),
   },
 ];
@@ -207,9 +210,9 @@ const readCases: Case[] = [
   {
     method: "approvals.find",
     title: "finds one, with the key that started its run",
-    given: askOne,
+    setup: askOne,
     act: ({ approvals }) => Promise.all([approvals.find("p-1"), approvals.find("p-2")]),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toMatchObject([
         { id: "p-1", status: "pending", account_id: "a-1", started_by_key_id: "k-1" },
         undefined as never,
@@ -218,10 +221,10 @@ const readCases: Case[] = [
   {
     method: "approvals.list",
     title: "lists the newest first, by account, run, agent and status, in pages",
-    async given(houses) {
-      await ask(houses, "r-1", ["p-1", "p-2"]);
-      await ask(houses, "r-2", ["p-3"]);
-      await houses.runs.decide(deciding("p-2"));
+    async setup(stores) {
+      await ask(stores, "r-1", ["p-1", "p-2"]);
+      await ask(stores, "r-2", ["p-3"]);
+      await stores.runs.decide(deciding("p-2"));
     },
     act: ({ approvals }) =>
       Promise.all([
@@ -233,7 +236,7 @@ const readCases: Case[] = [
         approvals.list({ ...FILTER, account_id: "a-2" }),
         approvals.list({ ...FILTER, account_id: null, agent_id: "g-9" }),
       ]),
-    async judge(answer, { approvals }) {
+    async check(answer, { approvals }) {
       const [all, ...others] = answer as { id: string; requested_at: number }[][];
       expect(others.map(idsOf)).toEqual([["p-3"], ["p-2", "p-1"], ["p-3", "p-1"], ["p-2"], [], []]);
       expect(idsOf(all!)).toEqual(["p-3", "p-2", "p-1"]);
@@ -244,23 +247,23 @@ const readCases: Case[] = [
   {
     method: "approvals.listOverdue",
     title: "lists pending ones whose time is over",
-    given: askTwo,
+    setup: askTwo,
     async act({ runs, approvals }) {
       await runs.decide(deciding("p-1"));
       return Promise.all([EXPIRES_AT - 1, EXPIRES_AT].map((now) => approvals.listOverdue(now, 5)));
     },
-    judge: (answer) => expect(answer).toEqual([[], ["p-2"]]),
+    check: (answer) => expect(answer).toEqual([[], ["p-2"]]),
   },
   {
     method: "approvals.findNextExpiry",
     title: "tells when the next one is over, and nothing where none is pending",
-    given: askOne,
+    setup: askOne,
     async act({ runs, approvals }) {
       const next = await approvals.findNextExpiry();
       await runs.decide(deciding("p-1"));
       return [next, await approvals.findNextExpiry()];
     },
-    judge: (answer) => expect(answer).toEqual([EXPIRES_AT, undefined]),
+    check: (answer) => expect(answer).toEqual([EXPIRES_AT, undefined]),
   },
 ];
 
@@ -268,13 +271,13 @@ const intentCases: Case[] = [
   {
     method: "runs.intend",
     title: "writes that calls will be sent",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
     },
     act: ({ runs }) =>
       runs.intend(makeRecord("r-1", { steps: [makeStep("s-1")] }), "a-1", ["send_letter"]),
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toMatchObject({ kind: "written", recorded: { last_seq: 1 } });
       expect(await runs.listSteps("r-1", 0, null)).toHaveLength(1);
     },
@@ -282,9 +285,9 @@ const intentCases: Case[] = [
   {
     method: "runs.intend",
     title: "writes nothing for a run that was asked to stop, or that another process has",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
     },
     async act({ runs }) {
       const steps = [makeStep("s-1")];
@@ -292,7 +295,7 @@ const intentCases: Case[] = [
       await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 8);
       return [lost, await runs.intend(makeRecord("r-1", { steps }), "a-1", [])];
     },
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toEqual([{ kind: "lost" }, { kind: "cancelled" }]);
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
         { data: { event: "cancel_requested" } },

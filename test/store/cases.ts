@@ -36,10 +36,10 @@ import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
-import { ledgerCases } from "./ledger-cases.ts";
 import { noteCases } from "./note-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { processCases } from "./process-cases.ts";
+import { requestLogCases } from "./request-log-cases.ts";
 import { runCases } from "./run-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
@@ -60,13 +60,13 @@ import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
 import { webhookListCases } from "./webhook-list-cases.ts";
 import { webhookSettleCases } from "./webhook-settle-cases.ts";
 
-export function bindHouses(database: Database) {
+export function bindStores(database: Database) {
   return {
     accounts: database.bind(accountStore),
     keys: database.bind(keyStore),
     models: database.bind(modelStore),
     units: database.bind(managedServerStore),
-    ledger: database.bind(requestLogStore),
+    requestLog: database.bind(requestLogStore),
     holds: database.bind(holdStore),
     held: readHolds(database),
     written: readLedger(database),
@@ -93,7 +93,7 @@ export function bindHouses(database: Database) {
     sent: bindWebhookWrites(database),
   };
 }
-export type Houses = ReturnType<typeof bindHouses>;
+export type Stores = ReturnType<typeof bindStores>;
 
 export interface Case {
   /** `store.method` */
@@ -101,11 +101,11 @@ export interface Case {
   /** Goes on from the method's name. */
   title: string;
   /** What is there before. */
-  given?(houses: Houses): Promise<unknown>;
+  setup?(stores: Stores): Promise<unknown>;
   /** One call of the method. A write's first case changes something: there the matrix kills it. */
-  act(houses: Houses): Promise<unknown>;
+  act(stores: Stores): Promise<unknown>;
   /** Judges what `act` answered, and what can be read afterwards. */
-  judge(answer: unknown, houses: Houses): Promise<void> | void;
+  check(answer: unknown, stores: Stores): Promise<void> | void;
 }
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -142,9 +142,9 @@ const secretOf = (key: Key) => ({
   created_at: NOW,
   expires_at: null,
 });
-const addOwner = ({ accounts }: Houses) => accounts.create(owner);
-const addKey = async (houses: Houses, key: Key) => {
-  await houses.keys.create(key, secretOf(key));
+const addOwner = ({ accounts }: Stores) => accounts.create(owner);
+const addKey = async (stores: Stores, key: Key) => {
+  await stores.keys.create(key, secretOf(key));
 };
 
 const accountCases: Case[] = [
@@ -152,7 +152,7 @@ const accountCases: Case[] = [
     method: "accounts.create",
     title: "keeps the account",
     act: addOwner,
-    async judge(answer, { accounts }) {
+    async check(answer, { accounts }) {
       expect(answer).toBe(true);
       expect(await accounts.list()).toEqual([owner]);
     },
@@ -160,9 +160,9 @@ const accountCases: Case[] = [
   {
     method: "accounts.create",
     title: "leaves a taken name to its owner",
-    given: addOwner,
+    setup: addOwner,
     act: ({ accounts }) => accounts.create({ ...other, name: owner.name }),
-    async judge(answer, { accounts }) {
+    async check(answer, { accounts }) {
       expect(answer).toBe(false);
       expect(await accounts.list()).toEqual([owner]);
     },
@@ -171,7 +171,7 @@ const accountCases: Case[] = [
     method: "accounts.createFirst",
     title: "makes an account with its key",
     act: ({ accounts }) => accounts.createFirst(owner, makeKey("k-1"), secretOf(makeKey("k-1"))),
-    async judge(answer, { accounts, keys }) {
+    async check(answer, { accounts, keys }) {
       expect(answer).toBe(true);
       expect(await accounts.list()).toEqual([owner]);
       expect(await keys.list(null)).toEqual([makeKey("k-1")]);
@@ -181,9 +181,9 @@ const accountCases: Case[] = [
   {
     method: "accounts.createFirst",
     title: "does nothing where an account is there already",
-    given: addOwner,
+    setup: addOwner,
     act: ({ accounts }) => accounts.createFirst(other, makeKey("k-1"), secretOf(makeKey("k-1"))),
-    async judge(answer, { accounts, keys }) {
+    async check(answer, { accounts, keys }) {
       expect(answer).toBe(false);
       expect(await accounts.list()).toEqual([owner]);
       expect(await keys.list(null)).toEqual([]);
@@ -192,13 +192,13 @@ const accountCases: Case[] = [
   {
     method: "accounts.list",
     title: "sorts by the names' code points, capitals first",
-    async given({ accounts }) {
+    async setup({ accounts }) {
       for (const name of ["b", "B", "a.b", "a-b", "ab", "é"]) {
         await accounts.create({ id: `id of ${name}`, name, created_at: NOW });
       }
     },
     act: ({ accounts }) => accounts.list(),
-    judge(answer) {
+    check(answer) {
       const names = (answer as { name: string }[]).map((account) => account.name);
       expect(names).toEqual(["B", "a-b", "a.b", "ab", "b", "é"]);
     },
@@ -206,9 +206,9 @@ const accountCases: Case[] = [
   {
     method: "accounts.find",
     title: "finds by the exact name",
-    given: addOwner,
+    setup: addOwner,
     act: ({ accounts }) => accounts.find("owner"),
-    async judge(answer, { accounts }) {
+    async check(answer, { accounts }) {
       expect(answer).toEqual(owner);
       expect(await accounts.find("Owner")).toBeUndefined();
     },
@@ -216,12 +216,12 @@ const accountCases: Case[] = [
   {
     method: "accounts.count",
     title: "is a number",
-    async given({ accounts }) {
+    async setup({ accounts }) {
       await accounts.create(owner);
       await accounts.create(other);
     },
     act: ({ accounts }) => accounts.count(),
-    judge: (answer) => expect(answer).toBe(2),
+    check: (answer) => expect(answer).toBe(2),
   },
 ];
 
@@ -229,9 +229,9 @@ const keyCases: Case[] = [
   {
     method: "keys.create",
     title: "keeps a key with everything, and its secret",
-    given: addOwner,
+    setup: addOwner,
     act: ({ keys }) => keys.create(makeKey("k-1"), secretOf(makeKey("k-1"))),
-    async judge(_, { keys }) {
+    async check(_, { keys }) {
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1"),
         secret_expires_at: null,
@@ -243,7 +243,7 @@ const keyCases: Case[] = [
     title: "keeps a key with nothing, and a secret that ends",
     act: ({ keys }) =>
       keys.create(makeKey("k-1", bare), { ...secretOf(makeKey("k-1")), expires_at: NOW + 5 }),
-    async judge(_, { keys }) {
+    async check(_, { keys }) {
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1", bare),
         secret_expires_at: NOW + 5,
@@ -253,22 +253,22 @@ const keyCases: Case[] = [
   {
     method: "keys.find",
     title: "knows nothing of another secret",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1"));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1"));
     },
     act: ({ keys }) => keys.find("hash of k-2"),
-    judge: (answer) => expect(answer).toBeUndefined(),
+    check: (answer) => expect(answer).toBeUndefined(),
   },
   {
     method: "keys.findById",
     title: "finds a key in force or not, and knows nothing of another",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { revoked_at: NOW }));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { revoked_at: NOW }));
     },
     act: ({ keys }) => keys.findById("k-1"),
-    async judge(answer, { keys }) {
+    async check(answer, { keys }) {
       expect(answer).toEqual(makeKey("k-1", { revoked_at: NOW }));
       expect(await keys.findById("k-2")).toBeUndefined();
     },
@@ -276,29 +276,29 @@ const keyCases: Case[] = [
   {
     method: "keys.findById",
     title: "sees at once that a key was revoked, and that its secret is another",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { expires_at: null }));
-      await houses.keys.findById("k-1");
-      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
-      await houses.keys.findById("k-1");
-      await houses.keys.revoke("k-1", NOW + 8);
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { expires_at: null }));
+      await stores.keys.findById("k-1");
+      await stores.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+      await stores.keys.findById("k-1");
+      await stores.keys.revoke("k-1", NOW + 8);
     },
     act: ({ keys }) => keys.findById("k-1"),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual(makeKey("k-1", { expires_at: null, revoked_at: NOW + 8 })),
   },
   {
     method: "keys.list",
     title: "shows the newest first, of one account or of all",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1"));
-      await addKey(houses, makeKey("k-2", bare));
-      await addKey(houses, makeKey("k-3"));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1"));
+      await addKey(stores, makeKey("k-2", bare));
+      await addKey(stores, makeKey("k-3"));
     },
     act: ({ keys }) => keys.list(owner.id),
-    async judge(answer, { keys }) {
+    async check(answer, { keys }) {
       expect(answer).toEqual([makeKey("k-3"), makeKey("k-1")]);
       expect(await keys.list(null)).toHaveLength(3);
       expect(await keys.list(other.id)).toEqual([]);
@@ -307,13 +307,13 @@ const keyCases: Case[] = [
   {
     method: "keys.revoke",
     title: "dates the end of a key and answers with it",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1"));
-      await addKey(houses, makeKey("k-2"));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1"));
+      await addKey(stores, makeKey("k-2"));
     },
     act: ({ keys }) => keys.revoke("k-1", NOW + 7),
-    async judge(answer, { keys }) {
+    async check(answer, { keys }) {
       const revoked = makeKey("k-1", { revoked_at: NOW + 7 });
       expect(answer).toEqual(revoked);
       expect(await keys.list(owner.id)).toEqual([makeKey("k-2"), revoked]);
@@ -322,18 +322,18 @@ const keyCases: Case[] = [
   {
     method: "keys.revoke",
     title: "leaves the date of an earlier end",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { revoked_at: NOW + 3 }));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { revoked_at: NOW + 3 }));
     },
     act: ({ keys }) => keys.revoke("k-1", NOW + 7),
-    judge: (answer) => expect(answer).toMatchObject({ revoked_at: NOW + 3 }),
+    check: (answer) => expect(answer).toMatchObject({ revoked_at: NOW + 3 }),
   },
   {
     method: "keys.revoke",
     title: "answers nothing for an id that is nobody's",
     act: ({ keys }) => keys.revoke("k-1", NOW),
-    judge: (answer) => expect(answer).toBeUndefined(),
+    check: (answer) => expect(answer).toBeUndefined(),
   },
 ];
 
@@ -344,7 +344,7 @@ const rotation = (hash: string, created_at: number) => ({
   expires_at: null,
 });
 /** When each secret of k-1 ends; undefined: it is nobody's. */
-const endOf = async ({ keys }: Houses, hash: string) => {
+const endOf = async ({ keys }: Stores, hash: string) => {
   const found = await keys.find(hash);
   return found && [found.id, found.secret_expires_at];
 };
@@ -353,64 +353,64 @@ const rotationCases: Case[] = [
   {
     method: "keys.rotate",
     title: "gives a key another secret, beside which the one before it ends later",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { expires_at: null }));
-      await addKey(houses, makeKey("k-2"));
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { expires_at: null }));
+      await addKey(stores, makeKey("k-2"));
     },
     act: ({ keys }) => keys.rotate(rotation("second", NOW + 7), NOW + 70),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual(makeKey("k-1", { expires_at: null }));
-      expect(await endOf(houses, "hash of k-1")).toEqual(["k-1", NOW + 70]);
-      expect(await endOf(houses, "second")).toEqual(["k-1", null]);
+      expect(await endOf(stores, "hash of k-1")).toEqual(["k-1", NOW + 70]);
+      expect(await endOf(stores, "second")).toEqual(["k-1", null]);
       // Of another key nothing changes.
-      expect(await endOf(houses, "hash of k-2")).toEqual(["k-2", null]);
+      expect(await endOf(stores, "hash of k-2")).toEqual(["k-2", null]);
     },
   },
   {
     method: "keys.rotate",
     title: "leaves two secrets at most, and none that had its end already with a later one",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { expires_at: null }));
-      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { expires_at: null }));
+      await stores.keys.rotate(rotation("second", NOW + 7), NOW + 70);
     },
     act: ({ keys }) => keys.rotate(rotation("third", NOW + 8), NOW + 700),
-    async judge(_, houses) {
-      expect(await endOf(houses, "hash of k-1")).toBeUndefined();
-      expect(await endOf(houses, "second")).toEqual(["k-1", NOW + 700]);
-      expect(await endOf(houses, "third")).toEqual(["k-1", null]);
+    async check(_, stores) {
+      expect(await endOf(stores, "hash of k-1")).toBeUndefined();
+      expect(await endOf(stores, "second")).toEqual(["k-1", NOW + 700]);
+      expect(await endOf(stores, "third")).toEqual(["k-1", null]);
     },
   },
   {
     method: "keys.rotate",
     title: "without an overlap leaves the new secret alone",
-    async given(houses) {
-      await addOwner(houses);
-      await addKey(houses, makeKey("k-1", { expires_at: null }));
-      await houses.keys.rotate(rotation("second", NOW + 7), NOW + 70);
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { expires_at: null }));
+      await stores.keys.rotate(rotation("second", NOW + 7), NOW + 70);
     },
     act: ({ keys }) => keys.rotate(rotation("third", NOW + 8), NOW + 8),
-    async judge(_, houses) {
+    async check(_, stores) {
       for (const hash of ["hash of k-1", "second"]) {
-        expect(await endOf(houses, hash)).toBeUndefined();
+        expect(await endOf(stores, hash)).toBeUndefined();
       }
-      expect(await endOf(houses, "third")).toEqual(["k-1", null]);
+      expect(await endOf(stores, "third")).toEqual(["k-1", null]);
     },
   },
   ...[makeKey("k-1", { expires_at: NOW + 7 }), makeKey("k-1", { revoked_at: NOW })].map(
     (key): Case => ({
       method: "keys.rotate",
       title: `leaves a key alone that is ${key.revoked_at === null ? "expired" : "revoked"}`,
-      async given(houses) {
-        await addOwner(houses);
-        await addKey(houses, key);
+      async setup(stores) {
+        await addOwner(stores);
+        await addKey(stores, key);
       },
       act: ({ keys }) => keys.rotate(rotation("second", NOW + 7), NOW + 70),
-      async judge(answer, houses) {
+      async check(answer, stores) {
         expect(answer).toEqual(key);
-        expect(await endOf(houses, "hash of k-1")).toEqual(["k-1", null]);
-        expect(await endOf(houses, "second")).toBeUndefined();
+        expect(await endOf(stores, "hash of k-1")).toEqual(["k-1", null]);
+        expect(await endOf(stores, "second")).toBeUndefined();
       },
     }),
   ),
@@ -418,9 +418,9 @@ const rotationCases: Case[] = [
     method: "keys.rotate",
     title: "makes no secret of a key that is not there",
     act: ({ keys }) => keys.rotate(rotation("second", NOW), NOW + 70),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toBeUndefined();
-      expect(await endOf(houses, "second")).toBeUndefined();
+      expect(await endOf(stores, "second")).toBeUndefined();
     },
   },
 ];
@@ -434,10 +434,10 @@ const standing = (id: string, fields: Partial<ModelStatus> = {}): ModelStatus =>
   is_granted: false,
   ...fields,
 });
-const addModels = ({ models }: Houses) => models.see(["stub-1", "stub-2"], NOW);
-const addOwnerAndModels = async (houses: Houses) => {
-  await addOwner(houses);
-  await addModels(houses);
+const addModels = ({ models }: Stores) => models.see(["stub-1", "stub-2"], NOW);
+const addOwnerAndModels = async (stores: Stores) => {
+  await addOwner(stores);
+  await addModels(stores);
 };
 const granted = { is_granted: true };
 
@@ -445,9 +445,9 @@ const modelCases: Case[] = [
   {
     method: "models.see",
     title: "keeps the first time that a model was named",
-    given: ({ models }) => models.see(["stub-1"], NOW),
+    setup: ({ models }) => models.see(["stub-1"], NOW),
     act: ({ models }) => models.see(["stub-1", "stub-2"], NOW + 9),
-    async judge(_, { models }) {
+    async check(_, { models }) {
       expect(await models.list(null)).toEqual([
         standing("stub-1"),
         standing("stub-2", { first_seen_at: NOW + 9 }),
@@ -457,32 +457,32 @@ const modelCases: Case[] = [
   {
     method: "models.see",
     title: "leaves the switches of a model that is named again",
-    async given(houses) {
-      await addModels(houses);
-      await houses.models.turn("stub-1", "is_off", true, NOW);
+    async setup(stores) {
+      await addModels(stores);
+      await stores.models.turn("stub-1", "is_off", true, NOW);
     },
     act: ({ models }) => models.see(["stub-1"], NOW + 9),
-    judge: async (_, { models }) =>
+    check: async (_, { models }) =>
       expect(await models.find("stub-1", null)).toEqual(standing("stub-1", { is_off: true })),
   },
   {
     method: "models.list",
     title: "is empty at first",
     act: ({ models }) => models.list(null),
-    judge: (answer) => expect(answer).toEqual([]),
+    check: (answer) => expect(answer).toEqual([]),
   },
   {
     method: "models.list",
     title: "names the grants of one account only, of models that are there",
-    async given(houses) {
-      await addOwnerAndModels(houses);
-      await houses.accounts.create(other);
-      await houses.models.grant(owner.id, "stub-1", NOW);
-      await houses.models.grant(other.id, "stub-2", NOW);
-      await houses.models.grant(owner.id, "stub-3", NOW);
+    async setup(stores) {
+      await addOwnerAndModels(stores);
+      await stores.accounts.create(other);
+      await stores.models.grant(owner.id, "stub-1", NOW);
+      await stores.models.grant(other.id, "stub-2", NOW);
+      await stores.models.grant(owner.id, "stub-3", NOW);
     },
     act: ({ models }) => models.list(owner.id),
-    async judge(answer, { models }) {
+    async check(answer, { models }) {
       expect(answer).toEqual([standing("stub-1", granted), standing("stub-2")]);
       expect(await models.list(null)).toEqual([standing("stub-1"), standing("stub-2")]);
     },
@@ -490,13 +490,13 @@ const modelCases: Case[] = [
   {
     method: "models.find",
     title: "finds one model as it stands with an account, or with nobody",
-    async given(houses) {
-      await addOwnerAndModels(houses);
-      await houses.models.grant(owner.id, "stub-1", NOW);
-      await houses.models.turn("stub-1", "is_blocked", true, NOW);
+    async setup(stores) {
+      await addOwnerAndModels(stores);
+      await stores.models.grant(owner.id, "stub-1", NOW);
+      await stores.models.turn("stub-1", "is_blocked", true, NOW);
     },
     act: ({ models }) => models.find("stub-1", owner.id),
-    async judge(answer, { models }) {
+    async check(answer, { models }) {
       const blocked = standing("stub-1", { is_blocked: true });
       expect(answer).toEqual({ ...blocked, ...granted });
       expect(await models.find("stub-1", null)).toEqual(blocked);
@@ -507,12 +507,12 @@ const modelCases: Case[] = [
   {
     method: "models.turn",
     title: "turns one switch and leaves the other, and the other models",
-    async given(houses) {
-      await addModels(houses);
-      await houses.models.turn("stub-1", "is_blocked", true, NOW);
+    async setup(stores) {
+      await addModels(stores);
+      await stores.models.turn("stub-1", "is_blocked", true, NOW);
     },
     act: ({ models }) => models.turn("stub-1", "is_off", true, NOW + 9),
-    async judge(answer, { models }) {
+    async check(answer, { models }) {
       const both = standing("stub-1", { is_off: true, is_blocked: true });
       expect(answer).toEqual(both);
       expect(await models.list(null)).toEqual([both, standing("stub-2")]);
@@ -527,15 +527,15 @@ const modelCases: Case[] = [
     method: "models.turn",
     title: "notes a model that no server has had yet",
     act: ({ models }) => models.turn("stub-1", "is_off", true, NOW),
-    judge: async (_, { models }) =>
+    check: async (_, { models }) =>
       expect(await models.list(null)).toEqual([standing("stub-1", { is_off: true })]),
   },
   {
     method: "models.grant",
     title: "permits one model to one account",
-    given: addOwnerAndModels,
+    setup: addOwnerAndModels,
     act: ({ models }) => models.grant(owner.id, "stub-1", NOW),
-    async judge(_, { models }) {
+    async check(_, { models }) {
       expect(await models.find("stub-1", owner.id)).toMatchObject(granted);
       expect(await models.find("stub-1", other.id)).toMatchObject({ is_granted: false });
     },
@@ -543,24 +543,24 @@ const modelCases: Case[] = [
   {
     method: "models.grant",
     title: "twice is the same as once",
-    async given(houses) {
-      await addOwnerAndModels(houses);
-      await houses.models.grant(owner.id, "stub-1", NOW);
+    async setup(stores) {
+      await addOwnerAndModels(stores);
+      await stores.models.grant(owner.id, "stub-1", NOW);
     },
     act: ({ models }) => models.grant(owner.id, "stub-1", NOW + 1),
-    judge: async (_, { models }) =>
+    check: async (_, { models }) =>
       expect(await models.find("stub-1", owner.id)).toMatchObject(granted),
   },
   {
     method: "models.ungrant",
     title: "takes one permission away, and says whether there was one",
-    async given(houses) {
-      await addOwnerAndModels(houses);
-      await houses.models.grant(owner.id, "stub-1", NOW);
-      await houses.models.grant(owner.id, "stub-2", NOW);
+    async setup(stores) {
+      await addOwnerAndModels(stores);
+      await stores.models.grant(owner.id, "stub-1", NOW);
+      await stores.models.grant(owner.id, "stub-2", NOW);
     },
     act: ({ models }) => models.ungrant(owner.id, "stub-1"),
-    async judge(answer, { models }) {
+    async check(answer, { models }) {
       expect(answer).toBe(true);
       expect(await models.list(owner.id)).toEqual([
         standing("stub-1"),
@@ -587,9 +587,9 @@ const unitCases: Case[] = [
   {
     method: "units.note",
     title: "keeps a unit as it is, and when it was stopped",
-    given: ({ units }) => units.note("u-2", "up", false, NOW),
+    setup: ({ units }) => units.note("u-2", "up", false, NOW),
     act: ({ units }) => units.note("u-1", "stopped", true, NOW + 5),
-    async judge(_, { units }) {
+    async check(_, { units }) {
       const stopped = { stopped_at: NOW + 5, is_put_down: true };
       const row = unit({ ...stopped, state: "stopped", changed_at: NOW + 5 });
       expect(await units.list()).toEqual([row, unit({ id: "u-2" })]);
@@ -600,9 +600,9 @@ const unitCases: Case[] = [
   {
     method: "units.note",
     title: "leaves what was learned",
-    given: ({ units }) => units.learn("u-1", 40_000, NOW),
+    setup: ({ units }) => units.learn("u-1", 40_000, NOW),
     act: ({ units }) => units.note("u-1", "failed", false, NOW + 5),
-    async judge(_, { units }) {
+    async check(_, { units }) {
       const learned = { starts: 1, recent_starts_ms: [40_000], started_at: NOW };
       const row = unit({ ...learned, state: "failed", changed_at: NOW + 5 });
       expect(await units.find("u-1")).toEqual(row);
@@ -611,12 +611,12 @@ const unitCases: Case[] = [
   {
     method: "units.learn",
     title: "keeps the last five starts of a unit, which is up",
-    async given({ units }) {
+    async setup({ units }) {
       await units.note("u-1", "starting", true, NOW);
       for (let n = 1; n <= 5; n++) await units.learn("u-1", n, NOW + n);
     },
     act: ({ units }) => units.learn("u-1", 6, NOW + 6),
-    judge: async (_, { units }) =>
+    check: async (_, { units }) =>
       expect(await units.find("u-1")).toEqual(
         unit({
           changed_at: NOW + 6,
@@ -630,13 +630,13 @@ const unitCases: Case[] = [
     method: "units.find",
     title: "knows nothing of a unit that was never needed",
     act: ({ units }) => units.find("u-1"),
-    judge: (answer) => expect(answer).toBeUndefined(),
+    check: (answer) => expect(answer).toBeUndefined(),
   },
   {
     method: "units.list",
     title: "is empty at first",
     act: ({ units }) => units.list(),
-    judge: (answer) => expect(answer).toEqual([]),
+    check: (answer) => expect(answer).toEqual([]),
   },
 ];
 
@@ -646,7 +646,7 @@ export const cases: readonly Case[] = [
   ...rotationCases,
   ...modelCases,
   ...unitCases,
-  ...ledgerCases,
+  ...requestLogCases,
   ...holdCases,
   ...agentCases,
   ...approvalCases,

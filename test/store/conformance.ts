@@ -9,7 +9,7 @@ import {
   type TestDatabase,
 } from "../support/database.ts";
 import { emptyTables, makeTrial, type Trial, trialStore } from "../support/trial.ts";
-import { bindHouses, cases } from "./cases.ts";
+import { bindStores, cases } from "./cases.ts";
 
 /**
  * Declares the tests of one engine; each has an empty database on the ground, opened once.
@@ -37,7 +37,7 @@ export function testEngine(
     afterAll(() => ground.release());
     if (hasStores) describe("stores", () => testStores(() => ground.makePlace()));
     testWrites(on);
-    testTold(on);
+    testNotifications(on);
     testValues(on);
   });
 }
@@ -67,11 +67,11 @@ function testStores(makePlace: Ground["makePlace"]): void {
     expect(new Set(cases.map((one) => one.method))).toEqual(new Set(methods));
   });
 
-  for (const { method, title, given, act, judge } of cases) {
+  for (const { method, title, setup, act, check } of cases) {
     test(`${method} ${title}`, async () => {
-      const houses = bindHouses(database);
-      await given?.(houses);
-      await judge(await act(houses), houses);
+      const stores = bindStores(database);
+      await setup?.(stores);
+      await check(await act(stores), stores);
     });
   }
 }
@@ -204,7 +204,7 @@ function testWrites(on: On): void {
   );
 }
 
-function testTold(on: On): void {
+function testNotifications(on: On): void {
   test(
     "who is told finds what was committed, and a write that failed tells nothing",
     on(async (database) => {
@@ -223,26 +223,26 @@ function testTold(on: On): void {
     "a listener hears its channel only, and nothing once it has left",
     on(async (database) => {
       const trials = database.bind(trialStore);
-      const heard: unknown[] = [];
-      const leave = database.listen("trial", (id) => void heard.push(id));
-      database.listen("another", () => void heard.push("another"));
+      const received: unknown[] = [];
+      const leave = database.listen("trial", (id) => void received.push(id));
+      database.listen("another", () => void received.push("another"));
       await trials.createAll([makeTrial("t-1")]);
       leave();
       await trials.createAll([makeTrial("t-2")]);
-      expect(heard).toEqual(["t-1"]);
+      expect(received).toEqual(["t-1"]);
     }),
   );
 
   test(
     "a listener's bug is reported and keeps nobody else asleep",
     on(async (database) => {
-      const heard: unknown[] = [];
+      const received: unknown[] = [];
       database.listen("trial", () => {
         throw new Error("deaf");
       });
-      database.listen("trial", (id) => void heard.push(id));
+      database.listen("trial", (id) => void received.push(id));
       await database.bind(trialStore).createAll([makeTrial("t-1")]);
-      expect(heard).toEqual(["t-1"]);
+      expect(received).toEqual(["t-1"]);
       expect(database.failures).toEqual([{ failure: new Error("deaf"), isFatal: false }]);
     }),
   );

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { ConnectionRow } from "../../src/agents/tools/connections/connection.ts";
 import type { SealedSecret } from "../../src/crypto/store.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 import { makeRevision } from "./tool-cases.ts";
 
@@ -24,7 +24,7 @@ const seal = (
   ...{ kind: "connection", row_id: id, account_id, sealed, key_id: "k-1", set_at: secret_set_at },
 });
 const create = (
-  { connections }: Houses,
+  { connections }: Stores,
   id: string,
   fields: Partial<ConnectionRow> = {},
   connections_max = MANY,
@@ -33,13 +33,13 @@ const create = (
   return connections.create(row, seal(row), connections_max);
 };
 /** With two connections of one account and one of another. */
-const fill = async (houses: Houses) => {
-  await houses.secrets.claim("k-1");
-  await create(houses, "c-1");
-  await create(houses, "c-2", { created_at: NOW + 1 });
-  await create(houses, "c-3", { account_id: "a-2" });
+const fill = async (stores: Stores) => {
+  await stores.secrets.claim("k-1");
+  await create(stores, "c-1");
+  await create(stores, "c-2", { created_at: NOW + 1 });
+  await create(stores, "c-3", { account_id: "a-2" });
 };
-const register = ({ tools }: Houses, name: string, connection_id: string, host = HOST) =>
+const register = ({ tools }: Stores, name: string, connection_id: string, host = HOST) =>
   tools.register(makeRevision(name, { connection_id }), host, LIMITS);
 const idsOf = (rows: readonly ConnectionRow[]) => rows.map(({ id }) => id);
 
@@ -47,9 +47,9 @@ const creationCases: Case[] = [
   {
     method: "connections.create",
     title: "keeps a connection and its secret",
-    given: ({ secrets }) => secrets.claim("k-1"),
-    act: (houses) => create(houses, "c-1", { kind: "header", header_name: "X-Key" }),
-    async judge(answer, { connections, secrets }) {
+    setup: ({ secrets }) => secrets.claim("k-1"),
+    act: (stores) => create(stores, "c-1", { kind: "header", header_name: "X-Key" }),
+    async check(answer, { connections, secrets }) {
       const row = connection("c-1", { kind: "header", header_name: "X-Key" });
       expect(answer).toEqual(row);
       expect(await connections.find("c-1", "a-1")).toEqual(row);
@@ -59,15 +59,15 @@ const creationCases: Case[] = [
   {
     method: "connections.create",
     title: "refuses a name that the account has already, and keeps no secret then",
-    given: fill,
-    act: async (houses) => {
+    setup: fill,
+    act: async (stores) => {
       const { name } = connection("c-1");
       return [
-        await codeOf(create(houses, "c-4", { name })),
-        await codeOf(create(houses, "c-5", { name, account_id: "a-3" })),
+        await codeOf(create(stores, "c-4", { name })),
+        await codeOf(create(stores, "c-5", { name, account_id: "a-3" })),
       ];
     },
-    async judge(answer, { connections, secrets }) {
+    async check(answer, { connections, secrets }) {
       expect(answer).toEqual(["connection_name_taken", "accepted"]);
       expect(await connections.find("c-4", "a-1")).toBeUndefined();
       expect(await secrets.find("connection", "c-4")).toBeUndefined();
@@ -76,12 +76,12 @@ const creationCases: Case[] = [
   {
     method: "connections.create",
     title: "refuses one more than an account may have",
-    given: fill,
-    act: async (houses) => [
-      await codeOf(create(houses, "c-4", {}, 2)),
-      await codeOf(create(houses, "c-5", { account_id: "a-2" }, 2)),
+    setup: fill,
+    act: async (stores) => [
+      await codeOf(create(stores, "c-4", {}, 2)),
+      await codeOf(create(stores, "c-5", { account_id: "a-2" }, 2)),
     ],
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(answer).toEqual(["connection_limit_reached", "accepted"]);
       expect(await connections.list("a-1")).toHaveLength(2);
     },
@@ -89,14 +89,14 @@ const creationCases: Case[] = [
   {
     method: "connections.create",
     title: "of twenty at once keeps as many as there may be",
-    given: fill,
-    act: (houses) =>
+    setup: fill,
+    act: (stores) =>
       Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          codeOf(create(houses, `c-${n + 10}`, { account_id: "a-9" }, 5)),
+          codeOf(create(stores, `c-${n + 10}`, { account_id: "a-9" }, 5)),
         ),
       ),
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       const made = (answer as string[]).filter((code) => code === "accepted");
       expect(made).toHaveLength(5);
       expect(await connections.list("a-9")).toHaveLength(5);
@@ -105,12 +105,12 @@ const creationCases: Case[] = [
   {
     method: "connections.create",
     title: "keeps nothing whose secret a rotation has passed",
-    given: fill,
+    setup: fill,
     async act({ connections }) {
       const row = connection("c-4");
       return codeOf(connections.create(row, { ...seal(row), key_id: "k-0" }, MANY));
     },
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(answer).toBe("connections_unavailable");
       expect(await connections.find("c-4", "a-1")).toBeUndefined();
     },
@@ -121,10 +121,10 @@ const changeCases: Case[] = [
   {
     method: "connections.update",
     title: "changes the name and the hosts, and says when",
-    given: fill,
+    setup: fill,
     act: ({ connections }) =>
       connections.update("c-1", "a-1", { name: "New", allowed_hosts: [HOST] }, NOW + 5),
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       const row = connection("c-1", { name: "New", allowed_hosts: [HOST], updated_at: NOW + 5 });
       expect(answer).toEqual(row);
       expect(await connections.find("c-1", "a-1")).toEqual(row);
@@ -143,7 +143,7 @@ const changeCases: Case[] = [
   {
     method: "connections.update",
     title: "refuses a name that another has, and finds none of another account",
-    given: fill,
+    setup: fill,
     act: async ({ connections }) => {
       const { name } = connection("c-2");
       return [
@@ -152,7 +152,7 @@ const changeCases: Case[] = [
         await connections.update("c-9", "a-1", { name: "Mine" }, NOW + 5),
       ];
     },
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(answer).toEqual(["connection_name_taken", undefined, undefined]);
       expect(await connections.find("c-1", "a-1")).toEqual(connection("c-1"));
       expect(await connections.find("c-3", "a-2")).toEqual(
@@ -163,12 +163,12 @@ const changeCases: Case[] = [
   {
     method: "connections.setSecret",
     title: "puts a secret in the place of the one before",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => {
       const row = connection("c-1", { secret_set_at: NOW + 5 });
       return connections.setSecret("c-1", "a-1", seal(row, "another"));
     },
-    async judge(answer, { connections, secrets }) {
+    async check(answer, { connections, secrets }) {
       const row = connection("c-1", { secret_set_at: NOW + 5, updated_at: NOW + 5 });
       expect(answer).toEqual(row);
       expect(await connections.find("c-1", "a-1")).toEqual(row);
@@ -178,14 +178,14 @@ const changeCases: Case[] = [
   {
     method: "connections.setSecret",
     title: "sets none of another account's, and none that a rotation has passed",
-    given: fill,
+    setup: fill,
     act: async ({ connections }) => [
       await connections.setSecret("c-3", "a-1", seal(connection("c-3"), "stolen")),
       await codeOf(
         connections.setSecret("c-1", "a-1", { ...seal(connection("c-1"), "late"), key_id: "k-0" }),
       ),
     ],
-    async judge(answer, { secrets }) {
+    async check(answer, { secrets }) {
       expect(answer).toEqual([undefined, "connections_unavailable"]);
       for (const id of ["c-1", "c-3"]) {
         expect((await secrets.find("connection", id))!.sealed).toBe("sealed");
@@ -195,12 +195,12 @@ const changeCases: Case[] = [
   {
     method: "connections.use",
     title: "keeps the latest time that its secret was sent",
-    given: fill,
+    setup: fill,
     async act({ connections }) {
       for (const at of [NOW + 9, NOW + 3]) await connections.use("c-1", at);
       await connections.use("c-9", NOW);
     },
-    async judge(_, { connections }) {
+    async check(_, { connections }) {
       expect(await connections.find("c-1", "a-1")).toEqual(
         connection("c-1", { last_used_at: NOW + 9 }),
       );
@@ -213,9 +213,9 @@ const removalCases: Case[] = [
   {
     method: "connections.remove",
     title: "takes the secret with it",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => connections.remove("c-1", "a-1"),
-    async judge(answer, { connections, secrets }) {
+    async check(answer, { connections, secrets }) {
       expect(answer).toBe(true);
       expect(idsOf(await connections.list("a-1"))).toEqual(["c-2"]);
       expect(await secrets.find("connection", "c-1")).toBeUndefined();
@@ -226,9 +226,9 @@ const removalCases: Case[] = [
   {
     method: "connections.remove",
     title: "leaves another account's",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => connections.remove("c-3", "a-1"),
-    async judge(answer, { connections, secrets }) {
+    async check(answer, { connections, secrets }) {
       expect(answer).toBe(false);
       expect(await connections.find("c-3", "a-2")).toBeDefined();
       expect(await secrets.find("connection", "c-3")).toBeDefined();
@@ -237,12 +237,12 @@ const removalCases: Case[] = [
   {
     method: "connections.remove",
     title: "refuses one that the latest revision of an enabled tool names",
-    async given(houses) {
-      await fill(houses);
-      await register(houses, "send", "c-1");
+    async setup(stores) {
+      await fill(stores);
+      await register(stores, "send", "c-1");
     },
-    act: async (houses) => {
-      const { connections, tools } = houses;
+    act: async (stores) => {
+      const { connections, tools } = stores;
       const remove = () => codeOf(connections.remove("c-1", "a-1"));
       const first = await remove();
       await tools.disable("a-1", "send");
@@ -251,7 +251,7 @@ const removalCases: Case[] = [
       await tools.revise(makeRevision("send", { connection_id: "c-2" }), HOST, LIMITS.stored_bytes);
       return [first, again, await remove()];
     },
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       // An older revision may be pinned somewhere: its calls fail from now on.
       expect(answer).toEqual(["connection_in_use", "connection_in_use", "accepted"]);
       expect(idsOf(await connections.list("a-1"))).toEqual(["c-2"]);
@@ -260,13 +260,13 @@ const removalCases: Case[] = [
   {
     method: "connections.remove",
     title: "is not held up by a tool that is switched off",
-    async given(houses) {
-      await fill(houses);
-      await register(houses, "send", "c-1");
-      await houses.tools.disable("a-1", "send");
+    async setup(stores) {
+      await fill(stores);
+      await register(stores, "send", "c-1");
+      await stores.tools.disable("a-1", "send");
     },
     act: ({ connections }) => connections.remove("c-1", "a-1"),
-    judge: (answer) => expect(answer).toBe(true),
+    check: (answer) => expect(answer).toBe(true),
   },
 ];
 
@@ -274,9 +274,9 @@ const readCases: Case[] = [
   {
     method: "connections.find",
     title: "finds none of another account",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => connections.find("c-3", "a-1"),
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(answer).toBeUndefined();
       expect(await connections.find("c-3", "a-2")).toEqual(
         connection("c-3", { account_id: "a-2" }),
@@ -286,14 +286,14 @@ const readCases: Case[] = [
   {
     method: "connections.find",
     title: "finds one that a tool has bound to its host, and the tool for another is refused",
-    given: fill,
-    act: async (houses) => [
-      await codeOf(register(houses, "one", "c-1")),
-      await codeOf(register(houses, "two", "c-1", "other.example.com")),
-      await codeOf(register(houses, "three", "c-1")),
-      await codeOf(register(houses, "four", "c-3")),
+    setup: fill,
+    act: async (stores) => [
+      await codeOf(register(stores, "one", "c-1")),
+      await codeOf(register(stores, "two", "c-1", "other.example.com")),
+      await codeOf(register(stores, "three", "c-1")),
+      await codeOf(register(stores, "four", "c-3")),
     ],
-    async judge(answer, { connections, tools }) {
+    async check(answer, { connections, tools }) {
       const codes = ["accepted", "invalid_request", "accepted", "connection_not_found"];
       expect(answer).toEqual(codes);
       expect((await connections.find("c-1", "a-1"))!.allowed_hosts).toEqual([HOST]);
@@ -304,9 +304,9 @@ const readCases: Case[] = [
   {
     method: "connections.list",
     title: "lists the newest first, of one account or of all",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => connections.list("a-1"),
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(idsOf(answer as ConnectionRow[])).toEqual(["c-2", "c-1"]);
       expect(idsOf(await connections.list("a-2"))).toEqual(["c-3"]);
       expect(idsOf(await connections.list(null))).toEqual(["c-2", "c-3", "c-1"]);
@@ -316,9 +316,9 @@ const readCases: Case[] = [
   {
     method: "connections.findOwner",
     title: "tells whose it is",
-    given: fill,
+    setup: fill,
     act: ({ connections }) => connections.findOwner("c-3"),
-    async judge(answer, { connections }) {
+    async check(answer, { connections }) {
       expect(answer).toBe("a-2");
       expect(await connections.findOwner("c-9")).toBeUndefined();
     },

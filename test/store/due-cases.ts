@@ -10,22 +10,22 @@ import {
   makeTimedFiring,
   makeTrigger,
 } from "../support/triggers.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { addAgents, create, fill, idsOf, listFires, manual } from "./trigger-acts.ts";
 
 const MINUTE_MS = 60_000;
 const minute = (n: number) => BEGIN + n * MINUTE_MS;
 const kindsOf = (answer: unknown): string[] =>
   (answer as Fired[]).map((one) => (one.kind === "fired" ? one.fire.outcome : one.kind));
-const nextOf = async ({ triggers }: Houses, id: string) => (await triggers.find(id))!.next_fire_at;
-const countFires = async (houses: Houses, trigger_id: string) =>
-  (await listFires(houses, trigger_id)).length;
+const nextOf = async ({ triggers }: Stores, id: string) => (await triggers.find(id))!.next_fire_at;
+const countFires = async (stores: Stores, trigger_id: string) =>
+  (await listFires(stores, trigger_id)).length;
 
 /** Of two accounts, with instants in minutes from the beginning; one waits for requests. */
-const fillDue = async (houses: Houses) => {
-  await addAgents(houses);
+const fillDue = async (stores: Stores) => {
+  await addAgents(stores);
   const add = (id: string, at: number | null, fields: Partial<TriggerRow> = {}) =>
-    create(houses, makeTrigger(id, { next_fire_at: at === null ? null : minute(at), ...fields }));
+    create(stores, makeTrigger(id, { next_fire_at: at === null ? null : minute(at), ...fields }));
   const other = { account_id: "a-2", agent_id: "g-3" };
   await add("t-1", 3);
   await add("t-2", 2);
@@ -33,30 +33,30 @@ const fillDue = async (houses: Houses) => {
   await add("t-4", 9);
   await add("t-5", 1, other);
   await add("t-6", 4, other);
-  await create(houses, makeHook("t-7"));
+  await create(stores, makeHook("t-7"));
 };
 
 const instantCases: Case[] = [
   {
     method: "triggers.fire",
     title: "of one instant that many fire at once happens once",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       Promise.all(
         Array.from({ length: 12 }, (_, n) => triggers.fire(makeTimedFiring(`f-${n}`, "t-1"))),
       ),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const kinds = kindsOf(answer).toSorted();
       expect(kinds).toEqual([...Array.from({ length: 11 }, () => "gone"), "started"]);
-      expect(await countFires(houses, "t-1")).toBe(1);
-      expect(await houses.ran.counts()).toMatchObject([{ started: 1 }]);
-      expect(await nextOf(houses, "t-1")).toBe(minute(2));
+      expect(await countFires(stores, "t-1")).toBe(1);
+      expect(await stores.ran.counts()).toMatchObject([{ started: 1 }]);
+      expect(await nextOf(stores, "t-1")).toBe(minute(2));
     },
   },
   {
     method: "triggers.fire",
     title: "goes by the schedule that the trigger has now",
-    given: fill,
+    setup: fill,
     async act({ triggers }) {
       const early = await triggers.fire(makeTimedFiring("f-1", "t-1", { dueAt: minute(0) }));
       // The same instant by another schedule: what comes behind it would be wrong.
@@ -70,25 +70,25 @@ const instantCases: Case[] = [
       };
       return [early, late, await fire("f-3", "Asia/Riyadh"), await fire("f-4", "UTC")];
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(kindsOf(answer)).toEqual(["gone", "gone", "gone", "started"]);
-      expect(await nextOf(houses, "t-1")).toBe(minute(61));
+      expect(await nextOf(stores, "t-1")).toBe(minute(61));
     },
   },
   {
     method: "triggers.fire",
     title: "of an instant that had its fire before the clock went back passes on to the next",
-    async given(houses) {
-      await fill(houses);
-      await houses.triggers.fire(makeTimedFiring("f-1", "t-1"));
-      await houses.triggers.realign([{ trigger_id: "t-1", from: minute(2), to: minute(1) }]);
+    async setup(stores) {
+      await fill(stores);
+      await stores.triggers.fire(makeTimedFiring("f-1", "t-1"));
+      await stores.triggers.realign([{ trigger_id: "t-1", from: minute(2), to: minute(1) }]);
     },
     act: ({ triggers }) => triggers.fire(makeTimedFiring("f-2", "t-1")),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ kind: "gone" });
-      expect(await countFires(houses, "t-1")).toBe(1);
-      expect(await houses.outbox.list("a-1")).toHaveLength(1);
-      expect(await nextOf(houses, "t-1")).toBe(minute(2));
+      expect(await countFires(stores, "t-1")).toBe(1);
+      expect(await stores.outbox.list("a-1")).toHaveLength(1);
+      expect(await nextOf(stores, "t-1")).toBe(minute(2));
     },
   },
   ...[
@@ -99,18 +99,18 @@ const instantCases: Case[] = [
     ({ title, due, missed_count, left }): Case => ({
       method: "triggers.fire",
       title: `counts no instant as missed that had its fire ${title}`,
-      async given(houses) {
-        await addAgents(houses);
-        await create(houses, makeTrigger("t-1", { overlap: "allow" }));
+      async setup(stores) {
+        await addAgents(stores);
+        await create(stores, makeTrigger("t-1", { overlap: "allow" }));
         for (const n of [1, 2]) {
           const instant = {
             dueAt: minute(n),
             scheduledAt: minute(n),
             nextFireAt: minute(n + 1),
           };
-          await houses.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
+          await stores.triggers.fire(makeTimedFiring(`f-${n}`, "t-1", instant));
         }
-        await houses.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(due) }]);
+        await stores.triggers.realign([{ trigger_id: "t-1", from: minute(3), to: minute(due) }]);
       },
       act: ({ triggers }) => {
         const times = { dueAt: minute(due), scheduledAt: minute(5), nextFireAt: minute(6) };
@@ -118,13 +118,13 @@ const instantCases: Case[] = [
           makeTimedFiring("f-3", "t-1", { ...times, missedCount: missed_count }),
         );
       },
-      judge: (answer) => expect(answer).toMatchObject({ fire: { missed_count: left } }),
+      check: (answer) => expect(answer).toMatchObject({ fire: { missed_count: left } }),
     }),
   ),
   {
     method: "triggers.fire",
     title: "is prepared anew where key, words, thread or name are others by now",
-    given: fill,
+    setup: fill,
     act: async ({ triggers }) => {
       const { preparedFor } = makeFiring("", "t-1");
       const fired: Fired[] = [];
@@ -135,8 +135,8 @@ const instantCases: Case[] = [
         { name: "Another" },
       ];
       for (const [n, other] of others.entries()) {
-        const wish = { preparedFor: { ...preparedFor, ...other } };
-        fired.push(await triggers.fire(makeTimedFiring(`f-${n}`, "t-1", {}, wish)));
+        const fields = { preparedFor: { ...preparedFor, ...other } };
+        fired.push(await triggers.fire(makeTimedFiring(`f-${n}`, "t-1", {}, fields)));
       }
       // What refused it stands, whatever its words are; only another key may mend it.
       const error = { code: "agent_held", message: "It is held." };
@@ -148,18 +148,18 @@ const instantCases: Case[] = [
       fired.push(await triggers.fire(makeTimedFiring("f-9", "t-1", {}, refused)));
       return fired;
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const kinds = [...Array.from({ length: 4 }, () => "changed"), "gone", "changed", "held"];
       expect(kindsOf(answer)).toEqual(kinds);
-      expect(await countFires(houses, "t-1")).toBe(1);
+      expect(await countFires(stores, "t-1")).toBe(1);
     },
   },
   {
     method: "triggers.fire",
     title: "agents.errors.trigger_paused: of one that was paused writes nothing",
-    async given(houses) {
-      await fill(houses);
-      await houses.triggers.change(
+    async setup(stores) {
+      await fill(stores);
+      await stores.triggers.change(
         makeChange("t-1", { transition: { to: "paused", reason: manual } }),
       );
     },
@@ -168,10 +168,10 @@ const instantCases: Case[] = [
         triggers.fire(makeTimedFiring("f-1", "t-1")),
         triggers.fire(makeFiring("f-2", "t-1")),
       ]),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(kindsOf(answer)).toEqual(["paused", "paused"]);
-      expect(await countFires(houses, "t-1")).toBe(0);
-      expect(await houses.outbox.list("a-1")).toEqual([]);
+      expect(await countFires(stores, "t-1")).toBe(0);
+      expect(await stores.outbox.list("a-1")).toEqual([]);
     },
   },
 ];
@@ -180,9 +180,9 @@ const clockCases: Case[] = [
   {
     method: "triggers.listDueAccounts",
     title: "names those of which something is due, the longest due first",
-    given: fillDue,
+    setup: fillDue,
     act: ({ triggers }) => triggers.listDueAccounts(minute(2)),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual(["a-2", "a-1"]);
       expect(await triggers.listDueAccounts(minute(2) - 1)).toEqual(["a-2"]);
       expect(await triggers.listDueAccounts(minute(1) - 1)).toEqual([]);
@@ -191,14 +191,14 @@ const clockCases: Case[] = [
   {
     method: "triggers.listDue",
     title: "lists of each account as many as its turn allows, the longest due first",
-    given: fillDue,
+    setup: fillDue,
     act: ({ triggers }) =>
       triggers.listDue(minute(4), [
         { accountId: "a-1", limit: 2 },
         { accountId: "a-2", limit: 9 },
         { accountId: "a-9", limit: 9 },
       ]),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(idsOf(answer as TriggerRow[])).toEqual(["t-2", "t-3", "t-5", "t-6"]);
       const [first] = answer as TriggerRow[];
       expect(first).toEqual(makeTrigger("t-2", { next_fire_at: minute(2) }));
@@ -210,9 +210,9 @@ const clockCases: Case[] = [
   {
     method: "triggers.findNextDue",
     title: "finds the next instant of whichever account",
-    given: fillDue,
+    setup: fillDue,
     act: ({ triggers }) => triggers.findNextDue(minute(2)),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toBe(minute(3));
       expect(await triggers.findNextDue(0)).toBe(minute(1));
       expect(await triggers.findNextDue(minute(9))).toBeUndefined();
@@ -221,7 +221,7 @@ const clockCases: Case[] = [
   {
     method: "triggers.listTimed",
     title: "lists all with an instant to come in pages, without one twice",
-    given: fillDue,
+    setup: fillDue,
     act: async ({ triggers }) => {
       const pages: string[][] = [];
       let place = { next_fire_at: minute(1) + 1, id: "" };
@@ -233,12 +233,12 @@ const clockCases: Case[] = [
         place = { next_fire_at: last.next_fire_at!, id: last.id };
       }
     },
-    judge: (answer) => expect(answer).toEqual([["t-2", "t-3"], ["t-1", "t-6"], ["t-4"]]),
+    check: (answer) => expect(answer).toEqual([["t-2", "t-3"], ["t-1", "t-6"], ["t-4"]]),
   },
   {
     method: "triggers.realign",
     title: "goes on with another instant where it is still the one that was read",
-    given: fillDue,
+    setup: fillDue,
     act: ({ triggers }) =>
       triggers.realign([
         { trigger_id: "t-1", from: minute(3), to: minute(2) },
@@ -247,12 +247,12 @@ const clockCases: Case[] = [
         { trigger_id: "t-7", from: minute(1), to: minute(2) },
         { trigger_id: "t-9", from: minute(1), to: minute(2) },
       ]),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toBe(2);
       const ids = ["t-1", "t-2", "t-3", "t-4", "t-7"];
-      const next = await Promise.all(ids.map((id) => nextOf(houses, id)));
+      const next = await Promise.all(ids.map((id) => nextOf(stores, id)));
       expect(next).toEqual([minute(2), minute(2), minute(2), null, null]);
-      expect(await houses.triggers.find("t-1")).toMatchObject({ updated_at: BEGIN });
+      expect(await stores.triggers.find("t-1")).toMatchObject({ updated_at: BEGIN });
     },
   },
 ];

@@ -6,12 +6,12 @@ import type { Fired, FireInput, PreparedFire } from "../../src/triggers/store/fi
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, FREE, makePreparedRun, makeRun } from "../support/runs.ts";
 import { makeFiring, makeHook, makeTimedFiring, makeTrigger } from "../support/triggers.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { start } from "./run-acts.ts";
 import { addAgents, create, fill, listFires } from "./trigger-acts.ts";
 
 const MINUTE_MS = 60_000;
-const fireAll = async ({ triggers }: Houses, firings: readonly FireInput[]): Promise<Fired[]> => {
+const fireAll = async ({ triggers }: Stores, firings: readonly FireInput[]): Promise<Fired[]> => {
   const fired: Fired[] = [];
   for (const firing of firings) fired.push(await triggers.fire(firing));
   return fired;
@@ -23,7 +23,7 @@ const nameOf = (fired: Fired): string => {
   return error ? `${outcome} ${error.code}` : outcome;
 };
 const namesOf = (answer: unknown) => (answer as Fired[]).map(nameOf);
-const eventsOf = async ({ outbox }: Houses, account_id = "a-1") =>
+const eventsOf = async ({ outbox }: Stores, account_id = "a-1") =>
   (await outbox.list(account_id)).map(({ data, ...event }) => ({
     ...event,
     data: JSON.parse(data),
@@ -49,9 +49,9 @@ const held = refuseAs("held", "agent_held");
 /** Of a trigger that starts another run while one is under way. */
 const allowed = (id = "t-1", fields: Partial<TriggerRow> = {}) =>
   makeTrigger(id, { overlap: "allow", ...fields });
-const addAllowed = async (houses: Houses, fields: Partial<TriggerRow> = {}) => {
-  await addAgents(houses);
-  await create(houses, allowed("t-1", fields));
+const addAllowed = async (stores: Stores, fields: Partial<TriggerRow> = {}) => {
+  await addAgents(stores);
+  await create(stores, allowed("t-1", fields));
 };
 /** A request to the hook t-2, the how many-th time that it comes. */
 const request = (nth: number, fields: Partial<FireInput> = {}, webhook_id = "msg_1") =>
@@ -64,40 +64,40 @@ const startCases: Case[] = [
   {
     method: "triggers.fire",
     title: "by a schedule keeps its instant, starts a run for it, and goes on with the next",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       triggers.fire(makeTimedFiring("f-1", "t-1", { missedCount: 3 }, { now: BEGIN + 61_000 })),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const fire: FireRow = {
         ...{ id: "f-1", trigger_id: "t-1", source: "cron", outcome: "started", webhook_id: null },
         ...{ run_id: "run of f-1", scheduled_at: BEGIN + MINUTE_MS, missed_count: 3, error: null },
         ...{ created_at: BEGIN + 61_000, ended_at: BEGIN + 61_000, fired_by_key_id: null },
       };
       expect(answer).toEqual({ kind: "fired", fire, retry_after: null });
-      expect(await listFires(houses, "t-1")).toEqual([fire]);
+      expect(await listFires(stores, "t-1")).toEqual([fire]);
       const run = { trigger_kind: "cron", trigger_id: "t-1", fire_id: "f-1" } as const;
-      expect(await houses.runs.find("run of f-1", "a-1")).toEqual(
+      expect(await stores.runs.find("run of f-1", "a-1")).toEqual(
         makeRun("run of f-1", { ...run, number: 1, message_seq: 1 }),
       );
       const times = { next_fire_at: BEGIN + 2 * MINUTE_MS, last_fire_at: BEGIN + 61_000 };
-      expect(await houses.triggers.find("t-1")).toEqual({
+      expect(await stores.triggers.find("t-1")).toEqual({
         ...{ ...makeTrigger("t-1"), ...times, agent_archived_at: null },
       });
-      expect(await houses.runs.listWaiting()).toEqual(["a-1"]);
+      expect(await stores.runs.listWaiting()).toEqual(["a-1"]);
     },
   },
   {
     method: "triggers.fire",
     title: "agents.events.webhook.4: tells of the fire, whatever came of it, and of its trigger",
-    given: fill,
-    act: (houses) =>
-      fireAll(houses, [
+    setup: fill,
+    act: (stores) =>
+      fireAll(stores, [
         makeTimedFiring("f-1", "t-1"),
         makeFiring("f-2", "t-2", { prepared: held, now: BEGIN + 90_000 }),
       ]),
-    async judge(_, houses) {
+    async check(_, stores) {
       const at = new Date(BEGIN + MINUTE_MS).toISOString();
-      const [first, second, ...others] = await eventsOf(houses);
+      const [first, second, ...others] = await eventsOf(stores);
       const { name } = makeTrigger("t-1");
       expect(first).toEqual({
         ...{ id: "event of f-1", account_id: "a-1", type: "trigger.fired", is_pending: false },
@@ -122,13 +122,13 @@ const startCases: Case[] = [
   {
     method: "triggers.fire",
     title: "by hand or a request leaves the next instant, and both keys are known of the run",
-    given: fill,
-    act: (houses) => {
+    setup: fill,
+    act: (stores) => {
       const run = { trigger_kind: "manual", started_by_key_id: "k-1", fired_by_key_id: "k-2" };
       const prepared = prepareRun("f-1", {}, run);
-      return fireAll(houses, [makeFiring("f-1", "t-1", { prepared }), request(2)]);
+      return fireAll(stores, [makeFiring("f-1", "t-1", { prepared }), request(2)]);
     },
-    async judge(answer, { triggers, runs }) {
+    async check(answer, { triggers, runs }) {
       expect(namesOf(answer)).toEqual(["started", "started"]);
       expect(await triggers.find("t-1")).toMatchObject({ next_fire_at: BEGIN + MINUTE_MS });
       expect(await triggers.find("t-2")).toMatchObject({ next_fire_at: null });
@@ -143,18 +143,18 @@ const startCases: Case[] = [
   {
     method: "triggers.fire",
     title: "whose run cannot be written leaves nothing, and may come again",
-    async given(houses) {
-      await fill(houses);
-      await start(houses, "run of f-1");
+    async setup(stores) {
+      await fill(stores);
+      await start(stores, "run of f-1");
     },
     act: ({ triggers }) => triggers.fire(makeTimedFiring("f-1", "t-1")).catch(() => "thrown"),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toBe("thrown");
-      expect(await houses.triggers.find("t-1")).toMatchObject(makeTrigger("t-1"));
-      expect(await listFires(houses, "t-1")).toEqual([]);
-      expect(await eventsOf(houses)).toEqual([]);
+      expect(await stores.triggers.find("t-1")).toMatchObject(makeTrigger("t-1"));
+      expect(await listFires(stores, "t-1")).toEqual([]);
+      expect(await eventsOf(stores)).toEqual([]);
       const again = makeTimedFiring("f-2", "t-1");
-      expect(nameOf(await houses.triggers.fire(again))).toBe("started");
+      expect(nameOf(await stores.triggers.fire(again))).toBe("started");
     },
   },
 ];
@@ -163,45 +163,45 @@ const outcomeCases: Case[] = [
   {
     method: "triggers.fire",
     title: "is skipped while a run of the trigger is not over, unless the trigger allows it",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, allowed("t-4"));
-      await fireAll(houses, [makeFiring("f-1", "t-1"), makeFiring("f-2", "t-4")]);
+    async setup(stores) {
+      await fill(stores);
+      await create(stores, allowed("t-4"));
+      await fireAll(stores, [makeFiring("f-1", "t-1"), makeFiring("f-2", "t-4")]);
     },
-    act: (houses) =>
-      fireAll(houses, [makeTimedFiring("f-3", "t-1"), makeTimedFiring("f-4", "t-4")]),
-    async judge(answer, houses) {
+    act: (stores) =>
+      fireAll(stores, [makeTimedFiring("f-3", "t-1"), makeTimedFiring("f-4", "t-4")]),
+    async check(answer, stores) {
       expect(namesOf(answer)).toEqual(["skipped overlap", "started"]);
       // It goes on with its schedule all the same, and starts one once the other is over.
-      expect(await houses.triggers.find("t-1")).toMatchObject({
+      expect(await stores.triggers.find("t-1")).toMatchObject({
         next_fire_at: BEGIN + 2 * MINUTE_MS,
       });
-      expect(await houses.runs.find("run of f-3", null)).toBeUndefined();
-      await houses.runs.cancel("run of f-1", null, ["end of f-1"], BEGIN + 9);
+      expect(await stores.runs.find("run of f-3", null)).toBeUndefined();
+      await stores.runs.cancel("run of f-1", null, ["end of f-1"], BEGIN + 9);
       const next_ms = BEGIN + 2 * MINUTE_MS;
       const again = makeTimedFiring("f-5", "t-1", { dueAt: next_ms, scheduledAt: next_ms });
-      expect(nameOf(await houses.triggers.fire(again))).toBe("started");
+      expect(nameOf(await stores.triggers.fire(again))).toBe("started");
     },
   },
   {
     method: "triggers.fire",
     title: "into a thread that is busy is skipped, or limited where the trigger allows more runs",
-    async given(houses) {
-      await addAgents(houses);
-      await start(houses, "r-1");
-      await create(houses, makeTrigger("t-1", { thread_id: "thread of r-1" }));
-      await create(houses, allowed("t-4", { thread_id: "thread of r-1" }));
+    async setup(stores) {
+      await addAgents(stores);
+      await start(stores, "r-1");
+      await create(stores, makeTrigger("t-1", { thread_id: "thread of r-1" }));
+      await create(stores, allowed("t-4", { thread_id: "thread of r-1" }));
     },
-    act: (houses) =>
+    act: (stores) =>
       fireAll(
-        houses,
+        stores,
         ["t-1", "t-4"].map((id) => {
           const prepared = prepareRun(`of ${id}`, { thread_id: "thread of r-1" });
-          const judged = { ...makeFiring("", id).preparedFor, thread_id: "thread of r-1" };
-          return makeFiring(`of ${id}`, id, { prepared, preparedFor: judged });
+          const preparedFor = { ...makeFiring("", id).preparedFor, thread_id: "thread of r-1" };
+          return makeFiring(`of ${id}`, id, { prepared, preparedFor });
         }),
       ),
-    async judge(answer, { ran }) {
+    async check(answer, { ran }) {
       expect(namesOf(answer)).toEqual(["skipped thread_busy", "limited thread_busy"]);
       expect(await ran.messages("thread of r-1")).toHaveLength(1);
     },
@@ -209,20 +209,20 @@ const outcomeCases: Case[] = [
   {
     method: "triggers.fire",
     title: "agents.errors.rate_limited: is limited by the account's runs, and tells until when",
-    async given(houses) {
-      await addAllowed(houses);
-      await start(houses, "r-1");
+    async setup(stores) {
+      await addAllowed(stores);
+      await start(stores, "r-1");
     },
-    act: (houses) => {
+    act: (stores) => {
       const limit = (id: string, limits: Partial<typeof FREE>) =>
         makeFiring(id, "t-1", { prepared: prepareRun(id, { limits: { ...FREE, ...limits } }) });
-      return fireAll(houses, [
+      return fireAll(stores, [
         limit("f-1", { active_runs: 1 }),
         limit("f-2", { daily_runs: 1 }),
         limit("f-3", { active_runs: 2, daily_runs: 2 }),
       ]);
     },
-    judge(answer) {
+    check(answer) {
       expect(namesOf(answer)).toEqual([
         ...["limited active_runs_limit", "limited daily_runs_limit", "started"],
       ]);
@@ -233,27 +233,27 @@ const outcomeCases: Case[] = [
   {
     method: "triggers.fire",
     title: "agents.errors.agent_held: of a held agent starts nothing, and the schedule goes on",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => triggers.fire(makeTimedFiring("f-1", "t-1", {}, { prepared: held })),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(nameOf(answer as Fired)).toBe("held agent_held");
-      const found = await houses.triggers.find("t-1");
+      const found = await stores.triggers.find("t-1");
       expect(found).toMatchObject({ status: "active", next_fire_at: BEGIN + 2 * MINUTE_MS });
-      expect(await houses.ran.counts()).toEqual([]);
+      expect(await stores.ran.counts()).toEqual([]);
     },
   },
   ...(["key", "agent", "model"] as const).map(
     (type): Case => ({
       method: "triggers.fire",
       title: `agents.states.p12: refused because of its ${type} pauses the trigger, and says why`,
-      given: fill,
+      setup: fill,
       act: ({ triggers }) => {
         const prepared = refuseAs("refused", "not_this_one", type);
         return triggers.fire(makeTimedFiring("f-1", "t-1", {}, { prepared }));
       },
-      async judge(answer, houses) {
+      async check(answer, stores) {
         expect(nameOf(answer as Fired)).toBe("refused not_this_one");
-        expect(await houses.triggers.find("t-1")).toMatchObject({
+        expect(await stores.triggers.find("t-1")).toMatchObject({
           ...{ status: "paused", next_fire_at: null, last_fire_at: BEGIN + MINUTE_MS },
           updated_at: BEGIN + MINUTE_MS,
           paused_reason: {
@@ -261,23 +261,23 @@ const outcomeCases: Case[] = [
             at: new Date(BEGIN + 5).toISOString(),
           },
         });
-        expect(await eventsOf(houses)).toHaveLength(1);
+        expect(await eventsOf(stores)).toHaveLength(1);
         // agents.errors.trigger_paused: whoever fires it, nothing is written.
         const again = [makeTimedFiring("f-2", "t-1"), makeFiring("f-3", "t-1")];
-        expect(namesOf(await fireAll(houses, again))).toEqual(["paused", "paused"]);
-        expect(await listFires(houses, "t-1")).toHaveLength(1);
+        expect(namesOf(await fireAll(stores, again))).toEqual(["paused", "paused"]);
+        expect(await listFires(stores, "t-1")).toHaveLength(1);
       },
     }),
   ),
   {
     method: "triggers.fire",
     title: "that failed for another reason pauses nothing",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => {
       const prepared = refuseAs("failed", "no_model_available");
       return triggers.fire(makeTimedFiring("f-1", "t-1", {}, { prepared }));
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(nameOf(answer as Fired)).toBe("failed no_model_available");
       expect(await triggers.find("t-1")).toMatchObject({ status: "active" });
     },
@@ -285,21 +285,21 @@ const outcomeCases: Case[] = [
   {
     method: "triggers.fire",
     title: "that comes too late is missed, with all that passed before it, and pauses nothing",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => {
       const late = { scheduledAt: BEGIN + 9 * MINUTE_MS, missedCount: 9, isMissed: true };
       const prepared: PreparedFire = { ok: false, outcome: "missed", error: null, pause: null };
       const nextFireAt = BEGIN + 100 * MINUTE_MS;
       return triggers.fire(makeTimedFiring("f-1", "t-1", { ...late, nextFireAt }, { prepared }));
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({
         fire: { outcome: "missed", missed_count: 9, run_id: null, error: null },
       });
-      const found = await houses.triggers.find("t-1");
+      const found = await stores.triggers.find("t-1");
       expect(found).toMatchObject({ status: "active", next_fire_at: BEGIN + 100 * MINUTE_MS });
-      expect(await houses.ran.counts()).toEqual([]);
-      expect(await eventsOf(houses)).toHaveLength(1);
+      expect(await stores.ran.counts()).toEqual([]);
+      expect(await eventsOf(stores)).toHaveLength(1);
     },
   },
 ];
@@ -308,62 +308,62 @@ const requestCases: Case[] = [
   {
     method: "triggers.fire",
     title: "agents.endpoints.triggers.p6: of a known id is the first one, and nothing is written",
-    async given(houses) {
-      await fill(houses);
-      await fireAll(houses, [request(1), request(2, {}, "msg_2")]);
+    async setup(stores) {
+      await fill(stores);
+      await fireAll(stores, [request(1), request(2, {}, "msg_2")]);
     },
-    act: (houses) =>
-      fireAll(houses, [
+    act: (stores) =>
+      fireAll(stores, [
         request(3, { prepared: refuseAs("refused", "agent_archived", "agent") }),
         request(4, {}, "msg_2"),
       ]),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject([
         { kind: "known", fire: { id: "f-1", outcome: "started", run_id: "run of f-1" } },
         { kind: "known", fire: { id: "f-2", outcome: "skipped" } },
       ]);
-      expect(await listFires(houses, "t-2")).toHaveLength(2);
-      expect(await eventsOf(houses)).toHaveLength(2);
+      expect(await listFires(stores, "t-2")).toHaveLength(2);
+      expect(await eventsOf(stores)).toHaveLength(2);
       // Of a trigger that has been paused since it is known all the same.
       const prepared = refuseAs("refused", "agent_archived", "agent");
-      await houses.triggers.fire(request(5, { prepared }, "msg_5"));
+      await stores.triggers.fire(request(5, { prepared }, "msg_5"));
       const late = [request(6), request(7, {}, "msg_5")];
-      expect(namesOf(await fireAll(houses, late))).toEqual(["known", "paused"]);
+      expect(namesOf(await fireAll(stores, late))).toEqual(["known", "paused"]);
     },
   },
   {
     method: "triggers.fire",
     title: "of one id that comes many times at once starts one run",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       Promise.all(Array.from({ length: 16 }, (_, nth) => triggers.fire(request(nth)))),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const names = namesOf(answer).toSorted();
       expect(names).toEqual([...Array.from({ length: 15 }, () => "known"), "started"]);
-      expect(await houses.ran.counts()).toMatchObject([{ started: 1 }]);
-      expect(await eventsOf(houses)).toHaveLength(1);
+      expect(await stores.ran.counts()).toMatchObject([{ started: 1 }]);
+      expect(await eventsOf(stores)).toHaveLength(1);
     },
   },
   {
     method: "triggers.fire",
     title: "of an id that started nothing yet moves the one row on, with an event each time",
-    given: fill,
-    act: (houses) =>
-      fireAll(houses, [
+    setup: fill,
+    act: (stores) =>
+      fireAll(stores, [
         ...[request(1, { prepared: held }), request(2, { prepared: held })],
         request(3, { prepared: refuseAs("failed", "thread_not_found") }),
         request(4, { prepared: refuseAs("failed", "no_model_available") }),
         ...[request(5), request(6)],
       ]),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(namesOf(answer)).toEqual([
         ...["held agent_held", "held agent_held", "failed thread_not_found"],
         ...["failed no_model_available", "started", "known"],
       ]);
-      expect(await listFires(houses, "t-2")).toMatchObject([
+      expect(await listFires(stores, "t-2")).toMatchObject([
         { id: "f-1", outcome: "started", error: null, created_at: BEGIN + 1 },
       ]);
-      const outcomes = (await eventsOf(houses)).map(({ id, data }) => [id, data.fire.outcome]);
+      const outcomes = (await eventsOf(stores)).map(({ id, data }) => [id, data.fire.outcome]);
       expect(outcomes).toEqual([
         ["event of f-1", "held"],
         ["event of f-3", "failed"],
@@ -371,31 +371,31 @@ const requestCases: Case[] = [
         ["event of f-5", "started"],
       ]);
       // The run names the fire that is stored.
-      expect(await houses.runs.find("run of f-5", null)).toMatchObject({ fire_id: "f-1" });
+      expect(await stores.runs.find("run of f-5", null)).toMatchObject({ fire_id: "f-1" });
     },
   },
   {
     method: "triggers.fire",
     title: "of an id whose runs were at a limit starts one when they are not any more",
-    async given(houses) {
-      await addAgents(houses);
-      await create(houses, makeHook("t-2", { overlap: "allow" }));
-      await start(houses, "r-1");
+    async setup(stores) {
+      await addAgents(stores);
+      await create(stores, makeHook("t-2", { overlap: "allow" }));
+      await start(stores, "r-1");
     },
-    async act(houses) {
+    async act(stores) {
       const limits = { ...FREE, active_runs: 1 };
       const limited = (nth: number) =>
         request(nth, { prepared: prepareRun(`f-${nth}`, { limits }) });
-      const first = await fireAll(houses, [limited(1), limited(2)]);
-      await houses.runs.cancel("r-1", null, ["end of r-1"], BEGIN + 3);
-      return [...first, ...(await fireAll(houses, [limited(4)]))];
+      const first = await fireAll(stores, [limited(1), limited(2)]);
+      await stores.runs.cancel("r-1", null, ["end of r-1"], BEGIN + 3);
+      return [...first, ...(await fireAll(stores, [limited(4)]))];
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const limited = "limited active_runs_limit";
       expect(namesOf(answer)).toEqual([limited, limited, "started"]);
-      expect(await listFires(houses, "t-2")).toMatchObject([{ id: "f-1", run_id: "run of f-4" }]);
-      const told = (await eventsOf(houses)).filter(({ type }) => type === "trigger.fired");
-      expect(told.map(({ data }) => data.fire.outcome)).toEqual(["limited", "started"]);
+      expect(await listFires(stores, "t-2")).toMatchObject([{ id: "f-1", run_id: "run of f-4" }]);
+      const events = (await eventsOf(stores)).filter(({ type }) => type === "trigger.fired");
+      expect(events.map(({ data }) => data.fire.outcome)).toEqual(["limited", "started"]);
     },
   },
 ];

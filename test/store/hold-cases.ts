@@ -1,7 +1,7 @@
 // What the store of holds must do, on every engine.
 import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const account: HoldRow = {
@@ -18,7 +18,7 @@ const agent: HoldRow = {
   reason: null,
   since: NOW + 1,
 };
-const holdBoth = async ({ holds }: Houses) => {
+const holdBoth = async ({ holds }: Stores) => {
   await holds.hold(agent);
   await holds.hold(account);
 };
@@ -28,7 +28,7 @@ export const holdCases: Case[] = [
     method: "holds.hold",
     title: "keeps a hold with a reason or without, each with its kind",
     act: ({ holds }) => holds.hold(account),
-    async judge(answer, { holds }) {
+    async check(answer, { holds }) {
       expect(answer).toEqual(account);
       expect(await holds.hold({ ...agent, id: "a-1" })).toEqual({ ...agent, id: "a-1" });
       expect(await holds.list()).toEqual([account, { ...agent, id: "a-1" }]);
@@ -37,9 +37,9 @@ export const holdCases: Case[] = [
   {
     method: "holds.hold",
     title: "again changes the reason alone",
-    given: ({ holds }) => holds.hold(account),
+    setup: ({ holds }) => holds.hold(account),
     act: ({ holds }) => holds.hold({ ...account, reason: "abuse", since: NOW + 9 }),
-    async judge(answer, { holds }) {
+    async check(answer, { holds }) {
       expect(answer).toEqual({ ...account, reason: "abuse" });
       await holds.hold({ ...account, reason: null, since: NOW + 10 });
       expect(await holds.list()).toEqual([{ ...account, reason: null }]);
@@ -48,12 +48,12 @@ export const holdCases: Case[] = [
   {
     method: "holds.release",
     title: "ends a hold, and leaves that of the other kind",
-    async given({ holds }) {
+    async setup({ holds }) {
       await holds.hold({ ...agent, id: "a-1" });
       await holds.hold(account);
     },
     act: ({ holds }) => holds.release("account", "a-1"),
-    async judge(answer, { holds }) {
+    async check(answer, { holds }) {
       expect(answer).toBe(true);
       expect(await holds.list()).toEqual([{ ...agent, id: "a-1" }]);
       expect(await holds.release("account", "a-1")).toBe(false);
@@ -62,9 +62,9 @@ export const holdCases: Case[] = [
   {
     method: "holds.find",
     title: "finds by kind and id",
-    given: holdBoth,
+    setup: holdBoth,
     act: ({ holds }) => holds.find("agent", "g-1"),
-    async judge(answer, { holds }) {
+    async check(answer, { holds }) {
       expect(answer).toEqual(agent);
       expect(await holds.find("account", "g-1")).toBeUndefined();
       expect(await holds.find("agent", "a-1")).toBeUndefined();
@@ -73,9 +73,9 @@ export const holdCases: Case[] = [
   {
     method: "holds.find",
     title: "says for other statements what keeps an agent's runs from starting",
-    given: holdBoth,
+    setup: holdBoth,
     act: ({ held }) => held.both("g-1", "a-1"),
-    async judge(answer, { held, holds }) {
+    async check(answer, { held, holds }) {
       expect(answer).toEqual({ agent, account });
       expect(await held.both("g-2", "a-1")).toEqual({ agent: undefined, account });
       expect(await held.both("g-1", "a-2")).toEqual({ agent, account: undefined });
@@ -95,13 +95,13 @@ export const holdCases: Case[] = [
   {
     method: "holds.list",
     title: "shows accounts, then agents, each the oldest first",
-    async given({ holds }) {
+    async setup({ holds }) {
       await holds.hold({ ...agent, id: "g-2", since: NOW + 2 });
       await holds.hold(agent);
       await holds.hold(account);
     },
     act: ({ holds }) => holds.list(),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual([account, agent, { ...agent, id: "g-2", since: NOW + 2 }]),
   },
 ];

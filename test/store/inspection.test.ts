@@ -17,7 +17,7 @@ const engines = [
   ["PostgreSQL", openPostgres],
 ] as const;
 
-const look = async (place: Exclude<DatabaseLocation, { kind: "memory" }>) =>
+const showDeliveries = async (place: Exclude<DatabaseLocation, { kind: "memory" }>) =>
   (await inspectDatabase(place)).schema;
 const open = (place: DatabaseLocation, more = {}) =>
   openDatabase({
@@ -32,12 +32,12 @@ for (const [engine, openGround] of engines) {
     const ground = await openGround();
     const place = await ground.makePlace();
     if (place.kind === "memory") throw new Error("nothing else could look at it");
-    expect(await look(place)).toBe("absent");
+    expect(await showDeliveries(place)).toBe("absent");
     // Looking at it has made nothing.
-    expect(await look(place)).toBe("absent");
+    expect(await showDeliveries(place)).toBe("absent");
     await (await open(place, { migrations: migrations.slice(0, 1) })).close();
-    expect(await look(place)).toBe("older");
-    expect(await look(place)).toBe("older");
+    expect(await showDeliveries(place)).toBe("older");
+    expect(await showDeliveries(place)).toBe("older");
     await (await open(place)).close();
     expect(await inspectDatabase(place)).toEqual({ schema: "current", key_id: null });
     const database = await open(place, { stores: [secretStore] });

@@ -2,26 +2,26 @@
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { start } from "./run-acts.ts";
 
 /** Events of runs that were cancelled at these moments. */
-const happen = async (houses: Houses, moments: readonly number[], account_id = "a-1") => {
+const happen = async (stores: Stores, moments: readonly number[], account_id = "a-1") => {
   for (const at of moments) {
     const id = `${account_id} at ${at}`;
-    await start(houses, id, { account_id });
-    await houses.runs.cancel(id, null, [`event of ${id}`], BEGIN + at);
+    await start(stores, id, { account_id });
+    await stores.runs.cancel(id, null, [`event of ${id}`], BEGIN + at);
   }
 };
-const momentsOf = async ({ outbox }: Houses, account_id = "a-1") =>
+const momentsOf = async ({ outbox }: Stores, account_id = "a-1") =>
   (await outbox.list(account_id)).map(({ created_at }) => created_at - BEGIN);
 
 /** An endpoint for each of these accounts. */
-const listen = async (houses: Houses, account_ids: readonly string[]) => {
-  await houses.secrets.claim("k-1");
+const listen = async (stores: Stores, account_ids: readonly string[]) => {
+  await stores.secrets.claim("k-1");
   for (const account_id of account_ids) {
     const row = makeEndpoint(`w of ${account_id}`, { account_id });
-    await houses.webhooks.create(row, sealOf(row), { ...makeFan(0), endpointsMax: MANY });
+    await stores.webhooks.create(row, sealOf(row), { ...makeFan(0), endpointsMax: MANY });
   }
 };
 
@@ -29,24 +29,24 @@ export const outboxCases: readonly Case[] = [
   {
     method: "outbox.list",
     title: "shows an account's events in the order in which they happened",
-    async given(houses) {
-      await happen(houses, [5, 1, 3]);
-      await happen(houses, [2], "a-2");
+    async setup(stores) {
+      await happen(stores, [5, 1, 3]);
+      await happen(stores, [2], "a-2");
     },
-    act: (houses) => Promise.all([momentsOf(houses), momentsOf(houses, "a-2")]),
-    judge: (answer) => expect(answer).toEqual([[1, 3, 5], [2]]),
+    act: (stores) => Promise.all([momentsOf(stores), momentsOf(stores, "a-2")]),
+    check: (answer) => expect(answer).toEqual([[1, 3, 5], [2]]),
   },
   {
     method: "outbox.listWaiting",
     title: "names the accounts of which somebody listens and has not been given everything",
-    async given(houses) {
-      await listen(houses, ["a-1", "a-2", "a-3"]);
-      await happen(houses, [1, 2]);
-      await happen(houses, [3], "a-2");
-      await happen(houses, [4], "a-4");
+    async setup(stores) {
+      await listen(stores, ["a-1", "a-2", "a-3"]);
+      await happen(stores, [1, 2]);
+      await happen(stores, [3], "a-2");
+      await happen(stores, [4], "a-4");
     },
     act: async ({ outbox }) => (await outbox.listWaiting()).toSorted(),
-    async judge(answer, { outbox, webhooks }) {
+    async check(answer, { outbox, webhooks }) {
       expect(answer).toEqual(["a-1", "a-2"]);
       await webhooks.fanOut("a-1", makeFan(1));
       expect(await outbox.listWaiting()).toEqual(["a-2"]);
@@ -55,30 +55,30 @@ export const outboxCases: readonly Case[] = [
   {
     method: "outbox.sweep",
     title: "deletes the oldest from before a moment, so many at once",
-    given: (houses) => happen(houses, [1, 2, 3, 4]),
+    setup: (stores) => happen(stores, [1, 2, 3, 4]),
     act: ({ outbox }) => outbox.sweep(BEGIN + 4, 2),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toBe(2);
-      expect(await momentsOf(houses)).toEqual([3, 4]);
-      expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(1);
-      expect(await houses.outbox.sweep(BEGIN + 4, 2)).toBe(0);
-      expect(await momentsOf(houses)).toEqual([4]);
+      expect(await momentsOf(stores)).toEqual([3, 4]);
+      expect(await stores.outbox.sweep(BEGIN + 4, 2)).toBe(1);
+      expect(await stores.outbox.sweep(BEGIN + 4, 2)).toBe(0);
+      expect(await momentsOf(stores)).toEqual([4]);
     },
   },
   {
     method: "outbox.sweep",
     title: "leaves what somebody has yet to be given, however old it is",
-    async given(houses) {
-      await happen(houses, [1]);
-      await listen(houses, ["a-1"]);
-      await happen(houses, [2, 3]);
+    async setup(stores) {
+      await happen(stores, [1]);
+      await listen(stores, ["a-1"]);
+      await happen(stores, [2, 3]);
     },
     act: ({ outbox }) => outbox.sweep(BEGIN + 9, 5),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toBe(1);
-      expect(await momentsOf(houses)).toEqual([2, 3]);
-      await houses.webhooks.fanOut("a-1", makeFan(1));
-      expect(await houses.outbox.sweep(BEGIN + 9, 5)).toBe(2);
+      expect(await momentsOf(stores)).toEqual([2, 3]);
+      await stores.webhooks.fanOut("a-1", makeFan(1));
+      expect(await stores.outbox.sweep(BEGIN + 9, 5)).toBe(2);
     },
   },
 ];

@@ -38,10 +38,10 @@ function spoil(file: string, at: number): void {
 function openChecks(file: string) {
   const clock = createManualClock();
   const lines: { message: string; error?: unknown }[] = [];
-  let heard = Promise.withResolvers<void>();
+  let received = Promise.withResolvers<void>();
   const write = (message: string, fields: object = {}) => {
     lines.push({ message, ...fields });
-    heard.resolve();
+    received.resolve();
   };
   const log = { info: write, warn: write, error: write };
   const checks = new PageChecks({ place: { kind: "sqlite", file, writer: WRITER }, clock, log });
@@ -50,8 +50,8 @@ function openChecks(file: string) {
     clock,
     lines,
     async next() {
-      await heard.promise;
-      heard = Promise.withResolvers();
+      await received.promise;
+      received = Promise.withResolvers();
       return lines.at(-1)!;
     },
   };

@@ -41,12 +41,12 @@ function testServers(server: string): void {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const own: unknown[] = [];
     writer.listen("trial", (id) => void own.push(id));
-    const heard = hear(reader, "trial", 2);
+    const received = receive(reader, "trial", 2);
     await writer.bind(trialStore).createAll([makeTrial("t-1"), makeTrial("t-2")]);
-    expect(await heard).toEqual(["t-1", "t-2"]);
+    expect(await received).toEqual(["t-1", "t-2"]);
     expect(await reader.bind(trialStore).count()).toBe(2);
     // Once more the way round, so that an echo of the first would have arrived.
-    const back = hear(writer, "trial", 1);
+    const back = receive(writer, "trial", 1);
     await reader.bind(trialStore).createAll([makeTrial("t-3")]);
     await back;
     expect(own).toEqual(["t-1", "t-2", "t-3"]);
@@ -56,15 +56,15 @@ function testServers(server: string): void {
   test("say only that something changed where the list is too long or not theirs", async () => {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const many = Array.from({ length: 500 }, (_, i) => makeTrial(`many-${i}-${"x".repeat(20)}`));
-    const long = hear(reader, "trial", 1);
+    const long = receive(reader, "trial", 1);
     await writer.bind(trialStore).createAll(many);
     expect(await long).toEqual([null]);
     // Short in characters, and too long in bytes.
     const letters = Array.from({ length: 100 }, (_, i) => makeTrial(`${i} ${"ن".repeat(50)}`));
-    const wide = hear(reader, "trial", 1);
+    const wide = receive(reader, "trial", 1);
     await writer.bind(trialStore).createAll(letters);
     expect(await wide).toEqual([null]);
-    const strange = hear(reader, "trial", 1);
+    const strange = receive(reader, "trial", 1);
     await run("SELECT pg_notify('wadi', 'not ours')");
     expect(await strange).toEqual([null]);
     for (const database of [writer, reader]) await database.close();
@@ -72,10 +72,10 @@ function testServers(server: string): void {
 
   test("look again when the connection they listen on was cut", async () => {
     const database = await openTestDatabase(place);
-    const heard = hear(database, "trial", 1);
+    const received = receive(database, "trial", 1);
     await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND query LIKE 'LISTEN%'`);
-    expect(await heard).toEqual([null]);
+    expect(await received).toEqual([null]);
     await database.close();
   });
 
@@ -146,11 +146,11 @@ function testServers(server: string): void {
 }
 
 /** The next `count` ids that `channel` is told. */
-function hear(database: TestDatabase, channel: string, count: number): Promise<unknown[]> {
-  const heard: unknown[] = [];
+function receive(database: TestDatabase, channel: string, count: number): Promise<unknown[]> {
+  const received: unknown[] = [];
   return new Promise((resolve) => {
     database.listen(channel, (id) => {
-      if (heard.push(id) === count) resolve(heard);
+      if (received.push(id) === count) resolve(received);
     });
   });
 }

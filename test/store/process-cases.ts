@@ -8,9 +8,9 @@ export const processCases: readonly Case[] = [
   {
     method: "processes.register",
     title: "gives each process the next number",
-    given: ({ processes }) => processes.register(BEGIN),
+    setup: ({ processes }) => processes.register(BEGIN),
     act: ({ processes }) => Promise.all([1, 2, 3].map(() => processes.register(BEGIN + 1))),
-    async judge(answer, { processes }) {
+    async check(answer, { processes }) {
       expect((answer as number[]).toSorted()).toEqual([2, 3, 4]);
       const [first, ...others] = await processes.list();
       expect(first).toEqual({ epoch: 1, beats: 0, started_at: BEGIN, ended_at: null });
@@ -20,7 +20,7 @@ export const processCases: readonly Case[] = [
   {
     method: "processes.beat",
     title: "shows that a process lives, and tells it that it is held for dead",
-    given: async ({ processes }) => {
+    setup: async ({ processes }) => {
       await processes.register(BEGIN);
       await processes.register(BEGIN);
       await processes.end(2, BEGIN);
@@ -30,7 +30,7 @@ export const processCases: readonly Case[] = [
       await processes.beat(2),
       await processes.beat(3),
     ],
-    async judge(answer, { processes }) {
+    async check(answer, { processes }) {
       expect(answer).toEqual([true, false, false]);
       expect(await processes.list()).toMatchObject([{ epoch: 1, beats: 1 }]);
     },
@@ -38,9 +38,9 @@ export const processCases: readonly Case[] = [
   {
     method: "processes.end",
     title: "takes a process from the list for ever",
-    given: ({ processes }) => processes.register(BEGIN),
+    setup: ({ processes }) => processes.register(BEGIN),
     act: ({ processes }) => processes.end(1, BEGIN + 1),
-    async judge(_, { processes }) {
+    async check(_, { processes }) {
       expect(await processes.list()).toEqual([]);
       expect(await processes.beat(1)).toBe(false);
       // The number of one that ended is nobody's again.
@@ -51,6 +51,6 @@ export const processCases: readonly Case[] = [
     method: "processes.list",
     title: "is empty at first",
     act: ({ processes }) => processes.list(),
-    judge: (answer) => expect(answer).toEqual([]),
+    check: (answer) => expect(answer).toEqual([]),
   },
 ];

@@ -5,7 +5,7 @@ import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
 import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import type { FinalStatus } from "../../src/agents/runs/transitions.ts";
 import { BEGIN, makePreparedRun, makeRecord, makeStep } from "../support/runs.ts";
-import type { Houses } from "./cases.ts";
+import type { Stores } from "./cases.ts";
 
 export const DAY_MS = 86_400_000;
 /** Every run of the account. */
@@ -20,13 +20,13 @@ export const codeOf = (work: Promise<unknown>) =>
     () => "accepted",
     (failure: { code?: string }) => failure.code,
   );
-export const start = ({ runs }: Houses, id: string, ...more: [object?, Partial<PreparedRun>?]) =>
+export const start = ({ runs }: Stores, id: string, ...more: [object?, Partial<PreparedRun>?]) =>
   runs.start(makePreparedRun(id, ...more));
-export const startMany = async (houses: Houses, ids: readonly string[]) => {
-  for (const id of ids) await start(houses, id);
+export const startMany = async (stores: Stores, ids: readonly string[]) => {
+  for (const id of ids) await start(stores, id);
 };
 /** Takes up to `runsMax` runs of the account for the process 1, which is entered first. */
-export const takeUp = async ({ runs, processes }: Houses, runsMax = 100) => {
+export const claimRuns = async ({ runs, processes }: Stores, runsMax = 100) => {
   if ((await processes.list()).length === 0) await processes.register(BEGIN);
   return runs.claim(1, [{ account_id: "a-1", runsMax: runsMax }], BEGIN + 5);
 };
@@ -37,10 +37,10 @@ export const ended = (status: FinalStatus, event_id: string) => ({
   fresh: count(4).map((n) => `id ${n} beside ${event_id}`),
 });
 export const end = async (
-  houses: Houses,
+  stores: Stores,
   id: string,
   status: "succeeded" | "failed" = "succeeded",
-) => houses.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
+) => stores.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
 /** What recovery is told of a run whose process died, the nth time. */
 export const finding = (
   run_id: string,

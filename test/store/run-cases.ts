@@ -3,15 +3,15 @@ import { expect } from "bun:test";
 import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
 import { BEGIN, makeApproval, makeRecord, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
-import { EVERY, end, start, startMany, takeUp } from "./run-acts.ts";
+import { claimRuns, EVERY, end, start, startMany } from "./run-acts.ts";
 
 const cancelCases: Case[] = [
   {
     method: "runs.cancel",
     title: "ends a queued run at once, and counts it out",
-    given: (houses) => start(houses, "r-1"),
+    setup: (stores) => start(stores, "r-1"),
     act: ({ runs }) => runs.cancel("r-1", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 7),
-    async judge(answer, { runs, ran, outbox }) {
+    async check(answer, { runs, ran, outbox }) {
       const cancelled = {
         ...{ status: "cancelled", finished_at: BEGIN + 7, started_at: null },
         ...{ error: { code: "cancelled" }, last_seq: 0 },
@@ -27,12 +27,12 @@ const cancelCases: Case[] = [
   {
     method: "runs.cancel",
     title: "asks a running run once, with a step",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
     },
     act: ({ runs }) => runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 7),
-    async judge(answer, { runs, ran }) {
+    async check(answer, { runs, ran }) {
       expect(answer).toMatchObject({ status: "running", cancel_requested: true, last_seq: 1 });
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
         { id: "i-1", seq: 1, kind: "system", data: { event: "cancel_requested" } },
@@ -46,17 +46,17 @@ const cancelCases: Case[] = [
   {
     method: "runs.cancel",
     title: "ends a run that waits, and closes its approvals",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
       const requests = ["p-1", "p-2"].map((id) => {
         return { approval: makeApproval(id, "r-1"), event_id: `requested ${id}` };
       });
-      await houses.runs.plan(makeRecord("r-1"), requests);
-      await houses.runs.wait("r-1", 1, 9);
+      await stores.runs.plan(makeRecord("r-1"), requests);
+      await stores.runs.wait("r-1", 1, 9);
     },
     act: ({ runs }) => runs.cancel("r-1", null, ["i-1", "i-2", "i-3", "i-4", "i-5"], BEGIN + 70),
-    async judge(answer, { runs, ran, outbox }) {
+    async check(answer, { runs, ran, outbox }) {
       expect(answer).toMatchObject({ status: "cancelled", pending_approvals: [], last_seq: 2 });
       const closed = { event: "closed", approval: { status: "closed" } };
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
@@ -66,8 +66,8 @@ const cancelCases: Case[] = [
       const approval = { status: "closed", decided_at: BEGIN + 70 };
       expect(await ran.approvals()).toMatchObject([approval, approval]);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);
-      const told: string[] = (await outbox.list("a-1")).map(({ type }) => type);
-      expect(told.toSorted()).toEqual([
+      const types: string[] = (await outbox.list("a-1")).map(({ type }) => type);
+      expect(types.toSorted()).toEqual([
         ...["approval.decided", "approval.decided"],
         ...["approval.requested", "approval.requested", "run.failed"],
       ]);
@@ -76,18 +76,18 @@ const cancelCases: Case[] = [
   {
     method: "runs.cancel",
     title: "leaves a final run as it is, and knows nothing of another account's",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
-      await end(houses, "r-1");
-      await start(houses, "r-2", { account_id: "a-2" });
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+      await end(stores, "r-1");
+      await start(stores, "r-2", { account_id: "a-2" });
     },
     act: async ({ runs }) => [
       await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 99),
       await runs.cancel("r-2", "a-1", ["i-2"], BEGIN + 99),
       await runs.cancel("r-3", null, ["i-3"], BEGIN + 99),
     ],
-    async judge(answer, { ran }) {
+    async check(answer, { ran }) {
       const [final, ...others] = answer as unknown[];
       expect(final).toMatchObject({ status: "succeeded", finished_at: BEGIN + 10 });
       expect(others).toEqual([undefined, undefined]);
@@ -100,14 +100,14 @@ const readCases: Case[] = [
   {
     method: "runs.find",
     title: "finds a run of the account, or of any",
-    given: (houses) => start(houses, "r-1"),
+    setup: (stores) => start(stores, "r-1"),
     act: async ({ runs }) => [
       await runs.find("r-1", "a-1"),
       await runs.find("r-1", null),
       await runs.find("r-1", "a-2"),
       await runs.find("r-2", null),
     ],
-    judge(answer) {
+    check(answer) {
       const run = makeRun("r-1", { number: 1, message_seq: 1 });
       expect(answer).toEqual([run, run, undefined, undefined]);
     },
@@ -115,7 +115,7 @@ const readCases: Case[] = [
   {
     method: "runs.list",
     title: "shows an account's runs, newest first, by each filter and from each place",
-    async given(houses) {
+    async setup(stores) {
       const fields = [
         {},
         { agent_id: "g-2", created_at: BEGIN + 10 },
@@ -124,16 +124,16 @@ const readCases: Case[] = [
         { created_at: BEGIN + 30 },
         { created_at: BEGIN + 40 },
       ];
-      for (const [i, one] of fields.entries()) await start(houses, `r-${i + 1}`, one);
-      await start(houses, "r-7", { account_id: "a-2" });
-      await takeUp(houses, 4);
-      await end(houses, "r-1");
-      await end(houses, "r-2", "failed");
+      for (const [i, one] of fields.entries()) await start(stores, `r-${i + 1}`, one);
+      await start(stores, "r-7", { account_id: "a-2" });
+      await claimRuns(stores, 4);
+      await end(stores, "r-1");
+      await end(stores, "r-2", "failed");
       const requests = [{ approval: makeApproval("p-1", "r-3"), event_id: "requested" }];
-      await houses.runs.plan(makeRecord("r-3"), requests);
-      await houses.runs.wait("r-3", 1, 0);
-      await houses.runs.cancel("r-6", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 70);
-      await start(houses, "r-8", { created_at: BEGIN + 50 }, { thread_id: "thread of r-1" });
+      await stores.runs.plan(makeRecord("r-3"), requests);
+      await stores.runs.wait("r-3", 1, 0);
+      await stores.runs.cancel("r-6", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 70);
+      await start(stores, "r-8", { created_at: BEGIN + 50 }, { thread_id: "thread of r-1" });
     },
     async act({ runs }) {
       const ask = async (filter: Partial<RunFilter>) =>
@@ -161,31 +161,31 @@ const readCases: Case[] = [
         late: await ask({ created_after: BEGIN + 51 }),
         several: await ask({ agent_id: "g-1", status: "queued", trigger_kind: "manual" }),
         other: await ask({ account_id: "a-2" }),
-        nobody: await ask({ account_id: "a-3", created_after: BEGIN }),
+        unknown: await ask({ account_id: "a-3", created_after: BEGIN }),
       };
     },
-    judge(answer) {
+    check(answer) {
       expect(answer).toEqual({
         ...{ all: "8654321", page: "86", next: "54", agent: "2", thread: "81" },
         ...{ queued: "85", running: "4", waiting: "3", succeeded: "1", failed: "2" },
         ...{ cancelled: "6", exceeded: "", asleep: "", cron: "3", manual: "865421", hook: "" },
         ...{ after: "86543", before: "21", between: "5432", late: "", several: "85" },
-        ...{ other: "7", nobody: "" },
+        ...{ other: "7", unknown: "" },
       });
     },
   },
   {
     method: "runs.listWaiting",
     title: "names each account with runs that wait for a process once",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await start(houses, "r-3", { account_id: "a-2" });
-      await start(houses, "r-4", { account_id: "a-3" });
-      await houses.runs.cancel("r-4", null, ["i-1"], BEGIN);
-      await takeUp(houses, 1);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await start(stores, "r-3", { account_id: "a-2" });
+      await start(stores, "r-4", { account_id: "a-3" });
+      await stores.runs.cancel("r-4", null, ["i-1"], BEGIN);
+      await claimRuns(stores, 1);
     },
     act: ({ runs }) => runs.listWaiting(),
-    judge: (answer) => expect((answer as string[]).toSorted()).toEqual(["a-1", "a-2"]),
+    check: (answer) => expect((answer as string[]).toSorted()).toEqual(["a-1", "a-2"]),
   },
 ];
 

@@ -9,12 +9,12 @@ import {
   makeRecord,
   makeStep,
 } from "../support/runs.ts";
-import type { Case, Houses } from "./cases.ts";
-import { count, ended, makeLongSteps, start, startMany, takeUp } from "./run-acts.ts";
+import type { Case, Stores } from "./cases.ts";
+import { claimRuns, count, ended, makeLongSteps, start, startMany } from "./run-acts.ts";
 
-const startOne = async (houses: Houses) => {
-  await start(houses, "r-1");
-  await takeUp(houses);
+const startOne = async (stores: Stores) => {
+  await start(stores, "r-1");
+  await claimRuns(stores);
 };
 const THREAD = "thread of r-1";
 
@@ -30,7 +30,7 @@ const FULL: Partial<RunRecord> = {
 };
 
 /** What `plan`, `settle` and `note` have in common. */
-const expectFull = async (answer: unknown, { runs, ran }: Houses) => {
+const expectFull = async (answer: unknown, { runs, ran }: Stores) => {
   expect(answer).toMatchObject({ last_seq: 2, message_seq: 3, cancel_requested: false });
   expect(await runs.find("r-1", "a-1")).toMatchObject({
     ...{ status: "running", epoch: 1, last_seq: 2, message_seq: 3, external_content: true },
@@ -54,30 +54,30 @@ const recordCases: Case[] = [
   {
     method: "runs.plan",
     title: "writes a round with what it asks of a person",
-    given: startOne,
+    setup: startOne,
     act({ runs }) {
       const requests = ["p-1", "p-2"].map((id) => {
         return { approval: makeApproval(id, "r-1"), event_id: `requested ${id}` };
       });
       return runs.plan(makeRecord("r-1", FULL), requests);
     },
-    async judge(answer, houses) {
-      await expectFull(answer, houses);
+    async check(answer, stores) {
+      await expectFull(answer, stores);
       const approvals = [makeApproval("p-1", "r-1"), makeApproval("p-2", "r-1")];
-      expect(await houses.ran.approvals()).toEqual(approvals);
+      expect(await stores.ran.approvals()).toEqual(approvals);
       const type = "approval.requested";
-      expect(await houses.outbox.list("a-1")).toMatchObject([{ type }, { type }]);
+      expect(await stores.outbox.list("a-1")).toMatchObject([{ type }, { type }]);
     },
   },
   {
     method: "runs.plan",
     title: "writes nothing, and asks nobody, for a run that is another process's",
-    given: startOne,
+    setup: startOne,
     act({ runs }) {
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
       return runs.plan(makeRecord("r-1", { ...FULL, epoch: 2 }), requests);
     },
-    async judge(answer, { runs, ran, outbox }) {
+    async check(answer, { runs, ran, outbox }) {
       expect(answer).toBeNull();
       expect(await runs.find("r-1", null)).toMatchObject({ last_seq: 0, message_seq: 1 });
       expect(await runs.listSteps("r-1", 0, null)).toEqual([]);
@@ -90,14 +90,14 @@ const recordCases: Case[] = [
   {
     method: "runs.settle",
     title: "writes results with their messages and their wholes",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) => runs.settle(makeRecord("r-1", FULL)),
-    judge: expectFull,
+    check: expectFull,
   },
   {
     method: "runs.settle",
     title: "keeps what it was sent of texts that no column keeps",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) =>
       runs.settle(
         makeRecord("r-1", {
@@ -106,7 +106,7 @@ const recordCases: Case[] = [
           outputs: [{ tool_call_id: "c-1", content: "\udc00 and \0" }],
         }),
       ),
-    async judge(answer, { runs, ran }) {
+    async check(answer, { runs, ran }) {
       expect(answer).toMatchObject({ last_seq: 1, message_seq: 2 });
       expect((await ran.messages(THREAD))[1]).toMatchObject({
         ...{ content: "a\ufffdb\ufffdc" },
@@ -117,11 +117,11 @@ const recordCases: Case[] = [
   {
     method: "runs.note",
     title: "writes what happened beside, and says that a cancel was asked for",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) => runs.note(makeRecord("r-1", FULL)),
-    async judge(answer, houses) {
-      await expectFull(answer, houses);
-      const { runs } = houses;
+    async check(answer, stores) {
+      await expectFull(answer, stores);
+      const { runs } = stores;
       await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
       const noted = await runs.note(makeRecord("r-1", { steps: [makeStep("s-4")] }));
       expect(noted).toMatchObject({ last_seq: 4, cancel_requested: true });
@@ -130,7 +130,7 @@ const recordCases: Case[] = [
   {
     method: "runs.note",
     title: "numbers steps and messages without gaps when many write at once",
-    given: startOne,
+    setup: startOne,
     async act({ runs }) {
       const record = (n: number) =>
         runs.note(
@@ -142,7 +142,7 @@ const recordCases: Case[] = [
       const cancels = count(4).map((n) => runs.cancel("r-1", null, [`i-${n}`], BEGIN));
       await Promise.all([...count(8).map(record), ...cancels]);
     },
-    async judge(_, { runs, ran }) {
+    async check(_, { runs, ran }) {
       const steps = await runs.listSteps("r-1", 0, null);
       expect(steps.map(({ seq }) => seq)).toEqual(count(17));
       expect(steps.filter(({ id }) => id.startsWith("i-"))).toHaveLength(1);
@@ -154,13 +154,13 @@ const recordCases: Case[] = [
     (method): Case => ({
       method: `runs.${method}`,
       title: "writes a record once whose answer was lost, whatever people decided since",
-      async given(houses) {
-        await startOne(houses);
-        await houses.runs[method](
+      async setup(stores) {
+        await startOne(stores);
+        await stores.runs[method](
           makeRecord("r-1", { steps: [makeStep("s-1")], messages: [makeMessage("m-1")] }),
           [],
         );
-        await houses.runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
+        await stores.runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
       },
       async act({ runs }) {
         const again = { steps: [makeStep("s-1")], messages: [makeMessage("m-1")], isRetry: true };
@@ -171,7 +171,7 @@ const recordCases: Case[] = [
         );
         return [first, second];
       },
-      async judge(answer, { runs, ran }) {
+      async check(answer, { runs, ran }) {
         expect(answer).toMatchObject([
           { last_seq: 1, message_seq: 2, cancel_requested: true },
           { last_seq: 3, message_seq: 2 },
@@ -185,12 +185,12 @@ const recordCases: Case[] = [
   {
     method: "runs.note",
     title: "keeps an unknown price unknown",
-    given: startOne,
+    setup: startOne,
     act({ runs }) {
       const cost = { model: null, tools: 0, total: null };
       return runs.note(makeRecord("r-1", { progress: makeProgress(1, { cost, priced: 7 }) }));
     },
-    judge: async (_, { runs }) =>
+    check: async (_, { runs }) =>
       expect(await runs.find("r-1", null)).toMatchObject({
         ...{ cost: { model: null, tools: 0, total: null }, priced: 7 },
       }),
@@ -198,7 +198,7 @@ const recordCases: Case[] = [
 ];
 
 /** A person is asked. */
-const askFor = ({ runs }: Houses, run_id: string) =>
+const askFor = ({ runs }: Stores, run_id: string) =>
   runs.plan(makeRecord(run_id), [
     { approval: makeApproval(`asked by ${run_id}`, run_id), event_id: `requested by ${run_id}` },
   ]);
@@ -207,20 +207,20 @@ const waitCases: Case[] = [
   {
     method: "runs.wait",
     title: "lets a run go, which is counted no longer, and whose thread stays busy",
-    async given(houses) {
-      await startOne(houses);
-      await askFor(houses, "r-1");
+    async setup(stores) {
+      await startOne(stores);
+      await askFor(stores, "r-1");
     },
     act: ({ runs }) => runs.wait("r-1", 1, 33),
-    async judge(answer, houses) {
-      const { runs, ran } = houses;
+    async check(answer, stores) {
+      const { runs, ran } = stores;
       expect(answer).toBe("waiting");
       const waiting = { status: "waiting_approval", epoch: 0, worked_ms: 33 };
       expect(await runs.find("r-1", null)).toMatchObject(waiting);
       expect(await ran.counts()).toMatchObject([{ started: 1, active: 0 }]);
       expect(await runs.listWaiting()).toEqual([]);
       expect(await runs.claim(1, [{ account_id: "a-1", runsMax: 9 }], BEGIN)).toEqual([]);
-      const second = start(houses, "r-2", {}, { thread_id: THREAD });
+      const second = start(stores, "r-2", {}, { thread_id: THREAD });
       expect(await second.catch(({ code }) => code)).toBe("thread_busy");
       // Again it is no longer this process's.
       expect(await runs.wait("r-1", 1, 34)).toBe("lost");
@@ -230,15 +230,15 @@ const waitCases: Case[] = [
   {
     method: "runs.wait",
     title: "does not let a run go that was asked to stop",
-    async given(houses) {
-      await startOne(houses);
-      await askFor(houses, "r-1");
+    async setup(stores) {
+      await startOne(stores);
+      await askFor(stores, "r-1");
     },
     async act({ runs }) {
       await runs.cancel("r-1", "a-1", ["i-1"], BEGIN + 11);
       return runs.wait("r-1", 1, 33);
     },
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toBe("cancelled");
       expect(await runs.find("r-1", null)).toMatchObject({ status: "running", epoch: 1 });
     },
@@ -249,9 +249,9 @@ const finishCases: Case[] = [
   {
     method: "runs.finish",
     title: "ends a run with its last step, its sums and its event",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) => runs.finish(makeRecord("r-1", FULL), ended("succeeded", "e-1")),
-    async judge(answer, { runs, ran, outbox }) {
+    async check(answer, { runs, ran, outbox }) {
       const final = { status: "succeeded", epoch: 0, finished_at: BEGIN + 10, last_seq: 2 };
       expect(answer).toBe(true);
       expect(await runs.find("r-1", "a-1")).toMatchObject({
@@ -278,17 +278,17 @@ const finishCases: Case[] = [
   {
     method: "runs.finish",
     title: "adds each end to its day once, and an unknown price to no sum",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
-      await start(houses, "r-5", { agent_id: "g-2" });
-      await takeUp(houses);
-      await houses.runs.finish(makeRecord("r-1"), ended("succeeded", "e-1"));
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3", "r-4"]);
+      await start(stores, "r-5", { agent_id: "g-2" });
+      await claimRuns(stores);
+      await stores.runs.finish(makeRecord("r-1"), ended("succeeded", "e-1"));
       const cost = { model: null, tools: 0, total: null };
       const unknown = { progress: makeProgress(1, { cost }) };
-      await houses.runs.finish(makeRecord("r-2", unknown), ended("failed", "e-2"));
-      await houses.runs.finish(makeRecord("r-5", unknown), ended("failed", "e-5"));
+      await stores.runs.finish(makeRecord("r-2", unknown), ended("failed", "e-2"));
+      await stores.runs.finish(makeRecord("r-5", unknown), ended("failed", "e-5"));
       const next = { at: BEGIN + 86_400_000 };
-      await houses.runs.finish(makeRecord("r-3", next), ended("cancelled", "e-3"));
+      await stores.runs.finish(makeRecord("r-3", next), ended("cancelled", "e-3"));
     },
     act: ({ runs }) =>
       Promise.all(
@@ -296,7 +296,7 @@ const finishCases: Case[] = [
           return runs.finish(makeRecord(id), ended("budget_exceeded", `again ${id}`));
         }),
       ),
-    async judge(answer, { runs, ran, outbox }) {
+    async check(answer, { runs, ran, outbox }) {
       expect((answer as boolean[]).filter((isMine) => isMine)).toHaveLength(1);
       expect(await runs.find("r-4", null)).toMatchObject({ status: "budget_exceeded" });
       const none = { succeeded: 0, failed: 0, budget_exceeded: 0, cancelled: 0 };
@@ -313,18 +313,18 @@ const finishCases: Case[] = [
   {
     method: "runs.finish",
     title: "ends no run of another process, nor one that waits for a person",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await takeUp(houses);
-      await askFor(houses, "r-2");
-      await houses.runs.wait("r-2", 1, 0);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await claimRuns(stores);
+      await askFor(stores, "r-2");
+      await stores.runs.wait("r-2", 1, 0);
     },
     act: ({ runs }) =>
       Promise.all([
         runs.finish(makeRecord("r-1", { ...FULL, epoch: 2 }), ended("succeeded", "e-1")),
         runs.finish(makeRecord("r-2", { epoch: 0 }), ended("succeeded", "e-2")),
       ]),
-    async judge(answer, { runs, outbox }) {
+    async check(answer, { runs, outbox }) {
       expect(answer).toEqual([false, false]);
       expect(await runs.find("r-1", null)).toMatchObject({ status: "running", last_seq: 0 });
       expect(await runs.find("r-2", null)).toMatchObject({ status: "waiting_approval" });
@@ -334,13 +334,13 @@ const finishCases: Case[] = [
   {
     method: "runs.finish",
     title: "numbers its steps behind a cancel that came at once",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) =>
       Promise.all([
         runs.cancel("r-1", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 9),
         runs.finish(makeRecord("r-1", FULL), ended("succeeded", "e-1")),
       ]),
-    async judge(_, { runs, ran }) {
+    async check(_, { runs, ran }) {
       const steps = await runs.listSteps("r-1", 0, null);
       const run = await runs.find("r-1", null);
       expect(steps.map(({ seq }) => seq)).toEqual(count(run!.last_seq));
@@ -355,9 +355,9 @@ const readCases: Case[] = [
   {
     method: "runs.load",
     title: "reads what a process goes on with: the thread, the steps, and what was summarised",
-    async given(houses) {
-      await startOne(houses);
-      await houses.runs.note(makeRecord("r-1", FULL));
+    async setup(stores) {
+      await startOne(stores);
+      await stores.runs.note(makeRecord("r-1", FULL));
     },
     async act({ runs }) {
       const whole = await runs.load((await runs.find("r-1", null))!);
@@ -366,7 +366,7 @@ const readCases: Case[] = [
       await runs.note(makeRecord("r-1", { summary }));
       return [whole, await runs.load((await runs.find("r-1", null))!)];
     },
-    judge(answer) {
+    check(answer) {
       const [whole, rest] = answer as [object, object];
       const seqs = (from: number, to: number) =>
         count(to)
@@ -380,13 +380,13 @@ const readCases: Case[] = [
   {
     method: "runs.listSteps",
     title: "shows steps in their order, behind a place and so many",
-    async given(houses) {
-      await startOne(houses);
+    async setup(stores) {
+      await startOne(stores);
       const steps = count(12).map((n) => makeStep(`s-${n}`));
-      await houses.runs.note(makeRecord("r-1", { steps }));
-      await start(houses, "r-3");
-      await takeUp(houses);
-      await houses.runs.note(makeRecord("r-3", { steps: makeLongSteps() }));
+      await stores.runs.note(makeRecord("r-1", { steps }));
+      await start(stores, "r-3");
+      await claimRuns(stores);
+      await stores.runs.note(makeRecord("r-3", { steps: makeLongSteps() }));
     },
     act: async ({ runs }) =>
       Promise.all([
@@ -400,7 +400,7 @@ const readCases: Case[] = [
         runs.listSteps("r-3", 0, 2),
         runs.listSteps("r-3", 0, null),
       ]),
-    judge(answer) {
+    check(answer) {
       const pages = (answer as { seq: number }[][]).map((page) => page.map(({ seq }) => seq));
       const long = [[1, 2, 3], [4], [5, 6], [1, 2], count(6)];
       expect(pages).toEqual([count(12), [10, 11, 12], [4, 5], [], [], ...long]);
@@ -409,27 +409,27 @@ const readCases: Case[] = [
   {
     method: "runs.listCancelled",
     title: "names the runs of a process that were asked to stop",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2", "r-3"]);
-      await takeUp(houses);
-      await houses.runs.cancel("r-2", null, ["i-1"], BEGIN);
-      await houses.runs.cancel("r-3", null, ["i-2"], BEGIN);
-      await houses.runs.release(1, "r-3", 0);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3"]);
+      await claimRuns(stores);
+      await stores.runs.cancel("r-2", null, ["i-1"], BEGIN);
+      await stores.runs.cancel("r-3", null, ["i-2"], BEGIN);
+      await stores.runs.release(1, "r-3", 0);
     },
     act: ({ runs }) => Promise.all([1, 0, 2].map((epoch) => runs.listCancelled(epoch))),
-    judge: (answer) => expect(answer).toEqual([["r-2"], [], []]),
+    check: (answer) => expect(answer).toEqual([["r-2"], [], []]),
   },
   {
     method: "runs.findOutput",
     title: "finds the whole of a result of this run, and nothing where none was kept",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await takeUp(houses);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await claimRuns(stores);
       const outputs = [{ tool_call_id: "c-1", content: "x".repeat(200_000) }];
-      await houses.runs.settle(makeRecord("r-1", { outputs }));
+      await stores.runs.settle(makeRecord("r-1", { outputs }));
       // A call that is settled again leaves what stands.
       const others = [{ tool_call_id: "c-1", content: "other" }];
-      await houses.runs.settle(makeRecord("r-1", { outputs: others }));
+      await stores.runs.settle(makeRecord("r-1", { outputs: others }));
     },
     act: async ({ runs }) =>
       Promise.all(
@@ -439,7 +439,7 @@ const readCases: Case[] = [
           ["r-1", "c-2"],
         ].map(([run_id, call]) => runs.findOutput(run_id!, call!)),
       ),
-    judge: (answer) => expect(answer).toEqual(["x".repeat(200_000), undefined, undefined]),
+    check: (answer) => expect(answer).toEqual(["x".repeat(200_000), undefined, undefined]),
   },
 ];
 

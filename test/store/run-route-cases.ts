@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { BEGIN, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case } from "./cases.ts";
-import { codeOf, DAY_MS, end, start, startMany, takeUp } from "./run-acts.ts";
+import { claimRuns, codeOf, DAY_MS, end, start, startMany } from "./run-acts.ts";
 
 const again = { idempotency: { key: "k-1", body_hash: "h-1" } };
 
@@ -11,14 +11,14 @@ const routeCases: Case[] = [
   {
     method: "runs.findStartable",
     title: "tells an agent's account, version and holds",
-    async given(houses) {
-      await create(houses, "g-1");
-      await create(houses, "g-2");
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2");
       const hold = { account_id: "a-1", reason: null, since: BEGIN };
-      await houses.holds.hold({ kind: "agent", id: "g-2", ...hold });
+      await stores.holds.hold({ kind: "agent", id: "g-2", ...hold });
     },
     act: ({ runs }) => Promise.all(["g-1", "g-2", "g-3"].map((id) => runs.findStartable(id))),
-    async judge(answer, { runs, holds }) {
+    async check(answer, { runs, holds }) {
       const free = { account_id: "a-1", status: "active", current_version: 1, is_held: false };
       const held = { ...free, is_held: true };
       expect(answer).toEqual([free, held, undefined]);
@@ -30,12 +30,12 @@ const routeCases: Case[] = [
   {
     method: "runs.findStarted",
     title: "finds the run of the same request for a day",
-    given: (houses) => start(houses, "r-1", {}, again),
+    setup: (stores) => start(stores, "r-1", {}, again),
     act: ({ runs }) => runs.findStarted("a-1", "g-1", again.idempotency, BEGIN + DAY_MS - 1),
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toMatchObject({ id: "r-1" });
-      const find = (account: string, agent: string, given: object, now = BEGIN) =>
-        codeOf(runs.findStarted(account, agent, { ...again.idempotency, ...given }, now));
+      const find = (account: string, agent: string, fields: object, now = BEGIN) =>
+        codeOf(runs.findStarted(account, agent, { ...again.idempotency, ...fields }, now));
       expect(await find("a-1", "g-1", { body_hash: "h-2" })).toBe("idempotency_conflict");
       const { idempotency } = again;
       for (const [account, agent, now] of [
@@ -50,13 +50,13 @@ const routeCases: Case[] = [
   {
     method: "runs.findPosition",
     title: "tells status, steps and start alone",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await takeUp(houses, 1);
-      await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await claimRuns(stores, 1);
+      await stores.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
     },
     act: ({ runs }) => Promise.all(["r-1", "r-2", "r-3"].map((id) => runs.findPosition(id))),
-    judge(answer) {
+    check(answer) {
       expect(answer).toEqual([
         { status: "running", last_seq: 1, started_at: BEGIN + 5 },
         { status: "queued", last_seq: 0, started_at: null },
@@ -67,25 +67,25 @@ const routeCases: Case[] = [
   {
     method: "runs.findThreadOwner",
     title: "names the account of a thread",
-    given: (houses) => start(houses, "r-1"),
+    setup: (stores) => start(stores, "r-1"),
     act: ({ runs }) =>
       Promise.all([runs.findThreadOwner("thread of r-1"), runs.findThreadOwner("none")]),
-    judge: (answer) => expect(answer).toEqual(["a-1", undefined]),
+    check: (answer) => expect(answer).toEqual(["a-1", undefined]),
   },
   {
     method: "runs.sweep",
     title: "deletes what ended long ago, and passes over the rest",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2", "r-3"]);
-      await takeUp(houses);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3"]);
+      await claimRuns(stores);
       for (const id of ["r-1", "r-3"]) {
         const outputs = [{ tool_call_id: "c-1", content: "whole" }];
-        await houses.runs.note(makeRecord(id, { steps: [makeStep(`s of ${id}`)], outputs }));
-        await end(houses, id);
+        await stores.runs.note(makeRecord(id, { steps: [makeStep(`s of ${id}`)], outputs }));
+        await end(stores, id);
       }
     },
     act: ({ runs }) => runs.sweep("", BEGIN + DAY_MS, 2),
-    async judge(answer, { runs, ran }) {
+    async check(answer, { runs, ran }) {
       expect(answer).toEqual({ deleted: 1, after_id: "r-2" });
       expect(await runs.find("r-1", null)).toBeUndefined();
       expect(await runs.listSteps("r-1", 0, null)).toEqual([]);
@@ -101,14 +101,14 @@ const routeCases: Case[] = [
   {
     method: "runs.sweepStarts",
     title: "deletes keys of requests that are old, so many at once",
-    async given(houses) {
+    async setup(stores) {
       for (const [i, id] of ["r-1", "r-2", "r-3"].entries()) {
         const idempotency = { key: id, body_hash: "h" };
-        await start(houses, id, { created_at: BEGIN + i }, { idempotency });
+        await start(stores, id, { created_at: BEGIN + i }, { idempotency });
       }
     },
     act: ({ runs }) => runs.sweepStarts(BEGIN + 1, 1),
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toBe(1);
       expect(await runs.sweepStarts(BEGIN + 1, 5)).toBe(1);
       expect(await runs.sweepStarts(BEGIN + 1, 5)).toBe(0);
@@ -120,15 +120,15 @@ const routeCases: Case[] = [
   {
     method: "usage.sum",
     title: "sums runs by day and agent, and what is unknown as null",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await start(houses, "r-3", { account_id: "a-2" });
-      await takeUp(houses);
-      await end(houses, "r-1");
-      await end(houses, "r-2", "failed");
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await start(stores, "r-3", { account_id: "a-2" });
+      await claimRuns(stores);
+      await end(stores, "r-1");
+      await end(stores, "r-2", "failed");
     },
     act: ({ usage }) => usage.sum("a-1", "agent", "2026-11-20", "2026-11-20"),
-    async judge(answer, { usage }) {
+    async check(answer, { usage }) {
       const sum = { runs: 2, succeeded: 1, failed: 1, cancelled: 0 };
       expect(answer).toMatchObject([{ name: "g-1", ...sum }]);
       const days = await usage.sum("a-1", "day", "2026-11-01", "2026-11-30");

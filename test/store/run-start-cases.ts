@@ -4,7 +4,7 @@ import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import { BEGIN, FREE, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
-import { codeOf, DAY_MS, EVERY, end, start, startMany, takeUp } from "./run-acts.ts";
+import { claimRuns, codeOf, DAY_MS, EVERY, end, start, startMany } from "./run-acts.ts";
 
 const again = (body_hash = "h-1", key = "once"): Partial<PreparedRun> => ({
   idempotency: { key, body_hash },
@@ -16,8 +16,8 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "accepts a run with its thread, its message and its number",
-    act: (houses) => start(houses, "r-1", {}, again()),
-    async judge(answer, { runs, ran }) {
+    act: (stores) => start(stores, "r-1", {}, again()),
+    async check(answer, { runs, ran }) {
       const run = makeRun("r-1", { number: 1, message_seq: 1 });
       expect(answer).toEqual({ run, isNew: true });
       expect(await runs.find("r-1", "a-1")).toEqual(run);
@@ -33,43 +33,43 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "adds to a thread that is idle, behind what is there and with its mark",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
-      await end(houses, "r-1");
-      await start(houses, "r-2", { external_content: true });
-      await takeUp(houses);
-      await end(houses, "r-2");
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+      await end(stores, "r-1");
+      await start(stores, "r-2", { external_content: true });
+      await claimRuns(stores);
+      await end(stores, "r-2");
     },
-    act: (houses) => start(houses, "r-3", {}, { thread_id: "thread of r-1" }),
-    async judge(answer, houses) {
+    act: (stores) => start(stores, "r-3", {}, { thread_id: "thread of r-1" }),
+    async check(answer, stores) {
       const run = { thread_id: "thread of r-1", message_seq: 2, number: 3 };
       expect(answer).toMatchObject({ run: { ...run, external_content: false } });
-      expect(await houses.ran.threads()).toHaveLength(2);
-      const marked = await start(houses, "r-4", {}, { thread_id: "thread of r-2" });
+      expect(await stores.ran.threads()).toHaveLength(2);
+      const marked = await start(stores, "r-4", {}, { thread_id: "thread of r-2" });
       expect(marked.run.external_content).toBe(true);
     },
   },
   {
     method: "runs.start",
     title: "puts the body of a hook in front of what the run is asked, as text from outside",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
-      await end(houses, "r-1");
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+      await end(stores, "r-1");
     },
-    async act(houses) {
+    async act(stores) {
       const input = { message: "Look.", hook: { a: 'ü "\u0000"', b: null } };
       const fields = { input, external_content: true };
       const more = { hook_message_id: "h-2" };
-      const { run } = await start(houses, "r-2", fields, more);
+      const { run } = await start(stores, "r-2", fields, more);
       const later = { ...more, thread_id: "thread of r-1", hook_message_id: "h-3" };
       return [
         run,
-        (await start(houses, "r-3", { ...fields, input: { ...input, hook: null } }, later)).run,
+        (await start(stores, "r-3", { ...fields, input: { ...input, hook: null } }, later)).run,
       ];
     },
-    async judge(answer, { runs, ran, threads }) {
+    async check(answer, { runs, ran, threads }) {
       const [first, second] = answer as RunRow[];
       // The thread was there before, and is marked as one that begins with it.
       for (const { thread_id, external_content } of [first!, second!]) {
@@ -92,18 +92,18 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "refuses a thread that is not there, another account's, another agent's or busy",
-    async given(houses) {
-      await start(houses, "r-1");
-      await start(houses, "r-2", { agent_id: "g-2" });
-      await start(houses, "r-3", { account_id: "a-2" });
+    async setup(stores) {
+      await start(stores, "r-1");
+      await start(stores, "r-2", { agent_id: "g-2" });
+      await start(stores, "r-3", { account_id: "a-2" });
     },
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
         ["nowhere", "thread of r-3", "thread of r-2", "thread of r-1"].map((thread_id, i) =>
-          codeOf(start(houses, `r-1${i}`, {}, { thread_id })),
+          codeOf(start(stores, `r-1${i}`, {}, { thread_id })),
         ),
       ),
-    async judge(answer, { ran }) {
+    async check(answer, { ran }) {
       const missing = ["thread_not_found", "thread_not_found"];
       expect(answer).toEqual([...missing, "thread_agent_mismatch", "thread_busy"]);
       const one = { started: 1, active: 1 };
@@ -116,18 +116,18 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "lets one of many that start at once have an idle thread",
-    async given(houses) {
-      await start(houses, "r-0");
-      await takeUp(houses);
-      await end(houses, "r-0");
+    async setup(stores) {
+      await start(stores, "r-0");
+      await claimRuns(stores);
+      await end(stores, "r-0");
     },
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
         Array.from({ length: 12 }, (_, i) =>
-          codeOf(start(houses, `r-${i + 1}`, {}, { thread_id: "thread of r-0" })),
+          codeOf(start(stores, `r-${i + 1}`, {}, { thread_id: "thread of r-0" })),
         ),
       ),
-    async judge(answer, { ran }) {
+    async check(answer, { ran }) {
       expect((answer as string[]).toSorted()).toEqual([
         "accepted",
         ...Array.from({ length: 11 }, () => "thread_busy"),
@@ -139,11 +139,11 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "numbers many that start at once without a gap",
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
-        Array.from({ length: 24 }, (_, i) => start(houses, `r-${i}`, { account_id: `a-${i % 2}` })),
+        Array.from({ length: 24 }, (_, i) => start(stores, `r-${i}`, { account_id: `a-${i % 2}` })),
       ),
-    async judge(answer, { ran }) {
+    async check(answer, { ran }) {
       const started = answer as { run: { number: number } }[];
       const numbers = started.map(({ run }) => run.number).sort((one, other) => one - other);
       expect(numbers).toEqual(Array.from({ length: 24 }, (_, i) => 1 + Math.floor(i / 2)));
@@ -154,29 +154,29 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "is the first run again for the same request, for a day",
-    given: (houses) => start(houses, "r-1", {}, again()),
-    act: (houses) => start(houses, "r-2", { created_at: BEGIN + DAY_MS - 1 }, again()),
-    async judge(answer, houses) {
+    setup: (stores) => start(stores, "r-1", {}, again()),
+    act: (stores) => start(stores, "r-2", { created_at: BEGIN + DAY_MS - 1 }, again()),
+    async check(answer, stores) {
       expect(answer).toMatchObject({ run: { id: "r-1", number: 1 }, isNew: false });
       const late = { created_at: BEGIN + DAY_MS };
-      expect(await codeOf(start(houses, "r-3", {}, again("h-2")))).toBe("idempotency_conflict");
+      expect(await codeOf(start(stores, "r-3", {}, again("h-2")))).toBe("idempotency_conflict");
       // Of another agent or account it is another request.
-      expect(await start(houses, "r-4", { agent_id: "g-2" }, again("h-2"))).toMatchObject({
+      expect(await start(stores, "r-4", { agent_id: "g-2" }, again("h-2"))).toMatchObject({
         isNew: true,
       });
-      expect(await start(houses, "r-5", { account_id: "a-2" }, again("h-2"))).toMatchObject({
+      expect(await start(stores, "r-5", { account_id: "a-2" }, again("h-2"))).toMatchObject({
         isNew: true,
       });
-      expect(await start(houses, "r-6", late, again("h-2"))).toMatchObject({ isNew: true });
-      expect(await start(houses, "r-7", late, again("h-2"))).toMatchObject({ run: { id: "r-6" } });
+      expect(await start(stores, "r-6", late, again("h-2"))).toMatchObject({ isNew: true });
+      expect(await start(stores, "r-7", late, again("h-2"))).toMatchObject({ run: { id: "r-6" } });
     },
   },
   {
     method: "runs.start",
     title: "accepts one of many same requests that come at once, and names it to all",
-    act: (houses) =>
-      Promise.all(Array.from({ length: 12 }, (_, i) => start(houses, `r-${i}`, {}, again()))),
-    async judge(answer, { ran }) {
+    act: (stores) =>
+      Promise.all(Array.from({ length: 12 }, (_, i) => start(stores, `r-${i}`, {}, again()))),
+    async check(answer, { ran }) {
       const started = answer as { run: { id: string }; isNew: boolean }[];
       expect(new Set(started.map(({ run }) => run.id)).size).toBe(1);
       expect(started.filter(({ isNew }) => isNew)).toHaveLength(1);
@@ -186,35 +186,35 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "refuses one more than may be active, and leaves nothing of it",
-    given: (houses) => startMany(houses, ["r-1", "r-2"]),
-    act: (houses) => codeOf(start(houses, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),
-    async judge(answer, houses) {
+    setup: (stores) => startMany(stores, ["r-1", "r-2"]),
+    act: (stores) => codeOf(start(stores, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),
+    async check(answer, stores) {
       expect(answer).toBe("active_runs_limit");
-      expect(await houses.runs.find("r-3", null)).toBeUndefined();
-      expect(await houses.ran.threads()).toHaveLength(2);
-      await takeUp(houses);
-      await end(houses, "r-1");
+      expect(await stores.runs.find("r-3", null)).toBeUndefined();
+      expect(await stores.ran.threads()).toHaveLength(2);
+      await claimRuns(stores);
+      await end(stores, "r-1");
       const limits = { ...FREE, active_runs: 2 };
-      expect(await codeOf(start(houses, "r-4", {}, { limits }))).toBe("accepted");
+      expect(await codeOf(start(stores, "r-4", {}, { limits }))).toBe("accepted");
     },
   },
   {
     method: "runs.start",
     title: "counts a day of 24 hours to the millisecond, and says when the next may start",
-    async given(houses) {
-      await start(houses, "r-1", { created_at: BEGIN });
-      await start(houses, "r-2", { created_at: BEGIN + 60_000 });
+    async setup(stores) {
+      await start(stores, "r-1", { created_at: BEGIN });
+      await start(stores, "r-2", { created_at: BEGIN + 60_000 });
     },
-    async act(houses) {
+    async act(stores) {
       const limits = { ...FREE, daily_runs: 2 };
       const at = (id: string, ms: number) =>
-        start(houses, id, { created_at: BEGIN + ms }, { limits });
+        start(stores, id, { created_at: BEGIN + ms }, { limits });
       const refused = await at("r-3", DAY_MS - 1).catch((failure) => failure);
       const early = await at("r-3", 90_000).catch((failure) => failure);
       const accepted = await codeOf(at("r-4", DAY_MS));
       return [refused, early, accepted, await codeOf(at("r-5", DAY_MS + 59_999))];
     },
-    judge(answer) {
+    check(answer) {
       const [refused, early, ...rest] = answer as unknown[];
       const say = (seconds: string) => ({
         code: "daily_runs_limit",
@@ -228,24 +228,24 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "counts also the runs of a clock that was put right, and none of a day that never was",
-    async given(houses) {
-      await start(houses, "r-1", { created_at: BEGIN + 3_600_000 });
-      await start(houses, "r-2", { account_id: "a-2", created_at: BEGIN + 3_600_001 });
+    async setup(stores) {
+      await start(stores, "r-1", { created_at: BEGIN + 3_600_000 });
+      await start(stores, "r-2", { account_id: "a-2", created_at: BEGIN + 3_600_001 });
     },
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
         ["a-1", "a-2"].map((account_id) =>
-          codeOf(start(houses, `of ${account_id}`, { account_id }, { limits: ONE_A_DAY })),
+          codeOf(start(stores, `of ${account_id}`, { account_id }, { limits: ONE_A_DAY })),
         ),
       ),
-    judge: (answer) => expect(answer).toEqual(["daily_runs_limit", "accepted"]),
+    check: (answer) => expect(answer).toEqual(["daily_runs_limit", "accepted"]),
   },
   {
     method: "runs.start",
     title: "keeps the order of numbers and times when the clock is put back",
-    given: (houses) => start(houses, "r-1", { created_at: BEGIN + 60_000 }),
-    act: (houses) => start(houses, "r-2", { created_at: BEGIN }),
-    async judge(answer, { runs }) {
+    setup: (stores) => start(stores, "r-1", { created_at: BEGIN + 60_000 }),
+    act: (stores) => start(stores, "r-2", { created_at: BEGIN }),
+    async check(answer, { runs }) {
       expect(answer).toMatchObject({ run: { number: 2, created_at: BEGIN + 60_000 } });
       const listed = await runs.list({ ...EVERY, created_after: BEGIN + 60_000 });
       expect(listed.map(({ id }) => id)).toEqual(["r-2", "r-1"]);
@@ -254,26 +254,26 @@ export const runStartCases: Case[] = [
   {
     method: "runs.start",
     title: "remembers requests by the clock as it is, and none of a clock that was far ahead",
-    async given(houses) {
-      await start(houses, "r-1", { created_at: BEGIN + 366 * DAY_MS }, again("h-0", "k-1"));
-      await start(houses, "r-2", { created_at: BEGIN + 3_600_001 }, again("h", "k-2"));
-      await start(houses, "r-3", { created_at: BEGIN + 3_600_000 }, again("h", "k-3"));
+    async setup(stores) {
+      await start(stores, "r-1", { created_at: BEGIN + 366 * DAY_MS }, again("h-0", "k-1"));
+      await start(stores, "r-2", { created_at: BEGIN + 3_600_001 }, again("h", "k-2"));
+      await start(stores, "r-3", { created_at: BEGIN + 3_600_000 }, again("h", "k-3"));
     },
-    async act(houses) {
+    async act(stores) {
       const at = async (id: string, body_hash: string, key: string, created_at = BEGIN) =>
-        (await start(houses, id, { created_at }, again(body_hash, key))).run.id;
+        (await start(stores, id, { created_at }, again(body_hash, key))).run.id;
       const ids = [await at("r-4", "h-1", "k-1"), await at("r-5", "h-1", "k-1", BEGIN + 60_000)];
       return [...ids, await at("r-6", "h", "k-2"), await at("r-7", "h", "k-3")];
     },
-    judge(answer) {
+    check(answer) {
       expect(answer).toEqual(["r-4", "r-4", "r-6", "r-3"]);
     },
   },
   {
     method: "runs.start",
     title: "takes a message with what no column keeps",
-    act: (houses) => start(houses, "r-1", { input: { message: "a\0b\ud800c" } }),
-    async judge(answer, { runs, ran }) {
+    act: (stores) => start(stores, "r-1", { input: { message: "a\0b\ud800c" } }),
+    async check(answer, { runs, ran }) {
       expect((answer as { isNew: boolean }).isNew).toBe(true);
       expect((await runs.find("r-1", "a-1"))!.input.message).toBeString();
       const [message] = await ran.messages("thread of r-1");

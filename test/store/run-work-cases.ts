@@ -3,46 +3,46 @@ import { expect } from "bun:test";
 import { makeResult } from "../../src/agents/runs/calls/open-calls.ts";
 import type { NewStep } from "../../src/agents/runs/step.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
-import type { Case, Houses } from "./cases.ts";
-import { count, finding, start, startMany, takeUp } from "./run-acts.ts";
+import type { Case, Stores } from "./cases.ts";
+import { claimRuns, count, finding, start, startMany } from "./run-acts.ts";
 
-const startOne = async (houses: Houses) => {
-  await start(houses, "r-1");
-  await takeUp(houses);
+const startOne = async (stores: Stores) => {
+  await start(stores, "r-1");
+  await claimRuns(stores);
 };
 const TURN = [{ account_id: "a-1", runsMax: 100 }];
-const crash = async ({ runs, processes }: Houses, times: number) => {
+const crash = async ({ runs, processes }: Stores, times: number) => {
   for (let i = 0; i < times; i++) {
     const epoch = await processes.register(BEGIN);
     await claimAny(runs, epoch);
     await runs.reclaim([finding("r-1", i)], [epoch], BEGIN + i);
   }
 };
-const claimAny = async (runs: Houses["runs"], epoch: number) => {
+const claimAny = async (runs: Stores["runs"], epoch: number) => {
   await runs.claim(epoch, TURN, BEGIN);
   await runs.claimSuspect(epoch);
 };
 const makeProgress = (id: string): NewStep => {
-  const given = { tool_call_id: "c-1", name: "calculator" };
-  const data = makeResult(given, { outcome: "ok", content: "4" });
+  const call = { tool_call_id: "c-1", name: "calculator" };
+  const data = makeResult(call, { outcome: "ok", content: "4" });
   return { id, kind: "tool_result", round: 1, data };
 };
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
-const seqsOf = async ({ runs }: Houses, id = "r-1") =>
+const seqsOf = async ({ runs }: Stores, id = "r-1") =>
   (await runs.listSteps(id, 0, null)).map(({ seq }) => seq);
 
 const heldCases: Case[] = [
   {
     method: "runs.listHeld",
     title: "names the runs that processes have, those of the oldest first",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2", "r-3", "r-4"]);
-      await takeUp(houses, 2);
-      const epoch = await houses.processes.register(BEGIN);
-      await houses.runs.claim(epoch, [{ account_id: "a-1", runsMax: 1 }], BEGIN);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3", "r-4"]);
+      await claimRuns(stores, 2);
+      const epoch = await stores.processes.register(BEGIN);
+      await stores.runs.claim(epoch, [{ account_id: "a-1", runsMax: 1 }], BEGIN);
     },
     act: ({ runs }) => runs.listHeld(),
-    judge(answer) {
+    check(answer) {
       const held = answer as { id: string; epoch: number }[];
       expect(held.map(({ epoch }) => epoch)).toEqual([1, 1, 2]);
       expect(held.toSorted((one, other) => (one.id < other.id ? -1 : 1))).toMatchObject([
@@ -58,11 +58,11 @@ const claimCases: Case[] = [
   {
     method: "runs.claim",
     title: "gives the oldest runs of each account, so many of each, in their order",
-    async given(houses) {
-      await houses.processes.register(BEGIN);
-      await startMany(houses, ["r-9", "r-1", "r-5"]);
-      await start(houses, "r-2", { account_id: "a-2" });
-      await start(houses, "r-3", { account_id: "a-3" });
+    async setup(stores) {
+      await stores.processes.register(BEGIN);
+      await startMany(stores, ["r-9", "r-1", "r-5"]);
+      await start(stores, "r-2", { account_id: "a-2" });
+      await start(stores, "r-3", { account_id: "a-3" });
     },
     act: ({ runs }) =>
       runs.claim(
@@ -74,7 +74,7 @@ const claimCases: Case[] = [
         ],
         BEGIN + 5,
       ),
-    async judge(answer, { runs, ran }) {
+    async check(answer, { runs, ran }) {
       const taken = { status: "running", epoch: 1, started_at: BEGIN + 5 };
       expect(answer).toMatchObject(["r-2", "r-9", "r-1"].map((id) => ({ id, ...taken })));
       expect(await runs.find("r-5", null)).toMatchObject({ status: "queued", epoch: 0 });
@@ -86,18 +86,18 @@ const claimCases: Case[] = [
   {
     method: "runs.claim",
     title: "gives no run to two processes that ask at once",
-    async given(houses) {
+    async setup(stores) {
       await startMany(
-        houses,
+        stores,
         count(8).map((n) => `r-${n}`),
       );
-      for (let i = 0; i < 4; i++) await houses.processes.register(BEGIN);
+      for (let i = 0; i < 4; i++) await stores.processes.register(BEGIN);
     },
     act: ({ runs }) =>
       Promise.all(
         count(4).map((epoch) => runs.claim(epoch, [{ account_id: "a-1", runsMax: 3 }], BEGIN)),
       ),
-    judge(answer) {
+    check(answer) {
       const ids = (answer as { id: string }[][]).flat().map(({ id }) => id);
       expect(ids.toSorted()).toEqual(count(8).map((n) => `r-${n}`));
     },
@@ -105,13 +105,13 @@ const claimCases: Case[] = [
   {
     method: "runs.claim",
     title: "gives nothing to a process that has ended, or that never began",
-    async given(houses) {
-      await houses.processes.register(BEGIN);
-      await start(houses, "r-1");
-      await houses.processes.end(1, BEGIN + 1);
+    async setup(stores) {
+      await stores.processes.register(BEGIN);
+      await start(stores, "r-1");
+      await stores.processes.end(1, BEGIN + 1);
     },
     act: async ({ runs }) => [await runs.claim(1, TURN, BEGIN), await runs.claim(2, TURN, BEGIN)],
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toEqual([[], []]);
       expect(await runs.listWaiting()).toEqual(["a-1"]);
     },
@@ -119,36 +119,36 @@ const claimCases: Case[] = [
   {
     method: "runs.claim",
     title: "leaves what is held in the line, save what had begun",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await start(houses, "r-3", { agent_id: "g-2" });
-      await start(houses, "r-4", { account_id: "a-2" });
-      await takeUp(houses, 1);
-      await houses.runs.release(1, "r-1", 7);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await start(stores, "r-3", { agent_id: "g-2" });
+      await start(stores, "r-4", { account_id: "a-2" });
+      await claimRuns(stores, 1);
+      await stores.runs.release(1, "r-1", 7);
       const hold = { reason: null, since: BEGIN };
-      await houses.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", ...hold });
-      await houses.holds.hold({ kind: "account", id: "a-2", account_id: "a-2", ...hold });
+      await stores.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", ...hold });
+      await stores.holds.hold({ kind: "account", id: "a-2", account_id: "a-2", ...hold });
     },
     act: ({ runs }) => runs.claim(1, [...TURN, { account_id: "a-2", runsMax: 9 }], BEGIN + 50),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const [first, second, ...others] = answer as { id: string; started_at: number }[];
       // It began long before, and so it stays.
       expect(first).toMatchObject({ id: "r-1", started_at: BEGIN + 5, worked_ms: 7 });
       expect(second).toMatchObject({ id: "r-3", started_at: BEGIN + 50 });
       expect(others).toEqual([]);
-      await houses.holds.release("agent", "g-1");
-      await houses.holds.release("account", "a-2");
+      await stores.holds.release("agent", "g-1");
+      await stores.holds.release("account", "a-2");
       const both = [...TURN, { account_id: "a-2", runsMax: 9 }];
-      const freed = await houses.runs.claim(1, both, BEGIN + 60);
+      const freed = await stores.runs.claim(1, both, BEGIN + 60);
       expect(freed.map(({ id }) => id)).toEqual(["r-2", "r-4"]);
     },
   },
   {
     method: "runs.release",
     title: "puts a run back for whoever is next, as it is",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) => runs.release(1, "r-1", 42),
-    async judge(_, { runs, ran, processes }) {
+    async check(_, { runs, ran, processes }) {
       const left = { status: "running", epoch: 0, worked_ms: 42, started_at: BEGIN + 5 };
       expect(await runs.find("r-1", null)).toMatchObject(left);
       expect(await ran.counts()).toMatchObject([{ active: 1 }]);
@@ -162,68 +162,68 @@ const claimCases: Case[] = [
   {
     method: "runs.reclaim",
     title: "puts the runs of the dead back into the line, with a step",
-    async given(houses) {
-      await startMany(houses, ["r-1", "r-2"]);
-      await takeUp(houses, 1);
-      await houses.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
-      await houses.processes.register(BEGIN);
-      await houses.runs.claim(2, TURN, BEGIN);
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2"]);
+      await claimRuns(stores, 1);
+      await stores.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")] }));
+      await stores.processes.register(BEGIN);
+      await stores.runs.claim(2, TURN, BEGIN);
     },
     act: ({ runs }) =>
       runs.reclaim([finding("r-1"), finding("r-2"), finding("r-3")], [1], BEGIN + 80),
-    async judge(_, houses) {
+    async check(_, stores) {
       const back = { status: "running", epoch: 0, recoveries: 1, last_seq: 2 };
-      expect(await houses.runs.find("r-1", null)).toMatchObject(back);
-      expect(await houses.runs.find("r-2", null)).toMatchObject({ epoch: 2, recoveries: 0 });
-      expect((await houses.runs.listSteps("r-1", 1, null))[0]).toMatchObject({
+      expect(await stores.runs.find("r-1", null)).toMatchObject(back);
+      expect(await stores.runs.find("r-2", null)).toMatchObject({ epoch: 2, recoveries: 0 });
+      expect((await stores.runs.listSteps("r-1", 1, null))[0]).toMatchObject({
         ...{ seq: 2, kind: "system", round: 1, data: { event: "recovered" } },
       });
       // Again: it is nobody's now.
-      await houses.runs.reclaim([finding("r-1")], [1], BEGIN + 81);
-      expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 1 });
-      expect(await houses.ran.counts()).toMatchObject([{ active: 2 }]);
+      await stores.runs.reclaim([finding("r-1")], [1], BEGIN + 81);
+      expect(await stores.runs.find("r-1", null)).toMatchObject({ recoveries: 1 });
+      expect(await stores.ran.counts()).toMatchObject([{ active: 2 }]);
     },
   },
   {
     method: "runs.reclaim",
     title: "takes a run up five times without progress, and ends it at the sixth",
-    async given(houses) {
-      await start(houses, "r-1");
-      await crash(houses, 5);
-      expect(await houses.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
-      await claimAny(houses.runs, await houses.processes.register(BEGIN));
+    async setup(stores) {
+      await start(stores, "r-1");
+      await crash(stores, 5);
+      expect(await stores.runs.find("r-1", null)).toMatchObject({ recoveries: 5, epoch: 0 });
+      await claimAny(stores.runs, await stores.processes.register(BEGIN));
     },
     act: ({ runs }) => runs.reclaim([finding("r-1", 5)], [6], BEGIN + 80),
-    async judge(_, houses) {
+    async check(_, stores) {
       const failed = { status: "failed", epoch: 0, error: { code: "crash_loop" } };
-      expect(await houses.runs.find("r-1", null)).toMatchObject({
+      expect(await stores.runs.find("r-1", null)).toMatchObject({
         ...{ ...failed, finished_at: BEGIN + 80, recoveries: 5 },
       });
-      expect(await seqsOf(houses)).toEqual(count(5));
-      expect(await houses.ran.counts()).toMatchObject([{ active: 0 }]);
-      expect(await houses.ran.days()).toMatchObject([{ runs: 1, failed: 1 }]);
-      expect(await houses.outbox.list("a-1")).toMatchObject([{ type: "run.failed" }]);
+      expect(await seqsOf(stores)).toEqual(count(5));
+      expect(await stores.ran.counts()).toMatchObject([{ active: 0 }]);
+      expect(await stores.ran.days()).toMatchObject([{ runs: 1, failed: 1 }]);
+      expect(await stores.outbox.list("a-1")).toMatchObject([{ type: "run.failed" }]);
     },
   },
   {
     method: "runs.reclaim",
     title: "closes what was asked of a person when it gives a run up",
-    async given(houses) {
-      await start(houses, "r-1");
-      const epoch = await houses.processes.register(BEGIN);
-      await houses.runs.claim(epoch, TURN, BEGIN);
+    async setup(stores) {
+      await start(stores, "r-1");
+      const epoch = await stores.processes.register(BEGIN);
+      await stores.runs.claim(epoch, TURN, BEGIN);
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
-      await houses.runs.plan(makeRecord("r-1", { epoch }), requests);
+      await stores.runs.plan(makeRecord("r-1", { epoch }), requests);
     },
     act: ({ runs }) => runs.reclaim([finding("r-1", 5, { cause: "bug" })], [1], BEGIN + 80),
-    async judge(_, houses) {
-      const run = await houses.runs.find("r-1", null);
+    async check(_, stores) {
+      const run = await stores.runs.find("r-1", null);
       const error = { code: "internal_error" };
       expect(run).toMatchObject({ status: "failed", error, pending_approvals: [] });
-      expect(await houses.ran.approvals()).toMatchObject([{ status: "closed" }]);
-      const told: string[] = (await houses.outbox.list("a-1")).map(({ type }) => type);
-      expect(told.toSorted()).toEqual(["approval.decided", "approval.requested", "run.failed"]);
-      expect((await houses.runs.listSteps("r-1", 0, null))[0]).toMatchObject({
+      expect(await stores.ran.approvals()).toMatchObject([{ status: "closed" }]);
+      const types: string[] = (await stores.outbox.list("a-1")).map(({ type }) => type);
+      expect(types.toSorted()).toEqual(["approval.decided", "approval.requested", "run.failed"]);
+      expect((await stores.runs.listSteps("r-1", 0, null))[0]).toMatchObject({
         ...{ kind: "approval", data: { event: "closed" } },
       });
     },
@@ -231,30 +231,30 @@ const claimCases: Case[] = [
   {
     method: "runs.reclaim",
     title: "counts crashes since the last step of model or tools, and says which call hung",
-    async given(houses) {
-      await start(houses, "r-1");
-      await crash(houses, 1);
-      const epoch = await houses.processes.register(BEGIN);
-      await houses.runs.claim(epoch, TURN, BEGIN);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await crash(stores, 1);
+      const epoch = await stores.processes.register(BEGIN);
+      await stores.runs.claim(epoch, TURN, BEGIN);
       const retried = { event: "model_retry" as const, message: "Again." };
       const about = { id: "s-1", kind: "system" as const, round: 0, data: retried };
-      await houses.runs.note(makeRecord("r-1", { epoch, steps: [about] }));
+      await stores.runs.note(makeRecord("r-1", { epoch, steps: [about] }));
     },
     act: async ({ runs, processes }) => {
       const crashes: (number | undefined)[] = [];
-      const look = async () => crashes.push((await runs.find("r-1", null))?.crashes);
-      await look();
+      const showDeliveries = async () => crashes.push((await runs.find("r-1", null))?.crashes);
+      await showDeliveries();
       await runs.reclaim([finding("r-1", 7, { hungCall: "c-1" })], [2], BEGIN);
-      await look();
+      await showDeliveries();
       const epoch = await processes.register(BEGIN);
       await claimAny(runs, epoch);
       await runs.note(makeRecord("r-1", { epoch, steps: [makeProgress("s-2")] }));
-      await look();
+      await showDeliveries();
       await runs.reclaim([finding("r-1", 8, { cause: "stray" })], [epoch], BEGIN);
-      await look();
+      await showDeliveries();
       return crashes;
     },
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toEqual([1, 2, 0, 0]);
       expect(await runs.find("r-1", null)).toMatchObject({ recoveries: 3, last_seq: 5 });
       const details = (await runs.listSteps("r-1", 0, null))
@@ -273,26 +273,26 @@ const suspectCases: Case[] = [
   {
     method: "runs.claimSuspect",
     title: "gives one run at a time of those that crashed twice, the fewest crashes first",
-    async given(houses) {
-      await start(houses, "r-1");
-      await crash(houses, 3);
-      await startMany(houses, ["r-2", "r-3"]);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await crash(stores, 3);
+      await startMany(stores, ["r-2", "r-3"]);
       for (const nth of [1, 2]) {
-        const epoch = await houses.processes.register(BEGIN);
-        await houses.runs.claim(epoch, TURN, BEGIN);
-        await houses.runs.reclaim([finding("r-2", nth), finding("r-3", nth)], [epoch], BEGIN);
+        const epoch = await stores.processes.register(BEGIN);
+        await stores.runs.claim(epoch, TURN, BEGIN);
+        await stores.runs.reclaim([finding("r-2", nth), finding("r-3", nth)], [epoch], BEGIN);
       }
-      await start(houses, "r-4");
-      await houses.processes.register(BEGIN);
+      await start(stores, "r-4");
+      await stores.processes.register(BEGIN);
       // Suspects are left out of what is claimed otherwise.
-      expect(idsOf(await houses.runs.claim(6, TURN, BEGIN))).toEqual(["r-4"]);
+      expect(idsOf(await stores.runs.claim(6, TURN, BEGIN))).toEqual(["r-4"]);
     },
     act: async ({ runs }) => {
       const isWaiting = await runs.hasSuspect();
       const first = await runs.claimSuspect(6);
       return [isWaiting, first?.id, await runs.claimSuspect(6), await runs.claimSuspect(7)];
     },
-    async judge(answer, { runs }) {
+    async check(answer, { runs }) {
       expect(answer).toEqual([true, "r-2", undefined, undefined]);
       expect(await runs.find("r-2", null)).toMatchObject({ epoch: 6, status: "running" });
       // With its progress, or its end, the next may begin.
@@ -310,9 +310,9 @@ const suspectCases: Case[] = [
   {
     method: "runs.hasSuspect",
     title: "knows of none where all is well",
-    given: startOne,
+    setup: startOne,
     act: ({ runs }) => runs.hasSuspect(),
-    judge: (answer) => expect(answer).toBe(false),
+    check: (answer) => expect(answer).toBe(false),
   },
 ];
 

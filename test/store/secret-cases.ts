@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { SealedSecret } from "../../src/crypto/store.ts";
 import { failureOf } from "../support/database.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
@@ -15,14 +15,14 @@ const secret = (row_id: string, fields: Partial<SealedSecret> = {}): SealedSecre
   set_at: NOW,
   ...fields,
 });
-const fill = async ({ secrets, keeper }: Houses) => {
+const fill = async ({ secrets, keeper }: Stores) => {
   await secrets.claim("old");
   for (const row_id of ["b", "a", "é", "C"]) await keeper.put(secret(row_id));
   await keeper.put(secret("a", { kind: "webhook" }));
 };
 const placesOf = (rows: readonly SealedSecret[]) =>
   rows.map(({ kind, row_id }) => `${kind} ${row_id}`);
-const listAll = ({ secrets }: Houses, key_id = "none") => secrets.listOthers(key_id, null, 100);
+const listAll = ({ secrets }: Stores, key_id = "none") => secrets.listOthers(key_id, null, 100);
 
 const other = secret("nobody's", { kind: "trigger", sealed: "decoy", set_at: 0 });
 
@@ -30,13 +30,13 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.find",
     title: "finds by kind and row, and what was put last",
-    async given({ secrets, keeper }) {
+    async setup({ secrets, keeper }) {
       await secrets.claim("old");
       await keeper.put(secret("a"));
       await keeper.put(secret("a", { sealed: "again", set_at: NOW + 9 }));
     },
     act: ({ secrets }) => secrets.find("connection", "a"),
-    async judge(answer, { secrets }) {
+    async check(answer, { secrets }) {
       expect(answer).toEqual(secret("a", { sealed: "again", set_at: NOW + 9 }));
       expect(await secrets.find("webhook", "a")).toBeUndefined();
       expect(await secrets.find("connection", "b")).toBeUndefined();
@@ -45,12 +45,12 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.find",
     title: "finds nothing of what was dropped, and all else",
-    async given(houses) {
-      await fill(houses);
-      await houses.keeper.drop("connection", "a");
+    async setup(stores) {
+      await fill(stores);
+      await stores.keeper.drop("connection", "a");
     },
     act: ({ secrets }) => secrets.find("connection", "a"),
-    async judge(answer, { secrets }) {
+    async check(answer, { secrets }) {
       expect(answer).toBeUndefined();
       expect(await secrets.find("webhook", "a")).toEqual(secret("a", { kind: "webhook" }));
     },
@@ -58,10 +58,10 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.findOr",
     title: "finds the same, or what is to stand in where there is none",
-    given: fill,
+    setup: fill,
     act: ({ secrets }) =>
       Promise.all(["a", "nowhere"].map((id) => secrets.findOr("connection", id, other))),
-    async judge(answer, { secrets }) {
+    async check(answer, { secrets }) {
       expect(answer).toEqual([(await secrets.find("connection", "a"))!, other]);
     },
   },
@@ -69,13 +69,13 @@ export const secretCases: readonly Case[] = [
     method: "secrets.findKey",
     title: "knows of none before the first",
     act: ({ secrets }) => secrets.findKey(),
-    judge: (answer) => expect(answer).toBeUndefined(),
+    check: (answer) => expect(answer).toBeUndefined(),
   },
   {
     method: "secrets.claim",
     title: "leaves the key to the first",
     act: ({ secrets }) => secrets.claim("old"),
-    async judge(answer, { secrets }) {
+    async check(answer, { secrets }) {
       expect(answer).toBe("old");
       expect(await secrets.claim("new")).toBe("old");
       expect(await secrets.findKey()).toBe("old");
@@ -84,14 +84,14 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.turn",
     title: "exchanges the key of whoever knows it; nothing of the old one is kept any more",
-    given: fill,
+    setup: fill,
     act: ({ secrets }) => secrets.turn("old", "new"),
-    async judge(answer, houses) {
-      const { secrets, keeper } = houses;
+    async check(answer, stores) {
+      const { secrets, keeper } = stores;
       expect(answer).toBe(true);
       expect(await secrets.turn("old", "newer")).toBe(false);
       expect(await secrets.findKey()).toBe("new");
-      const before = await listAll(houses);
+      const before = await listAll(stores);
       for (const [kind, code] of [
         ["connection", "connections_unavailable"],
         ["trigger", "triggers_unavailable"],
@@ -99,7 +99,7 @@ export const secretCases: readonly Case[] = [
       ] as const) {
         expect(await failureOf(keeper.put(secret("a", { kind })))).toMatchObject({ code });
       }
-      expect(await listAll(houses)).toEqual(before);
+      expect(await listAll(stores)).toEqual(before);
       await keeper.put(secret("a", { key_id: "new" }));
     },
   },
@@ -107,7 +107,7 @@ export const secretCases: readonly Case[] = [
     method: "secrets.turn",
     title: "makes no key where none was claimed",
     act: ({ secrets }) => secrets.turn("old", "new"),
-    async judge(answer, { secrets, keeper }) {
+    async check(answer, { secrets, keeper }) {
       expect(answer).toBe(false);
       expect(await secrets.findKey()).toBeUndefined();
       expect(await failureOf(keeper.put(secret("a", { key_id: "new" })))).toBeInstanceOf(Error);
@@ -116,10 +116,10 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.listOthers",
     title: "goes through all of another key, a page at a time",
-    given: fill,
+    setup: fill,
     act: ({ secrets }) => secrets.listOthers("new", null, 2),
-    async judge(answer, houses) {
-      const { listOthers } = houses.secrets;
+    async check(answer, stores) {
+      const { listOthers } = stores.secrets;
       const pages = [answer as SealedSecret[]];
       while (pages.at(-1)!.length > 0) {
         pages.push(await listOthers("new", pages.at(-1)!.at(-1)!, 2));
@@ -133,11 +133,11 @@ export const secretCases: readonly Case[] = [
   {
     method: "secrets.reseal",
     title: "changes what is as it was read, and counts what another key sealed",
-    async given(houses) {
-      await fill(houses);
-      await houses.secrets.turn("old", "new");
-      await houses.keeper.put(secret("b", { sealed: "fresh", key_id: "new" }));
-      await houses.keeper.drop("connection", "C");
+    async setup(stores) {
+      await fill(stores);
+      await stores.secrets.turn("old", "new");
+      await stores.keeper.put(secret("b", { sealed: "fresh", key_id: "new" }));
+      await stores.keeper.drop("connection", "C");
     },
     act: ({ secrets }) =>
       secrets.reseal("new", [
@@ -146,11 +146,11 @@ export const secretCases: readonly Case[] = [
         { old: secret("C"), sealed: "again" },
         { old: secret("é"), sealed: null },
       ]),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ resealed: 1, dropped: 1, left: 1 });
       const others = [{ old: secret("a", { kind: "webhook" }), sealed: "of another" }];
-      expect(await houses.secrets.reseal("other", others)).toBeNull();
-      expect(await listAll(houses)).toEqual([
+      expect(await stores.secrets.reseal("other", others)).toBeNull();
+      expect(await listAll(stores)).toEqual([
         secret("a", { sealed: "again", key_id: "new" }),
         secret("b", { sealed: "fresh", key_id: "new" }),
         secret("a", { kind: "webhook" }),

@@ -1,9 +1,9 @@
 // What the counters of stored bytes must do, and the limits that they serve, on every engine.
 import { expect } from "bun:test";
 import { FREE, makeApproval, makeMessage, makeRecord, makeStep } from "../support/runs.ts";
-import { AMPLE, create, wish } from "./agent-cases.ts";
-import type { Case, Houses } from "./cases.ts";
-import { codeOf, count, end, start, takeUp } from "./run-acts.ts";
+import { AMPLE, create, makeVersionPlan } from "./agent-cases.ts";
+import type { Case, Stores } from "./cases.ts";
+import { claimRuns, codeOf, count, end, start } from "./run-acts.ts";
 import { makeRevision } from "./tool-cases.ts";
 import { addEndpoint, fillOne, LATER } from "./webhook-acts.ts";
 import { settleNext } from "./webhook-sending-acts.ts";
@@ -13,11 +13,11 @@ const LONG = "ä".repeat(2_000);
 const KEPT = 768;
 
 /** A run that has ended behind steps, a result, messages and an approval. */
-const runOnce = async (houses: Houses, id: string) => {
-  await start(houses, id, { input: { message: LONG } });
-  await takeUp(houses);
+const runOnce = async (stores: Stores, id: string) => {
+  await start(stores, id, { input: { message: LONG } });
+  await claimRuns(stores);
   const approval = makeApproval(`approval of ${id}`, id);
-  await houses.runs.plan(
+  await stores.runs.plan(
     makeRecord(id, {
       steps: [makeStep(`plan of ${id}`, LONG)],
       messages: [makeMessage(`reply of ${id}`, { content: LONG })],
@@ -25,7 +25,7 @@ const runOnce = async (houses: Houses, id: string) => {
     }),
     [{ approval, event_id: `request of ${id}` }],
   );
-  await end(houses, id);
+  await end(stores, id);
 };
 
 const countingCases: Case[] = [
@@ -33,32 +33,32 @@ const countingCases: Case[] = [
     method: "storage.find",
     title: "knows of nothing at first",
     act: ({ storage }) => storage.find("a-1"),
-    judge: (answer) => expect(answer).toBe(0),
+    check: (answer) => expect(answer).toBe(0),
   },
   {
     method: "storage.find",
     title: "counts every row of runs that have ended, and nothing of another account",
-    async given(houses) {
-      await runOnce(houses, "r-1");
-      await runOnce(houses, "r-2");
-      await start(houses, "r-3", { account_id: "a-2" });
-      await houses.runs.cancel("r-3", null, ["event of r-3"], LATER);
+    async setup(stores) {
+      await runOnce(stores, "r-1");
+      await runOnce(stores, "r-2");
+      await start(stores, "r-3", { account_id: "a-2" });
+      await stores.runs.cancel("r-3", null, ["event of r-3"], LATER);
     },
     act: ({ storage }) => Promise.all([storage.find("a-1"), storage.find("a-2")]),
-    judge: async (answer, { rows }) =>
+    check: async (answer, { rows }) =>
       expect(answer).toEqual([await rows.add("a-1"), await rows.add("a-2")]),
   },
   {
     method: "storage.find",
     title: "gives back what is swept: of a run its thread stays, of events nothing",
-    given: (houses) => runOnce(houses, "r-1"),
+    setup: (stores) => runOnce(stores, "r-1"),
     async act({ runs, outbox, storage }) {
       const before = await storage.find("a-1");
       await runs.sweep("", LATER, 100);
       await outbox.sweep(LATER, 100);
       return { before, after: await storage.find("a-1") };
     },
-    async judge(answer, { rows }) {
+    async check(answer, { rows }) {
       const { before, after } = answer as { before: number; after: number };
       expect(await rows.add("a-1")).toBe(after);
       // Its message and the reply, two thousand letters of two bytes each.
@@ -69,9 +69,9 @@ const countingCases: Case[] = [
   {
     method: "storage.find",
     title: "learns of a run that goes on a mebibyte at a time, and of one that waits at once",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
     },
     async act({ runs, storage }) {
       const seen: number[] = [];
@@ -85,7 +85,7 @@ const countingCases: Case[] = [
       await runs.wait("r-1", 1, 5);
       return seen;
     },
-    async judge(answer, { rows, storage }) {
+    async check(answer, { rows, storage }) {
       const [first, second, third] = answer as [number, number, number];
       expect(second).toBe(first);
       expect(third).toBeGreaterThan(first + 3 * 450_000);
@@ -95,7 +95,7 @@ const countingCases: Case[] = [
   {
     method: "storage.find",
     title: "counts notes as they are now",
-    async given({ noted }) {
+    async setup({ noted }) {
       const set = (key: string, content: string) =>
         noted.apply("g-1", { set: { key, content } }, false, 0);
       await set("a", LONG);
@@ -105,22 +105,22 @@ const countingCases: Case[] = [
       await noted.apply("g-1", { delete: { key: "c" } }, false, 0);
     },
     act: ({ storage }) => storage.find("a-1"),
-    judge: (answer) => expect(answer).toBe(256 + 5),
+    check: (answer) => expect(answer).toBe(256 + 5),
   },
   {
     method: "storage.find",
     title:
       "counts deliveries with their attempts, until they are swept or their endpoint is deleted",
-    async given(houses) {
-      await fillOne(houses);
-      await addEndpoint(houses, "w-2");
+    async setup(stores) {
+      await fillOne(stores);
+      await addEndpoint(stores, "w-2");
     },
-    async act(houses) {
-      const { storage, webhooks, rows } = houses;
+    async act(stores) {
+      const { storage, webhooks, rows } = stores;
       const seen: number[] = [];
       const see = async () => seen.push((await storage.find("a-1")) - (await rows.add("a-1")));
       await see();
-      await settleNext(houses, "delivered");
+      await settleNext(stores, "delivered");
       await see();
       await webhooks.sweep(LATER * 2, 1);
       await see();
@@ -130,7 +130,7 @@ const countingCases: Case[] = [
       await see();
       return seen;
     },
-    judge(answer) {
+    check(answer) {
       const [made, tried, swept, removed, gone] = answer as number[];
       expect(made).toBe(5 * KEPT);
       expect(tried).toBeGreaterThan(made! + 255);
@@ -141,12 +141,12 @@ const countingCases: Case[] = [
   {
     method: "storage.list",
     title: "shows every account that has stored something",
-    async given(houses) {
-      await create(houses, "g-1");
-      await create(houses, "g-2", { account_id: "a-2" });
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2", { account_id: "a-2" });
     },
     act: ({ storage }) => storage.list(),
-    judge: async (answer, { storage }) =>
+    check: async (answer, { storage }) =>
       expect(answer).toEqual([
         { account_id: "a-1", bytes: await storage.find("a-1") },
         { account_id: "a-2", bytes: await storage.find("a-2") },
@@ -158,12 +158,12 @@ const definitionCases: Case[] = [
   {
     method: "agents.create",
     title: "makes as many agents as an account may have, of however many at once",
-    given: (houses) => create(houses, "theirs", { account_id: "a-2" }),
-    act: (houses) =>
+    setup: (stores) => create(stores, "theirs", { account_id: "a-2" }),
+    act: (stores) =>
       Promise.all(
-        count(8).map((n) => codeOf(create(houses, `g-${n}`, {}, false, { ...AMPLE, agents: 3 }))),
+        count(8).map((n) => codeOf(create(stores, `g-${n}`, {}, false, { ...AMPLE, agents: 3 }))),
       ),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const codes = answer as string[];
       expect(codes.filter((code) => code === "accepted")).toHaveLength(3);
       expect(codes.filter((code) => code === "agent_limit_reached")).toHaveLength(5);
@@ -173,12 +173,12 @@ const definitionCases: Case[] = [
   {
     method: "agents.update",
     title: "an archived agent leaves room for another, and comes back only where there is room",
-    given: (houses) => create(houses, "g-1"),
-    async act(houses) {
-      const { agents } = houses;
+    setup: (stores) => create(stores, "g-1"),
+    async act(stores) {
+      const { agents } = stores;
       const turn = (id: string, status: "active" | "archived") =>
         codeOf(agents.update(id, "a-1", { status }, LATER, 1));
-      const add = () => codeOf(create(houses, "g-2", {}, false, { ...AMPLE, agents: 1 }));
+      const add = () => codeOf(create(stores, "g-2", {}, false, { ...AMPLE, agents: 1 }));
       return [
         await add(),
         await turn("g-1", "archived"),
@@ -190,7 +190,7 @@ const definitionCases: Case[] = [
         await turn("g-1", "active"),
       ];
     },
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual([
         ...["agent_limit_reached", "accepted", "accepted", "agent_limit_reached"],
         ...["accepted", "accepted", "accepted"],
@@ -199,12 +199,14 @@ const definitionCases: Case[] = [
   {
     method: "agents.addVersion",
     title: "makes as many versions as an agent may have, of however many at once",
-    given: (houses) => create(houses, "g-1"),
+    setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) =>
       Promise.all(
-        count(6).map(() => codeOf(agents.addVersion(wish({ limits: { ...AMPLE, versions: 3 } })))),
+        count(6).map(() =>
+          codeOf(agents.addVersion(makeVersionPlan({ limits: { ...AMPLE, versions: 3 } }))),
+        ),
       ),
-    async judge(answer, { agents }) {
+    async check(answer, { agents }) {
       const codes = (answer as string[]).toSorted();
       expect(codes).toEqual([
         ...["accepted", "accepted"],
@@ -216,24 +218,24 @@ const definitionCases: Case[] = [
 ];
 
 /** A budget with this much room left. */
-const left = async ({ storage }: Houses, bytes: number) => (await storage.find("a-1")) + bytes;
+const left = async ({ storage }: Stores, bytes: number) => (await storage.find("a-1")) + bytes;
 
 const budgetCases: Case[] = [
   {
     method: "agents.create",
     title: "refuses what is over the account's budget, and leaves nothing of it",
-    given: (houses) => create(houses, "g-1"),
-    async act(houses) {
-      const stored_bytes = await left(houses, 300);
+    setup: (stores) => create(stores, "g-1"),
+    async act(stores) {
+      const stored_bytes = await left(stores, 300);
       const limits = { ...AMPLE, stored_bytes };
       return [
-        await codeOf(create(houses, "g-2", {}, false, limits)),
-        await codeOf(houses.agents.addVersion(wish({ limits }))),
-        await codeOf(create(houses, "g-3", { account_id: "a-2" }, false, limits)),
-        (await left(houses, 300)) - stored_bytes,
+        await codeOf(create(stores, "g-2", {}, false, limits)),
+        await codeOf(stores.agents.addVersion(makeVersionPlan({ limits }))),
+        await codeOf(create(stores, "g-3", { account_id: "a-2" }, false, limits)),
+        (await left(stores, 300)) - stored_bytes,
       ];
     },
-    judge: async (answer, { agents }) => {
+    check: async (answer, { agents }) => {
       expect(answer).toEqual(["storage_limit_reached", "storage_limit_reached", "accepted", 0]);
       expect(await agents.find("g-2", "a-1")).toBeUndefined();
       expect((await agents.find("g-1", "a-1"))!.agent.current_version).toBe(1);
@@ -242,75 +244,75 @@ const budgetCases: Case[] = [
   {
     method: "agents.addVersion",
     title: "of many at once no more than fit into the account's budget are made",
-    given: (houses) => create(houses, "g-1"),
-    async act(houses) {
-      const before = await houses.storage.find("a-1");
-      await houses.agents.addVersion(wish());
-      const each = (await houses.storage.find("a-1")) - before;
-      const stored_bytes = await left(houses, 3 * each);
+    setup: (stores) => create(stores, "g-1"),
+    async act(stores) {
+      const before = await stores.storage.find("a-1");
+      await stores.agents.addVersion(makeVersionPlan());
+      const each = (await stores.storage.find("a-1")) - before;
+      const stored_bytes = await left(stores, 3 * each);
       const made = await Promise.all(
         count(9).map(() =>
-          codeOf(houses.agents.addVersion(wish({ limits: { ...AMPLE, stored_bytes } }))),
+          codeOf(stores.agents.addVersion(makeVersionPlan({ limits: { ...AMPLE, stored_bytes } }))),
         ),
       );
-      return [made.filter((code) => code === "accepted").length, await left(houses, -stored_bytes)];
+      return [made.filter((code) => code === "accepted").length, await left(stores, -stored_bytes)];
     },
-    judge: (answer) => expect(answer).toEqual([3, 0]),
+    check: (answer) => expect(answer).toEqual([3, 0]),
   },
   {
     method: "tools.register",
     title: "refuses tools and revisions that are over the account's budget",
-    given: ({ tools }) =>
+    setup: ({ tools }) =>
       tools.register(makeRevision("one"), HOST, { tools: 9, stored_bytes: 1e9 }),
-    async act(houses) {
-      const stored_bytes = await left(houses, 300);
-      const { tools } = houses;
+    async act(stores) {
+      const stored_bytes = await left(stores, 300);
+      const { tools } = stores;
       return [
         await codeOf(tools.register(makeRevision("two"), HOST, { tools: 9, stored_bytes })),
         await codeOf(tools.revise(makeRevision("one"), HOST, stored_bytes)),
         await codeOf(tools.revise(makeRevision("one"), HOST, stored_bytes + 10_000)),
       ];
     },
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual(["storage_limit_reached", "storage_limit_reached", "accepted"]),
   },
   {
     method: "runs.start",
     title: "refuses a run that is over the account's budget; what runs goes on and is counted",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
     },
-    async act(houses) {
-      await end(houses, "r-1");
-      const stored_bytes = await left(houses, 4_000);
+    async act(stores) {
+      await end(stores, "r-1");
+      const stored_bytes = await left(stores, 4_000);
       const ask = (id: string, message: string) =>
-        codeOf(start(houses, id, { input: { message } }, { limits: { ...FREE, stored_bytes } }));
+        codeOf(start(stores, id, { input: { message } }, { limits: { ...FREE, stored_bytes } }));
       const first = await ask("r-2", LONG);
       const others = await Promise.all(count(6).map((n) => ask(`of ${n}`, "Hi.")));
       return [first, others.filter((code) => code === "accepted").length];
     },
-    judge: (answer) => expect(answer).toEqual(["storage_limit_reached", 2]),
+    check: (answer) => expect(answer).toEqual(["storage_limit_reached", 2]),
   },
   {
     method: "runs.start",
     title: "refuses the first run of an account whose definitions have used its budget up",
-    given: (houses) => create(houses, "g-1"),
-    act: (houses) => codeOf(start(houses, "r-1", {}, { limits: { ...FREE, stored_bytes: 1_600 } })),
-    judge: (answer) => expect(answer).toBe("storage_limit_reached"),
+    setup: (stores) => create(stores, "g-1"),
+    act: (stores) => codeOf(start(stores, "r-1", {}, { limits: { ...FREE, stored_bytes: 1_600 } })),
+    check: (answer) => expect(answer).toBe("storage_limit_reached"),
   },
   {
     method: "webhooks.test",
     title: "refuses a test that is over the account's budget",
-    given: fillOne,
-    async act(houses) {
-      const { webhooks } = houses;
-      const storedMax = await left(houses, 300);
+    setup: fillOne,
+    async act(stores) {
+      const { webhooks } = stores;
+      const storedMax = await left(stores, 300);
       const request = { webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: 99 };
       const fresh = { eventId: "e-test", deliveryId: "d-test", storedMax };
       return codeOf(webhooks.test(request, fresh));
     },
-    judge: (answer) => expect(answer).toBe("storage_limit_reached"),
+    check: (answer) => expect(answer).toBe("storage_limit_reached"),
   },
 ];
 

@@ -9,13 +9,13 @@ export const sweepCases: readonly Case[] = [
     method: "sweeps.find",
     title: "knows of no sweep of a new database",
     act: ({ sweeps }) => sweeps.find(),
-    judge: (answer) => expect(answer).toEqual({ swept_at: null, witnessed_at: null }),
+    check: (answer) => expect(answer).toEqual({ swept_at: null, witnessed_at: null }),
   },
   {
     method: "sweeps.begin",
     title: "dates what has no date, once",
     act: ({ sweeps }) => sweeps.begin(BEGIN),
-    async judge(_, { sweeps }) {
+    async check(_, { sweeps }) {
       await sweeps.begin(BEGIN + 1);
       expect(await sweeps.find()).toEqual({ swept_at: BEGIN, witnessed_at: BEGIN });
     },
@@ -23,9 +23,9 @@ export const sweepCases: readonly Case[] = [
   {
     method: "sweeps.note",
     title: "dates the last sweep, also back where the clock went back",
-    given: ({ sweeps }) => sweeps.begin(BEGIN),
+    setup: ({ sweeps }) => sweeps.begin(BEGIN),
     act: ({ sweeps }) => sweeps.note(BEGIN - 5),
-    async judge(_, { sweeps }) {
+    async check(_, { sweeps }) {
       expect(await sweeps.find()).toEqual({ swept_at: BEGIN - 5, witnessed_at: BEGIN - 5 });
     },
   },

@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import type { ThreadFilter } from "../../src/agents/threads/store.ts";
 import { BEGIN, makeRecord } from "../support/runs.ts";
-import type { Case, Houses } from "./cases.ts";
-import { end, start, takeUp } from "./run-acts.ts";
+import type { Case, Stores } from "./cases.ts";
+import { claimRuns, end, start } from "./run-acts.ts";
 
 const ALL: ThreadFilter = { account_id: "a-1", agent_id: null, before: null, limit: 9 };
 
@@ -13,49 +13,49 @@ const thread = (id: string, fields: object = {}) => ({
   ...{ updated_at: BEGIN, ...fields },
 });
 /** Two threads of one agent at the same moment, then one of another, and another account's. */
-const startFour = async (houses: Houses) => {
-  await start(houses, "r-1");
-  await start(houses, "r-2");
-  await start(houses, "r-3", { agent_id: "g-2", created_at: BEGIN + 1 });
-  await start(houses, "r-4", { account_id: "a-2" });
+const startFour = async (stores: Stores) => {
+  await start(stores, "r-1");
+  await start(stores, "r-2");
+  await start(stores, "r-3", { agent_id: "g-2", created_at: BEGIN + 1 });
+  await start(stores, "r-4", { account_id: "a-2" });
 };
 
 export const threadCases: readonly Case[] = [
   {
     method: "threads.find",
     title: "shows the run in progress, how many messages there are, and when the last came",
-    given: (houses) => start(houses, "r-1"),
+    setup: (stores) => start(stores, "r-1"),
     act: ({ threads }) => threads.find("thread of r-1", "a-1"),
-    async judge(answer, houses) {
-      const { threads } = houses;
+    async check(answer, stores) {
+      const { threads } = stores;
       expect(answer).toEqual(thread("r-1"));
-      await takeUp(houses);
-      const given = makeRecord("r-1");
-      await houses.runs.settle({
-        ...given,
+      await claimRuns(stores);
+      const record = makeRecord("r-1");
+      await stores.runs.settle({
+        ...record,
         at: BEGIN + 50,
         messages: [reply("m-2"), reply("m-3")],
       });
       const grown = thread("r-1", { message_count: 3, updated_at: BEGIN + 50 });
       expect(await threads.find("thread of r-1", "a-1")).toEqual(grown);
-      await end(houses, "r-1");
+      await end(stores, "r-1");
       expect(await threads.find("thread of r-1", "a-1")).toMatchObject({ active_run_id: null });
     },
   },
   {
     method: "threads.find",
     title: "knows nothing of another account's thread, or of none",
-    given: (houses) => start(houses, "r-1"),
+    setup: (stores) => start(stores, "r-1"),
     act: ({ threads }) =>
       Promise.all([threads.find("thread of r-1", "a-2"), threads.find("r-1", "a-1")]),
-    judge: (answer) => expect(answer).toEqual([undefined, undefined]),
+    check: (answer) => expect(answer).toEqual([undefined, undefined]),
   },
   {
     method: "threads.list",
     title: "lists an account's threads, newest first, ties by id, or those of one agent",
-    given: startFour,
+    setup: startFour,
     act: ({ threads }) => threads.list(ALL),
-    async judge(answer, { threads }) {
+    async check(answer, { threads }) {
       const third = thread("r-3", {
         agent_id: "g-2",
         created_at: BEGIN + 1,
@@ -69,9 +69,9 @@ export const threadCases: readonly Case[] = [
   {
     method: "threads.list",
     title: "goes on behind any thread of a page",
-    given: startFour,
+    setup: startFour,
     act: ({ threads }) => threads.list({ ...ALL, limit: 2 }),
-    async judge(answer, { threads }) {
+    async check(answer, { threads }) {
       const page = answer as { id: string; created_at: number }[];
       expect(page.map(({ id }) => id)).toEqual(["thread of r-3", "thread of r-2"]);
       const placeOf = (i: number) => ({ at: page[i]!.created_at, id: page[i]!.id });
@@ -85,13 +85,13 @@ export const threadCases: readonly Case[] = [
   {
     method: "threads.listMessages",
     title: "shows the last messages, or all, in order",
-    async given(houses) {
-      await start(houses, "r-1");
-      await takeUp(houses);
-      await houses.runs.settle({ ...makeRecord("r-1"), messages: [reply("m-2"), reply("m-3")] });
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+      await stores.runs.settle({ ...makeRecord("r-1"), messages: [reply("m-2"), reply("m-3")] });
     },
     act: ({ threads }) => threads.listMessages("thread of r-1", 0, 3),
-    async judge(answer, { threads, runs }) {
+    async check(answer, { threads, runs }) {
       const last = { id: "m-3", seq: 3, role: "assistant", content: "text of m-3" };
       expect(answer).toMatchObject([{ seq: 1, role: "user" }, { seq: 2 }, last]);
       expect(await threads.listMessages("thread of r-1", 1, 3)).toMatchObject([{ seq: 2 }, last]);

@@ -1,7 +1,7 @@
 // What the store of registered tools must do, on every engine.
 import { expect } from "bun:test";
 import type { StoredRevision, ToolRevisionRow } from "../../src/agents/tools/revision.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -26,18 +26,18 @@ const shown = (name: string, fields: Partial<ToolRevisionRow> = {}): ToolRevisio
   ...{ status: "enabled", latest: true },
   ...fields,
 });
-const register = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
-  houses.tools.register(makeRevision(name, fields), HOST, within(MANY));
-const revise = (houses: Houses, name: string, fields: Partial<StoredRevision> = {}) =>
-  houses.tools.revise(makeRevision(name, fields), HOST, BYTES);
+const register = (stores: Stores, name: string, fields: Partial<StoredRevision> = {}) =>
+  stores.tools.register(makeRevision(name, fields), HOST, within(MANY));
+const revise = (stores: Stores, name: string, fields: Partial<StoredRevision> = {}) =>
+  stores.tools.revise(makeRevision(name, fields), HOST, BYTES);
 const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
 
 const registrationCases: Case[] = [
   {
     method: "tools.register",
     title: "keeps the first revision of a name, whatever number it brings",
-    act: (houses) => register(houses, "send", { revision: 7, title: "Send", risk: "read" }),
-    async judge(answer, { tools }) {
+    act: (stores) => register(stores, "send", { revision: 7, title: "Send", risk: "read" }),
+    async check(answer, { tools }) {
       const first = shown("send", { title: "Send", risk: "read" });
       expect(answer).toEqual(first);
       expect(await tools.find("a-1", "send")).toEqual(first);
@@ -48,15 +48,15 @@ const registrationCases: Case[] = [
   {
     method: "tools.register",
     title: "refuses a name that is taken, also by a disabled tool, and knows no other account's",
-    async given(houses) {
-      await register(houses, "send");
-      await houses.tools.disable("a-1", "send");
+    async setup(stores) {
+      await register(stores, "send");
+      await stores.tools.disable("a-1", "send");
     },
-    act: async (houses) => [
-      await codeOf(register(houses, "send", { risk: "irreversible" })),
-      await codeOf(register(houses, "send", { account_id: "a-2" })),
+    act: async (stores) => [
+      await codeOf(register(stores, "send", { risk: "irreversible" })),
+      await codeOf(register(stores, "send", { account_id: "a-2" })),
     ],
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toEqual(["tool_exists", "accepted"]);
       expect(await tools.find("a-1", "send")).toEqual(shown("send", { status: "disabled" }));
     },
@@ -64,9 +64,9 @@ const registrationCases: Case[] = [
   {
     method: "tools.register",
     title: "refuses one tool more than may be enabled, and counts no disabled one",
-    async given(houses) {
-      for (const name of ["one", "two"]) await register(houses, name);
-      await register(houses, "theirs", { account_id: "a-2" });
+    async setup(stores) {
+      for (const name of ["one", "two"]) await register(stores, name);
+      await register(stores, "theirs", { account_id: "a-2" });
     },
     act: async ({ tools }) => {
       const add = () => codeOf(tools.register(makeRevision("three"), HOST, within(2)));
@@ -74,7 +74,7 @@ const registrationCases: Case[] = [
       await tools.disable("a-1", "one");
       return [first, await add(), await add()];
     },
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toEqual(["tool_limit_reached", "accepted", "tool_exists"]);
       expect(namesOf(await tools.list("a-1", null, 9))).toEqual(["one", "three", "two"]);
     },
@@ -82,7 +82,7 @@ const registrationCases: Case[] = [
   {
     method: "tools.register",
     title: "refuses one name more than ten for each tool that may be enabled",
-    async given({ tools }) {
+    async setup({ tools }) {
       for (let i = 0; i < 10; i++) {
         await tools.register(makeRevision(`tool_${i}`), HOST, within(1));
         await tools.disable("a-1", `tool_${i}`);
@@ -93,7 +93,7 @@ const registrationCases: Case[] = [
       await codeOf(tools.register(makeRevision("one_more"), HOST, within(2))),
       await codeOf(tools.enable("a-1", "tool_3", 2)),
     ],
-    judge: (answer) => expect(answer).toEqual(["tool_limit_reached", "accepted", "accepted"]),
+    check: (answer) => expect(answer).toEqual(["tool_limit_reached", "accepted", "accepted"]),
   },
   {
     method: "tools.register",
@@ -104,7 +104,7 @@ const registrationCases: Case[] = [
           codeOf(tools.register(makeRevision(`tool_${i}`), HOST, within(3))),
         ),
       ),
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       const codes = answer as string[];
       expect(codes.filter((code) => code === "accepted")).toHaveLength(3);
       expect(codes.filter((code) => code === "tool_limit_reached")).toHaveLength(5);
@@ -114,8 +114,8 @@ const registrationCases: Case[] = [
   {
     method: "tools.register",
     title: "refuses a connection that is not there, and keeps nothing then",
-    act: (houses) => codeOf(register(houses, "send", { connection_id: "c-none" })),
-    async judge(answer, { tools }) {
+    act: (stores) => codeOf(register(stores, "send", { connection_id: "c-none" })),
+    async check(answer, { tools }) {
       expect(answer).toBe("connection_not_found");
       expect(await tools.find("a-1", "send")).toBeUndefined();
     },
@@ -126,9 +126,9 @@ const revisionCases: Case[] = [
   {
     method: "tools.revise",
     title: "adds the next revision, and leaves those before it as they were",
-    given: (houses) => register(houses, "send"),
-    act: (houses) => revise(houses, "send", { risk: "irreversible", created_at: NOW + 1 }),
-    async judge(answer, { tools }) {
+    setup: (stores) => register(stores, "send"),
+    act: (stores) => revise(stores, "send", { risk: "irreversible", created_at: NOW + 1 }),
+    async check(answer, { tools }) {
       const second = shown("send", { revision: 2, risk: "irreversible", created_at: NOW + 1 });
       expect(answer).toEqual(second);
       expect(await tools.find("a-1", "send")).toEqual(second);
@@ -139,25 +139,25 @@ const revisionCases: Case[] = [
   {
     method: "tools.revise",
     title: "refuses the revision behind the thousandth",
-    async given(houses) {
-      await register(houses, "send");
-      await houses.numbered.number("a-1", "send", 999);
+    async setup(stores) {
+      await register(stores, "send");
+      await stores.numbered.number("a-1", "send", 999);
     },
-    act: async (houses) => [
-      await codeOf(revise(houses, "send")),
-      await codeOf(revise(houses, "send")),
+    act: async (stores) => [
+      await codeOf(revise(stores, "send")),
+      await codeOf(revise(stores, "send")),
     ],
-    judge: (answer) => expect(answer).toEqual(["accepted", "tool_limit_reached"]),
+    check: (answer) => expect(answer).toEqual(["accepted", "tool_limit_reached"]),
   },
   {
     method: "tools.revise",
     title: "knows no tool of another account, and none that is not there",
-    given: (houses) => register(houses, "send"),
-    act: async (houses) => [
-      await revise(houses, "send", { account_id: "a-2" }),
-      await revise(houses, "other"),
+    setup: (stores) => register(stores, "send"),
+    act: async (stores) => [
+      await revise(stores, "send", { account_id: "a-2" }),
+      await revise(stores, "other"),
     ],
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toEqual([undefined, undefined]);
       expect(await tools.find("a-1", "send")).toEqual(shown("send"));
     },
@@ -165,12 +165,12 @@ const revisionCases: Case[] = [
   {
     method: "tools.revise",
     title: "numbers revisions that come at once without a gap, and leaves a disabled tool disabled",
-    async given(houses) {
-      await register(houses, "send");
-      await houses.tools.disable("a-1", "send");
+    async setup(stores) {
+      await register(stores, "send");
+      await stores.tools.disable("a-1", "send");
     },
-    act: (houses) => Promise.all(Array.from({ length: 8 }, () => revise(houses, "send"))),
-    async judge(answer, { tools }) {
+    act: (stores) => Promise.all(Array.from({ length: 8 }, () => revise(stores, "send"))),
+    async check(answer, { tools }) {
       const numbers = (answer as ToolRevisionRow[]).map(({ revision }) => revision);
       expect(numbers.toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
       expect(await tools.find("a-1", "send")).toMatchObject({ revision: 9, status: "disabled" });
@@ -179,9 +179,9 @@ const revisionCases: Case[] = [
   {
     method: "tools.revise",
     title: "refuses a connection that is not there, and keeps nothing then",
-    given: (houses) => register(houses, "send"),
-    act: (houses) => codeOf(revise(houses, "send", { connection_id: "c-none" })),
-    async judge(answer, { tools }) {
+    setup: (stores) => register(stores, "send"),
+    act: (stores) => codeOf(revise(stores, "send", { connection_id: "c-none" })),
+    async check(answer, { tools }) {
       expect(answer).toBe("connection_not_found");
       expect(await tools.find("a-1", "send")).toEqual(shown("send"));
     },
@@ -192,16 +192,16 @@ const statusCases: Case[] = [
   {
     method: "tools.disable",
     title: "switches a tool off, again too, and no other account's",
-    async given(houses) {
-      await register(houses, "send");
-      await register(houses, "send", { account_id: "a-2" });
+    async setup(stores) {
+      await register(stores, "send");
+      await register(stores, "send", { account_id: "a-2" });
     },
     act: async ({ tools }) => [
       await tools.disable("a-1", "send"),
       await tools.disable("a-1", "send"),
       await tools.disable("a-1", "other"),
     ],
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       const off = shown("send", { status: "disabled" });
       expect(answer).toEqual([off, off, undefined]);
       expect(await tools.find("a-2", "send")).toMatchObject({ status: "enabled" });
@@ -212,9 +212,9 @@ const statusCases: Case[] = [
   {
     method: "tools.enable",
     title: "switches a tool on, again too, and knows none that is not there",
-    async given(houses) {
-      await register(houses, "send");
-      await houses.tools.disable("a-1", "send");
+    async setup(stores) {
+      await register(stores, "send");
+      await stores.tools.disable("a-1", "send");
     },
     act: async ({ tools }) => [
       await tools.enable("a-1", "send", 1),
@@ -222,18 +222,18 @@ const statusCases: Case[] = [
       await tools.enable("a-1", "other", 1),
       await tools.enable("a-2", "send", 1),
     ],
-    judge: (answer) => expect(answer).toEqual([shown("send"), shown("send"), undefined, undefined]),
+    check: (answer) => expect(answer).toEqual([shown("send"), shown("send"), undefined, undefined]),
   },
   {
     method: "tools.enable",
     title: "refuses one tool more than may be enabled",
-    async given(houses) {
-      await register(houses, "one");
-      await houses.tools.disable("a-1", "one");
-      await register(houses, "two");
+    async setup(stores) {
+      await register(stores, "one");
+      await stores.tools.disable("a-1", "one");
+      await register(stores, "two");
     },
     act: ({ tools }) => codeOf(tools.enable("a-1", "one", 1)),
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toBe("tool_limit_reached");
       expect(await tools.find("a-1", "one")).toMatchObject({ status: "disabled" });
     },
@@ -244,24 +244,24 @@ const readCases: Case[] = [
   {
     method: "tools.find",
     title: "finds the latest revision",
-    async given(houses) {
-      await register(houses, "send");
-      await revise(houses, "send", { title: "Sends" });
+    async setup(stores) {
+      await register(stores, "send");
+      await revise(stores, "send", { title: "Sends" });
     },
     act: ({ tools }) => tools.find("a-1", "send"),
-    judge: (answer) => expect(answer).toEqual(shown("send", { revision: 2, title: "Sends" })),
+    check: (answer) => expect(answer).toEqual(shown("send", { revision: 2, title: "Sends" })),
   },
   {
     method: "tools.list",
     title: "lists an account's tools in pieces, by their names, each in its latest revision",
-    async given(houses) {
-      for (const name of ["c", "a", "b"]) await register(houses, name);
-      await revise(houses, "a");
-      await houses.tools.disable("a-1", "b");
-      await register(houses, "d", { account_id: "a-2" });
+    async setup(stores) {
+      for (const name of ["c", "a", "b"]) await register(stores, name);
+      await revise(stores, "a");
+      await stores.tools.disable("a-1", "b");
+      await register(stores, "d", { account_id: "a-2" });
     },
     act: ({ tools }) => tools.list("a-1", null, 2),
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toEqual([shown("a", { revision: 2 }), shown("b", { status: "disabled" })]);
       expect(namesOf(await tools.list("a-1", "b", 2))).toEqual(["c"]);
       expect(await tools.list("a-1", "c", 2)).toEqual([]);
@@ -271,13 +271,13 @@ const readCases: Case[] = [
   {
     method: "tools.listRevisions",
     title: "lists a tool's revisions, newest first, from below one on",
-    async given(houses) {
-      await register(houses, "send");
-      for (let n = 0; n < 3; n++) await revise(houses, "send");
-      await register(houses, "send", { account_id: "a-2" });
+    async setup(stores) {
+      await register(stores, "send");
+      for (let n = 0; n < 3; n++) await revise(stores, "send");
+      await register(stores, "send", { account_id: "a-2" });
     },
     act: ({ tools }) => tools.listRevisions("a-1", "send", { limit: 2, before: null }),
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect(answer).toEqual([
         shown("send", { revision: 4 }),
         shown("send", { revision: 3, latest: false }),
@@ -290,13 +290,13 @@ const readCases: Case[] = [
   {
     method: "tools.listStandings",
     title: "says of names which are tools of the account, and how they stand",
-    async given(houses) {
-      for (const name of ["one", "two"]) await register(houses, name);
-      await revise(houses, "two", { risk: "read" });
-      await houses.tools.disable("a-1", "two");
+    async setup(stores) {
+      for (const name of ["one", "two"]) await register(stores, name);
+      await revise(stores, "two", { risk: "read" });
+      await stores.tools.disable("a-1", "two");
     },
     act: ({ tools }) => tools.listStandings("a-1", ["two", "one", "three"]),
-    async judge(answer, { tools }) {
+    async check(answer, { tools }) {
       expect((answer as { name: string }[]).toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
         [
           { name: "one", revision: 1, risk: "write", status: "enabled" },
@@ -309,11 +309,11 @@ const readCases: Case[] = [
   {
     method: "tools.listPinned",
     title: "finds revisions by name and number, whatever became of their tools",
-    async given(houses) {
-      for (const name of ["one", "two"]) await register(houses, name);
-      await revise(houses, "two");
-      await houses.tools.disable("a-1", "two");
-      await register(houses, "one", { account_id: "a-2" });
+    async setup(stores) {
+      for (const name of ["one", "two"]) await register(stores, name);
+      await revise(stores, "two");
+      await stores.tools.disable("a-1", "two");
+      await register(stores, "one", { account_id: "a-2" });
     },
     act: ({ tools }) =>
       tools.listPinned("a-1", [
@@ -321,7 +321,7 @@ const readCases: Case[] = [
         { name: "one", revision: 1 },
         { name: "one", revision: 2 },
       ]),
-    async judge(answer) {
+    async check(answer) {
       const rows = (answer as ToolRevisionRow[]).toSorted((a, b) => (a.name < b.name ? -1 : 1));
       expect(rows).toEqual([shown("one"), shown("two", { status: "disabled", latest: false })]);
     },

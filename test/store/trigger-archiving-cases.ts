@@ -9,14 +9,14 @@ export const triggerArchivingCases: readonly Case[] = [
   {
     method: "triggers.listArchived",
     title: "names archived agents of which a trigger is not paused yet",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
-      await archive(houses);
-      await archive(houses, "g-2");
+    async setup(stores) {
+      await fill(stores);
+      await create(stores, makeTrigger("t-4", { agent_id: "g-2" }));
+      await archive(stores);
+      await archive(stores, "g-2");
     },
     act: ({ triggers }) => triggers.listArchived(),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect((answer as string[]).toSorted()).toEqual(["g-1", "g-2"]);
       await triggers.pauseArchived("g-1", BEGIN);
       expect(await triggers.listArchived()).toEqual(["g-2"]);
@@ -25,15 +25,15 @@ export const triggerArchivingCases: readonly Case[] = [
   {
     method: "triggers.pauseArchived",
     title: "pauses the active triggers of an agent that is archived",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, makeTrigger("t-4", { agent_id: "g-2" }));
-      await pause(houses, "t-1");
-      await create(houses, makeTrigger("t-5"));
-      await archive(houses);
+    async setup(stores) {
+      await fill(stores);
+      await create(stores, makeTrigger("t-4", { agent_id: "g-2" }));
+      await pause(stores, "t-1");
+      await create(stores, makeTrigger("t-5"));
+      await archive(stores);
     },
     act: ({ triggers }) => triggers.pauseArchived("g-1", BEGIN + 60_000),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toBe(2);
       const paused = { status: "paused", next_fire_at: null };
       expect(await triggers.find("t-5")).toMatchObject({

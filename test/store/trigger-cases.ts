@@ -27,9 +27,9 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "keeps a hook and its secret",
-    given: addAgents,
-    act: (houses) => create(houses, makeHook("t-1", { input: { message: 'Go "ä"' } })),
-    async judge(answer, { triggers, secrets }) {
+    setup: addAgents,
+    act: (stores) => create(stores, makeHook("t-1", { input: { message: 'Go "ä"' } })),
+    async check(answer, { triggers, secrets }) {
       const row = makeHook("t-1", { input: { message: 'Go "ä"' } });
       expect(answer).toEqual(found(row));
       expect(await triggers.find("t-1")).toEqual(found(row));
@@ -39,9 +39,9 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "keeps a schedule, which has none",
-    given: addAgents,
-    act: (houses) => create(houses, makeTrigger("t-1")),
-    async judge(answer, { triggers, secrets }) {
+    setup: addAgents,
+    act: (stores) => create(stores, makeTrigger("t-1")),
+    async check(answer, { triggers, secrets }) {
       expect(answer).toEqual(found(makeTrigger("t-1")));
       expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
       expect(await secrets.find("trigger", "t-1")).toBeUndefined();
@@ -50,16 +50,16 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "refuses a name that the account has already, and keeps no secret then",
-    given: fill,
-    act: async (houses) => {
+    setup: fill,
+    act: async (stores) => {
       const { name } = makeTrigger("t-1");
       const of = { name, account_id: "a-2", agent_id: "g-3" };
       return [
-        await codeOf(create(houses, makeHook("t-4", { name }))),
-        await codeOf(create(houses, makeHook("t-5", of))),
+        await codeOf(create(stores, makeHook("t-4", { name }))),
+        await codeOf(create(stores, makeHook("t-5", of))),
       ];
     },
-    async judge(answer, { triggers, secrets }) {
+    async check(answer, { triggers, secrets }) {
       expect(answer).toEqual(["name_taken", "accepted"]);
       expect(await triggers.find("t-4")).toBeUndefined();
       expect(await secrets.find("trigger", "t-4")).toBeUndefined();
@@ -68,17 +68,17 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "refuses an agent that is archived, or another's, or nobody's",
-    async given(houses) {
-      await addAgents(houses);
-      await archive(houses, "g-2");
+    async setup(stores) {
+      await addAgents(stores);
+      await archive(stores, "g-2");
     },
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
         ["g-2", "g-3", "g-9"].map((agent_id) =>
-          codeOf(create(houses, makeHook("t-1", { agent_id }))),
+          codeOf(create(stores, makeHook("t-1", { agent_id }))),
         ),
       ),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual(["agent_archived", "agent_not_found", "agent_not_found"]);
       expect(await triggers.find("t-1")).toBeUndefined();
     },
@@ -86,20 +86,20 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "takes a thread of the agent's, and refuses any other",
-    async given(houses) {
-      await addAgents(houses);
-      await start(houses, "r-1");
-      await start(houses, "r-2", { agent_id: "g-2" });
-      await start(houses, "r-3", { agent_id: "g-3", account_id: "a-2" });
+    async setup(stores) {
+      await addAgents(stores);
+      await start(stores, "r-1");
+      await start(stores, "r-2", { agent_id: "g-2" });
+      await start(stores, "r-3", { agent_id: "g-3", account_id: "a-2" });
     },
-    act: (houses) =>
+    act: (stores) =>
       Promise.all(
         ["r-1", "r-2", "r-3", "r-9"].map((run, n) => {
           const row = makeTrigger(`t-${n}`, { thread_id: `thread of ${run}` });
-          return codeOf(create(houses, row));
+          return codeOf(create(stores, row));
         }),
       ),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual([
         ...["accepted", "thread_agent_mismatch", "thread_not_found", "thread_not_found"],
       ]),
@@ -107,12 +107,12 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "of twenty at once keeps as many as there may be",
-    given: addAgents,
-    act: (houses) =>
+    setup: addAgents,
+    act: (stores) =>
       Promise.all(
-        Array.from({ length: 20 }, (_, n) => codeOf(create(houses, makeTrigger(`t-${n}`), 5))),
+        Array.from({ length: 20 }, (_, n) => codeOf(create(stores, makeTrigger(`t-${n}`), 5))),
       ),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       const made = (answer as string[]).filter((code) => code === "accepted");
       expect(made).toHaveLength(5);
       expect(new Set(answer as string[])).toEqual(new Set(["accepted", "triggers_limit"]));
@@ -122,12 +122,12 @@ const creationCases: Case[] = [
   {
     method: "triggers.create",
     title: "keeps nothing whose secret a rotation has passed",
-    given: addAgents,
+    setup: addAgents,
     act({ triggers }) {
       const row = makeHook("t-1");
       return codeOf(triggers.create(row, { ...sealTrigger(row), key_id: "k-0" }, MANY));
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toBe("triggers_unavailable");
       expect(await triggers.find("t-1")).toBeUndefined();
     },
@@ -138,14 +138,14 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "changes what is sent, and when it fires next",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => {
       const timed = { cron: "*/2 * * * *", time_zone: "Asia/Riyadh", catch_up_seconds: 0 };
       const input = { message: "Go" };
       const fields = { name: "New", overlap: "allow" as const, input, ...timed };
       return triggers.change(makeChange("t-1", { fields }));
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       const row = makeTrigger("t-1", {
         ...{ name: "New", overlap: "allow", input: { message: "Go" }, catch_up_seconds: 0 },
         ...{ cron: "*/2 * * * *", time_zone: "Asia/Riyadh", next_fire_at: BEGIN + 2 * MINUTE_MS },
@@ -160,16 +160,16 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "of the zone alone is another schedule too",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       triggers.change(makeChange("t-1", { fields: { time_zone: "Asia/Riyadh" } })),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toMatchObject({ trigger: { next_fire_at: BEGIN + 2 * MINUTE_MS } }),
   },
   {
     method: "triggers.change",
     title: "leaves the next fire where the schedule stays, and all where nothing is another",
-    given: fill,
+    setup: fill,
     act: async ({ triggers }) => {
       const same = { cron: "* * * * *", name: makeTrigger("t-1").name };
       const untouched = await triggers.change(makeChange("t-1", { fields: same }));
@@ -177,7 +177,7 @@ const changeCases: Case[] = [
       const renamed = await triggers.change(makeChange("t-1", { fields: { name: "New" } }));
       return [untouched, active, renamed];
     },
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual([
         ...[changed(makeTrigger("t-1")), changed(makeTrigger("t-1"))],
         changed(makeTrigger("t-1", { name: "New", key_id: "k-2", updated_at: BEGIN + 30_000 })),
@@ -186,9 +186,9 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "acts for who changes what its runs ask, and for nobody else",
-    async given(houses) {
-      await addAgents(houses);
-      await create(houses, makeTrigger("t-1", { input: { message: "Go" } }));
+    async setup(stores) {
+      await addAgents(stores);
+      await create(stores, makeTrigger("t-1", { input: { message: "Go" } }));
     },
     act: async ({ triggers }) => {
       const kept: unknown[] = [];
@@ -200,7 +200,7 @@ const changeCases: Case[] = [
       }
       return kept;
     },
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toMatchObject(
         ["k-1", "k-1", "k-1", "k-2"].map((key_id) => ({ kind: "ok", trigger: { key_id } })),
       ),
@@ -208,7 +208,7 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "wants to be judged anew where the schedule is another by now",
-    given: fill,
+    setup: fill,
     act: async ({ triggers }) => {
       const fields = { name: "New" };
       const change = (seen: TriggerChange["seen"]) =>
@@ -218,7 +218,7 @@ const changeCases: Case[] = [
         await change({ cron: "* * * * *", time_zone: "Asia/Riyadh" }),
       ];
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual([{ kind: "stale" }, { kind: "stale" }]);
       expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
     },
@@ -226,7 +226,7 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "refuses a name that another has, and finds none of another account",
-    given: fill,
+    setup: fill,
     act: async ({ triggers }) => {
       const fields = { name: makeHook("t-2").name };
       return [
@@ -235,7 +235,7 @@ const changeCases: Case[] = [
         await triggers.change(makeChange("t-9", { fields })),
       ];
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual(["name_taken", { kind: "not_found" }, { kind: "not_found" }]);
       expect(await triggers.find("t-1")).toEqual(found(makeTrigger("t-1")));
     },
@@ -243,13 +243,13 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "pauses, and an earlier reason stays",
-    given: fill,
-    act: async (houses) => {
-      await pause(houses, "t-1");
+    setup: fill,
+    act: async (stores) => {
+      await pause(stores, "t-1");
       const reason: PausedReason = { ...manual, message: "Another reason." };
-      return houses.triggers.change(makeChange("t-1", { transition: { to: "paused", reason } }));
+      return stores.triggers.change(makeChange("t-1", { transition: { to: "paused", reason } }));
     },
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       const row = makeTrigger("t-1", {
         ...{ status: "paused", paused_reason: manual, next_fire_at: null },
         updated_at: BEGIN + 30_000,
@@ -264,11 +264,11 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "resumes for the key that does, or for the one it had",
-    async given(houses) {
-      await fill(houses);
+    async setup(stores) {
+      await fill(stores);
       for (const [id, account_id] of Object.entries({ "t-1": "a-1", "t-3": "a-2" })) {
         const turn = { to: "paused" as const, reason: manual };
-        await houses.triggers.change(makeChange(id, { account_id, transition: turn }));
+        await stores.triggers.change(makeChange(id, { account_id, transition: turn }));
       }
     },
     act: async ({ triggers }) => {
@@ -279,7 +279,7 @@ const changeCases: Case[] = [
         await triggers.change(makeChange("t-3", { transition: turn, ...operator })),
       ];
     },
-    judge(answer) {
+    check(answer) {
       const active = { next_fire_at: BEGIN + 2 * MINUTE_MS, updated_at: BEGIN + 30_000 };
       const others = { account_id: "a-2", agent_id: "g-3" };
       expect(answer).toEqual([
@@ -291,10 +291,10 @@ const changeCases: Case[] = [
   {
     method: "triggers.change",
     title: "does not resume one whose agent is archived",
-    async given(houses) {
-      await fill(houses);
-      await pause(houses, "t-1");
-      await archive(houses);
+    async setup(stores) {
+      await fill(stores);
+      await pause(stores, "t-1");
+      await archive(stores);
     },
     act: ({ triggers }) =>
       Promise.all(
@@ -304,7 +304,7 @@ const changeCases: Case[] = [
           return codeOf(triggers.change(makeChange(id, { transition: { to: "active" }, seen })));
         }),
       ),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual(["agent_archived", "agent_archived"]);
       expect(await triggers.find("t-1")).toMatchObject({
         ...{ status: "paused", paused_reason: manual, agent_archived_at: ARCHIVED },
@@ -324,9 +324,9 @@ const secretCases: Case[] = [
   {
     method: "triggers.rotate",
     title: "puts a secret in the place of the one before",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => triggers.rotate(rotation("t-2", 0, "second", BEGIN + 9)),
-    async judge(answer, { triggers, secrets }) {
+    async check(answer, { triggers, secrets }) {
       const row = makeHook("t-2", {
         ...{ created_at: BEGIN + 1, updated_at: BEGIN + 5, secret_number: 1 },
         ...{ previous_secret_expires_at: BEGIN + 9, key_id: "k-7", secret_key_id: "k-7" },
@@ -339,10 +339,10 @@ const secretCases: Case[] = [
   {
     method: "triggers.rotate",
     title: "of two at once lets one be, and the other tries again",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       Promise.all(["one", "two"].map((by) => triggers.rotate(rotation("t-2", 0, by, null)))),
-    async judge(answer, { triggers, secrets }) {
+    async check(answer, { triggers, secrets }) {
       const kinds = (answer as ChangeResult[]).map(({ kind }) => kind);
       expect(kinds.toSorted()).toEqual(["ok", "stale"]);
       const sealed = kinds[0] === "ok" ? "one" : "two";
@@ -353,7 +353,7 @@ const secretCases: Case[] = [
   {
     method: "triggers.rotate",
     title: "sets none of another account's, and none that a rotation of keys has passed",
-    given: fill,
+    setup: fill,
     act: async ({ triggers }) => {
       const stolen = rotation("t-3", 0, "stolen", null);
       const late = rotation("t-2", 0, "late", null);
@@ -362,7 +362,7 @@ const secretCases: Case[] = [
         await codeOf(triggers.rotate({ ...late, sealed: { ...late.sealed, key_id: "k-0" } })),
       ];
     },
-    async judge(answer, { triggers, secrets }) {
+    async check(answer, { triggers, secrets }) {
       expect(answer).toEqual([{ kind: "not_found" }, "triggers_unavailable"]);
       expect(await secrets.find("trigger", "t-3")).toBeUndefined();
       expect(await secrets.find("trigger", "t-2")).toMatchObject({ sealed: "sealed" });
@@ -372,12 +372,12 @@ const secretCases: Case[] = [
   {
     method: "triggers.remove",
     title: "takes the secret with it, and leaves its fires",
-    async given(houses) {
-      await fill(houses);
-      await houses.triggers.fire(makeFiring("f-1", "t-2"));
+    async setup(stores) {
+      await fill(stores);
+      await stores.triggers.fire(makeFiring("f-1", "t-2"));
     },
     act: ({ triggers }) => triggers.remove("t-2", "a-1"),
-    async judge(answer, { triggers, secrets }) {
+    async check(answer, { triggers, secrets }) {
       expect(answer).toBe(true);
       expect(await triggers.find("t-2")).toBeUndefined();
       expect(await secrets.find("trigger", "t-2")).toBeUndefined();

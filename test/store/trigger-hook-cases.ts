@@ -2,16 +2,16 @@
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeFiring, makeHook } from "../support/triggers.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { ARCHIVED, archive, create, fill, found, manual } from "./trigger-acts.ts";
 
 const hook = makeHook("t-2", { created_at: BEGIN + 1 });
 const free = { ...found(hook), is_held: false };
-const hold = ({ holds }: Houses, kind: "agent" | "account", id: string) =>
+const hold = ({ holds }: Stores, kind: "agent" | "account", id: string) =>
   holds.hold({ kind, id, account_id: "a-1", reason: null, since: BEGIN });
 
 /** Sent by somebody under this word; `fields` replace parts of the firing. */
-const send = ({ triggers }: Houses, webhook_id: string, fields = {}) =>
+const send = ({ triggers }: Stores, webhook_id: string, fields = {}) =>
   triggers.fire(
     makeFiring(
       `f-${webhook_id}`,
@@ -25,77 +25,77 @@ export const triggerHookCases: Case[] = [
   {
     method: "triggers.findSigner",
     title: "tells whose secret signs for a hook, and of nothing else",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) =>
       Promise.all(["t-2", "t-1", "t-9", ""].map((id) => triggers.findSigner(id))),
-    judge: (answer) => expect(answer).toEqual(["a-1", null, null, null]),
+    check: (answer) => expect(answer).toEqual(["a-1", null, null, null]),
   },
   {
     method: "triggers.findHook",
     title: "finds a hook, and of no schedule or nobody's id anything",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => Promise.all(["t-2", "t-1", "t-9"].map((id) => triggers.findHook(id))),
-    judge: (answer) => expect(answer).toEqual([free, undefined, undefined]),
+    check: (answer) => expect(answer).toEqual([free, undefined, undefined]),
   },
   {
     method: "triggers.findHook",
     title: "tells of a hold on its agent, until it is released",
-    async given(houses) {
-      await fill(houses);
-      await hold(houses, "agent", "g-2");
+    async setup(stores) {
+      await fill(stores);
+      await hold(stores, "agent", "g-2");
     },
-    async act(houses) {
-      const read = async () => (await houses.triggers.findHook("t-2"))!.is_held;
-      const told = [await read()];
-      await hold(houses, "agent", "g-1");
-      told.push(await read());
-      await houses.holds.release("agent", "g-1");
-      return [...told, await read()];
+    async act(stores) {
+      const read = async () => (await stores.triggers.findHook("t-2"))!.is_held;
+      const states = [await read()];
+      await hold(stores, "agent", "g-1");
+      states.push(await read());
+      await stores.holds.release("agent", "g-1");
+      return [...states, await read()];
     },
-    judge: (answer) => expect(answer).toEqual([false, true, false]),
+    check: (answer) => expect(answer).toEqual([false, true, false]),
   },
   {
     method: "triggers.findHook",
     title: "tells of a hold on its account",
-    async given(houses) {
-      await fill(houses);
-      await hold(houses, "account", "a-1");
+    async setup(stores) {
+      await fill(stores);
+      await hold(stores, "account", "a-1");
     },
     act: ({ triggers }) => triggers.findHook("t-2"),
-    judge: (answer) => expect(answer).toEqual({ ...free, is_held: true }),
+    check: (answer) => expect(answer).toEqual({ ...free, is_held: true }),
   },
   {
     method: "triggers.findHook",
     title: "tells that it is paused, and that its agent is archived",
-    async given(houses) {
-      await fill(houses);
+    async setup(stores) {
+      await fill(stores);
       const seen = { cron: null, time_zone: null };
       const turn = { to: "paused" as const, reason: manual };
-      await houses.triggers.change(
+      await stores.triggers.change(
         makeChange("t-2", { transition: turn, seen, next_fire_at: null }),
       );
-      await archive(houses);
+      await archive(stores);
     },
     act: ({ triggers }) => triggers.findHook("t-2"),
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toMatchObject({ status: "paused", agent_archived_at: ARCHIVED }),
   },
   {
     method: "triggers.isHeld",
     title: "tells of a hold on the agent or the account of a trigger, and of nobody else's",
-    async given(houses) {
-      await fill(houses);
-      await hold(houses, "agent", "g-3");
+    async setup(stores) {
+      await fill(stores);
+      await hold(stores, "agent", "g-3");
     },
-    async act(houses) {
-      const read = () => Promise.all(["t-1", "t-2", "t-3"].map((id) => houses.triggers.isHeld(id)));
-      const told = [await read()];
-      await hold(houses, "account", "a-1");
-      told.push(await read());
-      await houses.holds.release("account", "a-1");
-      return [...told, await read(), await houses.triggers.isHeld("t-9")];
+    async act(stores) {
+      const read = () => Promise.all(["t-1", "t-2", "t-3"].map((id) => stores.triggers.isHeld(id)));
+      const states = [await read()];
+      await hold(stores, "account", "a-1");
+      states.push(await read());
+      await stores.holds.release("account", "a-1");
+      return [...states, await read(), await stores.triggers.isHeld("t-9")];
     },
-    judge: (answer) =>
+    check: (answer) =>
       expect(answer).toEqual([
         ...[
           [false, false, true],
@@ -108,27 +108,27 @@ export const triggerHookCases: Case[] = [
   {
     method: "triggers.fire",
     title: "of a request that comes again to the same end writes nothing, but pauses once more",
-    given: fill,
-    async act(houses) {
+    setup: fill,
+    async act(stores) {
       const error = { code: "permission_denied", message: "The key has ended." };
       const pause = { type: "key" as const, ...error, at: new Date(BEGIN).toISOString() };
       const refused = { ok: false as const, outcome: "refused" as const, error, pause };
-      const told: unknown[] = [];
+      const states: unknown[] = [];
       for (const nth of [1, 2]) {
         const seen = { cron: null, time_zone: null };
         const turn = { to: "active" as const };
         const key_id = null;
-        await houses.triggers.change(
+        await stores.triggers.change(
           makeChange("t-2", { transition: turn, key_id, seen, next_fire_at: null }),
         );
         const fields = { fire_id: `f-${nth}`, event_id: `e-${nth}`, now: BEGIN + nth };
-        const fired = await send(houses, "m-1", { prepared: refused, ...fields });
-        const { status, last_fire_at } = (await houses.triggers.find("t-2"))!;
-        told.push([fired.kind, status, last_fire_at! - BEGIN]);
+        const fired = await send(stores, "m-1", { prepared: refused, ...fields });
+        const { status, last_fire_at } = (await stores.triggers.find("t-2"))!;
+        states.push([fired.kind, status, last_fire_at! - BEGIN]);
       }
-      return told;
+      return states;
     },
-    async judge(answer, { outbox }) {
+    async check(answer, { outbox }) {
       expect(answer).toEqual([
         ["fired", "paused", 1],
         ["fired", "paused", 1],
@@ -139,15 +139,15 @@ export const triggerHookCases: Case[] = [
   {
     method: "triggers.sweepFires",
     title: "keeps a request that came again from the last thing that came of it",
-    async given(houses) {
-      await fill(houses);
+    async setup(stores) {
+      await fill(stores);
       const error = { code: "agent_held", message: "It is held." };
       const held = { ok: false, outcome: "held", error, pause: null };
-      await send(houses, "m-1", { prepared: held, now: BEGIN });
-      await send(houses, "m-1", { event_id: "e-2", now: BEGIN + 9 });
+      await send(stores, "m-1", { prepared: held, now: BEGIN });
+      await send(stores, "m-1", { event_id: "e-2", now: BEGIN + 9 });
     },
     act: ({ triggers }) => triggers.sweepFires(BEGIN + 9, 3),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toBe(0);
       const times = { created_at: BEGIN, ended_at: BEGIN + 9 };
       expect(await triggers.findRequested("t-2", "m-1")).toMatchObject({
@@ -159,10 +159,10 @@ export const triggerHookCases: Case[] = [
   {
     method: "triggers.findRequested",
     title: "finds the fire of a sender's word, of its trigger only",
-    async given(houses) {
-      await fill(houses);
-      await create(houses, makeHook("t-4", { name: "Other" }));
-      await send(houses, "m-1");
+    async setup(stores) {
+      await fill(stores);
+      await create(stores, makeHook("t-4", { name: "Other" }));
+      await send(stores, "m-1");
     },
     act: ({ triggers }) =>
       Promise.all([
@@ -171,7 +171,7 @@ export const triggerHookCases: Case[] = [
         triggers.findRequested("t-2", "m-2"),
         triggers.findRequested("t-4", "m-1"),
       ]),
-    judge(answer) {
+    check(answer) {
       const [fire, ...others] = answer as unknown[];
       expect(fire).toMatchObject({ id: "f-m-1", outcome: "started", webhook_id: "m-1" });
       expect(others).toEqual([undefined, undefined, undefined]);

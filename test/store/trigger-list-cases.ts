@@ -5,27 +5,27 @@ import type { FireFilter } from "../../src/triggers/store/lookup.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeFiring, makeTrigger } from "../support/triggers.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { ARCHIVED, archive, every, fill, idsOf, listFires } from "./trigger-acts.ts";
 
 const fires: FireFilter = { trigger_id: "t-1", outcome: null, before: null, limit: 100 };
 /** Every second one is skipped, since the one before has not ended; two at the same moment. */
-const fireOften = async (houses: Houses) => {
-  await fill(houses);
+const fireOften = async (stores: Stores) => {
+  await fill(stores);
   for (const [n, at] of [1, 2, 2, 4].entries()) {
-    await houses.triggers.fire(makeFiring(`f-${n}`, "t-1", { now: BEGIN + at }));
-    if (n % 2 === 1) await houses.runs.cancel(`run of f-${n - 1}`, null, [`end ${n}`], BEGIN + at);
+    await stores.triggers.fire(makeFiring(`f-${n}`, "t-1", { now: BEGIN + at }));
+    if (n % 2 === 1) await stores.runs.cancel(`run of f-${n - 1}`, null, [`end ${n}`], BEGIN + at);
   }
-  await houses.triggers.fire(makeFiring("f-9", "t-2", { now: BEGIN + 9 }));
+  await stores.triggers.fire(makeFiring("f-9", "t-2", { now: BEGIN + 9 }));
 };
 
 export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.fire",
     title: "keeps the fire, its run, and when it was",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => triggers.fire(makeFiring("f-1", "t-1")),
-    async judge(answer, { triggers, runs }) {
+    async check(answer, { triggers, runs }) {
       expect(answer).toMatchObject({ kind: "fired", fire: { id: "f-1", outcome: "started" } });
       expect((await triggers.find("t-1"))!.last_fire_at).toBe(BEGIN + 1_000);
       expect(await runs.find("run of f-1", "a-1")).toMatchObject({ trigger_id: "t-1" });
@@ -34,12 +34,12 @@ export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.find",
     title: "finds one of whichever account, and since when its agent is archived",
-    async given(houses) {
-      await fill(houses);
-      await archive(houses);
+    async setup(stores) {
+      await fill(stores);
+      await archive(stores);
     },
     act: ({ triggers }) => triggers.find("t-1"),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toEqual({ ...makeTrigger("t-1"), agent_archived_at: ARCHIVED });
       expect(await triggers.find("t-3")).toMatchObject({ account_id: "a-2" });
       expect(await triggers.find("t-9")).toBeUndefined();
@@ -48,9 +48,9 @@ export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.list",
     title: "lists the newest first, of one account or of all, in pages",
-    given: fill,
+    setup: fill,
     act: ({ triggers }) => triggers.list(every),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(idsOf(answer as TriggerRow[])).toEqual(["t-2", "t-1"]);
       const all = { ...every, account_id: null };
       expect(idsOf(await triggers.list(all))).toEqual(["t-2", "t-3", "t-1"]);
@@ -63,12 +63,12 @@ export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.listFires",
     title: "lists the newest first, of one outcome or of all, in pages",
-    given: fireOften,
+    setup: fireOften,
     act: ({ triggers }) => triggers.listFires(fires),
-    async judge(answer, { triggers }) {
-      const told = (answer as FireRow[]).map(({ id, outcome }) => `${id} ${outcome}`);
+    async check(answer, { triggers }) {
+      const outcomes = (answer as FireRow[]).map(({ id, outcome }) => `${id} ${outcome}`);
       const inOrder = ["f-3 skipped", "f-2 started", "f-1 skipped", "f-0 started"];
-      expect(told).toEqual(inOrder);
+      expect(outcomes).toEqual(inOrder);
       const list = async (filter: Partial<FireFilter>) =>
         idsOf(await triggers.listFires({ ...fires, ...filter }));
       expect(await list({ outcome: "started" })).toEqual(["f-2", "f-0"]);
@@ -82,12 +82,12 @@ export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.sweepFires",
     title: "deletes the oldest from before a moment, also of a trigger that is gone",
-    async given(houses) {
-      await fireOften(houses);
-      await houses.triggers.remove("t-1", "a-1");
+    async setup(stores) {
+      await fireOften(stores);
+      await stores.triggers.remove("t-1", "a-1");
     },
     act: ({ triggers }) => triggers.sweepFires(BEGIN + 9, 3),
-    async judge(answer, { triggers }) {
+    async check(answer, { triggers }) {
       expect(answer).toBe(3);
       expect(idsOf(await triggers.listFires(fires))).toEqual(["f-3"]);
       expect(await triggers.sweepFires(BEGIN + 9, 3)).toBe(1);

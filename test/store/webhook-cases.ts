@@ -2,11 +2,19 @@
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
-import { addEndpoint, deliver, fill, look, miscounted, own, tell } from "./webhook-acts.ts";
+import {
+  addEndpoint,
+  deliver,
+  fill,
+  miscounted,
+  own,
+  recordEvent,
+  showDeliveries,
+} from "./webhook-acts.ts";
 
-const statusOf = async ({ webhooks }: Houses, id = "w-1") => {
+const statusOf = async ({ webhooks }: Stores, id = "w-1") => {
   const { status, disabled_reason, disabled_at, pending_deliveries } = (await webhooks.find(id))!;
   return [status, disabled_reason, disabled_at, pending_deliveries];
 };
@@ -20,9 +28,9 @@ const creationCases: Case[] = [
   {
     method: "webhooks.create",
     title: "keeps an endpoint and its secret, and from then on the account listens",
-    given: ({ secrets }) => secrets.claim("k-1"),
-    act: (houses) => addEndpoint(houses, "w-1", { description: "The order desk." }),
-    async judge(answer, { webhooks, secrets, sent }) {
+    setup: ({ secrets }) => secrets.claim("k-1"),
+    act: (stores) => addEndpoint(stores, "w-1", { description: "The order desk." }),
+    async check(answer, { webhooks, secrets, sent }) {
       const row = makeEndpoint("w-1", { description: "The order desk." });
       expect(answer).toEqual({ kind: "ok", row });
       expect(await webhooks.find("w-1")).toEqual(row);
@@ -33,12 +41,12 @@ const creationCases: Case[] = [
   {
     method: "webhooks.create",
     title: "refuses one more than an account may have, and keeps no secret then",
-    given: fill,
-    act: async (houses) => [
-      await codeOf(addEndpoint(houses, "w-4", {}, { endpointsMax: 2 })),
-      await codeOf(addEndpoint(houses, "w-5", { account_id: "a-2" }, { endpointsMax: 2 })),
+    setup: fill,
+    act: async (stores) => [
+      await codeOf(addEndpoint(stores, "w-4", {}, { endpointsMax: 2 })),
+      await codeOf(addEndpoint(stores, "w-5", { account_id: "a-2" }, { endpointsMax: 2 })),
     ],
-    async judge(answer, { webhooks, secrets }) {
+    async check(answer, { webhooks, secrets }) {
       expect(answer).toEqual(["endpoints_limit", "accepted"]);
       expect(await webhooks.find("w-4")).toBeUndefined();
       expect(await secrets.find("webhook", "w-4")).toBeUndefined();
@@ -47,45 +55,45 @@ const creationCases: Case[] = [
   {
     method: "webhooks.create",
     title: "first gives what happened before to those who had selected it, whatever clocks say",
-    async given(houses) {
-      await fill(houses);
-      await tell(houses, "e-1", { at: BEGIN + 9_000 });
+    async setup(stores) {
+      await fill(stores);
+      await recordEvent(stores, "e-1", { at: BEGIN + 9_000 });
     },
-    act: (houses) => addEndpoint(houses, "w-4"),
-    async judge(_, houses) {
-      await tell(houses, "e-2", { at: BEGIN - 9_000 });
-      await houses.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
-      expect(await look(houses)).toEqual([
+    act: (stores) => addEndpoint(stores, "w-4"),
+    async check(_, stores) {
+      await recordEvent(stores, "e-2", { at: BEGIN - 9_000 });
+      await stores.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
+      expect(await showDeliveries(stores)).toEqual([
         ...["e-1 to w-1: pending", "e-1 to w-2: pending"],
         ...["e-2 to w-1: pending", "e-2 to w-2: pending", "e-2 to w-4: pending"],
       ]);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.create",
     title: "gives a batch and makes nothing where more waits, until nothing does",
-    async given(houses) {
-      await fill(houses);
-      for (const id of ["e-1", "e-2", "e-3"]) await tell(houses, id);
+    async setup(stores) {
+      await fill(stores);
+      for (const id of ["e-1", "e-2", "e-3"]) await recordEvent(stores, id);
     },
-    act: (houses) => addEndpoint(houses, "w-4", {}, { limit: 2 }),
-    async judge(answer, houses) {
+    act: (stores) => addEndpoint(stores, "w-4", {}, { limit: 2 }),
+    async check(answer, stores) {
       expect(answer).toEqual({ kind: "backlog" });
-      expect(await houses.webhooks.find("w-4")).toBeUndefined();
-      expect(await houses.secrets.find("webhook", "w-4")).toBeUndefined();
-      expect(await look(houses)).toHaveLength(4);
-      const made = await addEndpoint(houses, "w-4", {}, { ...makeFan(3), limit: 2 });
+      expect(await stores.webhooks.find("w-4")).toBeUndefined();
+      expect(await stores.secrets.find("webhook", "w-4")).toBeUndefined();
+      expect(await showDeliveries(stores)).toHaveLength(4);
+      const made = await addEndpoint(stores, "w-4", {}, { ...makeFan(3), limit: 2 });
       expect(made.kind).toBe("ok");
-      expect(await look(houses)).toHaveLength(6);
+      expect(await showDeliveries(stores)).toHaveLength(6);
     },
   },
   {
     method: "webhooks.create",
     title: "keeps nothing where a rotation of the secrets' key has passed it",
-    given: ({ secrets }) => secrets.claim("k-2"),
-    act: (houses) => codeOf(addEndpoint(houses, "w-1")),
-    async judge(answer, { webhooks, sent }) {
+    setup: ({ secrets }) => secrets.claim("k-2"),
+    act: (stores) => codeOf(addEndpoint(stores, "w-1")),
+    async check(answer, { webhooks, sent }) {
       expect(answer).toBe("webhooks_unavailable");
       expect(await webhooks.find("w-1")).toBeUndefined();
       expect(await sent.listeners()).toEqual([]);
@@ -97,10 +105,10 @@ const changeCases: Case[] = [
   {
     method: "webhooks.update",
     title: "changes what is asked for, and leaves what stays as it is",
-    given: fill,
+    setup: fill,
     act: ({ webhooks }) =>
       webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       const row = makeEndpoint("w-1", {
         ...{ url: "https://new.example.com", updated_at: BEGIN + 100 },
       });
@@ -117,30 +125,30 @@ const changeCases: Case[] = [
   {
     method: "webhooks.update",
     title: "first gives what happened to it as it was, and then has other kinds of events",
-    async given(houses) {
-      await fill(houses);
-      await tell(houses, "e-1");
-      await tell(houses, "e-2", { type: "run.failed", at: BEGIN + 1 });
+    async setup(stores) {
+      await fill(stores);
+      await recordEvent(stores, "e-1");
+      await recordEvent(stores, "e-2", { type: "run.failed", at: BEGIN + 1 });
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { events: ["run.failed"] }, makeFan(1)),
-    async judge(_, houses) {
-      await tell(houses, "e-3", { type: "run.failed", at: BEGIN + 2 });
-      await tell(houses, "e-4", { at: BEGIN + 3 });
-      await houses.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
-      const first = (await look(houses)).filter((one) => one.includes("w-1"));
+    async check(_, stores) {
+      await recordEvent(stores, "e-3", { type: "run.failed", at: BEGIN + 2 });
+      await recordEvent(stores, "e-4", { at: BEGIN + 3 });
+      await stores.webhooks.fanOut("a-1", makeFan(2, { now: BEGIN + 200 }));
+      const first = (await showDeliveries(stores)).filter((one) => one.includes("w-1"));
       expect(first).toEqual(["e-1 to w-1: pending", "e-3 to w-1: pending"]);
     },
   },
   {
     method: "webhooks.update",
     title: "waits for nothing where only its place and its description are others",
-    async given(houses) {
-      await fill(houses);
-      await tell(houses, "e-1");
-      await tell(houses, "e-2");
+    async setup(stores) {
+      await fill(stores);
+      await recordEvent(stores, "e-1");
+      await recordEvent(stores, "e-2");
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { description: "x" }, makeFan(1)),
-    async judge(answer, { webhooks, sent }) {
+    async check(answer, { webhooks, sent }) {
       expect(answer).toMatchObject({ kind: "ok", row: { description: "x" } });
       expect(await sent.waiting()).toHaveLength(2);
       const one = makeFan(1, { limit: 1 });
@@ -154,57 +162,61 @@ const changeCases: Case[] = [
   {
     method: "webhooks.update",
     title: "disables one: what waits is cancelled, also what nobody had been given yet",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 2);
-      await tell(houses, "e-3", { at: BEGIN + 3 });
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 2);
+      await recordEvent(stores, "e-3", { at: BEGIN + 3 });
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { status: "disabled" }, makeFan(3)),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({ row: { status: "disabled", pending_deliveries: 0 } });
-      expect(await statusOf(houses)).toEqual(["disabled", "manual", BEGIN + 100, 0]);
-      const all = await houses.sent.deliveries();
+      expect(await statusOf(stores)).toEqual(["disabled", "manual", BEGIN + 100, 0]);
+      const all = await stores.sent.deliveries();
       for (const one of all.filter(({ webhook_id }) => webhook_id === "w-1")) {
         const over = { status: "cancelled", next_attempt_at: null, completed_at: BEGIN + 100 };
         expect(one).toMatchObject(over);
       }
-      expect((await look(houses)).filter((one) => one.includes("w-1: cancelled"))).toHaveLength(3);
-      expect((await look(houses)).filter((one) => one.includes("w-2: pending"))).toHaveLength(3);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(
+        (await showDeliveries(stores)).filter((one) => one.includes("w-1: cancelled")),
+      ).toHaveLength(3);
+      expect(
+        (await showDeliveries(stores)).filter((one) => one.includes("w-2: pending")),
+      ).toHaveLength(3);
+      expect(await miscounted(stores)).toEqual([]);
       // The other one of the account listens on.
-      expect(await houses.sent.listeners()).toEqual(["a-1", "a-2"]);
+      expect(await stores.sent.listeners()).toEqual(["a-1", "a-2"]);
     },
   },
   {
     method: "webhooks.update",
     title: "enables one for what happens from then on, and forgets its failures",
-    async given(houses) {
-      await houses.secrets.claim("k-1");
-      await addEndpoint(houses, "w-1");
-      await houses.sent.failOften("w-1", BEGIN + 5);
-      await houses.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(1));
-      await tell(houses, "e-1");
+    async setup(stores) {
+      await stores.secrets.claim("k-1");
+      await addEndpoint(stores, "w-1");
+      await stores.sent.failOften("w-1", BEGIN + 5);
+      await stores.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(1));
+      await recordEvent(stores, "e-1");
     },
     act: ({ webhooks }) => webhooks.update(own("w-1"), { status: "enabled" }, makeFan(2)),
-    async judge(_, houses) {
-      expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
-      expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: 0, failing_since: null });
-      expect(await houses.sent.listeners()).toEqual(["a-1"]);
-      await tell(houses, "e-2", { at: BEGIN - 1 });
-      await houses.webhooks.fanOut("a-1", makeFan(3));
-      expect(await look(houses)).toEqual(["e-2 to w-1: pending"]);
+    async check(_, stores) {
+      expect(await statusOf(stores)).toEqual(["enabled", null, null, 0]);
+      expect(await stores.webhooks.find("w-1")).toMatchObject({ failures: 0, failing_since: null });
+      expect(await stores.sent.listeners()).toEqual(["a-1"]);
+      await recordEvent(stores, "e-2", { at: BEGIN - 1 });
+      await stores.webhooks.fanOut("a-1", makeFan(3));
+      expect(await showDeliveries(stores)).toEqual(["e-2 to w-1: pending"]);
     },
   },
   {
     method: "webhooks.update",
     title: "forgets the failures of another place, and only those",
-    async given(houses) {
-      await fill(houses);
-      for (const id of ["w-1", "w-2"]) await houses.sent.failOften(id, BEGIN + 5);
+    async setup(stores) {
+      await fill(stores);
+      for (const id of ["w-1", "w-2"]) await stores.sent.failOften(id, BEGIN + 5);
     },
     act: ({ webhooks }) =>
       webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       expect(answer).toMatchObject({ row: { failures: 0, failing_since: null } });
       await webhooks.update(own("w-2"), { description: "x" }, makeFan(2));
       expect(await webhooks.find("w-2")).toMatchObject({ failures: 9, failing_since: BEGIN + 5 });
@@ -213,55 +225,55 @@ const changeCases: Case[] = [
   {
     method: "webhooks.disable",
     title: "disables one that fails, with its reason; nobody listens for whom nothing is enabled",
-    async given(houses) {
-      await fill(houses);
-      await houses.sent.tell({
+    async setup(stores) {
+      await fill(stores);
+      await stores.sent.tell({
         ...{ id: "e-1", account_id: "a-2", type: "run.completed", at: BEGIN, data: {} },
       });
     },
     act: ({ webhooks }) => webhooks.disable(failed("w-3", "gone"), makeFan(1)),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ kind: "ok" });
-      expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
-      expect(await look(houses)).toEqual(["e-1 to w-3: cancelled"]);
-      expect(await houses.sent.listeners()).toEqual(["a-1"]);
+      expect(await statusOf(stores, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
+      expect(await showDeliveries(stores)).toEqual(["e-1 to w-3: cancelled"]);
+      expect(await stores.sent.listeners()).toEqual(["a-1"]);
       // What is disabled already, or gone, stays what it is.
-      const { webhooks } = houses;
+      const { webhooks } = stores;
       const later = makeFan(2, { now: BEGIN + 500 });
       const disabled_at = BEGIN + 100;
       for (const one of [failed("w-3", "failing", disabled_at), failed("w-9", "failing")]) {
         expect(await webhooks.disable(one, later)).toEqual({ kind: "stale" });
       }
-      expect(await statusOf(houses, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
+      expect(await statusOf(stores, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
     },
   },
   {
     method: "webhooks.disable",
     title: "gives a batch and disables nothing where more waits",
-    async given(houses) {
-      await fill(houses);
-      for (const id of ["e-1", "e-2"]) await tell(houses, id);
+    async setup(stores) {
+      await fill(stores);
+      for (const id of ["e-1", "e-2"]) await recordEvent(stores, id);
     },
     act: ({ webhooks }) => webhooks.disable(failed("w-1", "failing"), makeFan(1, { limit: 1 })),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ kind: "backlog" });
-      expect(await statusOf(houses)).toEqual(["enabled", null, null, 1]);
+      expect(await statusOf(stores)).toEqual(["enabled", null, null, 1]);
       const next = makeFan(2, { limit: 2 });
-      expect(await houses.webhooks.disable(failed("w-1", "failing"), next)).toEqual({ kind: "ok" });
-      expect(await statusOf(houses)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
+      expect(await stores.webhooks.disable(failed("w-1", "failing"), next)).toEqual({ kind: "ok" });
+      expect(await statusOf(stores)).toEqual(["disabled", "failing", BEGIN + 100, 0]);
     },
   },
   {
     method: "webhooks.disable",
     title: "leaves one enabled that was changed, or enabled again, since it was found to fail",
-    given: fill,
+    setup: fill,
     async act({ webhooks }) {
       await webhooks.update(own("w-1"), { description: "mended" }, makeFan(1));
       return webhooks.disable(failed("w-1", "gone"), makeFan(2));
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ kind: "stale" });
-      expect(await statusOf(houses)).toEqual(["enabled", null, null, 0]);
+      expect(await statusOf(stores)).toEqual(["enabled", null, null, 0]);
     },
   },
 ];
@@ -275,9 +287,9 @@ const secretCases: Case[] = [
   {
     method: "webhooks.rotate",
     title: "puts a secret in the place of the one before, and says until when both sign",
-    given: fill,
+    setup: fill,
     act: ({ webhooks }) => webhooks.rotate(own("w-1"), rotation()),
-    async judge(answer, { webhooks, secrets }) {
+    async check(answer, { webhooks, secrets }) {
       const row = makeEndpoint("w-1", {
         ...{ secret_number: 2, previous_secret_expires_at: BEGIN + 70, updated_at: BEGIN + 7 },
       });
@@ -294,16 +306,16 @@ const secretCases: Case[] = [
   {
     method: "webhooks.rotate",
     title: "takes none that has not seen the last one, nor another account's",
-    async given(houses) {
-      await fill(houses);
-      await houses.webhooks.rotate(own("w-1"), rotation());
+    async setup(stores) {
+      await fill(stores);
+      await stores.webhooks.rotate(own("w-1"), rotation());
     },
     act: async ({ webhooks }) => [
       await webhooks.rotate(own("w-1"), rotation()),
       await webhooks.rotate(own("w-1", "a-2"), rotation({ seenNumber: 2 })),
       await webhooks.rotate(own("w-9"), rotation()),
     ],
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       const kinds = (answer as { kind: string }[]).map(({ kind }) => kind);
       expect(kinds).toEqual(["stale", "not_found", "not_found"]);
       expect((await webhooks.find("w-1"))!.secret_number).toBe(2);
@@ -315,9 +327,9 @@ const readCases: Case[] = [
   {
     method: "webhooks.find",
     title: "finds one of whichever account",
-    given: fill,
+    setup: fill,
     act: ({ webhooks }) => webhooks.find("w-3"),
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       expect(answer).toEqual(makeEndpoint("w-3", { account_id: "a-2" }));
       expect(await webhooks.find("w-9")).toBeUndefined();
     },
@@ -325,12 +337,12 @@ const readCases: Case[] = [
   {
     method: "webhooks.list",
     title: "lists the newest first, of one account or of all",
-    async given(houses) {
-      await fill(houses);
-      await addEndpoint(houses, "w-0", { created_at: BEGIN + 1 });
+    async setup(stores) {
+      await fill(stores);
+      await addEndpoint(stores, "w-0", { created_at: BEGIN + 1 });
     },
     act: async ({ webhooks }) => (await webhooks.list("a-1")).map(({ id }) => id),
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       expect(answer).toEqual(["w-0", "w-2", "w-1"]);
       const all = (await webhooks.list(null)).map(({ id }) => id);
       expect(all).toEqual(["w-0", "w-3", "w-2", "w-1"]);
@@ -342,12 +354,12 @@ const removalCases: Case[] = [
   {
     method: "webhooks.remove",
     title: "takes the secret with it, and leaves the deliveries to the sweep",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 1);
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 1);
     },
     act: ({ webhooks }) => webhooks.remove("w-1", "a-1"),
-    async judge(answer, { webhooks, secrets, sent }) {
+    async check(answer, { webhooks, secrets, sent }) {
       expect(answer).toBe(true);
       expect(await webhooks.find("w-1")).toBeUndefined();
       expect(await secrets.find("webhook", "w-1")).toBeUndefined();
@@ -362,9 +374,9 @@ const removalCases: Case[] = [
   {
     method: "webhooks.remove",
     title: "leaves another account's",
-    given: fill,
+    setup: fill,
     act: ({ webhooks }) => webhooks.remove("w-3", "a-1"),
-    async judge(answer, { webhooks, secrets }) {
+    async check(answer, { webhooks, secrets }) {
       expect(answer).toBe(false);
       expect(await webhooks.find("w-3")).toBeDefined();
       expect(await secrets.find("webhook", "w-3")).toBeDefined();

@@ -1,7 +1,7 @@
 // What the store of webhooks must do where a process takes deliveries, on every engine.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import { deliver, deliveriesOf, disable, FANNED, fill, fillOne, LATER } from "./webhook-acts.ts";
 import { first, settleNext, take, turn } from "./webhook-sending-acts.ts";
 
@@ -11,16 +11,16 @@ const claimCases: Case[] = [
   {
     method: "webhooks.claim",
     title: "gives a process the oldest of what is due, so many of each endpoint",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 3);
-      await houses.processes.register(BEGIN);
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 3);
+      await stores.processes.register(BEGIN);
     },
     act: ({ webhooks }) => webhooks.claim(1, [turn(2), turn(9, "w-2"), turn(9, "w-3")], LATER),
-    async judge(answer, houses) {
-      const [one, two, three] = answer as Awaited<ReturnType<Houses["webhooks"]["claim"]>>;
+    async check(answer, stores) {
+      const [one, two, three] = answer as Awaited<ReturnType<Stores["webhooks"]["claim"]>>;
       expect(one!.rows.map(({ event_id }) => event_id)).toEqual(["e-1", "e-2"]);
-      const row = await first(houses);
+      const row = await first(stores);
       expect(one!.rows[0]).toEqual({
         ...{ id: row.id, webhook_id: "w-1", event_id: "e-1", account_id: "a-1" },
         ...{ kind: "scheduled", tries: 0, lane: 0, epoch: 1 },
@@ -28,17 +28,17 @@ const claimCases: Case[] = [
       expect(one!.nextDueAt).toBe(FANNED);
       expect([two!.rows.length, two!.nextDueAt]).toEqual([3, null]);
       expect([three!.rows.length, three!.nextDueAt]).toEqual([0, null]);
-      const epochs = (await deliveriesOf(houses, "w-1")).map(({ epoch }) => epoch);
+      const epochs = (await deliveriesOf(stores, "w-1")).map(({ epoch }) => epoch);
       expect(epochs).toEqual([1, 1, 0]);
     },
   },
   {
     method: "webhooks.claim",
     title: "gives each of many that ask at once other deliveries",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.processes.register(BEGIN);
-      await houses.processes.register(BEGIN);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.processes.register(BEGIN);
+      await stores.processes.register(BEGIN);
     },
     act: async ({ webhooks }) => {
       const asks = Array.from({ length: 8 }, (_, n) =>
@@ -46,8 +46,8 @@ const claimCases: Case[] = [
       );
       return (await Promise.all(asks)).flatMap(([taken]) => taken!.rows.map(({ id }) => id));
     },
-    async judge(answer, houses) {
-      const all = (await deliveriesOf(houses, "w-1")).map(({ id }) => id);
+    async check(answer, stores) {
+      const all = (await deliveriesOf(stores, "w-1")).map(({ id }) => id);
       expect((answer as string[]).toSorted()).toEqual(all.toSorted());
     },
   },
@@ -55,18 +55,18 @@ const claimCases: Case[] = [
     method: "webhooks.claim",
     title:
       "gives nothing that is due later, is of another queue, or of an endpoint that is disabled",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.processes.register(BEGIN);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.processes.register(BEGIN);
     },
-    act: async (houses) => {
-      const { webhooks } = houses;
+    act: async (stores) => {
+      const { webhooks } = stores;
       const early = await webhooks.claim(1, [turn(9)], FANNED - 1);
       const other = await webhooks.claim(1, [turn(9, "w-1", 1)], LATER);
-      await disable(houses);
+      await disable(stores);
       return [...early, ...other, ...(await webhooks.claim(1, [turn(9)], LATER))];
     },
-    judge(answer) {
+    check(answer) {
       expect(answer).toEqual([
         { rows: [], nextDueAt: FANNED },
         { rows: [], nextDueAt: null },
@@ -77,69 +77,69 @@ const claimCases: Case[] = [
   {
     method: "webhooks.claim",
     title: "gives nothing to a process that others hold for dead",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.processes.register(BEGIN);
-      await houses.processes.end(1, BEGIN);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.processes.register(BEGIN);
+      await stores.processes.end(1, BEGIN);
     },
     act: ({ webhooks }) => webhooks.claim(1, [turn(9)], LATER),
-    judge: (answer) => expect(answer).toEqual([]),
+    check: (answer) => expect(answer).toEqual([]),
   },
   {
     method: "webhooks.release",
     title: "makes due again what a dead process had, and says in which queues",
-    async given(houses) {
-      await fillOne(houses);
-      await take(houses, 2);
+    async setup(stores) {
+      await fillOne(stores);
+      await take(stores, 2);
     },
-    act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
-    async judge(answer, houses) {
+    act: async (stores) => stores.webhooks.release(await stores.webhooks.listHeld()),
+    async check(answer, stores) {
       expect(answer).toEqual([{ webhookId: "w-1", queue: 0 }]);
-      expect(await houses.webhooks.listHeld()).toEqual([]);
-      expect(await first(houses)).toMatchObject({ tries: 0, next_attempt_at: FANNED, epoch: 0 });
-      expect(await take(houses)).toHaveLength(5);
+      expect(await stores.webhooks.listHeld()).toEqual([]);
+      expect(await first(stores)).toMatchObject({ tries: 0, next_attempt_at: FANNED, epoch: 0 });
+      expect(await take(stores)).toHaveLength(5);
     },
   },
   {
     method: "webhooks.release",
     title: "leaves what another process has by now",
-    async given(houses) {
-      await fillOne(houses);
-      await take(houses, 1);
+    async setup(stores) {
+      await fillOne(stores);
+      await take(stores, 1);
     },
-    act: async (houses) => {
-      const [held] = await houses.webhooks.listHeld();
-      return houses.webhooks.release([{ ...held!, epoch: 2 }]);
+    act: async (stores) => {
+      const [held] = await stores.webhooks.listHeld();
+      return stores.webhooks.release([{ ...held!, epoch: 2 }]);
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([]);
-      expect(await houses.webhooks.listHeld()).toHaveLength(1);
+      expect(await stores.webhooks.listHeld()).toHaveLength(1);
     },
   },
   {
     method: "webhooks.release",
     title: "has what was asked for again meanwhile begin anew",
-    async given(houses) {
-      await fillOne(houses);
-      const [claimed] = await take(houses, 1);
+    async setup(stores) {
+      await fillOne(stores);
+      const [claimed] = await take(stores, 1);
       const request = { webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: 9 };
-      await houses.webhooks.replay(claimed!.id, request);
+      await stores.webhooks.replay(claimed!.id, request);
     },
-    act: async (houses) => houses.webhooks.release(await houses.webhooks.listHeld()),
-    async judge(_, houses) {
-      expect(await first(houses)).toMatchObject({ kind: "replay", tries: 0, epoch: 0 });
+    act: async (stores) => stores.webhooks.release(await stores.webhooks.listHeld()),
+    async check(_, stores) {
+      expect(await first(stores)).toMatchObject({ kind: "replay", tries: 0, epoch: 0 });
     },
   },
   {
     method: "webhooks.listHeld",
     title: "lists what processes have",
-    async given(houses) {
-      await fillOne(houses);
-      await take(houses, 2);
+    async setup(stores) {
+      await fillOne(stores);
+      await take(stores, 2);
     },
     act: ({ webhooks }) => webhooks.listHeld(),
-    async judge(answer, houses) {
-      const [one, two] = await deliveriesOf(houses, "w-1");
+    async check(answer, stores) {
+      const [one, two] = await deliveriesOf(stores, "w-1");
       const held = answer as { id: string; epoch: number }[];
       expect(held.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
         { id: one!.id, epoch: 1 },
@@ -153,13 +153,13 @@ const lookCases: Case[] = [
   {
     method: "webhooks.listWaiting",
     title: "lists the endpoints of which something waits, and when it is due",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 2);
-      await settleNext(houses, "retry");
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 2);
+      await settleNext(stores, "retry");
     },
     act: ({ webhooks }) => webhooks.listWaiting("", 9),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       const quiet = { failing_since: null, last_success_at: null };
       const none = { retry_due_at: null, retry_far_at: null };
       expect(answer).toEqual([
@@ -173,64 +173,64 @@ const lookCases: Case[] = [
           ...{ first_due_at: FANNED, first_far_at: FANNED, ...none },
         },
       ]);
-      const page = await houses.webhooks.listWaiting("w-1", 1);
+      const page = await stores.webhooks.listWaiting("w-1", 1);
       expect(page.map(({ id }) => id)).toEqual(["w-2"]);
-      await disable(houses);
-      expect((await houses.webhooks.listWaiting("", 9)).map(({ id }) => id)).toEqual(["w-2"]);
+      await disable(stores);
+      expect((await stores.webhooks.listWaiting("", 9)).map(({ id }) => id)).toEqual(["w-2"]);
     },
   },
   {
     method: "webhooks.findWaiting",
     title: "finds the same of one endpoint, unless nothing waits or it is disabled",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 2);
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 2);
     },
     act: ({ webhooks }) => webhooks.findWaiting("w-1"),
-    async judge(answer, houses) {
-      const [first] = await houses.webhooks.listWaiting("", 1);
+    async check(answer, stores) {
+      const [first] = await stores.webhooks.listWaiting("", 1);
       expect(answer).toEqual(first!);
-      expect(await houses.webhooks.findWaiting("w-3")).toBeUndefined();
-      await disable(houses);
-      expect(await houses.webhooks.findWaiting("w-1")).toBeUndefined();
+      expect(await stores.webhooks.findWaiting("w-3")).toBeUndefined();
+      await disable(stores);
+      expect(await stores.webhooks.findWaiting("w-1")).toBeUndefined();
     },
   },
   {
     method: "webhooks.pull",
     title: "makes due now what is due later than can be, and leaves the rest",
-    async given(houses) {
-      await fillOne(houses);
-      await settleNext(houses, "retry", { nextAttemptAt: LATER + HOUR_MS });
-      await settleNext(houses, "retry", { nextAttemptAt: LATER + 2 * HOUR_MS });
+    async setup(stores) {
+      await fillOne(stores);
+      await settleNext(stores, "retry", { nextAttemptAt: LATER + HOUR_MS });
+      await settleNext(stores, "retry", { nextAttemptAt: LATER + 2 * HOUR_MS });
     },
     act: ({ webhooks }) =>
       webhooks.pull([{ webhookId: "w-1", queue: 1, until: LATER + HOUR_MS }], LATER + 9),
-    async judge(_, houses) {
-      const due = (await deliveriesOf(houses, "w-1")).map((one) => one.next_attempt_at);
+    async check(_, stores) {
+      const due = (await deliveriesOf(stores, "w-1")).map((one) => one.next_attempt_at);
       expect(due).toEqual([LATER + HOUR_MS, LATER + 9, FANNED, FANNED, FANNED]);
     },
   },
   {
     method: "webhooks.findSending",
     title: "finds what an attempt needs, as it is now",
-    async given(houses) {
-      await fillOne(houses);
-      await take(houses, 1);
+    async setup(stores) {
+      await fillOne(stores);
+      await take(stores, 1);
     },
-    act: async (houses) => houses.webhooks.findSending((await first(houses)).id),
-    async judge(answer, houses) {
-      const event = (await houses.webhooks.findEvent("e-1"))!;
+    act: async (stores) => stores.webhooks.findSending((await first(stores)).id),
+    async check(answer, stores) {
+      const event = (await stores.webhooks.findEvent("e-1"))!;
       expect(answer).toEqual({
         ...{ status: "pending", epoch: 1, endpoint_status: "enabled" },
         ...{ url: "https://w-1.example.com/hooks", updated_at: BEGIN },
         ...{ event_type: event.type, event_created_at: event.created_at, event_data: event.data },
       });
-      await houses.sent.forget("e-1");
-      const { id } = await first(houses);
-      expect(await houses.webhooks.findSending(id)).toMatchObject({ event_data: null });
-      await houses.webhooks.remove("w-1", "a-1");
-      expect(await houses.webhooks.findSending(id)).toMatchObject({ url: null });
-      expect(await houses.webhooks.findSending("d-9")).toBeUndefined();
+      await stores.sent.forget("e-1");
+      const { id } = await first(stores);
+      expect(await stores.webhooks.findSending(id)).toMatchObject({ event_data: null });
+      await stores.webhooks.remove("w-1", "a-1");
+      expect(await stores.webhooks.findSending(id)).toMatchObject({ url: null });
+      expect(await stores.webhooks.findSending("d-9")).toBeUndefined();
     },
   },
 ];

@@ -15,8 +15,8 @@ import {
   LATER,
   miscounted,
   own,
+  recordEvent,
   settle,
-  tell,
 } from "./webhook-acts.ts";
 
 const request = (fields: object = {}) => ({
@@ -32,31 +32,31 @@ const testCases: Case[] = [
   {
     method: "webhooks.test",
     title: "keeps an event for one endpoint alone, and its delivery",
-    given: fill,
+    setup: fill,
     act: ({ webhooks }) => webhooks.test(request(), fresh(1)),
-    async judge(answer, houses) {
-      const [made, ...others] = await houses.sent.deliveries();
+    async check(answer, stores) {
+      const [made, ...others] = await stores.sent.deliveries();
       expect(others).toEqual([]);
       expect(answer).toEqual(made);
       expect(made).toMatchObject({
         ...{ id: "d-1", webhook_id: "w-1", event_id: "e-1", event_type: "webhook.test" },
         ...{ kind: "test", status: "pending", next_attempt_at: LATER, lane: 0 },
       });
-      const event = (await houses.webhooks.findEvent("e-1"))!;
+      const event = (await stores.webhooks.findEvent("e-1"))!;
       expect(event).toMatchObject({ account_id: "a-1", type: "webhook.test", created_at: LATER });
       const webhook = { id: "w-1", url: "https://w-1.example.com/hooks" };
       expect(JSON.parse(event.data)).toEqual({ webhook });
-      expect(await houses.sent.waiting()).toEqual([]);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await stores.sent.waiting()).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.test",
     title: "is refused for one that is not there, is disabled, or has too much waiting",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 1);
-      await houses.webhooks.update(own("w-2"), { status: "disabled" }, makeFan(5));
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 1);
+      await stores.webhooks.update(own("w-2"), { status: "disabled" }, makeFan(5));
     },
     act: async ({ webhooks }) => {
       const wishes = [
@@ -65,12 +65,12 @@ const testCases: Case[] = [
       ];
       return Promise.all(wishes.map((one) => codeOf(webhooks.test(one, fresh(9)))));
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([
         ...["webhook_not_found", "webhook_not_found", "endpoint_disabled", "deliveries_limit"],
       ]);
-      expect(await houses.webhooks.findEvent("e-9")).toBeUndefined();
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await stores.webhooks.findEvent("e-9")).toBeUndefined();
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
 ];
@@ -79,72 +79,72 @@ const replayCases: Case[] = [
   {
     method: "webhooks.replay",
     title: "has one that was delivered due again: the same delivery of the same event",
-    async given(houses) {
-      await fillOne(houses);
-      await settle(houses, 0, "delivered");
+    async setup(stores) {
+      await fillOne(stores);
+      await settle(stores, 0, "delivered");
     },
     act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({
         ...{ id: idOf(1), event_id: "e-1", status: "pending", completed_at: null },
         ...{ attempt_count: 1, next_attempt_at: LATER, kind: "replay", tries: 0, lane: 0 },
       });
-      expect(await houses.webhooks.findDelivery(idOf(1))).toEqual(answer as never);
-      expect(await houses.sent.deliveries()).toHaveLength(5);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await stores.webhooks.findDelivery(idOf(1))).toEqual(answer as never);
+      expect(await stores.sent.deliveries()).toHaveLength(5);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.replay",
     title: "has one that waits due at once, and counts it no second time",
-    given: fillOne,
+    setup: fillOne,
     act: ({ webhooks }) => webhooks.replay(idOf(1), request({ waitingMax: 5 })),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({ status: "pending", next_attempt_at: LATER, tries: 0 });
-      expect((await houses.webhooks.find("w-1"))!.pending_deliveries).toBe(5);
+      expect((await stores.webhooks.find("w-1"))!.pending_deliveries).toBe(5);
     },
   },
   {
     method: "webhooks.replay",
     title: "leaves one to whoever has it, to be sent once more after that",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.sent.take(idOf(1), 7);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.sent.take(idOf(1), 7);
     },
     act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({ status: "pending", epoch: 7, tries: -1, kind: "replay" });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.replay",
     title: "brings back what was cancelled while somebody had it",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.sent.take(idOf(1), 7);
-      await disable(houses);
-      await enable(houses);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.sent.take(idOf(1), 7);
+      await disable(stores);
+      await enable(stores);
     },
     act: ({ webhooks }) => webhooks.replay(idOf(1), request()),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toMatchObject({ status: "pending", epoch: 7, tries: -1 });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.replay",
     title: "is refused for what is not there, is not kept, or is too much",
-    async given(houses) {
-      await fill(houses);
-      await deliver(houses, 2);
-      await deliver(houses, 1, {}, "a-2");
-      await settle(houses, 0, "failed");
-      await houses.sent.forget("e-2");
+    async setup(stores) {
+      await fill(stores);
+      await deliver(stores, 2);
+      await deliver(stores, 1, {}, "a-2");
+      await settle(stores, 0, "failed");
+      await stores.sent.forget("e-2");
     },
-    act: async (houses) => {
-      const { webhooks } = houses;
-      const [failed, forgotten] = await deliveriesOf(houses, "w-1");
+    act: async (stores) => {
+      const { webhooks } = stores;
+      const [failed, forgotten] = await deliveriesOf(stores, "w-1");
       const codes = [
         await codeOf(webhooks.replay(idOf(77), request())),
         await codeOf(webhooks.replay(failed!.id, request({ webhookId: "w-2" }))),
@@ -152,15 +152,15 @@ const replayCases: Case[] = [
         await codeOf(webhooks.replay(forgotten!.id, request())),
         await codeOf(webhooks.replay(failed!.id, request({ waitingMax: 3 }))),
       ];
-      await disable(houses);
+      await disable(stores);
       return [...codes, await codeOf(webhooks.replay(failed!.id, request()))];
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([
         ...["delivery_not_found", "delivery_not_found", "webhook_not_found", "event_expired"],
         ...["deliveries_limit", "endpoint_disabled"],
       ]);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
 ];
@@ -169,57 +169,57 @@ const recoveryCases: Case[] = [
   {
     method: "webhooks.recover",
     title: "has all due again that failed or were cancelled, save tests",
-    async given(houses) {
-      await fillOne(houses);
-      await houses.webhooks.test(request(), fresh("test"));
-      await settle(houses, 0, "delivered");
-      await settle(houses, 1, "failed");
-      await disable(houses);
-      await enable(houses);
+    async setup(stores) {
+      await fillOne(stores);
+      await stores.webhooks.test(request(), fresh("test"));
+      await settle(stores, 0, "delivered");
+      await settle(stores, 1, "failed");
+      await disable(stores);
+      await enable(stores);
     },
     act: ({ webhooks }) => webhooks.recover(request(), ALWAYS, MANY),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ queued: 4, rest: "none" });
-      const all = await deliveriesOf(houses, "w-1");
+      const all = await deliveriesOf(stores, "w-1");
       const statuses = all.map(({ status }) => status);
       expect(statuses.slice(0, 5)).toEqual(["delivered", ...Array(4).fill("pending")]);
       expect(all.at(-1)).toMatchObject({ event_type: "webhook.test", status: "cancelled" });
       const due = { kind: "replay", tries: 0, next_attempt_at: LATER, completed_at: null };
       for (const one of all.slice(1, 5)) expect(one).toMatchObject(due);
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.recover",
     title: "takes the oldest first, for as many as may wait",
-    async given(houses) {
-      await fillOne(houses);
-      for (const n of [0, 1, 2, 3]) await settle(houses, n, "failed");
+    async setup(stores) {
+      await fillOne(stores);
+      for (const n of [0, 1, 2, 3]) await settle(stores, n, "failed");
     },
     act: ({ webhooks }) => webhooks.recover(request({ waitingMax: 3 }), ALWAYS, MANY),
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual({ queued: 2, rest: "full" });
-      const statuses = (await deliveriesOf(houses, "w-1")).map(({ status }) => status);
+      const statuses = (await deliveriesOf(stores, "w-1")).map(({ status }) => status);
       expect(statuses).toEqual(["pending", "pending", "failed", "failed", "pending"]);
-      const { recover } = houses.webhooks;
+      const { recover } = stores.webhooks;
       const full = { queued: 0, rest: "full" } as const;
       expect(await recover(request({ waitingMax: 3 }), ALWAYS, MANY)).toEqual(full);
       const some = { queued: 1, rest: "more" } as const;
       expect(await recover(request(), ALWAYS, 1)).toEqual(some);
       expect(await recover(request(), ALWAYS, 1)).toMatchObject({ queued: 1, rest: "none" });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.recover",
     title: "takes those of the time that is asked for, whose event is kept",
-    async given(houses) {
-      await fillOne(houses);
-      for (const n of [0, 1]) await settle(houses, n, "failed");
-      await houses.sent.forget("e-2");
-      await tell(houses, "e-6", { at: BEGIN + 60 });
-      await houses.webhooks.fanOut("a-1", makeFan(3, { now: FANNED + 5 }));
-      await settle(houses, 5, "failed");
+    async setup(stores) {
+      await fillOne(stores);
+      for (const n of [0, 1]) await settle(stores, n, "failed");
+      await stores.sent.forget("e-2");
+      await recordEvent(stores, "e-6", { at: BEGIN + 60 });
+      await stores.webhooks.fanOut("a-1", makeFan(3, { now: FANNED + 5 }));
+      await settle(stores, 5, "failed");
     },
     act: ({ webhooks }) => {
       const spans = [
@@ -237,24 +237,24 @@ const recoveryCases: Case[] = [
         return [...counts, (await webhooks.recover(request(), span, MANY)).queued];
       }, Promise.resolve([]));
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([0, 0, 1, 1]);
-      expect((await deliveriesOf(houses, "w-1"))[1]!.status).toBe("failed");
-      expect(await miscounted(houses)).toEqual([]);
+      expect((await deliveriesOf(stores, "w-1"))[1]!.status).toBe("failed");
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.recover",
     title: "is refused for one that is not there or disabled",
-    async given(houses) {
-      await fillOne(houses);
-      await disable(houses);
+    async setup(stores) {
+      await fillOne(stores);
+      await disable(stores);
     },
     act: async ({ webhooks }) => [
       await codeOf(webhooks.recover(request({ accountId: "a-2" }), ALWAYS, MANY)),
       await codeOf(webhooks.recover(request(), ALWAYS, MANY)),
     ],
-    judge: (answer) => expect(answer).toEqual(["webhook_not_found", "endpoint_disabled"]),
+    check: (answer) => expect(answer).toEqual(["webhook_not_found", "endpoint_disabled"]),
   },
 ];
 

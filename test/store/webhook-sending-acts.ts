@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import type { AttemptResult, NewAttempt } from "../../src/webhooks/store/results.ts";
 import { BEGIN } from "../support/runs.ts";
 import { makeEndpoint } from "../support/webhooks.ts";
-import type { Houses } from "./cases.ts";
+import type { Stores } from "./cases.ts";
 import { deliveriesOf, LATER } from "./webhook-acts.ts";
 
 export const turn = (count: number, webhookId = "w-1", queue: QueueNumber = 0) => ({
@@ -12,7 +12,7 @@ export const turn = (count: number, webhookId = "w-1", queue: QueueNumber = 0) =
 });
 /** The process 1 takes so many; it is entered first. */
 export const take = async (
-  { processes, webhooks }: Houses,
+  { processes, webhooks }: Stores,
   count = 9,
   at = LATER + 9,
 ): Promise<ClaimedDelivery[]> => {
@@ -43,8 +43,8 @@ export const came = (
     ...fields,
   } as AttemptResult;
 };
-export const settleNext = async (houses: Houses, kind: ResultKind, fields: object = {}) => {
-  const [claimed] = await take(houses, 1);
-  return houses.webhooks.settle([came(claimed!, kind, fields)], LATER + 7);
+export const settleNext = async (stores: Stores, kind: ResultKind, fields: object = {}) => {
+  const [claimed] = await take(stores, 1);
+  return stores.webhooks.settle([came(claimed!, kind, fields)], LATER + 7);
 };
-export const first = async (houses: Houses) => (await deliveriesOf(houses, "w-1"))[0]!;
+export const first = async (stores: Stores) => (await deliveriesOf(stores, "w-1"))[0]!;

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeFan } from "../support/webhooks.ts";
-import type { Case, Houses } from "./cases.ts";
+import type { Case, Stores } from "./cases.ts";
 import {
   deliveriesOf,
   disable,
@@ -30,18 +30,18 @@ const settledCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "keeps the attempt of a delivery that arrived, and counts one less",
-    given: async (houses) => {
-      await fillOne(houses);
-      await settleNext(houses, "retry");
-      await take(houses, 1);
+    setup: async (stores) => {
+      await fillOne(stores);
+      await settleNext(stores, "retry");
+      await take(stores, 1);
     },
-    async act(houses) {
-      const [, claimed] = await deliveriesOf(houses, "w-1");
-      return houses.webhooks.settle([came(claimed!, "delivered")], LATER + 7);
+    async act(stores) {
+      const [, claimed] = await deliveriesOf(stores, "w-1");
+      return stores.webhooks.settle([came(claimed!, "delivered")], LATER + 7);
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([]);
-      const [retried, delivered] = await deliveriesOf(houses, "w-1");
+      const [retried, delivered] = await deliveriesOf(stores, "w-1");
       expect(delivered).toMatchObject({
         ...{ status: "delivered", attempt_count: 1, next_attempt_at: null, epoch: 0 },
         ...{ last_response_status: 204, last_error: null, completed_at: LATER + 7 },
@@ -51,65 +51,65 @@ const settledCases: Case[] = [
         ...{ tries: 1, lane: 1, kind: "scheduled", completed_at: null },
         ...{ last_response_status: 500, last_error: "The endpoint answered 500." },
       });
-      expect(await houses.sent.attempts()).toEqual([
+      expect(await stores.sent.attempts()).toEqual([
         { ...makeAttempt(), delivery_id: retried!.id, number: 1 },
         { ...TAKEN, delivery_id: delivered!.id, number: 1 },
       ]);
-      expect(await houses.webhooks.find("w-1")).toMatchObject({
+      expect(await stores.webhooks.find("w-1")).toMatchObject({
         ...{ pending_deliveries: 4, failures: 0, failing_since: null },
         ...{ last_success_at: LATER + 7, last_failure_at: LATER + 7 },
       });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   ...(["failed", "expired"] as const).map(
     (kind): Case => ({
       method: "webhooks.settle",
       title: `ends a delivery that is ${kind}`,
-      given: fillOne,
-      act: (houses) => settleNext(houses, kind),
-      async judge(_, houses) {
+      setup: fillOne,
+      act: (stores) => settleNext(stores, kind),
+      async check(_, stores) {
         const isTried = kind === "failed";
-        const row = await first(houses);
+        const row = await first(stores);
         expect(row).toMatchObject({
           ...{ status: "failed", next_attempt_at: null, completed_at: LATER + 7, epoch: 0 },
           attempt_count: isTried ? 1 : 0,
         });
         expect(row.last_error).toContain(isTried ? "500" : "event_expired");
-        expect(await houses.sent.attempts()).toHaveLength(isTried ? 1 : 0);
-        expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: isTried ? 1 : 0 });
-        expect(await miscounted(houses)).toEqual([]);
+        expect(await stores.sent.attempts()).toHaveLength(isTried ? 1 : 0);
+        expect(await stores.webhooks.find("w-1")).toMatchObject({ failures: isTried ? 1 : 0 });
+        expect(await miscounted(stores)).toEqual([]);
       },
     }),
   ),
   {
     method: "webhooks.settle",
     title: "uses no attempt up where nothing was tried",
-    given: fillOne,
-    act: (houses) => settleNext(houses, "released"),
-    async judge(_, houses) {
+    setup: fillOne,
+    act: (stores) => settleNext(stores, "released"),
+    async check(_, stores) {
       const untried = { status: "pending", tries: 0, attempt_count: 0, lane: 0, epoch: 0 };
-      expect(await first(houses)).toMatchObject({ ...untried, next_attempt_at: FANNED });
-      expect(await houses.sent.attempts()).toEqual([]);
-      expect(await houses.webhooks.find("w-1")).toMatchObject({ failures: 0 });
+      expect(await first(stores)).toMatchObject({ ...untried, next_attempt_at: FANNED });
+      expect(await stores.sent.attempts()).toEqual([]);
+      expect(await stores.webhooks.find("w-1")).toMatchObject({ failures: 0 });
     },
   },
   {
     method: "webhooks.settle",
     title: "writes nothing of what another process has by now",
-    async given(houses) {
-      await fillOne(houses);
+    async setup(stores) {
+      await fillOne(stores);
     },
-    act: async (houses) => {
-      const [claimed] = await take(houses, 1);
-      await houses.webhooks.release([claimed!]);
-      await houses.webhooks.settle([came(claimed!, "delivered")], LATER);
-      await houses.webhooks.settle([came({ ...claimed!, id: "d-9" }, "delivered")], LATER);
+    act: async (stores) => {
+      const [claimed] = await take(stores, 1);
+      await stores.webhooks.release([claimed!]);
+      await stores.webhooks.settle([came(claimed!, "delivered")], LATER);
+      await stores.webhooks.settle([came({ ...claimed!, id: "d-9" }, "delivered")], LATER);
     },
-    async judge(_, houses) {
-      expect(await first(houses)).toMatchObject({ status: "pending", attempt_count: 0 });
-      expect(await houses.sent.attempts()).toEqual([]);
-      expect(await houses.webhooks.find("w-1")).toMatchObject({ last_success_at: null });
+    async check(_, stores) {
+      expect(await first(stores)).toMatchObject({ status: "pending", attempt_count: 0 });
+      expect(await stores.sent.attempts()).toEqual([]);
+      expect(await stores.webhooks.find("w-1")).toMatchObject({ last_success_at: null });
     },
   },
 ];
@@ -117,37 +117,37 @@ const settledCases: Case[] = [
 /** While it is on its way, something happens to it. */
 const meanwhile = (
   title: string,
-  act: (houses: Houses, claimed: ClaimedDelivery) => Promise<unknown>,
+  act: (stores: Stores, claimed: ClaimedDelivery) => Promise<unknown>,
   kind: ResultKind,
-  judged: object,
+  expected: object,
   attempts = 1,
 ): Case => ({
   method: "webhooks.settle",
   title,
-  given: fillOne,
-  async act(houses) {
-    const [claimed] = await take(houses, 1);
-    await act(houses, claimed!);
-    return houses.webhooks.settle([came(claimed!, kind)], LATER + 9);
+  setup: fillOne,
+  async act(stores) {
+    const [claimed] = await take(stores, 1);
+    await act(stores, claimed!);
+    return stores.webhooks.settle([came(claimed!, kind)], LATER + 9);
   },
-  async judge(_, houses) {
-    expect(await first(houses)).toMatchObject({ epoch: 0, ...judged });
-    expect(await houses.sent.attempts()).toHaveLength(attempts);
-    expect(await miscounted(houses)).toEqual([]);
+  async check(_, stores) {
+    expect(await first(stores)).toMatchObject({ epoch: 0, ...expected });
+    expect(await stores.sent.attempts()).toHaveLength(attempts);
+    expect(await miscounted(stores)).toEqual([]);
   },
 });
-const replay = ({ webhooks }: Houses, { id, webhook_id, account_id }: ClaimedDelivery) =>
+const replay = ({ webhooks }: Stores, { id, webhook_id, account_id }: ClaimedDelivery) =>
   webhooks.replay(id, {
     ...{ webhookId: webhook_id, accountId: account_id, now: LATER + 5, waitingMax: MANY },
   });
 const AGAIN = { status: "pending", tries: 0, lane: 0, kind: "replay", next_attempt_at: LATER + 5 };
-const recover = async (houses: Houses, { webhook_id, account_id }: ClaimedDelivery) => {
-  await disable(houses);
-  await enable(houses);
+const recover = async (stores: Stores, { webhook_id, account_id }: ClaimedDelivery) => {
+  await disable(stores);
+  await enable(stores);
   const asking = {
     ...{ webhookId: webhook_id, accountId: account_id, now: LATER + 5, waitingMax: MANY },
   };
-  await houses.webhooks.recover(asking, { since: 0, until: LATER }, 9);
+  await stores.webhooks.recover(asking, { since: 0, until: LATER }, 9);
 };
 
 const meanwhileCases: Case[] = [
@@ -175,13 +175,13 @@ const meanwhileCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "keeps what came of deliveries whose endpoint is gone",
-    given: fillOne,
-    async act(houses) {
-      const [claimed] = await take(houses, 1);
-      await houses.webhooks.remove("w-1", "a-1");
-      return houses.webhooks.settle([came(claimed!, "gone")], LATER + 9);
+    setup: fillOne,
+    async act(stores) {
+      const [claimed] = await take(stores, 1);
+      await stores.webhooks.remove("w-1", "a-1");
+      return stores.webhooks.settle([came(claimed!, "gone")], LATER + 9);
     },
-    async judge(answer, { sent }) {
+    async check(answer, { sent }) {
       expect(answer).toEqual([]);
       expect(await sent.attempts()).toHaveLength(1);
     },
@@ -189,13 +189,13 @@ const meanwhileCases: Case[] = [
 ];
 
 /** Failures of one delivery each, at these hours from the first; what the last one came to. */
-const failAt = async (houses: Houses, hours: readonly number[]) => {
+const failAt = async (stores: Stores, hours: readonly number[]) => {
   let answer: unknown;
   for (const hour of hours) {
-    const [claimed] = await take(houses, 1);
+    const [claimed] = await take(stores, 1);
     const settlement = came(claimed!, "retry", { nextAttemptAt: LATER });
-    answer = await houses.webhooks.settle([settlement], LATER + hour * HOUR_MS);
-    await replay(houses, claimed!);
+    answer = await stores.webhooks.settle([settlement], LATER + hour * HOUR_MS);
+    await replay(stores, claimed!);
   }
   return answer;
 };
@@ -206,25 +206,25 @@ const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "tells of an endpoint that wants no more, whose delivery waits until it is disabled",
-    given: fillOne,
-    act: (houses) => settleNext(houses, "gone"),
-    async judge(answer, houses) {
+    setup: fillOne,
+    act: (stores) => settleNext(stores, "gone"),
+    async check(answer, stores) {
       expect(answer).toEqual([gone]);
-      expect(await first(houses)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
-      await houses.webhooks.disable(gone, makeFan(3));
-      expect(await first(houses)).toMatchObject({ status: "cancelled" });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await first(stores)).toMatchObject({ status: "pending", lane: 1, attempt_count: 1 });
+      await stores.webhooks.disable(gone, makeFan(3));
+      expect(await first(stores)).toMatchObject({ status: "cancelled" });
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.settle",
     title: "tells of one that wants no more, also where another answer came with it",
-    given: fillOne,
-    async act(houses) {
-      const [one, other] = await take(houses, 2);
-      return houses.webhooks.settle([came(one!, "gone"), came(other!, "delivered")], LATER);
+    setup: fillOne,
+    async act(stores) {
+      const [one, other] = await take(stores, 2);
+      return stores.webhooks.settle([came(one!, "gone"), came(other!, "delivered")], LATER);
     },
-    judge: (answer) => expect(answer).toEqual([gone]),
+    check: (answer) => expect(answer).toEqual([gone]),
   },
   ...(
     [
@@ -241,9 +241,9 @@ const failedCases: Case[] = [
     ([title, hours, isHopeless]): Case => ({
       method: "webhooks.settle",
       title: `${isHopeless ? "tells of" : "bears with"} an endpoint that ${title}`,
-      given: fillOne,
-      act: (houses) => failAt(houses, hours),
-      async judge(answer, { webhooks }) {
+      setup: fillOne,
+      act: (stores) => failAt(stores, hours),
+      async check(answer, { webhooks }) {
         expect(answer).toEqual(isHopeless ? failing : []);
         expect(await webhooks.find("w-1")).toMatchObject({
           ...{ failing_since: LATER, failures: hours.length, status: "enabled" },
@@ -254,13 +254,13 @@ const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "begins anew with an endpoint that succeeds, whatever failed before",
-    given: fillOne,
-    async act(houses) {
-      await failAt(houses, [0, 1, 2, 3, 4, 5, 6, 7, 12]);
-      await settleNext(houses, "delivered");
-      return failAt(houses, [120]);
+    setup: fillOne,
+    async act(stores) {
+      await failAt(stores, [0, 1, 2, 3, 4, 5, 6, 7, 12]);
+      await settleNext(stores, "delivered");
+      return failAt(stores, [120]);
     },
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       expect(answer).toEqual([]);
       expect(await webhooks.find("w-1")).toMatchObject({
         ...{ failures: 1, failing_since: LATER + 120 * HOUR_MS },
@@ -270,42 +270,42 @@ const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "says nothing of an endpoint that has got another place meanwhile",
-    given: fillOne,
-    async act(houses) {
-      const [claimed] = await take(houses, 1);
-      await houses.webhooks.update(own("w-1"), { url: "https://new.example.com/" }, makeFan(7));
-      return houses.webhooks.settle([came(claimed!, "gone")], LATER);
+    setup: fillOne,
+    async act(stores) {
+      const [claimed] = await take(stores, 1);
+      await stores.webhooks.update(own("w-1"), { url: "https://new.example.com/" }, makeFan(7));
+      return stores.webhooks.settle([came(claimed!, "gone")], LATER);
     },
-    async judge(answer, houses) {
+    async check(answer, stores) {
       expect(answer).toEqual([]);
-      expect(await houses.webhooks.find("w-1")).toMatchObject({
+      expect(await stores.webhooks.find("w-1")).toMatchObject({
         ...{ status: "enabled", failing_since: null, last_failure_at: null, failures: 0 },
       });
-      expect(await first(houses)).toMatchObject({ status: "pending", attempt_count: 1 });
+      expect(await first(stores)).toMatchObject({ status: "pending", attempt_count: 1 });
     },
   },
   {
     method: "webhooks.settle",
     title: "keeps the last hundred attempts of one that is asked for again without end",
-    given: fillOne,
-    async act(houses) {
-      const { id } = await first(houses);
+    setup: fillOne,
+    async act(stores) {
+      const { id } = await first(stores);
       // It is due before all others.
       const asking = { webhookId: "w-1", accountId: "a-1", now: FANNED - 1, waitingMax: 9 };
       for (let n = 0; n < 102; n++) {
-        await houses.webhooks.replay(id, asking);
-        await settleNext(houses, "delivered");
+        await stores.webhooks.replay(id, asking);
+        await settleNext(stores, "delivered");
       }
       return id;
     },
-    async judge(id, houses) {
-      const kept = await houses.webhooks.listAttempts(id as string);
+    async check(id, stores) {
+      const kept = await stores.webhooks.listAttempts(id as string);
       expect(kept.map(({ number }) => number)).toEqual(
         Array.from({ length: 100 }, (_, n) => n + 3),
       );
-      const all = await houses.sent.attempts();
+      const all = await stores.sent.attempts();
       expect(all.filter(({ delivery_id }) => delivery_id === id)).toHaveLength(100);
-      expect(await houses.webhooks.findDelivery(id as string)).toMatchObject({
+      expect(await stores.webhooks.findDelivery(id as string)).toMatchObject({
         attempt_count: 102,
       });
     },
@@ -313,34 +313,34 @@ const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "ends a test with its one attempt, also where the endpoint wants no more",
-    async given(houses) {
-      await fillOne(houses);
-      await take(houses);
+    async setup(stores) {
+      await fillOne(stores);
+      await take(stores);
       const asking = { webhookId: "w-1", accountId: "a-1", now: LATER + 8, waitingMax: 9 };
       const fresh = { eventId: "e-test", deliveryId: "d-test", storedMax: 1e9 };
-      await houses.webhooks.test(asking, fresh);
+      await stores.webhooks.test(asking, fresh);
     },
-    act: (houses) => settleNext(houses, "gone"),
-    async judge(answer, houses) {
+    act: (stores) => settleNext(stores, "gone"),
+    async check(answer, stores) {
       expect(answer).toEqual([gone]);
-      expect(await houses.webhooks.findDelivery("d-test")).toMatchObject({
+      expect(await stores.webhooks.findDelivery("d-test")).toMatchObject({
         ...{ status: "failed", attempt_count: 1, next_attempt_at: null },
       });
-      expect(await miscounted(houses)).toEqual([]);
+      expect(await miscounted(stores)).toEqual([]);
     },
   },
   {
     method: "webhooks.settle",
     title:
       "says nothing of an endpoint that was enabled again, by an answer to what was sent before",
-    given: fillOne,
-    async act(houses) {
-      const [claimed] = await take(houses, 1);
-      await disable(houses);
-      await enable(houses);
-      return houses.webhooks.settle([came(claimed!, "gone")], LATER + 9);
+    setup: fillOne,
+    async act(stores) {
+      const [claimed] = await take(stores, 1);
+      await disable(stores);
+      await enable(stores);
+      return stores.webhooks.settle([came(claimed!, "gone")], LATER + 9);
     },
-    async judge(answer, { webhooks }) {
+    async check(answer, { webhooks }) {
       expect(answer).toEqual([]);
       expect(await webhooks.find("w-1")).toMatchObject({ status: "enabled", failures: 1 });
     },
@@ -348,13 +348,13 @@ const failedCases: Case[] = [
   {
     method: "webhooks.settle",
     title: "says nothing more of an endpoint that is disabled already",
-    given: fillOne,
-    async act(houses) {
-      const [claimed] = await take(houses, 1);
-      await houses.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(7));
-      return houses.webhooks.settle([came(claimed!, "gone")], LATER);
+    setup: fillOne,
+    async act(stores) {
+      const [claimed] = await take(stores, 1);
+      await stores.webhooks.update(own("w-1"), { status: "disabled" }, makeFan(7));
+      return stores.webhooks.settle([came(claimed!, "gone")], LATER);
     },
-    judge: (answer) => expect(answer).toEqual([]),
+    check: (answer) => expect(answer).toEqual([]),
   },
 ];
 

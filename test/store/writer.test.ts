@@ -36,11 +36,11 @@ describe("a writer", () => {
   test("wakes every listener when another process wrote", async () => {
     const { file, database } = await open();
     // The first look of all: what was written before the writer was there is not known either.
-    expect(await hear(database, "trial")).toBeNull();
-    const heard = ["trial", "key"].map((channel) => hear(database, channel));
+    expect(await receive(database, "trial")).toBeNull();
+    const received = ["trial", "key"].map((channel) => receive(database, channel));
     const commandLine = await openTestDatabase({ kind: "sqlite", file });
     await commandLine.bind(trialStore).createAll([makeTrial("t-1")]);
-    expect(await Promise.all(heard)).toEqual([null, null]);
+    expect(await Promise.all(received)).toEqual([null, null]);
     expect(await database.bind(trialStore).count()).toBe(1);
     await commandLine.close();
     await database.close();
@@ -68,8 +68,8 @@ describe("a writer", () => {
   test("keeps no row that was read before a commit which another read has seen", async () => {
     const { database, trials } = await open();
     const gate = Promise.withResolvers<void>();
-    const slowly = async (...asked: Parameters<typeof find>) => {
-      const found = await find(...asked);
+    const slowly = async (...args: Parameters<typeof find>) => {
+      const found = await find(...args);
       await gate.promise;
       return found;
     };
@@ -181,7 +181,7 @@ function turn(): Promise<void> {
 }
 
 /** The next id that `channel` is told. */
-function hear(database: TestDatabase, channel: string): Promise<string | null> {
+function receive(database: TestDatabase, channel: string): Promise<string | null> {
   return new Promise((resolve) => {
     database.listen(channel, resolve);
   });

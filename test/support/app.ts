@@ -89,8 +89,8 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   if (options.listens) await app.start();
   const url = options.listens ? app.server.url : "";
 
-  const ask = async (method: string, path: string, given: AskOptions = {}) => {
-    const { key = KEY, body, headers = {}, signal } = given;
+  const ask = async (method: string, path: string, options: AskOptions = {}) => {
+    const { key = KEY, body, headers = {}, signal } = options;
     const all = new Headers(headers);
     if (key !== null && !all.has("authorization")) all.set("authorization", `Bearer ${key}`);
     const isValue = typeof body === "object" && !(body instanceof Uint8Array);
@@ -103,8 +103,8 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     if (url) return fetch(`${url}${path}`, init);
     return app.server.answer(new Request(`http://localhost${path}`, init));
   };
-  const post = (path: string, body: unknown, given: AskOptions = {}) =>
-    ask("POST", path, { ...given, body });
+  const post = (path: string, body: unknown, options: AskOptions = {}) =>
+    ask("POST", path, { ...options, body });
   return {
     app,
     clock,
@@ -112,10 +112,10 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     logged,
     url,
     ask,
-    get: (path, given) => ask("GET", path, given),
+    get: (path, options) => ask("GET", path, options),
     post,
-    chat: (content, fields = {}, given = {}) =>
-      post("/v1/chat/completions", { messages: [{ role: "user", content }], ...fields }, given),
+    chat: (content, fields = {}, options = {}) =>
+      post("/v1/chat/completions", { messages: [{ role: "user", content }], ...fields }, options),
     async stop() {
       await app.stop(0);
       await release();

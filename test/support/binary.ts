@@ -86,15 +86,15 @@ export function openRoom(): Room {
       const banner = await readBanner(child.stdout);
       if (banner === undefined) throw new Error(await log.whole);
       const { url, key } = readStart(banner, options.cwd ?? directory);
-      const ask: Server["ask"] = (method, path, given = {}) =>
+      const ask: Server["ask"] = (method, path, options = {}) =>
         fetch(`${url}${path}`, {
           method,
           headers: {
-            authorization: `Bearer ${given.key ?? key}`,
+            authorization: `Bearer ${options.key ?? key}`,
             "content-type": "application/json",
           },
-          body: given.body && JSON.stringify(given.body),
-          signal: given.signal,
+          body: options.body && JSON.stringify(options.body),
+          signal: options.signal,
         });
       return {
         pid: child.pid,
@@ -107,10 +107,10 @@ export function openRoom(): Room {
         signal: (name) => child.kill(name),
         exited: child.exited.then(() => child.exitCode),
         ask,
-        chat: (content, given = {}) =>
+        chat: (content, options = {}) =>
           ask("POST", "/v1/chat/completions", {
-            ...given,
-            body: { messages: [{ role: "user", content }], ...given.body },
+            ...options,
+            body: { messages: [{ role: "user", content }], ...options.body },
           }),
       };
     },

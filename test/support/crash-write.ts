@@ -1,6 +1,6 @@
 // A process that does one case of the conformance table with the writer in a Worker: FILE METHOD WRITER.
 import "./fail-points.ts";
-import { bindHouses, cases } from "../store/cases.ts";
+import { bindStores, cases } from "../store/cases.ts";
 import { openTestDatabase } from "./database.ts";
 
 const [file, method, path] = process.argv.slice(2) as [string, string, string];
@@ -8,7 +8,7 @@ const writer = Bun.pathToFileURL(path);
 
 async function write(): Promise<never> {
   const database = await openTestDatabase({ kind: "sqlite", file, writer });
-  await cases.find((one) => one.method === method)!.act(bindHouses(database));
+  await cases.find((one) => one.method === method)!.act(bindStores(database));
   console.log("acknowledged");
   process.exit(0);
 }

@@ -5,7 +5,7 @@ import { Type } from "@sinclair/typebox";
 import { sql, store } from "../../src/database/index.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
-import { bindHouses } from "../store/cases.ts";
+import { bindStores } from "../store/cases.ts";
 import { storeAccount, storeKey } from "../support/access.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { countRounds } from "../support/rounds.ts";
@@ -38,7 +38,7 @@ const reader = store(
 
 /** Due an hour after the start, each with an agent of its account. */
 async function fill({ app, clock }: TestApp): Promise<void> {
-  const stores = bindHouses(app.database);
+  const stores = bindStores(app.database);
   const triggers = app.database.bind(triggerStore);
   const now = clock.now();
   for (let n = 0; n < ACCOUNTS; n++) {

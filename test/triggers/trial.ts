@@ -18,7 +18,7 @@ import { Scheduler } from "../../src/triggers/scheduler.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { create as createAgent } from "../store/agent-cases.ts";
-import type { Houses } from "../store/cases.ts";
+import type { Stores } from "../store/cases.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { placeInMemory } from "../support/memory.ts";
@@ -82,7 +82,7 @@ export async function openTrial(
       const { time_zone = "UTC", account_id = "a-1" } = fields;
       const agent_id = `agent of ${account_id}`;
       if (!accounts.has(account_id)) {
-        await createAgent({ agents } as Houses, agent_id, { account_id });
+        await createAgent({ agents } as Stores, agent_id, { account_id });
       }
       accounts.add(account_id);
       const now = clock.now();

@@ -14,40 +14,40 @@ type Chat = Parameters<typeof requireModel>[0];
 
 /** A gateway that knows `stub-1`, the default model, and says this of it. */
 function createChat(code: ErrorCode | null) {
-  const judged: string[] = [];
+  const checked: string[] = [];
   const chat = {
     find: (name: string) => (name === "unknown" ? undefined : { id: "stub-1" }),
     async authorize(name: string) {
-      judged.push(name);
+      checked.push(name);
       return code === null ? { model: {} } : { refusal: apiError(code, { param: "model" }) };
     },
   } as unknown as Chat;
-  return { chat, judged };
+  return { chat, checked };
 }
-const judge = async (code: ErrorCode | null, model: string | null) => {
-  const { chat, judged } = createChat(code);
+const validate = async (code: ErrorCode | null, model: string | null) => {
+  const { chat, checked } = createChat(code);
   const said = await requireModel(chat, model, "svc", caller).then(
     () => null,
     (refusal: ApiError) => [refusal.code, refusal.details.param],
   );
-  return [said, judged];
+  return [said, checked];
 };
 
 test("a model that is stopped or blocked may be named, since it may be back", async () => {
   for (const code of [null, "model_offline", "model_unavailable"] as const) {
-    expect(await judge(code, "stub-1")).toEqual([null, ["stub-1"]]);
+    expect(await validate(code, "stub-1")).toEqual([null, ["stub-1"]]);
     // By the id that it means now: the alias would hide why.
-    expect(await judge(code, null)).toEqual([null, ["stub-1"]]);
+    expect(await validate(code, null)).toEqual([null, ["stub-1"]]);
   }
 });
 
 test("agents.errors.no_model_available what the key may not, or nobody can say, is refused", async () => {
   for (const code of ["model_not_permitted", "model_not_found", "no_model_available"] as const) {
     for (const model of ["stub-1", null]) {
-      expect(await judge(code, model)).toEqual([[code, "model"], ["stub-1"]]);
+      expect(await validate(code, model)).toEqual([[code, "model"], ["stub-1"]]);
     }
   }
-  expect(await judge(null, "unknown")).toEqual([["model_not_found", "model"], []]);
+  expect(await validate(null, "unknown")).toEqual([["model_not_found", "model"], []]);
 });
 
 test("every name of the default model is stored as none", () => {

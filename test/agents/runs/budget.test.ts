@@ -38,14 +38,14 @@ describe("before a round", () => {
 });
 
 describe("behind a reply that asks for tools", () => {
-  const judge = (calls: number, rounds = 4) => checkCalls(used({ rounds }), calls)?.code ?? null;
+  const check = (calls: number, rounds = 4) => checkCalls(used({ rounds }), calls)?.code ?? null;
 
   test("so many as are left may run, one more ends the run", () => {
-    expect([judge(2), judge(3)]).toEqual([null, "max_tool_calls"]);
+    expect([check(2), check(3)]).toEqual([null, "max_tool_calls"]);
   });
 
   test("the last round may ask for none", () => {
-    expect([judge(0, 5), judge(1, 5)]).toEqual([null, "max_rounds"]);
+    expect([check(0, 5), check(1, 5)]).toEqual([null, "max_rounds"]);
   });
 
   test("a budget without that bound allows any number", () => {

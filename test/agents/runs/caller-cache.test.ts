@@ -8,7 +8,7 @@ import { createManualClock } from "../../support/clock.ts";
 function open() {
   const clock = createManualClock();
   const looks: PromiseWithResolvers<Caller | undefined>[] = [];
-  let tell = () => {};
+  let notify = () => {};
   const deps = {
     clock,
     access: {
@@ -19,13 +19,13 @@ function open() {
       },
     },
     database: {
-      listen(_channel: string, hear: () => void) {
-        tell = hear;
+      listen(_channel: string, listener: () => void) {
+        notify = listener;
         return () => undefined;
       },
     },
   } as unknown as AgentsDeps;
-  return { clock, looks, tell: () => tell(), callers: new CallerCache(deps) };
+  return { clock, looks, notify: () => notify(), callers: new CallerCache(deps) };
 }
 const caller = { key_id: "k" } as Caller;
 
@@ -45,9 +45,9 @@ test("a key is looked up once a second", async () => {
 });
 
 test("agents.authentication.1: a look during which a key ended is not believed again", async () => {
-  const { looks, tell, callers } = open();
+  const { looks, notify, callers } = open();
   const before = callers.find("k");
-  tell();
+  notify();
   looks[0]!.resolve(caller);
   await before;
   const after = callers.find("k");

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { addCost, addPriced, priceCall, priceRound } from "../../../src/agents/runs/cost.ts";
 import { formatMoney } from "../../../src/platform/money.ts";
 import { createDraw } from "../../support/draw.ts";
-import { judgeLog } from "./log.ts";
-import { answer, call, makeRun, openTrial, type Wish } from "./trial.ts";
+import { verifyLog } from "./log.ts";
+import { answer, type CallRequest, call, makeRun, openTrial } from "./trial.ts";
 
 const FREE: ReturnType<typeof addCost> = { model: 0, tools: 0, total: 0 };
 const usage = (prompt_tokens: number, completion_tokens: number) => ({
@@ -69,12 +69,15 @@ describe("the cost of a run", () => {
     const draw = createDraw(11);
     const price = () => (draw() < 0.2 ? null : formatMoney(Math.floor(draw() * 50_000_000)));
     for (let n = 0; n < 60; n++) {
-      const wishes: Wish[] = [
-        ...[["calculator", { expression: "1" }] as Wish, ["web_search", { query: "x" }] as Wish],
+      const calls: CallRequest[] = [
+        ...[
+          ["calculator", { expression: "1" }] as CallRequest,
+          ["web_search", { query: "x" }] as CallRequest,
+        ],
       ];
       const rounds = Math.floor(draw() * 5);
       const trial = await openTrial((_ask, _signal, turn) => ({
-        ...(turn < rounds ? call(...wishes.slice(0, 1 + Math.floor(draw() * 2))) : answer()),
+        ...(turn < rounds ? call(...calls.slice(0, 1 + Math.floor(draw() * 2))) : answer()),
         usage: usage(Math.floor(draw() * 100_000), Math.floor(draw() * 8_000)),
         usage_estimated: draw() < 0.05,
       }));
@@ -87,7 +90,7 @@ describe("the cost of a run", () => {
       const id = await trial.run("Go.", { cost: { ...makeRun("x").cost, prices } });
       const run = await trial.ended(id);
       expect(run.cost.prices).toEqual(prices);
-      await judgeLog(trial, id);
+      await verifyLog(trial, id);
       await trial.close();
     }
   });

@@ -21,18 +21,18 @@ export interface Point {
 /** From its `writes_max`th write on, nothing of this process reaches the database. */
 export function createCut(writes_max = Number.POSITIVE_INFINITY) {
   let writes = 0;
-  return cutBehind(() => (++writes > writes_max ? "before" : null));
+  return cutBy(() => (++writes > writes_max ? "before" : null));
 }
 
 export function createCutAt({ write, side, pass = 1 }: Point) {
   let passes = 0;
-  return cutBehind((one) => (one === write && ++passes === pass ? side : null));
+  return cutBy((one) => (one === write && ++passes === pass ? side : null));
 }
 
 export type Cut = ReturnType<typeof createCut>;
 
 /** `judge`: whether this process dies at a write, and on which side of it; null: it lives on. */
-function cutBehind(judge: (write: Write) => Point["side"] | null) {
+function cutBy(sideOf: (write: Write) => Point["side"] | null) {
   const reached = Promise.withResolvers<void>();
   let isDead = false;
   const die = () => {
@@ -42,16 +42,16 @@ function cutBehind(judge: (write: Write) => Point["side"] | null) {
   const never = () => new Promise<never>(() => undefined);
   const guard =
     (work: unknown, find: () => Point["side"] | null) =>
-    async (...given: unknown[]) => {
+    async (...args: unknown[]) => {
       const side = isDead ? "before" : find();
       if (side === "before") die();
       if (side === "before") return never();
-      const answer = await (work as (...all: unknown[]) => unknown)(...given);
+      const answer = await (work as (...all: unknown[]) => unknown)(...args);
       if (side === "after") die();
       return side === "after" ? never() : answer;
     };
   const wrap = (store: RunStore): RunStore => {
-    const guarded = WRITES.map((method) => [method, guard(store[method], () => judge(method))]);
+    const guarded = WRITES.map((method) => [method, guard(store[method], () => sideOf(method))]);
     // Others' runs are taken up by the living.
     const reclaim = guard(store.reclaim, () => null);
     const claimSuspect = guard(store.claimSuspect, () => null);

@@ -2,11 +2,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { StepRow } from "../../../src/agents/runs/step.ts";
 import { writeCanonical } from "../../../src/platform/json.ts";
-import { callsOf, judgeLog, kindsOf, outcomesOf, resultsOf } from "./log.ts";
-import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { callsOf, kindsOf, outcomesOf, resultsOf, verifyLog } from "./log.ts";
+import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createReceiver, makeSender, pin, type Receiver } from "./senders.ts";
 import {
   add,
+  type CallRequest,
   call,
   type Model,
   openTrial,
@@ -14,7 +15,6 @@ import {
   script,
   type Trial,
   type TrialOptions,
-  type Wish,
 } from "./trial.ts";
 
 let trial: Trial;
@@ -35,7 +35,7 @@ const toldOf = (turn: number) =>
   trial.asks[turn]!.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
 const TTL_MS = 60_000;
 const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
-const pay = (sum: number): Wish => ["pay", { sum }];
+const pay = (sum: number): CallRequest => ["pay", { sum }];
 /** An agent that pays, which always asks. */
 const payer = (receiver: Receiver, policy: Parameters<typeof pin>[1] = {}) =>
   pin([makeSender("pay", receiver, { risk: "irreversible" })], { ...SHORT, ...policy });
@@ -65,8 +65,8 @@ describe("a call that is approved", () => {
       { decision: "approved", attempt: 1, approval_id: approval!.id },
     ]);
     expect(receiver.keys()).toEqual(new Set([approval!.tool_call_id]));
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("starts at once while others of its round work, and its run waits for what is left", async () => {
@@ -103,8 +103,8 @@ describe("a call that is approved", () => {
     await decide(trial, third!.id, "approved");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 3 } });
     expect(payments.arrivals.map((one) => one.arguments)).toEqual([{ sum: 1 }, { sum: 3 }]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("joins those that work, of which no more than eight do so at once", async () => {
@@ -124,7 +124,7 @@ describe("a call that is approved", () => {
       makeSender("look", receiver, { risk: "read" }),
       makeSender("pay", receiver, { risk: "irreversible" }),
     ].map(hold);
-    const looks = Array.from({ length: 6 }, (_, n): Wish => ["look", { n }]);
+    const looks = Array.from({ length: 6 }, (_, n): CallRequest => ["look", { n }]);
     const pays = Array.from({ length: 4 }, (_, n) => pay(n));
     await open(script(call(...looks, ...pays)), pin(tools, SHORT));
     const id = await trial.run();
@@ -134,7 +134,7 @@ describe("a call that is approved", () => {
     held.resolve();
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 10 } });
     expect([most, receiver.arrivals.length]).toEqual([8, 10]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   /** Restored from steps in which these kinds say another sum. */
@@ -194,8 +194,8 @@ describe("a call that is approved", () => {
       { tool: "look", arguments: { n: 1 } },
       { tool: "note", arguments: { n: 2 } },
     ]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("is not sent where its tool was switched off meanwhile, and counts as no call", async () => {
@@ -207,7 +207,7 @@ describe("a call that is approved", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
     expect(await outcomesOf(trial, id)).toEqual(["disabled"]);
     expect(receiver.arrivals).toEqual([]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 });
 
@@ -222,8 +222,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     expect(toldOf(1)).toEqual([expect.stringContaining("Too dear.")]);
     expect(await resultsOf(trial, id)).toMatchObject([{ outcome: "rejected", cost: "0.000000" }]);
     expect(receiver.arrivals).toEqual([]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("is refused without asking when the model asks for the same again, and only the same", async () => {
@@ -248,8 +248,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await decideAll(trial, id, "approved");
     await trial.ended(id);
     expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ sum: 2 }, { sum: 1 }]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("in time is told so, at the instant at which its time is over", async () => {
@@ -272,8 +272,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
       expect(await codeOf(decide(trial, approval!.id, decision))).toBe("approval_expired");
     }
     expect(receiver.arrivals).toEqual([]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("in time is told so in time, however long another has", async () => {
@@ -303,8 +303,8 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     });
     expect(await outcomesOf(trial, id)).toEqual(["ok", "expired", "cancelled"]);
     expect(receiver.arrivals).toEqual([]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 });
 
@@ -323,16 +323,16 @@ describe("several calls of one round", () => {
     );
     const id = await begin();
     expect(receiver.arrivals.map(({ tool }) => tool)).toEqual(["look"]);
-    const asked = (await pendingOf(trial, id)).map((approval) => approval.id);
-    expect((await trial.find(id)).pending_approvals).toEqual(asked);
-    await decide(trial, asked[1]!, "approved");
+    const pendingIds = (await pendingOf(trial, id)).map((approval) => approval.id);
+    expect((await trial.find(id)).pending_approvals).toEqual(pendingIds);
+    await decide(trial, pendingIds[1]!, "approved");
     expect(await trial.find(id)).toMatchObject({
-      ...{ status: "waiting_approval", pending_approvals: [asked[0], asked[2]] },
+      ...{ status: "waiting_approval", pending_approvals: [pendingIds[0], pendingIds[2]] },
     });
-    await decide(trial, asked[0]!, "rejected", "Not the first.");
+    await decide(trial, pendingIds[0]!, "rejected", "Not the first.");
     await trial.clock.advance(TTL_MS / 2);
     expect(await trial.find(id)).toMatchObject({
-      ...{ status: "waiting_approval", pending_approvals: [asked[2]] },
+      ...{ status: "waiting_approval", pending_approvals: [pendingIds[2]] },
     });
     expect(receiver.arrivals).toHaveLength(1);
     await trial.clock.advance(TTL_MS / 2);
@@ -342,8 +342,8 @@ describe("several calls of one round", () => {
     expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ n: 1 }, { n: 2 }]);
     const outcomes = await outcomesOf(trial, id);
     expect(outcomes.toSorted()).toEqual(["expired", "ok", "ok", "rejected"]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("may all be decided while another still runs: then the run never waits", async () => {
@@ -367,8 +367,8 @@ describe("several calls of one round", () => {
     expect(receiver.arrivals).toMatchObject([{ tool: "look" }, { arguments: { sum: 1 } }]);
     const { length } = (await trial.steps(id)).filter(({ status }) => status !== "running");
     expect(length).toBe(0);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("of which one is decided meanwhile leave the run waiting for the other", async () => {
@@ -391,8 +391,8 @@ describe("several calls of one round", () => {
     await decide(trial, second!.id, "approved");
     await trial.ended(id);
     expect(receiver.times()).toEqual([1, 1, 1]);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 
   test("ask again in later rounds, one round after the other", async () => {
@@ -409,7 +409,7 @@ describe("several calls of one round", () => {
     );
     const kinds = await kindsOf(trial, id);
     expect(kinds.filter((kind) => kind === "approval")).toHaveLength(6);
-    await judgeLog(trial, id);
-    await judgeApprovals(trial, id);
+    await verifyLog(trial, id);
+    await verifyApprovals(trial, id);
   });
 });

@@ -1,6 +1,6 @@
 // Budgets and rights: what ends a run before its model has finished.
 import { afterEach, describe, expect, test } from "bun:test";
-import { judgeLog, kindsOf, within } from "./log.ts";
+import { kindsOf, verifyLog, within } from "./log.ts";
 import {
   add,
   call,
@@ -35,7 +35,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     });
     expect((await kindsOf(trial, id)).at(-1)).toBe("budget");
     expect((await trial.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("max_cost_sar counts what is priced, also where the whole is unknown (agents.does.cost.3)", async () => {
@@ -65,7 +65,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
       ...["assistant", "tool_call", "tool_result", "assistant", "budget"],
     ]);
     expect((await trial.steps(id)).map(({ round }) => round)).toEqual([1, 1, 1, 2, 2]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("max_rounds: a plain answer in the last one is `succeeded`", async () => {
@@ -79,7 +79,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     expect(await trial.ended(id)).toMatchObject({
       ...{ error: { code: "max_tool_calls" }, usage: { rounds: 2, tool_calls: 2 } },
     });
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("max_run_seconds breaks off the question under way", async () => {
@@ -100,7 +100,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     const id = await trial.run();
     await trial.clock.advance(60_000);
     expect(await trial.ended(id)).toMatchObject({ error: { code: "max_run_seconds" } });
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("max_run_seconds may be longer than any timer of the machine", async () => {
@@ -120,7 +120,7 @@ describe("the key that started a run", () => {
     expect(await trial.ended(id)).toMatchObject({
       ...{ status: "failed", error: { code: "permission_denied" }, usage: { rounds: 2 } },
     });
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("breaks its round off at once where a commit tells that it ended", async () => {

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
 import { type Cut, createCut, createCutAt, type Point } from "./cut.ts";
-import { callsOf, judgeLog, resultsOf } from "./log.ts";
-import { decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { callsOf, resultsOf, verifyLog } from "./log.ts";
+import { decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, type Receiver, silent } from "./senders.ts";
 import { add, call, type Model, say, type Trial } from "./trial.ts";
@@ -17,8 +17,8 @@ let calls = 1;
 let tool = "";
 const model: Model = ({ messages }) => {
   if (messages.some(({ role }) => role === "tool")) return say("done");
-  const wishes = Array.from({ length: calls }, (_, n) => [tool, { n }] as const);
-  return call(...wishes, ...(calls > 1 ? [add()] : []));
+  const requests = Array.from({ length: calls }, (_, n) => [tool, { n }] as const);
+  return call(...requests, ...(calls > 1 ? [add()] : []));
 };
 
 type Kill = Point | "work";
@@ -65,8 +65,8 @@ async function dieAt(kill: Kill, name: string, policy: Policy) {
     return silent();
   });
   const sender = makeSender(name, receiver, TOOLS[name]!);
-  const given = pin([sender], { unattended_writes: true, on_unknown_outcome: policy });
-  const trial = await open(model, { ...given, ...cut.wraps });
+  const options = pin([sender], { unattended_writes: true, on_unknown_outcome: policy });
+  const trial = await open(model, { ...options, ...cut.wraps });
   const id = await trial.run();
   if (name === "pay") {
     await trial.reaches(id, "waiting_approval");
@@ -74,7 +74,7 @@ async function dieAt(kill: Kill, name: string, policy: Policy) {
   }
   await cut.reached.promise;
   receiver.answer = () => done();
-  return { trial, id, receiver, given };
+  return { trial, id, receiver, options };
 }
 
 /** Of each call to the tool: what is written of it, and how often it came to the receiver. */
@@ -104,7 +104,7 @@ function foresee({ key, ...left }: Looked, policy: Policy): Looked {
 describe("a process that is killed", () => {
   test.each(CASES)("$kill: $count × $name ($policy)", async ({ kill, name, count, policy }) => {
     [calls, tool] = [count, name];
-    const { trial: first, id, receiver, given } = await dieAt(KILLS[kill]!, name, policy);
+    const { trial: first, id, receiver, options } = await dieAt(KILLS[kill]!, name, policy);
     const left = await look(first, id, receiver);
     const arrived = kill === "before the intent" || kill === "after the intent" ? 0 : 1;
     const expected = Array.from({ length: count }, () => ({
@@ -114,14 +114,14 @@ describe("a process that is killed", () => {
     }));
     expect(left).toMatchObject(expected);
 
-    const second = await open(model, given);
+    const second = await open(model, options);
     const unsure = left.filter(({ outcome, is_intended }) => !outcome && is_intended);
     const needsPerson = policy === "ask" && (name === "write" || name === "pay");
     if (needsPerson && unsure.length > 0) {
       await second.reaches(id, "waiting_approval");
-      const asked = await pendingOf(second, id);
-      expect(asked.map(({ why }) => why)).toEqual(unsure.map(() => ["outcome_unknown"]));
-      expect(new Set(asked.map(({ tool_call_id }) => tool_call_id))).toEqual(
+      const pending = await pendingOf(second, id);
+      expect(pending.map(({ why }) => why)).toEqual(unsure.map(() => ["outcome_unknown"]));
+      expect(new Set(pending.map(({ tool_call_id }) => tool_call_id))).toEqual(
         new Set(unsure.map(({ key }) => key)),
       );
       // Until a person says so, nothing goes out again.
@@ -132,7 +132,7 @@ describe("a process that is killed", () => {
     expect(run).toMatchObject({ status: "succeeded", recoveries: 1 });
     expect(run.usage.tool_calls).toBe(count === 1 ? 1 : count + 1);
     expect(await look(second, id, receiver)).toEqual(left.map((one) => foresee(one, policy)));
-    await judgeLog(second, id);
-    await judgeApprovals(second, id);
+    await verifyLog(second, id);
+    await verifyApprovals(second, id);
   });
 });

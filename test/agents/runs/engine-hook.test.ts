@@ -1,7 +1,7 @@
 // What a model is shown of the request that fired its run: text from outside, in front of what the
 // run is asked.
 import { afterEach, expect, test } from "bun:test";
-import { judgeLog } from "./log.ts";
+import { verifyLog } from "./log.ts";
 import { add, call, type Model, openTrial, say, type Trial, untilAborted } from "./trial.ts";
 
 let trial: Trial;
@@ -23,18 +23,18 @@ test("it stands inside a fence of the run's own, and the model is told what that
   const id = await trial.run("", fired(HOOK));
   const run = await trial.ended(id);
   expect(run).toMatchObject({ status: "succeeded", external_content: true });
-  const [system, hook, asked, ...others] = trial.asks[0]!.messages;
+  const [system, hook, question, ...others] = trial.asks[0]!.messages;
   const [, fence] = /between <(outside-\w+)>/.exec(String(system!.content))!;
   const text = JSON.stringify(HOOK).replace("</outside-x>", "‹/outside-x>");
   expect(hook).toEqual({ role: "user", content: `<${fence}>\n${text}\n</${fence}>` });
-  expect([asked, others]).toEqual([{ role: "user", content: "Look at it." }, []]);
+  expect([question, others]).toEqual([{ role: "user", content: "Look at it." }, []]);
   const messages = await trial.messages(run.thread_id);
   expect(messages.map(({ seq, role, external }) => [seq, role, external])).toEqual([
     [1, "user", true],
     [2, "user", false],
     [3, "assistant", false],
   ]);
-  await judgeLog(trial, id);
+  await verifyLog(trial, id);
 });
 
 test("every later run on the thread is shown it, in a fence of its own", async () => {
@@ -60,13 +60,13 @@ test("a run that was interrupted is shown the same, also before its first round"
   await trial.engine.start();
   const id = await trial.run("", fired(HOOK));
   await trial.until(async () => trial.asks.length === 1);
-  const asked = trial.asks[0]!.messages;
+  const messages = trial.asks[0]!.messages;
   await trial.stop();
   const { database, clock } = trial;
   const second = await openTrial(() => say("done"), { database, clock, seed: 2 });
   await second.engine.start();
   expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
-  expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(asked));
+  expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(messages));
   await second.stop();
 });
 
@@ -93,14 +93,14 @@ test("behind a summary what the run is asked stands, whether it was interrupted 
   const id = await trial.run("", fired({ text: turn }, "The one question."));
   const isBehind = () => trial.asks.some(isSummaryAsk) && !isSummaryAsk(trial.asks.at(-1)!);
   await trial.until(async () => isBehind());
-  const asked = trial.asks.at(-1)!.messages;
-  expect(asked.map(({ content }) => content)).toContain("The one question.");
+  const messages = trial.asks.at(-1)!.messages;
+  expect(messages.map(({ content }) => content)).toContain("The one question.");
   await trial.stop();
   const { database, clock } = trial;
   const options = { database, clock, context_window: 4_000, seed: 2 };
   const second = await openTrial(() => say("done"), options);
   await second.engine.start();
   expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
-  expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(asked));
+  expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(messages));
   await second.stop();
 });

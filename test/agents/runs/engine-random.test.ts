@@ -6,11 +6,11 @@ import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createDraw } from "../../support/draw.ts";
 import { countRounds } from "../../support/rounds.ts";
 import { type Cut, createCut } from "./cut.ts";
-import { callsOf, judgeLog, resultsOf } from "./log.ts";
-import { approvalsOf, decide, judgeApprovals, pendingOf } from "./people.ts";
+import { callsOf, resultsOf, verifyLog } from "./log.ts";
+import { approvalsOf, decide, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, type Receiver, unknown } from "./senders.ts";
-import { add, call, type Model, say, type Trial, type Wish } from "./trial.ts";
+import { add, type CallRequest, call, type Model, say, type Trial } from "./trial.ts";
 
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
@@ -32,7 +32,7 @@ function makeWorld(seed: number) {
   const draw = createDraw(seed);
   const pick = <T>(some: readonly T[]): T => some[Math.floor(draw() * some.length)]!;
   const rounds = Array.from({ length: 1 + Math.floor(draw() * 3) }, (_, round) =>
-    Array.from({ length: 1 + Math.floor(draw() * 4) }, (__, n): Wish => {
+    Array.from({ length: 1 + Math.floor(draw() * 4) }, (__, n): CallRequest => {
       if (draw() < 0.1) return add();
       // Now and then the same again.
       return [pick(TOOLS)[0], { n: draw() < 0.2 ? 0 : 10 * round + n }];
@@ -46,11 +46,11 @@ function makeWorld(seed: number) {
   };
   const model: Model = ({ messages }) => {
     const round = messages.filter(({ role }) => role === "assistant").length;
-    const wishes = rounds[round];
-    return wishes ? call(...wishes) : say("done");
+    const calls = rounds[round];
+    return calls ? call(...calls) : say("done");
   };
-  const receiver = createReceiver(({ tool, arguments: given, time }) => {
-    const drawn = drawFor(seed, tool, JSON.stringify(given), time);
+  const receiver = createReceiver(({ tool, arguments: input, time }) => {
+    const drawn = drawFor(seed, tool, JSON.stringify(input), time);
     if (drawn < 0.25) return unknown();
     if (drawn < 0.35) return { ...done("Nothing was sent."), outcome: "error" };
     return done();
@@ -60,8 +60,8 @@ function makeWorld(seed: number) {
 }
 
 /** What a person does of what they are asked: at once, when nothing else happens, or never. */
-const judgeAsked = (seed: number, { tool, arguments: given, why }: ApprovalRow) => {
-  const drawn = drawFor(seed, "person", tool, JSON.stringify(given), why);
+const drawDecision = (seed: number, { tool, arguments: input, why }: ApprovalRow) => {
+  const drawn = drawFor(seed, "person", tool, JSON.stringify(input), why);
   if (drawn < 0.6) return { decision: "approved" as const, isEarly: drawn < 0.2 };
   if (drawn < 0.85) return { decision: "rejected" as const, isEarly: drawn < 0.7 };
   return null;
@@ -82,9 +82,9 @@ async function drive(trial: Trial, id: string, seed: number, cut?: Cut): Promise
     const isWaiting = status === "waiting_approval";
     let decided = 0;
     for (const approval of pending) {
-      const judged = judgeAsked(seed, approval);
-      if (!judged || !(isWaiting || judged.isEarly)) continue;
-      await decide(trial, approval.id, judged.decision);
+      const drawnDecision = drawDecision(seed, approval);
+      if (!drawnDecision || !(isWaiting || drawnDecision.isEarly)) continue;
+      await decide(trial, approval.id, drawnDecision.decision);
       decided++;
     }
     if (isWaiting && decided === 0) await trial.clock.advance(TTL_MS);
@@ -92,10 +92,10 @@ async function drive(trial: Trial, id: string, seed: number, cut?: Cut): Promise
   throw new Error("a run goes on for ever");
 }
 
-const seen = { deaths: 0, asked: 0, expired: 0, repeated: 0, unsure: 0, denied: 0 };
+const seen = { deaths: 0, requested: 0, expired: 0, repeated: 0, unsure: 0, denied: 0 };
 
 /** Of each call: how often it may have come, by the steps and by what people said. */
-async function judgeArrivals(trial: Trial, id: string, receiver: Receiver): Promise<void> {
+async function verifyArrivals(trial: Trial, id: string, receiver: Receiver): Promise<void> {
   const calls = await callsOf(trial, id);
   const approvals = await approvalsOf(trial, id);
   const results = await resultsOf(trial, id);
@@ -104,8 +104,8 @@ async function judgeArrivals(trial: Trial, id: string, receiver: Receiver): Prom
   for (const [key, { name, risk, decision }] of planned) {
     const arrivals = receiver.arrivals.filter((one) => one.key === key);
     const sendings = calls.filter((one) => one.tool_call_id === key && one.attempt > 0);
-    const asked = approvals.filter(({ tool_call_id }) => tool_call_id === key);
-    const allowed = asked.filter(({ status }) => status === "approved").length;
+    const requested = approvals.filter(({ tool_call_id }) => tool_call_id === key);
+    const allowed = requested.filter(({ status }) => status === "approved").length;
     const { outcome } = results.find(({ tool_call_id }) => tool_call_id === key)!;
     if (risk === null || name === "calculator") continue;
     // Nobody has sent what was not written down before, nor anything else than that.
@@ -124,31 +124,31 @@ async function judgeArrivals(trial: Trial, id: string, receiver: Receiver): Prom
     seen.unsure += outcome === "outcome_unknown" ? 1 : 0;
     seen.denied += outcome === "rejected" ? 1 : 0;
   }
-  seen.asked += approvals.filter(({ why }) => why[0] === "outcome_unknown").length;
+  seen.requested += approvals.filter(({ why }) => why[0] === "outcome_unknown").length;
   seen.expired += approvals.filter(({ status }) => status === "expired").length;
 }
 
 /** Dies behind so many writes, and then once more; false: it ended before. */
 async function liveAndDie(seed: number, writes: number): Promise<boolean> {
-  const { receiver, model, ...given } = makeWorld(seed);
+  const { receiver, model, ...options } = makeWorld(seed);
   const cuts = [createCut(writes), createCut(1 + Math.floor(drawFor(seed, writes) * 10))];
-  let trial = await open(model, { ...given, ...cuts[0]!.wraps });
+  let trial = await open(model, { ...options, ...cuts[0]!.wraps });
   const id = await trial.run();
   const isFirst = await drive(trial, id, seed, cuts[0]);
   let isOver = isFirst;
   if (!isOver) {
-    trial = await open(model, { ...given, ...cuts[1]!.wraps });
+    trial = await open(model, { ...options, ...cuts[1]!.wraps });
     isOver = await drive(trial, id, seed, cuts[1]);
   }
   if (!isOver) {
-    trial = await open(model, given);
+    trial = await open(model, options);
     await drive(trial, id, seed);
   }
   const run = await trial.find(id);
   expect({ seed, writes, ...run }).toMatchObject({ seed, writes, status: "succeeded" });
-  await judgeLog(trial, id);
-  await judgeApprovals(trial, id);
-  await judgeArrivals(trial, id, receiver);
+  await verifyLog(trial, id);
+  await verifyApprovals(trial, id);
+  await verifyArrivals(trial, id, receiver);
   await closeAll();
   return !isFirst;
 }

@@ -5,7 +5,7 @@ import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import { DatabaseUnusable } from "../../../src/database/index.ts";
 import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { createCut } from "./cut.ts";
-import { judgeLog, kindsOf, resultsOf } from "./log.ts";
+import { kindsOf, resultsOf, verifyLog } from "./log.ts";
 import {
   add,
   answer,
@@ -57,7 +57,7 @@ describe("a stop", () => {
     await second.engine.start();
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
     expect(second.asks).toHaveLength(1);
-    await judgeLog(second, id);
+    await verifyLog(second, id);
   });
 
   test("breaks off at its deadline what still goes on, model and tools alike", async () => {
@@ -91,7 +91,7 @@ describe("a stop", () => {
     await second.engine.start();
     for (const id of [asking, calling]) {
       expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
-      await judgeLog(second, id);
+      await verifyLog(second, id);
     }
     expect((await resultsOf(second, calling)).map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
   });
@@ -111,8 +111,8 @@ describe("a stop", () => {
     const first = await begin(() => say("never"), {
       wrap: (store) => ({
         ...store,
-        async claim(...given) {
-          const rows = await store.claim(...given);
+        async claim(...args) {
+          const rows = await store.claim(...args);
           claiming.resolve();
           await go.promise;
           return rows;
@@ -150,7 +150,7 @@ describe("a process that died", () => {
     expect(await last.find(id)).toMatchObject({
       ...{ status: "failed", error: { code: "crash_loop" }, recoveries: 5, epoch: 0 },
     });
-    await judgeLog(last, id);
+    await verifyLog(last, id);
     expect(last.asks).toHaveLength(0);
     expect((await last.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
   });
@@ -168,7 +168,7 @@ describe("a process that died", () => {
     const last = await begin(() => say("done"));
     await last.engine.start();
     expect(await last.ended(id)).toMatchObject({ status: "succeeded", recoveries: 8 });
-    await judgeLog(last, id);
+    await verifyLog(last, id);
   });
 
   test("again and again by one run takes no other with it: suspects run one at a time", async () => {
@@ -242,7 +242,7 @@ describe("a process that died", () => {
     expect(first.lines.map(({ message }) => message)).toEqual([
       "process: declared dead by another process; it continues with a new epoch",
     ]);
-    await judgeLog(first, id);
+    await verifyLog(first, id);
 
     await second.engine.stop(0);
     expect(await first.ended(await first.run())).toMatchObject({ status: "succeeded" });
@@ -270,7 +270,7 @@ test("a process that takes up its own run again keeps it in hand when the first 
   expect(trial.engine.executing).toBe(1);
   await trial.cancel(id);
   expect(await trial.ended(id)).toMatchObject({ status: "cancelled", recoveries: 1 });
-  await judgeLog(trial, id);
+  await verifyLog(trial, id);
 });
 
 describe("a run that a bug lets fall", () => {
@@ -299,7 +299,7 @@ describe("a run that a bug lets fall", () => {
     });
     expect(trial.asks).toHaveLength(2);
     expect((await trial.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("twice, with progress between, goes on", async () => {
@@ -318,8 +318,8 @@ describe("a run that a bug lets fall", () => {
     const trial = await begin(() => say("done"), {
       wrap: (store) => ({
         ...store,
-        finish: (...given) =>
-          ++loads < 4 ? Promise.reject(new DatabaseUnusable("full")) : store.finish(...given),
+        finish: (...args) =>
+          ++loads < 4 ? Promise.reject(new DatabaseUnusable("full")) : store.finish(...args),
       }),
     });
     await trial.engine.start();
@@ -335,8 +335,8 @@ describe("a claim", () => {
     const trial = await begin(() => say("done"), {
       wrap: (store) => ({
         ...store,
-        claim: (...given) =>
-          ++claims < 3 ? Promise.reject(new Error("disk full")) : store.claim(...given),
+        claim: (...args) =>
+          ++claims < 3 ? Promise.reject(new Error("disk full")) : store.claim(...args),
       }),
     });
     await trial.engine.start();

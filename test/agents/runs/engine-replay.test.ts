@@ -6,8 +6,16 @@ import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import { createDraw } from "../../support/draw.ts";
 import { countRounds } from "../../support/rounds.ts";
 import { createCut } from "./cut.ts";
-import { judgeLog, kindsOf, resultsOf } from "./log.ts";
-import { add, call, type Model, openTrial, say, type TrialOptions, type Wish } from "./trial.ts";
+import { kindsOf, resultsOf, verifyLog } from "./log.ts";
+import {
+  add,
+  type CallRequest,
+  call,
+  type Model,
+  openTrial,
+  say,
+  type TrialOptions,
+} from "./trial.ts";
 
 /** Without what is made fresh for each execution: ids and fences. */
 const plain = (asks: readonly unknown[]) =>
@@ -34,10 +42,10 @@ async function prepare(model: Model, options: Options, runs_before: number) {
 
 /** How many deaths it was put through; what it was asked, and what its calls came to, without. */
 async function expectSame(model: Model, options: Options = {}, runs_before = 0) {
-  const given = await prepare(model, options, runs_before);
-  const whole = await openTrial(model, { ...options, ...given, seed: 2 });
+  const prepared = await prepare(model, options, runs_before);
+  const whole = await openTrial(model, { ...options, ...prepared, seed: 2 });
   await whole.engine.start();
-  const expected = await whole.ended(await whole.run("Go.", { id: "r" }, given.thread_id));
+  const expected = await whole.ended(await whole.run("Go.", { id: "r" }, prepared.thread_id));
 
   const results = await resultsOf(whole, "r");
 
@@ -62,24 +70,29 @@ async function expectSame(model: Model, options: Options = {}, runs_before = 0) 
       recoveries: 1,
     });
     // What it is asked from there on is what it would have been asked.
-    const asked = plain(second.asks);
-    expect(asked).toEqual(asked.length === 0 ? [] : plain(whole.asks).slice(-asked.length));
-    await judgeLog(second, id);
+    const requests = plain(second.asks);
+    expect(requests).toEqual(
+      requests.length === 0 ? [] : plain(whole.asks).slice(-requests.length),
+    );
+    await verifyLog(second, id);
     expect((await kindsOf(second, id)).filter((kind) => kind === "recovered")).toHaveLength(1);
     await second.close();
   }
 }
 
-const wishes: readonly Wish[] = [
-  ...[add(), add("2*3"), ["calculator", "{"] as Wish, ["rocket", {}] as Wish],
-  ...[["web_search", { query: "x" }] as Wish, ["read_output", { tool_call_id: "no" }] as Wish],
+const calls: readonly CallRequest[] = [
+  ...[add(), add("2*3"), ["calculator", "{"] as CallRequest, ["rocket", {}] as CallRequest],
+  ...[
+    ["web_search", { query: "x" }] as CallRequest,
+    ["read_output", { tool_call_id: "no" }] as CallRequest,
+  ],
 ];
 /** The same for the same seed; later rounds depend on nothing but how many came before. */
 const makeModel = (seed: number): Model => {
   const draw = createDraw(seed);
   const rounds = Array.from({ length: 1 + Math.floor(draw() * 4) }, () => {
     const count = 1 + Math.floor(draw() * 3);
-    const some = Array.from({ length: count }, () => wishes[Math.floor(draw() * wishes.length)]!);
+    const some = Array.from({ length: count }, () => calls[Math.floor(draw() * calls.length)]!);
     return {
       ...call(...some),
       content: draw() < 0.5 ? null : "Let me see.",
@@ -112,20 +125,20 @@ const makeReader =
   (seed: number): Model =>
   (ask) => {
     const texts = ask.messages.map(({ content }) => String(content ?? ""));
-    const told = Number(/Rounds until now: (\d+)/.exec(texts.join("\n"))?.[1] ?? 0);
-    const rounds = told + ask.messages.filter(({ role }) => role === "assistant").length;
+    const reported = Number(/Rounds until now: (\d+)/.exec(texts.join("\n"))?.[1] ?? 0);
+    const rounds = reported + ask.messages.filter(({ role }) => role === "assistant").length;
     if (texts[0]!.startsWith("Summarise")) return say(`Rounds until now: ${rounds}`);
     const draw = createDraw(seed * 1_000 + rounds);
     const results = ask.messages.flatMap(({ tool_call_id }) => tool_call_id ?? []);
     const tool_call_id = results[Math.floor(draw() * results.length)] ?? "none";
-    const wishes: Wish[] = [
+    const calls: CallRequest[] = [
       ["web_search", { pages: 1 + Math.floor(draw() * 5) }],
       ["web_search", { pages: 70 }],
       ["read_output", { tool_call_id, limit: 4_000 }],
       add(),
     ];
     if (draw() < 0.12) return say(`Done behind ${rounds} rounds. ${"word ".repeat(300)}`);
-    const picked = wishes.filter(() => draw() < 0.4);
+    const picked = calls.filter(() => draw() < 0.4);
     return { ...call(...(picked.length > 0 ? picked : [add()])), content: "word ".repeat(200) };
   };
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { readThreads } from "../../support/thread-reader.ts";
-import { judgeLog, kindsOf } from "./log.ts";
+import { kindsOf, verifyLog } from "./log.ts";
 import {
   add,
   call,
@@ -49,7 +49,7 @@ describe("a run", () => {
       ["tool", "0.3"],
     ]);
     expect(await events()).toEqual(["run.completed"]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("whose reply says and asks nothing ends `succeeded` without output", async () => {
@@ -101,19 +101,19 @@ describe("a cancel", () => {
   });
 
   test("breaks the question to the model off at once (agents.states.running_cancel)", async () => {
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     await open((_ask, signal) => {
-      asked.resolve();
+      requested.resolve();
       return untilAborted(signal);
     });
     const id = await trial.run();
-    await asked.promise;
+    await requested.promise;
     expect(await trial.cancel(id)).toMatchObject({ status: "running", cancel_requested: true });
     expect(await trial.ended(id)).toMatchObject({
       ...{ status: "cancelled", error: { code: "cancelled" }, cancel_requested: true },
     });
     expect(await kindsOf(trial, id)).toEqual(["cancel_requested"]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("breaks tools off, whose calls end `cancelled`; what came before is kept", async () => {
@@ -137,7 +137,7 @@ describe("a cancel", () => {
       "ok",
       "cancelled",
     ]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("ends a run that pauses before its model is asked again", async () => {
@@ -155,8 +155,8 @@ describe("a cancel", () => {
     await open((_ask, signal) => untilAborted(signal), {
       wrap: (store) => ({
         ...store,
-        async claim(...given) {
-          const rows = await store.claim(...given);
+        async claim(...args) {
+          const rows = await store.claim(...args);
           claimed.resolve();
           await goOn.promise;
           return rows;
@@ -177,8 +177,8 @@ describe("a cancel", () => {
     trial = await openTrial((_ask, signal) => untilAborted(signal), {
       wrap: (store) => ({
         ...store,
-        async claimSuspect(...given) {
-          const row = await store.claimSuspect(...given);
+        async claimSuspect(...args) {
+          const row = await store.claimSuspect(...args);
           claimed.resolve();
           await goOn.promise;
           return row;
@@ -201,9 +201,9 @@ describe("a cancel", () => {
     await open(() => call(add()), {
       wrap: (store) => ({
         ...store,
-        async plan(...given) {
+        async plan(...args) {
           await trial.cancel(id);
-          return store.plan(...given);
+          return store.plan(...args);
         },
       }),
     });
@@ -215,7 +215,7 @@ describe("a cancel", () => {
       "tool_call",
       "tool_result",
     ]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("changes nothing of a run that has ended (agents.states.any_final_cancel)", async () => {
@@ -257,7 +257,7 @@ describe("a call that needs a person", () => {
       ...(["approval.decided", "approval.requested", "run.failed"] as const),
     ]);
     expect(await readThreads(trial.database).counts()).toEqual([{ account_id: "a-1", active: 0 }]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 });
 

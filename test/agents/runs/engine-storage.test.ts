@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
-import { judgeLog, outcomesOf } from "./log.ts";
+import { outcomesOf, verifyLog } from "./log.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, makeSender, pin } from "./senders.ts";
 import { add, call, script, type Trial } from "./trial.ts";
@@ -64,7 +64,7 @@ describe.each(["before", "behind"] as const)("a storage that fails %s its commit
     expect(await outcomesOf(trial, id)).toEqual(["ok", "ok"]);
     const ids = (await trial.steps(id)).map((step) => step.id);
     expect(new Set(ids).size).toBe(ids.length);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
     expect(trial.lines).toEqual([]);
   });
 });

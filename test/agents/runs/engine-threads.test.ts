@@ -1,7 +1,7 @@
 // Long threads: what a model is shown of them, what a summary costs, and that nothing is rewritten.
 import { afterEach, describe, expect, test } from "bun:test";
 import { readThreads } from "../../support/thread-reader.ts";
-import { judgeLog, kindsOf } from "./log.ts";
+import { kindsOf, verifyLog } from "./log.ts";
 import {
   add,
   answer,
@@ -50,7 +50,7 @@ describe("a thread that is too long for its model", () => {
     expect(summaries.every(({ tools, max_tokens }) => tools.length === 0 && max_tokens! > 0)).toBe(
       true,
     );
-    for (const id of ids) await judgeLog(trial, id);
+    for (const id of ids) await verifyLog(trial, id);
     const compacted = [];
     for (const id of ids) {
       const run = await trial.find(id);
@@ -125,7 +125,7 @@ describe("a thread that is too long for its model", () => {
     for (const ask of later) {
       expect(JSON.stringify(ask.messages)).toContain("So far: nothing.");
     }
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("is shown the same behind a summary, whether the run was interrupted or not", async () => {
@@ -140,15 +140,15 @@ describe("a thread that is too long for its model", () => {
     const isBehind = () =>
       trial.asks.some(isSummaryAsk) && !isSummaryAsk(trial.asks.at(-1)!) && trial.asks;
     await trial.until(async () => isBehind());
-    const asked = trial.asks.at(-1)!.messages;
+    const messages = trial.asks.at(-1)!.messages;
     await trial.stop();
     const { database, clock } = trial;
     const options = { database, clock, context_window: 4_000, seed: 2 };
     const second = await openTrial(() => say("done"), options);
     await second.engine.start();
     expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
-    expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(asked));
-    await judgeLog(second, id);
+    expect(unfenced(second.asks[0]!.messages)).toBe(unfenced(messages));
+    await verifyLog(second, id);
     await second.stop();
   });
 
@@ -191,7 +191,7 @@ describe("a thread that is too long for its model", () => {
         expect(old!.content).toMatch(/^(m )+m?\s+\[… About \d+ characters are left out/);
         expect(old!.content).toEndWith("m m ");
         expect(others.at(-1)!.content).toBe(message);
-        await judgeLog(trial, run.id);
+        await verifyLog(trial, run.id);
         expect(await kindsOf(trial, run.id)).toEqual(["model_retry", "assistant"]);
       }
       expect((await trial.messages(thread_id))[0]!.content).toBe(LONG);

@@ -6,11 +6,12 @@ import type { AssistantData } from "../../../src/agents/runs/step.ts";
 import type { BuiltinTool, ToolUse } from "../../../src/agents/tools/contract.ts";
 import { yieldToEventLoop } from "../../../src/platform/clock.ts";
 import { readThreads } from "../../support/thread-reader.ts";
-import { judgeLog, kindsOf, resultsOf } from "./log.ts";
+import { kindsOf, resultsOf, verifyLog } from "./log.ts";
 import { createReceiver, makeSender, pin } from "./senders.ts";
 import {
   add,
   answer,
+  type CallRequest,
   call,
   type Model,
   openTrial,
@@ -18,7 +19,6 @@ import {
   script,
   type Trial,
   type TrialOptions,
-  type Wish,
 } from "./trial.ts";
 
 let trial: Trial;
@@ -58,10 +58,10 @@ describe("a call that cannot be run is answered", () => {
       { outcome: "disabled" },
     ]);
     // Not the one that is gone.
-    const told = "There is no such tool now. The tools you have: calculator.";
-    expect(toldOf(1)).toEqual([told, told]);
+    const message = "There is no such tool now. The tools you have: calculator.";
+    expect(toldOf(1)).toEqual([message, message]);
     expect(await trial.find(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("with what is wrong with its arguments; three such rounds in a row end the run", async () => {
@@ -78,7 +78,7 @@ describe("a call that cannot be run is answered", () => {
     expect(sent.tool_calls!.map(({ function: { arguments: text } }) => text)).toEqual([
       ...["{}", '{"expression":3}'],
     ]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("and a valid call between two such rounds begins the count anew", async () => {
@@ -100,8 +100,8 @@ describe("a call that cannot be run is answered", () => {
       tools: ["slow"],
       tool_revisions: [{ name: "slow", revision: 1, kind: "builtin", risk: "read" } as const],
     };
-    const wishes = Array.from({ length: 200 }, (): Wish => ["slow", {}]);
-    await open(script(call(...wishes)), { version, tools: [slow] });
+    const calls = Array.from({ length: 200 }, (): CallRequest => ["slow", {}]);
+    await open(script(call(...calls)), { version, tools: [slow] });
     const id = await trial.run();
     await trial.ended(id);
     const outcomes = (await resultsOf(trial, id)).map(({ outcome }) => outcome);
@@ -110,7 +110,7 @@ describe("a call that cannot be run is answered", () => {
     expect(outcomes.filter((outcome) => outcome === "error")).toHaveLength(96);
     expect(most).toBe(8);
     expect(await trial.find(id)).toMatchObject({ usage: { tool_calls: 32 } });
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("as an error where the tool itself is broken", async () => {
@@ -163,10 +163,10 @@ describe("what a call brought", () => {
       tools,
       wrap: (store) => ({
         ...store,
-        async settle(given) {
+        async settle(args) {
           isWriting = true;
           await written.promise;
-          return store.settle(given);
+          return store.settle(args);
         },
       }),
     });
@@ -182,7 +182,7 @@ describe("what a call brought", () => {
       { outcome: "ok", content: "first" },
       { outcome: "ok", content: "second" },
     ]);
-    await judgeLog(trial, id);
+    await verifyLog(trial, id);
   });
 
   test("beyond 64 KB is cut for the model and read on by read_output, from outside or not", async () => {
@@ -244,10 +244,10 @@ describe("what a call brought", () => {
     await open(script(...Array(3).fill(call(["web_search", {}]))), { tools: [page] });
     const id = await trial.run();
     await trial.ended(id);
-    const told = (await trial.steps(id)).filter(
+    const sources = (await trial.steps(id)).filter(
       ({ data }) => (data as { event?: string }).event === "external_content",
     );
-    const urls = told.map(({ data }) => (data as { detail: { url: string } }).detail.url);
+    const urls = sources.map(({ data }) => (data as { detail: { url: string } }).detail.url);
     expect(urls).toEqual([
       ...[null, "https://page.example.com/1", "https://page.example.com/2"],
     ] as string[]);
@@ -343,16 +343,16 @@ describe("what a call brought", () => {
   });
 
   test("at an unknown price is told of once for each name (agents.does.cost.2)", async () => {
-    const search: Wish = ["web_search", { query: "x" }];
+    const search: CallRequest = ["web_search", { query: "x" }];
     const unpriced = { ...call(search, search, search), usage_estimated: true };
     await open(script(unpriced, unpriced));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({
       cost: { model: null, tools: null, total: null },
     });
-    const told = (await kindsOf(trial, id)).filter((kind) => kind === "price_missing");
-    expect(told).toHaveLength(2);
-    await judgeLog(trial, id);
+    const missing = (await kindsOf(trial, id)).filter((kind) => kind === "price_missing");
+    expect(missing).toHaveLength(2);
+    await verifyLog(trial, id);
   });
 });
 

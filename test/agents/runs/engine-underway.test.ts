@@ -2,19 +2,27 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ToolResult } from "../../../src/agents/tools/contract.ts";
 import { createCut, createCutAt } from "./cut.ts";
-import { judgeLog, outcomesOf, resultsOf, within } from "./log.ts";
-import { approvalsOf, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { outcomesOf, resultsOf, verifyLog, within } from "./log.ts";
+import { approvalsOf, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, pinWriter, silent, unknown } from "./senders.ts";
-import { add, call, say, script, type Trial, type TrialOptions, type Wish } from "./trial.ts";
+import {
+  add,
+  type CallRequest,
+  call,
+  say,
+  script,
+  type Trial,
+  type TrialOptions,
+} from "./trial.ts";
 
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
-const write = (n = 1): Wish => ["write", { n }];
-const judge = async (trial: Trial, id: string) => {
-  await judgeLog(trial, id);
-  await judgeApprovals(trial, id);
+const write = (n = 1): CallRequest => ["write", { n }];
+const verify = async (trial: Trial, id: string) => {
+  await verifyLog(trial, id);
+  await verifyApprovals(trial, id);
 };
 /** Unknown the first time, done from then on. */
 const onceUnknown = () => createReceiver(({ time }) => (time === 1 ? unknown() : done()));
@@ -28,9 +36,9 @@ describe("a tool that is switched off", () => {
       wrap: (store) => ({
         ...store,
         // Behind the look at the round's tools: only the intent's own look can tell.
-        async intend(...given) {
+        async intend(...args) {
           await trial.switchTool("write", "disabled");
-          return store.intend(...given);
+          return store.intend(...args);
         },
       }),
     });
@@ -40,7 +48,7 @@ describe("a tool that is switched off", () => {
     expect((await outcomesOf(trial, id)).toSorted()).toEqual([
       ...["disabled", "disabled", "ok", "ok"],
     ]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("while the model asks for it is not called, though it only reads", async () => {
@@ -66,7 +74,7 @@ describe("a tool that is switched off", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(receiver.times()).toEqual([1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("right behind an approval is neither sent nor asked about again", async () => {
@@ -76,9 +84,9 @@ describe("a tool that is switched off", () => {
       ...pinWriter(receiver),
       wrap: (store) => ({
         ...store,
-        async intend(...given) {
+        async intend(...args) {
           if (++intents === 2) await trial.switchTool("write", "disabled");
-          return store.intend(...given);
+          return store.intend(...args);
         },
       }),
     });
@@ -89,7 +97,7 @@ describe("a tool that is switched off", () => {
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(await approvalsOf(trial, id)).toHaveLength(1);
     expect(receiver.times()).toEqual([1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("and on again while its call waits sends it as it was shown", async () => {
@@ -115,9 +123,9 @@ describe("a cancel", () => {
       ...pinWriter(receiver),
       wrap: (store) => ({
         ...store,
-        async intend(...given) {
-          await trial.cancel(given[0].run_id);
-          return store.intend(...given);
+        async intend(...args) {
+          await trial.cancel(args[0].run_id);
+          return store.intend(...args);
         },
       }),
     });
@@ -125,7 +133,7 @@ describe("a cancel", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 0 } });
     expect(await outcomesOf(trial, id)).toEqual(["cancelled", "cancelled"]);
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("while it is written that a write is sent leaves it unsent, and its outcome unknown", async () => {
@@ -134,9 +142,9 @@ describe("a cancel", () => {
       ...pinWriter(receiver),
       wrap: (store) => ({
         ...store,
-        async intend(...given) {
-          const intent = await store.intend(...given);
-          await trial.cancel(given[0].run_id);
+        async intend(...args) {
+          const intent = await store.intend(...args);
+          await trial.cancel(args[0].run_id);
           return intent;
         },
       }),
@@ -145,7 +153,7 @@ describe("a cancel", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("while results are written takes nothing from what it breaks off", async () => {
@@ -160,17 +168,17 @@ describe("a cancel", () => {
       ...pin([look]),
       wrap: (store) => ({
         ...store,
-        async settle(...given) {
-          await trial.cancel(given[0].run_id);
+        async settle(...args) {
+          await trial.cancel(args[0].run_id);
           await broken.promise;
-          return store.settle(...given);
+          return store.settle(...args);
         },
       }),
     });
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 1 } });
     expect(await outcomesOf(trial, id)).toEqual(["ok", "cancelled"]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 });
 
@@ -213,7 +221,7 @@ describe("a write under way", () => {
       ...{ usage: { tool_calls: 2 }, epoch: 0, external_content: false },
     });
     expect(await approvalsOf(trial, id)).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   };
 
   test("of a run that is cancelled: its outcome is unknown", async () => {
@@ -279,7 +287,7 @@ describe("a write under way", () => {
     await decideAll(second, id, "approved");
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
     expect(receiver.times()).toEqual([2]);
-    await judge(second, id);
+    await verify(second, id);
   });
 
   test("is broken off with a round that a bug of ours ends, and asked about", async () => {
@@ -295,9 +303,9 @@ describe("a write under way", () => {
       ...pinWriter(receiver),
       wrap: (store) => ({
         ...store,
-        settle(...given) {
+        settle(...args) {
           if (isBroken) throw new Error("the disk is full");
-          return store.settle(...given);
+          return store.settle(...args);
         },
       }),
     });
@@ -332,6 +340,6 @@ describe("a write under way", () => {
     await decideAll(second, id, "approved");
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
     expect(await resultsOf(second, id)).toMatchObject([{ content: "again" }]);
-    await judge(second, id);
+    await verify(second, id);
   });
 });

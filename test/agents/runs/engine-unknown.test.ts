@@ -1,21 +1,21 @@
 // Calls of which nobody knows whether they were done: who is asked, who is told, what is sent again.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ToolResult } from "../../../src/agents/tools/contract.ts";
-import { callsOf, judgeLog, kindsOf, outcomesOf, resultsOf } from "./log.ts";
-import { approvalsOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { callsOf, kindsOf, outcomesOf, resultsOf, verifyLog } from "./log.ts";
+import { approvalsOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, pinWriter, silent, unknown } from "./senders.ts";
-import { add, call, script, type Trial, type Wish } from "./trial.ts";
+import { add, type CallRequest, call, script, type Trial } from "./trial.ts";
 
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
-const write = (n = 1): Wish => ["write", { n }];
+const write = (n = 1): CallRequest => ["write", { n }];
 const toldOf = (trial: Trial, turn: number) =>
   trial.asks[turn]!.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
-const judge = async (trial: Trial, id: string) => {
-  await judgeLog(trial, id);
-  await judgeApprovals(trial, id);
+const verify = async (trial: Trial, id: string) => {
+  await verifyLog(trial, id);
+  await verifyApprovals(trial, id);
 };
 /** Unknown the first time, done from then on. */
 const onceUnknown = () => createReceiver(({ time }) => (time === 1 ? unknown() : done()));
@@ -53,7 +53,7 @@ describe("a write that ends", () => {
       expect(receiver.times()).toEqual([2]);
       expect((await callsOf(trial, id)).at(-1)).toMatchObject({ decision: "approved", attempt: 2 });
       expect(await resultsOf(trial, id)).toMatchObject([{ outcome: "ok", content: "sent" }]);
-      await judge(trial, id);
+      await verify(trial, id);
     },
   );
 
@@ -73,7 +73,7 @@ describe("a write that ends", () => {
       expect(toldOf(trial, 1)).toContainEqual(expect.stringContaining("Nobody knows whether"));
       expect((await outcomesOf(trial, id)).toSorted()).toEqual(["ok", "outcome_unknown"]);
       expect(await approvalsOf(trial, id)).toEqual([]);
-      await judge(trial, id);
+      await verify(trial, id);
     },
   );
 
@@ -96,7 +96,7 @@ describe("a write that ends", () => {
     });
     expect(await outcomesOf(trial, id)).toEqual(["error"]);
     expect(await approvalsOf(trial, id)).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("never is given up a second behind its time, and what reads is late then", async () => {
@@ -120,8 +120,8 @@ describe("a write that ends", () => {
 
 describe("a person who is asked about such a call", () => {
   test("and rejects it has the model told that nobody knows", async () => {
-    const receiver = createReceiver(({ arguments: given }) =>
-      (given as { n: number }).n === 1 ? unknown() : done(),
+    const receiver = createReceiver(({ arguments: input }) =>
+      (input as { n: number }).n === 1 ? unknown() : done(),
     );
     const trial = await open(script(call(write()), call(write(), write(2))), pinWriter(receiver));
     const id = await trial.run();
@@ -135,7 +135,7 @@ describe("a person who is asked about such a call", () => {
     // The same again is not asked for; another is sent by itself.
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown", "rejected", "ok"]);
     expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ n: 1 }, { n: 2 }]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("and lets its time pass has the model told so", async () => {
@@ -148,7 +148,7 @@ describe("a person who is asked about such a call", () => {
     expect(toldOf(trial, 1)).toEqual([expect.stringContaining("nobody decided in time")]);
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(receiver.times()).toEqual([1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("is asked each time anew, for as long as nobody knows", async () => {
@@ -166,15 +166,15 @@ describe("a person who is asked about such a call", () => {
       ...[0, 1, 1, 2, 2, 3, 3, 4],
     ]);
     expect(receiver.times()).toEqual([4]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("decides on each of several by itself, while others of the round are done", async () => {
-    const receiver = createReceiver(({ time, arguments: given }) =>
-      time === 1 && (given as { n: number }).n < 4 ? unknown() : done(),
+    const receiver = createReceiver(({ time, arguments: input }) =>
+      time === 1 && (input as { n: number }).n < 4 ? unknown() : done(),
     );
-    const wishes = [1, 2, 3, 4].map(write);
-    const trial = await open(script(call(...wishes, add())), pinWriter(receiver));
+    const calls = [1, 2, 3, 4].map(write);
+    const trial = await open(script(call(...calls, add())), pinWriter(receiver));
     const id = await trial.run();
     await trial.reaches(id, "waiting_approval");
     expect((await outcomesOf(trial, id)).toSorted()).toEqual(["ok", "ok"]);
@@ -184,7 +184,7 @@ describe("a person who is asked about such a call", () => {
     await decide(trial, second!.id, "approved");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 5 } });
     expect(receiver.times()).toEqual([1, 2, 2, 1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("and approves it has the model read what came then, and nothing of the time before", async () => {
@@ -222,7 +222,7 @@ describe("a person who is asked about such a call", () => {
     await decide(trial, first!.id, "rejected");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
     expect(receiver.arrivals.map(({ tool }) => tool)).toEqual(["write", "write"]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("may decide while others of its round still run", async () => {
@@ -245,7 +245,7 @@ describe("a person who is asked about such a call", () => {
     await trial.ended(id);
     expect(receiver.times().toSorted()).toEqual([1, 2]);
     expect((await kindsOf(trial, id)).filter((kind) => kind === "approval")).toHaveLength(2);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 });
 
@@ -259,7 +259,7 @@ describe("a write whose receiver knows its key", () => {
     await decideAll(trial, id, "approved");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 2 } });
     expect(receiver.times()).toEqual([4]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("is done with what it came to the second time", async () => {
@@ -268,7 +268,7 @@ describe("a write whose receiver knows its key", () => {
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", cost: { tools: 10_000 } });
     expect((await callsOf(trial, id)).map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("is not sent again where its tool was switched off meanwhile, nor asked about", async () => {
@@ -282,6 +282,6 @@ describe("a write whose receiver knows its key", () => {
     expect(receiver.times()).toEqual([1]);
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(await approvalsOf(trial, id)).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 });

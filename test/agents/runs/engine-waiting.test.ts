@@ -4,11 +4,11 @@ import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";
-import { judgeLog, kindsOf, outcomesOf, within } from "./log.ts";
-import { approvalsOf, codeOf, decide, decideAll, judgeApprovals, pendingOf } from "./people.ts";
+import { kindsOf, outcomesOf, verifyLog, within } from "./log.ts";
+import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin } from "./senders.ts";
-import { call, KEY_ID, type Model, say, script, type Trial, type Wish } from "./trial.ts";
+import { type CallRequest, call, KEY_ID, type Model, say, script, type Trial } from "./trial.ts";
 
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
@@ -18,7 +18,7 @@ const begin = async (trial: Trial, message?: string) => {
   await trial.reaches(id, "waiting_approval");
   return id;
 };
-const pay = (sum: number): Wish => ["pay", { sum }];
+const pay = (sum: number): CallRequest => ["pay", { sum }];
 const TTL_MS = 60_000;
 const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
 /** One that pays, and what was paid. */
@@ -27,9 +27,9 @@ const openPayer = (policy: Parameters<typeof pin>[1] = SHORT) => {
   const sender = makeSender("pay", receiver, { risk: "irreversible" });
   return { receiver, ...pin([sender], policy) };
 };
-const judge = async (trial: Trial, id: string) => {
-  await judgeLog(trial, id);
-  await judgeApprovals(trial, id);
+const verify = async (trial: Trial, id: string) => {
+  await verifyLog(trial, id);
+  await verifyApprovals(trial, id);
 };
 
 const ACTS = ["approved", "rejected", "expired", "cancelled"] as const;
@@ -84,7 +84,7 @@ describe("approve, reject, expire and cancel at once", () => {
     // Who was decided on first goes on to its next step, and stops there.
     expect(run).toMatchObject({ status: "cancelled", cancel_requested: first !== "cancelled" });
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test.each(ORDERS)("of a run at work: one of %s, %s, %s and %s wins", async (...order) => {
@@ -104,7 +104,7 @@ describe("approve, reject, expire and cancel at once", () => {
     expect(approval!.status).toBe(winner);
     expect(answers[winner]).toBe(winner === "expired" ? 1 : "accepted");
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 });
 
@@ -124,7 +124,7 @@ describe("a run that waits", () => {
     expect(await codeOf(decide(trial, first!.id, "approved"))).toBe("accepted");
     expect(await outcomesOf(trial, id)).toEqual(["cancelled", "cancelled"]);
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("goes on though its agent is held meanwhile: it had begun before", async () => {
@@ -138,7 +138,7 @@ describe("a run that waits", () => {
     await decideAll(trial, id, "approved");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
     expect(receiver.times()).toEqual([1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("ends where its key was revoked meanwhile, and sends nothing (agents.authentication.1)", async () => {
@@ -155,7 +155,7 @@ describe("a run that waits", () => {
     });
     expect(await outcomesOf(trial, id)).toEqual(["rejected", "cancelled"]);
     expect(receiver.arrivals).toEqual([]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("counts as none that is active, holds no place, and works no time, for weeks", async () => {
@@ -189,7 +189,7 @@ describe("a run that waits", () => {
     await trial.ended(slow);
     expect(await counts()).toEqual([{ account_id: "a-1", active: 0 }]);
     expect(receiver.times()).toEqual([1]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("is told to who listens: each step with its approval, and each status", async () => {
@@ -216,11 +216,11 @@ describe("a run that waits", () => {
     await trial.ended(id);
     await trial.until(async () => frames.includes("[DONE]"));
     streams.stop();
-    const told = frames
+    const published = frames
       .split("\n\n")
       .filter((frame) => frame.startsWith("data: {"))
       .map((frame) => JSON.parse(frame.slice(6)));
-    const lines = told.map(({ type, status, step, approval }) =>
+    const lines = published.map(({ type, status, step, approval }) =>
       [type, status ?? step?.kind ?? approval?.status ?? ""].join(" ").trim(),
     );
     expect(lines).toEqual([
@@ -235,9 +235,9 @@ describe("a run that waits", () => {
       ...["step.completed tool_result", "step.completed tool_result"],
       ...["step.completed assistant", "run.status succeeded", "run.completed"],
     ]);
-    const shown = told.filter(({ approval }) => approval).map(({ approval }) => approval.id);
+    const shown = published.filter(({ approval }) => approval).map(({ approval }) => approval.id);
     expect(shown).toEqual([first!.id, second!.id, first!.id, second!.id]);
-    await judge(trial, id);
+    await verify(trial, id);
   });
 
   test("is told to have waited also where all of it is read at once", async () => {
@@ -270,7 +270,7 @@ describe("where processes end while a run waits", () => {
     const second = await open(script(say("done")), payer);
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
     expect(receiver.arrivals).toMatchObject([{ arguments: { sum: 1 }, time: 1 }]);
-    await judge(second, id);
+    await verify(second, id);
   });
 
   test("and it is overdue at the next start, it expires then", async () => {
@@ -283,7 +283,7 @@ describe("where processes end while a run waits", () => {
     expect(await second.ended(id)).toMatchObject({ status: "succeeded" });
     expect(await approvalsOf(second, id)).toMatchObject([{ status: "expired" }]);
     expect(receiver.arrivals).toEqual([]);
-    await judge(second, id);
+    await verify(second, id);
   });
 
   const points = (["plan", "wait"] as const).flatMap((write) =>
@@ -301,15 +301,15 @@ describe("where processes end while a run waits", () => {
       await cut.reached.promise;
       const second = await open(model, payer);
       await second.reaches(id, "waiting_approval");
-      const asked = await pendingOf(second, id);
-      expect(asked).toHaveLength(1);
-      await decide(second, asked[0]!.id, "approved");
+      const pending = await pendingOf(second, id);
+      expect(pending).toHaveLength(1);
+      await decide(second, pending[0]!.id, "approved");
       expect(await second.ended(id)).toMatchObject({
         ...{ status: "succeeded", usage: { tool_calls: 1 } },
         recoveries: point.write === "wait" && point.side === "after" ? 0 : 1,
       });
       expect(receiver.times()).toEqual([1]);
-      await judge(second, id);
+      await verify(second, id);
     },
   );
 
@@ -325,6 +325,6 @@ describe("where processes end while a run waits", () => {
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
     expect(receiver.times()).toEqual([1]);
     expect((await kindsOf(second, id)).filter((kind) => kind === "approval")).toHaveLength(2);
-    await judge(second, id);
+    await verify(second, id);
   });
 });

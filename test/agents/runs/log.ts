@@ -27,7 +27,7 @@ export const callsOf = async (trial: Trial, id: string) =>
  * Steps have no gaps, every planned call has exactly one result and one message, each sending has
  * its step in front, and the parts are the total.
  */
-export async function judgeLog(trial: Trial, id: string): Promise<void> {
+export async function verifyLog(trial: Trial, id: string): Promise<void> {
   const steps = await trial.steps(id);
   expect(steps.map(({ seq }) => seq)).toEqual(steps.map((_, index) => index + 1));
   expect(steps.every(({ round }, i) => i === 0 || round >= steps[i - 1]!.round)).toBe(true);
@@ -35,47 +35,47 @@ export async function judgeLog(trial: Trial, id: string): Promise<void> {
   const results = await resultsOf(trial, id);
   const called = [...new Set(calls.map(({ tool_call_id }) => tool_call_id))].toSorted();
   expect(results.map(({ tool_call_id }) => tool_call_id).toSorted()).toEqual(called);
-  await judgeMessages(trial, id, results);
-  for (const call_id of called) judgeSendings(calls.filter((one) => one.tool_call_id === call_id));
+  await verifyMessages(trial, id, results);
+  for (const call_id of called) verifySendings(calls.filter((one) => one.tool_call_id === call_id));
 
   const { usage } = await trial.find(id);
   // What was run counts, and of what nobody knows whether it was done.
   const isCounted = ({ duration_ms, outcome }: ToolResultData) =>
     duration_ms !== null || outcome === "outcome_unknown";
   expect(usage.tool_calls).toBe(results.filter(isCounted).length);
-  await judgeCosts(trial, id, steps);
+  await verifyCosts(trial, id, steps);
 }
 
 /** Each call that the model asked for has one answer on the thread, which is its result. */
-async function judgeMessages(trial: Trial, id: string, results: readonly ToolResultData[]) {
+async function verifyMessages(trial: Trial, id: string, results: readonly ToolResultData[]) {
   const { thread_id, status } = await trial.find(id);
   const messages = (await trial.messages(thread_id)).filter(({ run_id }) => run_id === id);
   const contents = new Map(results.map(({ tool_call_id, content }) => [tool_call_id, content]));
-  const asked = messages
+  const requested = messages
     .flatMap(({ tool_calls }) => tool_calls ?? [])
     .map((call) => call.id)
     // What a last reply asked for behind its budget is not even planned.
     .filter((call_id) => status !== "budget_exceeded" || contents.has(call_id));
   const answers = messages.filter(({ role }) => role === "tool");
-  expect(answers.map(({ tool_call_id }) => tool_call_id!).toSorted()).toEqual(asked.toSorted());
+  expect(answers.map(({ tool_call_id }) => tool_call_id!).toSorted()).toEqual(requested.toSorted());
   for (const { tool_call_id, content } of answers) {
     expect(content).toBe(contents.get(tool_call_id!)!);
   }
 }
 
 /** The steps of one call: planned, and then sent once more, or asked about, each time. */
-function judgeSendings([planned, ...later]: readonly ToolCallData[]): void {
+function verifySendings([planned, ...later]: readonly ToolCallData[]): void {
   expect(planned!.attempt).toBeLessThanOrEqual(planned!.risk === "read" ? 1 : 0);
   let sent = planned!.attempt;
-  for (const { attempt, decision, arguments: given, why } of later) {
+  for (const { attempt, decision, arguments: input, why } of later) {
     if (decision === "needs_approval") expect(why).toEqual(["outcome_unknown"]);
     else sent++;
     expect(attempt).toBe(sent);
-    expect(given).toEqual(planned!.arguments);
+    expect(input).toEqual(planned!.arguments);
   }
 }
 
-async function judgeCosts(trial: Trial, id: string, steps: readonly StepRow[]): Promise<void> {
+async function verifyCosts(trial: Trial, id: string, steps: readonly StepRow[]): Promise<void> {
   const { cost } = await trial.find(id);
   const model = addCosts(steps, (step) => step.kind === "assistant" || isSummary(step));
   const tools = addCosts(steps, ({ kind }) => kind === "tool_result");

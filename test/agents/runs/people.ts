@@ -44,16 +44,16 @@ export async function decideAll(trial: Trial, run_id: string, decision: Decision
 }
 
 /** The history of each approval: its row, its steps and its events say the same, once each. */
-export async function judgeApprovals(trial: Trial, run_id: string): Promise<void> {
+export async function verifyApprovals(trial: Trial, run_id: string): Promise<void> {
   const rows = await approvalsOf(trial, run_id);
-  const told = (await trial.steps(run_id))
+  const steps = (await trial.steps(run_id))
     .filter(({ kind }) => kind === "approval")
     .map(({ data }) => data as { event: string; approval: Approval });
   const events = (await trial.outbox.list("a-1")).map(({ type, data }) => ({
     ...{ type, approval: JSON.parse(data).approval as Approval | undefined },
   }));
   for (const { id, status } of rows) {
-    const history = told.filter(({ approval }) => approval.id === id);
+    const history = steps.filter(({ approval }) => approval.id === id);
     const after = status === "pending" ? [] : [status];
     expect(history.map(({ event }) => event)).toEqual(["requested", ...after] as never);
     expect(history.map(({ approval }) => approval.status)).toEqual(["pending", ...after] as never);
@@ -67,7 +67,7 @@ export async function judgeApprovals(trial: Trial, run_id: string): Promise<void
       })),
     );
   }
-  expect(told).toHaveLength(
+  expect(steps).toHaveLength(
     rows.reduce((sum, { status }) => sum + (status === "pending" ? 1 : 2), 0),
   );
   const pending = rows.filter(({ status }) => status === "pending").map(({ id }) => id);

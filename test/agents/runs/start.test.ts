@@ -18,14 +18,14 @@ const MODEL = { id: "stub-1", price: null };
 
 interface Doubles {
   terms?: object | null;
-  judged?: () => Promise<object>;
+  authorize?: () => Promise<object>;
   start?: (prepared: unknown) => Promise<unknown>;
 }
 
-function open({ terms = TERMS, judged, start }: Doubles = {}) {
+function open({ terms = TERMS, authorize, start }: Doubles = {}) {
   const chat = {
     find: () => MODEL,
-    authorize: judged ?? (async () => ({ model: { settings: MODEL } })),
+    authorize: authorize ?? (async () => ({ model: { settings: MODEL } })),
   };
   const limits = { active_runs: 1, daily_runs: 1 };
   const deps = {
@@ -65,13 +65,13 @@ test("agents.errors.agent_version_not_found: an agent without its version starts
 });
 
 test("agents.errors.no_model_available: where the rights of the key cannot be read nothing starts, where the model is stopped it does", async () => {
-  const judgeAs = (code: Parameters<typeof apiError>[0]) => async () => ({
+  const authorizeAs = (code: Parameters<typeof apiError>[0]) => async () => ({
     refusal: apiError(code),
   });
-  const unread = open({ judged: judgeAs("no_model_available") });
+  const unread = open({ authorize: authorizeAs("no_model_available") });
   expect(await codeOf(unread.begin())).toEqual([503, "no_model_available", null]);
   for (const code of ["model_offline", "model_unavailable"] as const) {
-    expect(await codeOf(open({ judged: judgeAs(code) }).begin())).toBeNull();
+    expect(await codeOf(open({ authorize: authorizeAs(code) }).begin())).toBeNull();
   }
 });
 

@@ -99,16 +99,16 @@ export const script =
   (...replies: Reply[]): Model =>
   (_ask, _signal, turn) =>
     replies[turn] ?? say("done");
-export type Wish = readonly [name: string, args: string | object];
-export const call = (...wishes: Wish[]) =>
+export type CallRequest = readonly [name: string, args: string | object];
+export const call = (...calls: CallRequest[]) =>
   answer({
     finish_reason: "tool_calls",
-    tool_calls: wishes.map(([name, args], index) => ({
+    tool_calls: calls.map(([name, args], index) => ({
       ...{ id: `theirs-${index}`, type: "function" },
       function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
     })),
   });
-export const add = (expression = "1+1"): Wish => ["calculator", { expression }];
+export const add = (expression = "1+1"): CallRequest => ["calculator", { expression }];
 export const failing = (
   code: ErrorCode,
   fields: Partial<InternalChatError> = {},

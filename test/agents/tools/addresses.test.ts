@@ -197,11 +197,11 @@ describe("hostile texts come to an end", () => {
 });
 
 describe("what a model itself said to a tool", () => {
-  const learn = (asked: string, text: string) => {
+  const learn = (request: string, text: string) => {
     const known = new KnownAddresses();
     known.addInput("Look at docs.example.org");
     known.add(`Here is ${A}/seen`);
-    known.add(text, asked);
+    known.add(text, request);
     return known;
   };
 
@@ -215,15 +215,15 @@ describe("what a model itself said to a tool", () => {
       "See https://leak.a.example.com/x",
       "https://leak.a.example.com/x",
     ],
-  ])("%s comes back as %s, and opens no %s", async (asked, text, url) => {
-    expect(await learn(asked, text).has(url)).toBe(false);
+  ])("%s comes back as %s, and opens no %s", async (request, text, url) => {
+    expect(await learn(request, text).has(url)).toBe(false);
     expect(await learn("{}", text).has(url)).toBe(true);
   });
 
   test("opens what else it was told, and what was known before", async () => {
-    const asked = `{"q":"${A}/seen, docs.example.org and ${A}/made"}`;
+    const request = `{"q":"${A}/seen, docs.example.org and ${A}/made"}`;
     const text = `${A}/other ${A}/seen/more https://docs.example.org/page ${A}/made`;
-    const known = learn(asked, text);
+    const known = learn(request, text);
     for (const url of [`${A}/other`, `${A}/seen/more`, "https://docs.example.org/page"]) {
       expect([url, await known.has(url)]).toEqual([url, true]);
     }
@@ -231,8 +231,8 @@ describe("what a model itself said to a tool", () => {
   });
 
   test("opens nothing of a reply to more addresses than anybody asks for", async () => {
-    const asked = Array.from({ length: 200 }, (_, i) => `${A}/${i}`).join(" ");
-    expect(await learn(asked, `${A}/other`).has(`${A}/other`)).toBe(false);
+    const request = Array.from({ length: 200 }, (_, i) => `${A}/${i}`).join(" ");
+    expect(await learn(request, `${A}/other`).has(`${A}/other`)).toBe(false);
   });
 
   test("is not looked for in what finds others' words", () => {

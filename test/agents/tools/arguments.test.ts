@@ -142,9 +142,9 @@ describe("a number that a double would round is refused, and not rounded", () =>
 });
 
 describe("by a caller's schema", () => {
-  const check = createArgumentsCheck(inlineCompute);
-  const judge = (schema: object, text: string) =>
-    check(schema as Record<string, unknown>, text, { account: "a-1" });
+  const checkText = createArgumentsCheck(inlineCompute);
+  const check = (schema: object, text: string) =>
+    checkText(schema as Record<string, unknown>, text, { account: "a-1" });
   const own = {
     type: "object",
     properties: {
@@ -157,7 +157,7 @@ describe("by a caller's schema", () => {
   };
   test("valid arguments are the object that the text holds", async () => {
     const value = { city: "الرياض", days: ["2026-01-01"] };
-    expect(await judge(own, JSON.stringify(value))).toEqual({ ok: true, value });
+    expect(await check(own, JSON.stringify(value))).toEqual({ ok: true, value });
   });
 
   test.each<[string, string[]]>([
@@ -181,13 +181,13 @@ describe("by a caller's schema", () => {
       ],
     ],
   ])("%s has its faults told, at most five", async (text, faults) => {
-    expect(await judge(own, text)).toEqual({ ok: false, faults });
+    expect(await check(own, text)).toEqual({ ok: false, faults });
   });
 
   test("faults are short, whatever the names are", async () => {
     const names = Array.from({ length: 50 }, (_, n) => [`${n}${"🐪".repeat(1_000)}`, 1]);
     const text = JSON.stringify({ city: "Jeddah", ...Object.fromEntries(names) });
-    const checked = await judge(own, text);
+    const checked = await check(own, text);
     if (checked.ok) throw new Error("nothing was at fault");
     expect(checked.faults).toHaveLength(5);
     for (const fault of checked.faults) {
@@ -198,9 +198,9 @@ describe("by a caller's schema", () => {
 
   test("a field of that name touches no prototype", async () => {
     const open = { type: "object" };
-    const checked = await judge(open, '{"__proto__":{"is_admin":true}}');
+    const checked = await check(open, '{"__proto__":{"is_admin":true}}');
     expect(checked.ok && "is_admin" in checked.value).toBe(false);
-    expect(await judge(own, '{"city":"Jeddah","__proto__":{}}')).toEqual({
+    expect(await check(own, '{"city":"Jeddah","__proto__":{}}')).toEqual({
       ok: false,
       faults: ["/__proto__: Unexpected property."],
     });

@@ -9,13 +9,13 @@ const STANDINGS = [
 ] as const;
 
 function open() {
-  const asked: (readonly string[])[] = [];
+  const requests: (readonly string[])[] = [];
   const agents = { http_tools: true };
   const builtins = ["calculator", "current_time"];
   const lookUp = createToolLookup({
     tools: {
       async listStandings(_: string, names: readonly string[]) {
-        asked.push(names);
+        requests.push(names);
         return STANDINGS.filter(({ name }) => names.includes(name));
       },
     },
@@ -25,7 +25,7 @@ function open() {
     },
     settings: () => ({ agents }) as ReturnType<LookupOptions["settings"]>,
   });
-  return { lookUp, asked, agents };
+  return { lookUp, requests, agents };
 }
 
 test("agents.does.tool what an account has registered keeps its name, whatever the platform has of it", async () => {
@@ -43,14 +43,14 @@ test("agents.does.tool what an account has registered keeps its name, whatever t
 });
 
 test("names are looked up all at once, each once, and only such as a tool may have", async () => {
-  const { lookUp, asked } = open();
+  const { lookUp, requests } = open();
   const names = ["send", "a\u0000b", "\ud800", "SEND", "x".repeat(65), "", "send", "calculator"];
   const find = await lookUp("a-1", names);
-  expect(asked).toEqual([["send", "calculator"]]);
+  expect(requests).toEqual([["send", "calculator"]]);
   expect(names.filter((name) => find(name))).toEqual(["send", "send", "calculator"]);
   await lookUp("a-1", []);
   await lookUp("a-1", ["SEND"]);
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
 });
 
 test("a tool is off by its own switch, or by that of all that are registered", async () => {

@@ -8,7 +8,7 @@ import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts
 import { openHook } from "../../../src/triggers/hook.ts";
 import { createTestServer, type TestServer } from "../../http/test-server.ts";
 import { create as createAgent } from "../../store/agent-cases.ts";
-import { bindHouses, type Houses } from "../../store/cases.ts";
+import { bindStores, type Stores } from "../../store/cases.ts";
 import { archive } from "../../store/trigger-acts.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -25,7 +25,7 @@ const FIRE: FireRow = {
 };
 
 let database: TestDatabase;
-let stores: Houses;
+let stores: Stores;
 let http: TestServer;
 let fire: FireTrigger;
 let requests: FireRequest[];
@@ -33,7 +33,7 @@ let requests: FireRequest[];
 let message: string | undefined;
 beforeEach(async () => {
   database = await openTestDatabase({ kind: "memory" });
-  stores = bindHouses(database);
+  stores = bindStores(database);
   requests = [];
   const clock = createManualClock();
   const secrets = openTestSecrets(database, clock);

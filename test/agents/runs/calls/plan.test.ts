@@ -57,11 +57,11 @@ test("calls with long arguments are each checked in a turn of the event loop", a
   const pattern = "[ab]*a[ab]{900}$";
   const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
   const tool = { ...post, parameters } as Tool;
-  const wishes = Array.from({ length: 8 }, (_, n) => {
+  const calls = Array.from({ length: 8 }, (_, n) => {
     return ["post", { text: "ab".repeat(3_000 + n) }] as const;
   });
   const planner = openPlanner(tool, "http", {});
-  const { tool_calls } = readReply(call(...wishes), 0, ids);
+  const { tool_calls } = readReply(call(...calls), 0, ids);
   let turns = 0;
   const count = () => {
     turns += 1;
@@ -70,7 +70,7 @@ test("calls with long arguments are each checked in a turn of the event loop", a
   let counting = setImmediate(count);
   await planner.planCalls(tool_calls);
   clearImmediate(counting);
-  expect(turns).toBeGreaterThanOrEqual(wishes.length);
+  expect(turns).toBeGreaterThanOrEqual(calls.length);
 });
 
 describe("a reply", () => {

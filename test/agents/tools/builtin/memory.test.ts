@@ -7,29 +7,29 @@ import { createUse } from "../use.ts";
 
 /** The notes of the agent that a call is made for in tests. */
 function keep(rows: Partial<NoteRow>[], count = rows.length) {
-  const asked = new Set<string>();
+  const agentIds = new Set<string>();
   const notes: Notes = {
     async list(agent_id) {
-      asked.add(agent_id);
+      agentIds.add(agent_id);
       return rows.map(({ key = "", content = "", external = false }) => {
         return { key, content_bytes: Buffer.byteLength(content), external };
       });
     },
     async find(agent_id, key) {
-      asked.add(agent_id);
+      agentIds.add(agent_id);
       const row = rows.find((one) => one.key === key);
       const rest = { agent_id, created_at: 0, updated_at: 0, external: false, content: "" };
       return row && ({ ...rest, ...row } as NoteRow);
     },
     async count(agent_id) {
-      asked.add(agent_id);
+      agentIds.add(agent_id);
       return count;
     },
   };
   const tools = new Map(createMemory(notes).map((tool) => [tool.name, tool]));
   const run = (name: string, args: Record<string, unknown> = {}) =>
     tools.get(`memory_${name}`)!.run(createUse(args));
-  return { run, asked };
+  return { run, agentIds };
 }
 
 const camels = { key: "camels", content: "They walk. 🐪" };
@@ -38,13 +38,13 @@ const fault = (content: string) => ({ outcome: "error" as const, content, extern
 
 describe("memory_list", () => {
   test("tells each key, as it is, and each size", async () => {
-    const { run, asked } = keep([camels, { key: 'two\n"lines"', content: "x" }]);
+    const { run, agentIds } = keep([camels, { key: 'two\n"lines"', content: "x" }]);
     expect(await run("list")).toEqual({
       outcome: "ok",
       content: '"camels" (15 bytes)\n"two\\n\\"lines\\"" (1 bytes)',
       external: false,
     });
-    expect([...asked]).toEqual([createUse({}).agent_id]);
+    expect([...agentIds]).toEqual([createUse({}).agent_id]);
   });
 
   test("is from outside where one of the notes is", async () => {

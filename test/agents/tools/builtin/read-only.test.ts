@@ -7,7 +7,7 @@ import { inlineCompute } from "../../../support/compute.ts";
 import { createUse, NOW } from "../use.ts";
 
 describe("current_time", () => {
-  const tell = async (args: object, now = NOW) => {
+  const runTool = async (args: object, now = NOW) => {
     return await currentTime.run(createUse({ ...args }, { now: () => now }));
   };
 
@@ -17,20 +17,20 @@ describe("current_time", () => {
     ["asia/riyadh", "2026-11-22T02:40:03+03:00", "Asia/Riyadh", "Sunday"],
     ["America/St_Johns", "2026-11-21T20:10:03-03:30", "America/St_Johns", "Saturday"],
   ])("in %s", async (time_zone, time, zone, weekday) => {
-    const { outcome, content, external } = await tell(time_zone ? { time_zone } : {});
+    const { outcome, content, external } = await runTool(time_zone ? { time_zone } : {});
     expect([outcome, external]).toEqual(["ok", false]);
     expect(JSON.parse(content)).toEqual({ time, time_zone: zone, weekday });
   });
 
   test("midnight is hour 00, and summer time has its own offset", async () => {
-    const { content } = await tell({ time_zone: "Europe/Berlin" }, Date.UTC(2026, 6, 1, 22));
+    const { content } = await runTool({ time_zone: "Europe/Berlin" }, Date.UTC(2026, 6, 1, 22));
     expect(JSON.parse(content).time).toBe("2026-07-02T00:00:00+02:00");
   });
 
   test.each(["Mars/Olympus", "+03:00", "x".repeat(64), "Asia/Riyadh\0", "../etc"])(
     "%j is no time zone",
     async (time_zone) => {
-      const { outcome, content } = await tell({ time_zone });
+      const { outcome, content } = await runTool({ time_zone });
       expect(outcome).toBe("error");
       expect(content).toStartWith("There is no such time zone");
     },
@@ -53,17 +53,17 @@ describe("calculator", () => {
   });
 
   test("asks no Worker for the four operations of plain numbers, and one for all else", async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const watched = createCalculator({
       run: async (_, input) => {
-        asked.push(input);
+        requests.push(input);
         return { ok: false, reason: "busy" };
       },
     });
     const plain = ["80 * 12.5 / 100", "(1.1+2.2)*-3", "1/0", "1+".repeat(99)];
     const others = ["2^2", "3!", "sin(1)", "1e9", "1+".repeat(101)];
     for (const expression of [...plain, ...others]) await watched.run(createUse({ expression }));
-    expect(asked).toEqual(others);
+    expect(requests).toEqual(others);
   });
 
   test("tells a value, or what is wrong", async () => {

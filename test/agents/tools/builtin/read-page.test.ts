@@ -187,25 +187,25 @@ describe("what cannot be asked", () => {
 });
 
 test("what is asked of the guard is bounded", async () => {
-  const asked: GuardedRequest[] = [];
+  const requests: GuardedRequest[] = [];
   const inner = guard([]);
   const tool = openPage({
     validate: (text) => inner.validate(text),
     async request(ask) {
-      asked.push(ask);
+      requests.push(ask);
       return { ok: false, code: "dns", message: "No.", sent: false, status: null };
     },
   });
   const use = createUse({ url: "HTTPS://Camels.Example.com/A b".replace(" ", "%20") });
   await tool.run(use);
-  expect(asked).toMatchObject([
+  expect(requests).toMatchObject([
     {
       ...{ url: "https://camels.example.com/A%20b", method: "GET", redirects: 3 },
       ...{ timeoutMs: 20_000, responseBytesMax: 2 * 1024 * 1024 },
     },
   ]);
-  expect(asked[0]!.signal).toBe(use.signal);
-  expect(tool.timeout_ms).toBeGreaterThan(asked[0]!.timeoutMs);
+  expect(requests[0]!.signal).toBe(use.signal);
+  expect(tool.timeout_ms).toBeGreaterThan(requests[0]!.timeoutMs);
 });
 
 test("a page of which nobody waits for the text any more is not read", async () => {

@@ -10,14 +10,14 @@ import { caller, createUse } from "../use.ts";
 type SearchAnswer = Awaited<ReturnType<SearchClient["ask"]>>;
 
 function createStub(answer: SearchAnswer) {
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const tool = createWebSearch({
     async ask(...question) {
-      asked.push(question);
+      requests.push(question);
       return answer;
     },
   });
-  return { tool, asked };
+  return { tool, requests };
 }
 
 const none: SearchAnswer = { ok: true, results: [] };
@@ -47,26 +47,26 @@ test("nothing found is no error", async () => {
 });
 
 test("the search is asked for the run's key, and cancelled with the run", async () => {
-  const { tool, asked } = createStub(none);
+  const { tool, requests } = createStub(none);
   const use = createUse({ query: "camels", language: "AR", max_results: 7 });
   await tool.run(use);
   await tool.run(createUse({ query: "dunes" }));
   const who = { caller, request_id: use.request_id, trace: null };
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     [who, { query: "camels", max_results: 7, language: "ar" }, use.signal],
     [who, { query: "dunes", max_results: 5, language: null }, expect.any(AbortSignal)],
   ]);
 });
 
 test("a key without the scope `search` reaches no search", async () => {
-  const { tool, asked } = createStub(none);
+  const { tool, requests } = createStub(none);
   const use = createUse({ query: "x" }, { caller: { ...caller, scopes: ["agents"] } });
   expect(await tool.run(use)).toEqual({
     outcome: "error",
     content: "The key that started this run lacks the scope `search`.",
     external: false,
   });
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });
 
 describe("a search that failed", () => {

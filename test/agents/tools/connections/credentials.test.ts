@@ -97,8 +97,8 @@ test("no other host gets it, whichever way it is spelled", async () => {
   const { id } = await create();
   const hosts = ["example.com", `x.${HOST}`, `${HOST}.`, `${HOST}:444`, "", "API.EXAMPLE.COM"];
   for (const host of hosts) {
-    const told = refuse("Its connection is not for the endpoint's host.");
-    expect([host, await ask(id, { host })]).toEqual([host, told]);
+    const refused = refuse("Its connection is not for the endpoint's host.");
+    expect([host, await ask(id, { host })]).toEqual([host, refused]);
   }
   const unbound = await create({ name: "Unbound", allowed_hosts: [] });
   expect((await ask(unbound.id)).ok).toBe(false);

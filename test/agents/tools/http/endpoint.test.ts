@@ -75,14 +75,14 @@ describe("what is sent", () => {
 
   test("the connection is asked for the endpoint's host, its id and its owner, at each call", async () => {
     using receiver = openReceiver();
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const connection: OpenCredentials = (ask) => {
-      asked.push(ask);
+      requests.push(ask);
       return bearer(ask);
     };
     for (let n = 0; n < 2; n++) await call(`${receiver.origin}/x`, { connection });
     const ask = { id: "c-1", account_id: "a-1", host: receiver.host };
-    expect(asked).toEqual([ask, ask]);
+    expect(requests).toEqual([ask, ask]);
   });
 
   test("what cannot be undone or may be done twice is what the engine is told of", () => {
@@ -289,11 +289,11 @@ describe("what breaks off", () => {
         await arrived;
         if (by === "signal") leave.abort();
         else await clock.advance(30_000);
-        const told = await result;
-        expect([by, risk, told.outcome, told.external]).toEqual([by, risk, outcome, false]);
+        const output = await result;
+        expect([by, risk, output.outcome, output.external]).toEqual([by, risk, outcome, false]);
         const says = by === "signal" ? "took longer than 30 seconds" : "did not answer in time";
-        expect(told.content).toContain(says);
-        expect(told.content.includes("unknown whether the call was done")).toBe(risk !== "read");
+        expect(output.content).toContain(says);
+        expect(output.content.includes("unknown whether the call was done")).toBe(risk !== "read");
         server[Symbol.dispose]();
       }
     }

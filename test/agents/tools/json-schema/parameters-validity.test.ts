@@ -1,7 +1,7 @@
 // Holds the judging of values to JSON Schema 2020-12, keyword by keyword, and faults to their words.
 import { describe, expect, test } from "bun:test";
 import type { Parameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
-import { fill, findIn, judge } from "./schemas.ts";
+import { check, fill, findIn } from "./schemas.ts";
 
 /** The fields of a schema as JSON text, values that fit it, and values that do not. */
 type Line = [fields: string, fits: string[], breaks: string[]];
@@ -125,7 +125,7 @@ describe("what a value has to be", () => {
     // Behind a property and an address, so that values of all kinds can be arguments.
     const id = fields.startsWith('"$id"') ? "" : '"$id":"here",';
     const parameters = JSON.parse(`{"type":"object","properties":{"value":{${id}${fields}}}}`);
-    expect(await judge(parameters)).toBe(null);
+    expect(await check(parameters)).toBe(null);
     const find = (value: string) => findIn(parameters, JSON.parse(`{"value":${value}}`));
     for (const value of fits) expect([value, await find(value)]).toEqual([value, []]);
     for (const value of breaks) expect([value, await find(value)]).not.toEqual([value, []]);
@@ -259,7 +259,7 @@ describe("schemas that are ready", () => {
         properties: { a: { pattern: "^a", enum: ["a"], anyOf: [{ minLength: 1 }] } },
         unevaluatedProperties: false,
       };
-      expect(await judge(parameters)).toBe(null);
+      expect(await check(parameters)).toBe(null);
       expect(await findIn(parameters, { a: "b", b: 1 })).toHaveLength(3);
     } finally {
       Object.assign(globalThis, { eval: evaluate, Function: Constructor });

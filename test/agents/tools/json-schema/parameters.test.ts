@@ -1,7 +1,7 @@
 // Holds callers' JSON Schemas to what may be registered, and values to what the schemas say.
 import { describe, expect, test } from "bun:test";
 import type { Parameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
-import { chain, fill, findIn, judge } from "./schemas.ts";
+import { chain, check, fill, findIn } from "./schemas.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
@@ -44,7 +44,7 @@ describe("what may be registered", () => {
     ["32 KB", { type: "object", title: "x".repeat(32 * 1024 - 28) }],
     ["a reference through 60 others", { type: "object", ...chain(60, ($ref) => ({ $ref })) }],
   ])("%s", async (_what, parameters) => {
-    expect(await judge(parameters)).toBe(null);
+    expect(await check(parameters)).toBe(null);
   });
 
   test.each<[object, string]>([
@@ -81,7 +81,7 @@ describe("what may be registered", () => {
     ],
     [{ type: "object", $anchor: "toString" }, "/$anchor` must have another name."],
   ])("%j is refused: %s", async (parameters, says) => {
-    expect(await judge(parameters)).toBe(`\`parameters${says.startsWith("/") ? "" : "` "}${says}`);
+    expect(await check(parameters)).toBe(`\`parameters${says.startsWith("/") ? "" : "` "}${says}`);
   });
 
   test.each([
@@ -104,7 +104,7 @@ describe("what may be registered", () => {
     const places = { $defs: { a: {} }, "x-other": {} };
     for (const keyword of ["$ref", "$dynamicRef"]) {
       const parameters = { type: "object", ...places, properties: { a: { [keyword]: $ref } } };
-      expect(await judge(parameters)).toBe(
+      expect(await check(parameters)).toBe(
         `\`parameters/properties/a/${keyword}\` must lead to a schema inside \`parameters\`: ` +
           "no other is read.",
       );
@@ -112,26 +112,26 @@ describe("what may be registered", () => {
   });
 
   test.each(["%", "http://[", "#%zz"])("%j is no reference", async ($ref) => {
-    const says = await judge({ type: "object", properties: { a: { $ref } } });
+    const says = await check({ type: "object", properties: { a: { $ref } } });
     expect(says).toStartWith("`parameters/properties/a/$ref` must ");
   });
 
   test("a refusal is one short line, whatever the schema quotes", async () => {
     const name = `a\n\u0000🐪${"b".repeat(5_000)}`;
     for (const schema of [{ pattern: `(\n${name}` }, { $ref: name }, { type: name }]) {
-      const says = await judge({ type: "object", properties: { [name]: schema } });
+      const says = await check({ type: "object", properties: { [name]: schema } });
       expect(says).toMatch(/^`parameters[^\p{Cc}]{10,285}\.$/u);
       expect(says?.isWellFormed()).toBe(true);
     }
   });
 
   test("nothing is fetched for a schema", async () => {
-    let asked = 0;
+    let requestCount = 0;
     const server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       fetch() {
-        asked++;
+        requestCount++;
         return Response.json({}, { headers: { "content-type": "application/schema+json" } });
       },
     });
@@ -143,10 +143,10 @@ describe("what may be registered", () => {
       { type: "object", $vocabulary: { [url]: true } },
       { type: "object", $defs: { a: { $id: url, properties: { b: { $dynamicRef: "b" } } } } },
     ]) {
-      await judge(parameters);
+      await check(parameters);
     }
     await server.stop(true);
-    expect(asked).toBe(0);
+    expect(requestCount).toBe(0);
   });
 
   test.each<[object, RegExp]>([
@@ -163,16 +163,16 @@ describe("what may be registered", () => {
     [{ pattern: 1 }, /\/pattern: must be a string/],
     [{ const: { a: 1 }, enum: 5 }, /\/enum: must be an array/],
   ])("%j is not valid by the meta-schema", async (fields, says) => {
-    expect(await judge({ type: "object", ...fields })).toMatch(says);
+    expect(await check({ type: "object", ...fields })).toMatch(says);
   });
 
   test("no schema changes how others are judged", async () => {
     const vocabulary = { [`${DIALECT}#`]: true, "https://a.example": false };
     const own = { $id: DIALECT, type: "object", $vocabulary: vocabulary, minProperties: 1 };
-    expect(await judge(own)).toBe(null);
+    expect(await check(own)).toBe(null);
     const inside = { type: "object", $defs: { a: { ...own, $dynamicAnchor: "meta" } } };
-    expect(await judge(inside)).toBe(null);
-    expect(await judge({ type: "object", minProperties: "1" })).toMatch(/minProperties/);
+    expect(await check(inside)).toBe(null);
+    expect(await check({ type: "object", minProperties: "1" })).toMatch(/minProperties/);
     expect(await findIn({ type: "object", minProperties: 2 }, { a: 1 })).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 // Holds callers' patterns to linear time: which are taken, what they mean, what they cost.
 import { describe, expect, test } from "bun:test";
-import { fill, findIn, judge } from "./schemas.ts";
+import { check, fill, findIn } from "./schemas.ts";
 
 describe("patterns", () => {
   test.each([
@@ -15,7 +15,7 @@ describe("patterns", () => {
     ["^.$", "🐪", "🐪🐪"],
   ])("%s fits %j and not %j", async (pattern, fits, breaks) => {
     const parameters = { type: "object", properties: { a: { pattern } } };
-    expect(await judge(parameters)).toBe(null);
+    expect(await check(parameters)).toBe(null);
     expect(await findIn(parameters, { a: fits })).toEqual([]);
     expect(await findIn(parameters, { a: breaks })).toEqual([
       `/a: must match the pattern ${pattern}.`,
@@ -35,8 +35,8 @@ describe("patterns", () => {
     "\\p{X}",
   ])("%s cannot be decided in linear time", async (pattern) => {
     const says = /^`parameters\/.*` must be a pattern that runs in linear time/;
-    expect(await judge({ type: "object", properties: { a: { pattern } } })).toMatch(says);
-    expect(await judge({ type: "object", patternProperties: { [pattern]: {} } })).toMatch(says);
+    expect(await check({ type: "object", properties: { a: { pattern } } })).toMatch(says);
+    expect(await check({ type: "object", patternProperties: { [pattern]: {} } })).toMatch(says);
   });
 
   test.each([
@@ -49,7 +49,7 @@ describe("patterns", () => {
     fill(20, () => "a{1,150}").join("|"),
   ])("%.20s is refused before an automaton is made of it", async (pattern) => {
     const parameters = { type: "object", properties: { a: { pattern } } };
-    expect(await judge(parameters)).toBe(
+    expect(await check(parameters)).toBe(
       "`parameters/properties/a/pattern` makes the patterns too large: " +
         "repeats count as often as they say.",
     );
@@ -58,9 +58,9 @@ describe("patterns", () => {
   test("many patterns are counted together", async () => {
     const each = fill(5, (n) => [`a${n}`, { pattern: `^a{${500 - n}}$` }]);
     const parameters = { type: "object", properties: Object.fromEntries(each) };
-    expect(await judge(parameters)).toMatch(/`parameters\/properties\/a3\/pattern` makes/);
+    expect(await check(parameters)).toMatch(/`parameters\/properties\/a3\/pattern` makes/);
     const names = Object.fromEntries(fill(101, (n) => [`${n}`, {}]));
-    expect(await judge({ type: "object", patternProperties: names })).toMatch(
+    expect(await check({ type: "object", patternProperties: names })).toMatch(
       /`parameters\/patternProperties\/100` is one pattern too many: at most 100/,
     );
   });

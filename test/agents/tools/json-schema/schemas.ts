@@ -9,7 +9,7 @@ import { inlineCompute } from "../../../support/compute.ts";
 const checkSchema = createSchemaCheck(inlineCompute);
 
 /** What is wrong with a schema, or null. */
-export const judge = (schema: object) => checkSchema(schema as Parameters, "a-1");
+export const check = (schema: object) => checkSchema(schema as Parameters, "a-1");
 
 export const fill = <T>(length: number, make: (n: number) => T): T[] =>
   Array.from({ length }, (_, n) => make(n));

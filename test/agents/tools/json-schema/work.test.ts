@@ -1,6 +1,6 @@
 // Holds schemas and checks to bounds: no schema runs for ever, and none takes all the time.
 import { describe, expect, test } from "bun:test";
-import { chain, fill, findIn, judge } from "./schemas.ts";
+import { chain, check, fill, findIn } from "./schemas.ts";
 
 describe("what a check costs", () => {
   test.each<[string, object]>([
@@ -19,7 +19,7 @@ describe("what a check costs", () => {
       chain(40, ($ref) => JSON.parse(`{"if":{"$ref":"${$ref}"},"then":true}`)),
     ],
   ])("%s is refused", async (_what, fields) => {
-    expect(await judge({ type: "object", ...fields })).toStartWith(
+    expect(await check({ type: "object", ...fields })).toStartWith(
       "`parameters` take too much work for any arguments: ",
     );
   });
@@ -98,7 +98,7 @@ describe("what a check costs", () => {
       "ab".repeat(100_000),
     ],
   ])("%s is given up", async (_what, parameters, a) => {
-    expect(await judge(parameters)).toBe(null);
+    expect(await check(parameters)).toBe(null);
     expect(await findIn(parameters, { a })).toEqual(tooMuch);
   });
 
@@ -144,7 +144,7 @@ describe("what a check costs", () => {
       deep(60),
     ],
   ])("%s are judged", async (_what, parameters, a) => {
-    expect(await judge(parameters)).toBe(null);
+    expect(await check(parameters)).toBe(null);
     expect(await findIn(parameters, { a })).toEqual([]);
   });
 
