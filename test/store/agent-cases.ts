@@ -1,4 +1,4 @@
-// What the store of agents must do, on every engine.
+// Cases of the store of agents.
 import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
 import type { AgentRow } from "../../src/agents/definitions/agent.ts";
@@ -15,7 +15,7 @@ const NOW = Date.UTC(2026, 10, 20);
 
 /** The answer where the agent is gone, or is not what the request was checked against. */
 const NONE = undefined;
-/** More than any case needs. */
+/** Limits above the needs of any case. */
 const MANY = 1_000;
 export const AMPLE: DefinitionLimits = {
   agents: MANY,
@@ -57,7 +57,7 @@ const hold = (kind: HoldRow["kind"], id: string): HoldRow => ({
 const creationCases: Case[] = [
   {
     method: "agents.create",
-    title: "keeps the agent and its first version",
+    title: "stores the agent and its first version",
     act: (stores) => create(stores, "g-1"),
     async check(answer, { agents }) {
       const found = { agent: makeAgent("g-1"), version: makeVersion("g-1"), hold: null };
@@ -69,7 +69,7 @@ const creationCases: Case[] = [
   },
   {
     method: "agents.create",
-    title: "refuses a slug that was sent and is taken, and knows no other account's",
+    title: "refuses a taken slug that the request names; other accounts' slugs do not count",
     setup: (stores) => create(stores, "g-1", { slug: "bot" }),
     act: async (stores) => [
       await codeOf(create(stores, "g-2", { slug: "bot" })),
@@ -83,13 +83,13 @@ const creationCases: Case[] = [
   },
   {
     method: "agents.create",
-    title: "puts the first free number behind a slug that was made",
+    title: "appends the first free number to a generated slug",
     async setup(stores) {
       for (const slug of ["bot-2", "bot-3", "bot-11"]) await create(stores, slug, { slug });
     },
     async act(stores) {
       const ids = ["g-1", "g-2", "g-3"];
-      // One behind the other: each finds the slugs of those before it.
+      // Created in sequence: each finds the earlier slugs.
       const slugs: string[] = [];
       for (const id of ids) {
         slugs.push((await create(stores, id, { slug: "bot" }, true)).agent.slug);
@@ -103,7 +103,7 @@ const creationCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "agents.find",
-    title: "shows the agent's own hold before its account's, and no other account's agent",
+    title: "shows the agent's own hold before its account's, and hides other accounts' agents",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2");
@@ -149,14 +149,14 @@ const readCases: Case[] = [
   },
   {
     method: "agents.findOwner",
-    title: "finds the account of an agent, whoever asks",
+    title: "finds the account of any agent",
     setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) => Promise.all([agents.findOwner("g-1"), agents.findOwner("g-2")]),
     check: (answer) => expect(answer).toEqual(["a-1", undefined]),
   },
   {
     method: "agents.findVersion",
-    title: "finds a version that is not current any more",
+    title: "finds a version that is no longer current",
     async setup(stores) {
       await create(stores, "g-1");
       await stores.agents.addVersion(makeVersionPlan({ change: { system_prompt: "Be long." } }));
@@ -186,7 +186,7 @@ const readCases: Case[] = [
 const versionCases: Case[] = [
   {
     method: "agents.addVersion",
-    title: "inherits from the version that is current in its transaction",
+    title: "inherits from the version that is current within the transaction",
     async setup(stores) {
       await create(stores, "g-1");
       await stores.agents.addVersion(
@@ -214,7 +214,7 @@ const versionCases: Case[] = [
   },
   {
     method: "agents.addVersion",
-    title: "makes none where another version, a model or tools were meant, or a slug is taken",
+    title: "refuses a stale version, an invalid model or tool, and a taken slug",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2");
@@ -237,7 +237,7 @@ const versionCases: Case[] = [
   },
   {
     method: "agents.addVersion",
-    title: "takes back no revision of a registered tool that was pinned meanwhile",
+    title: "does not revert a tool revision that a concurrent request pinned",
     async setup(stores) {
       await create(stores, "g-1");
       const tools = makeVersion("g-1").tool_revisions.map(({ name }) => name);
@@ -253,11 +253,11 @@ const versionCases: Case[] = [
       expect(answer).toEqual([NONE, NONE]);
       const same = await agents.addVersion(makeVersionPlan({ tool_revisions: pinAll("http", 2) }));
       expect(same).toMatchObject({ version: 3 });
-      // Who names the tools anew has had them looked up, and may pin what is there now.
+      // A request that lists tools again may pin their current revisions.
       const change = { tools: makeVersion("g-1").tool_revisions.map(({ name }) => name) };
       const fresh = await agents.addVersion(makeVersionPlan({ change, tool_revisions: pinAll("builtin", 1) }));
       expect(fresh).toMatchObject({ version: 4 });
-      // The program's own tools have the revision of the program that asks.
+      // Built-in tools have the revision of the running program.
       const later = await agents.addVersion(
         makeVersionPlan({ tool_revisions: pinAll("builtin", 2) }),
       );
@@ -269,7 +269,7 @@ const versionCases: Case[] = [
   },
 ];
 
-/** The tools of the first version, otherwise pinned. */
+/** The tools of the first version, with other pins. */
 function pinAll(kind: "http" | "builtin", revision: number) {
   return makeVersion("g-1").tool_revisions.map((pin) => ({ ...pin, kind, revision }));
 }
@@ -277,7 +277,7 @@ function pinAll(kind: "http" | "builtin", revision: number) {
 const updateCases: Case[] = [
   {
     method: "agents.update",
-    title: "changes what is sent, and notes when an agent was archived",
+    title: "updates the fields of the request, and stores the time of archiving",
     setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) =>
       agents.update("g-1", "a-1", { status: "archived", metadata: {}, slug: "b" }, NOW + 7, MANY),
@@ -295,7 +295,7 @@ const updateCases: Case[] = [
   },
   {
     method: "agents.update",
-    title: "leaves an agent that stays as it is, another account's, and a slug that is taken",
+    title: "changes nothing for an identical update, another account's agent, or a taken slug",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2");

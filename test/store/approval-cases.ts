@@ -1,4 +1,4 @@
-// What the store must do where people decide, and where calls are sent, on every engine.
+// Cases of decisions on approvals, and of intents.
 import { expect } from "bun:test";
 import type { DecisionInput } from "../../src/agents/runs/store/decision.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
@@ -7,7 +7,7 @@ import { claimRuns, codeOf, start } from "./run-acts.ts";
 
 const EXPIRES_AT = makeApproval("p-0", "r-1").expires_at;
 
-/** A run that waits for these. */
+/** Starts a run that waits for these approvals. */
 const ask = async (stores: Stores, run_id: string, ids: readonly string[]) => {
   await start(stores, run_id);
   await claimRuns(stores);
@@ -38,7 +38,7 @@ const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const decisionCases: Case[] = [
   {
     method: "runs.decide",
-    title: "of a run that is at work leaves it to its process",
+    title: "leaves an executing run to its process",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -51,7 +51,7 @@ const decisionCases: Case[] = [
       expect(await runs.find("r-1", null)).toMatchObject(run);
       expect(await ran.counts()).toMatchObject([{ active: 1 }]);
       expect(await runs.wait("r-1", 1, 9)).toBe("decided");
-      // What its process writes then leaves that as it is.
+      // Later writes of its process keep the decision.
       expect(await runs.settle(makeRecord("r-1", { steps: [makeStep("s-2")] }))).toMatchObject({
         last_seq: 3,
       });
@@ -60,7 +60,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.decide",
-    title: "lets the run go on behind the last of its approvals",
+    title: "resumes the run after its last approval is decided",
     setup: askTwo,
     async act({ runs }) {
       const first = await runs.decide(deciding("p-1", { reason: "It is fine." }));
@@ -94,7 +94,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.decide",
-    title: "takes effect once, however many decide at once",
+    title: "takes effect once among concurrent decisions",
     setup: askOne,
     act: ({ runs, outbox }) =>
       Promise.all([
@@ -116,7 +116,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.decide",
-    title: "refuses by the state of the approval, and finds none of another account",
+    title: "refuses by the approval's status, and does not find another account's approval",
     setup: askTwo,
     async act({ runs }) {
       const late = await runs.decide(deciding("p-2", { now: EXPIRES_AT }));
@@ -127,7 +127,7 @@ const decisionCases: Case[] = [
         await codeOf(runs.decide(deciding("p-1", { reason: "again", now: EXPIRES_AT + 1 }))),
         await codeOf(runs.decide(deciding("p-1", { decision: "rejected" }))),
         [late.isLate, late.approval.status],
-        // Whose clock is behind comes too late all the same.
+        // A decision by a clock behind is also too late.
         await codeOf(runs.decide(deciding("p-2"))),
       ];
     },
@@ -142,7 +142,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.decide",
-    title: "of a run that was cancelled says whether the time was over before",
+    title: "reports whether the approval of a cancelled run had expired before",
     async setup(stores) {
       await ask(stores, "r-1", ["p-1"]);
       await ask(stores, "r-2", ["p-2"]);
@@ -159,7 +159,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.expire",
-    title: "lets the run go on for which nobody decided",
+    title: "resumes a run whose approval expired",
     setup: askOne,
     act: ({ runs }) => runs.expire([overdue("p-1")], EXPIRES_AT),
     async check(answer, { runs, approvals }) {
@@ -171,7 +171,7 @@ const decisionCases: Case[] = [
   },
   {
     method: "runs.expire",
-    title: "ends what nobody decided in time, and lets its run go on",
+    title: "expires overdue approvals, and resumes their run",
     setup: askTwo,
     async act({ runs }) {
       await runs.decide(deciding("p-1"));
@@ -209,7 +209,7 @@ const decisionCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "approvals.find",
-    title: "finds one, with the key that started its run",
+    title: "finds an approval with the key that started its run",
     setup: askOne,
     act: ({ approvals }) => Promise.all([approvals.find("p-1"), approvals.find("p-2")]),
     check: (answer) =>
@@ -220,7 +220,7 @@ const readCases: Case[] = [
   },
   {
     method: "approvals.list",
-    title: "lists the newest first, by account, run, agent and status, in pages",
+    title: "lists pages, newest first, filtered by account, run, agent and status",
     async setup(stores) {
       await ask(stores, "r-1", ["p-1", "p-2"]);
       await ask(stores, "r-2", ["p-3"]);
@@ -246,7 +246,7 @@ const readCases: Case[] = [
   },
   {
     method: "approvals.listOverdue",
-    title: "lists pending ones whose time is over",
+    title: "lists overdue pending approvals",
     setup: askTwo,
     async act({ runs, approvals }) {
       await runs.decide(deciding("p-1"));
@@ -256,7 +256,7 @@ const readCases: Case[] = [
   },
   {
     method: "approvals.findNextExpiry",
-    title: "tells when the next one is over, and nothing where none is pending",
+    title: "returns the next expiry, or nothing without a pending approval",
     setup: askOne,
     async act({ runs, approvals }) {
       const next = await approvals.findNextExpiry();
@@ -270,7 +270,7 @@ const readCases: Case[] = [
 const intentCases: Case[] = [
   {
     method: "runs.intend",
-    title: "writes that calls will be sent",
+    title: "stores the intent to send calls",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -284,7 +284,7 @@ const intentCases: Case[] = [
   },
   {
     method: "runs.intend",
-    title: "writes nothing for a run that was asked to stop, or that another process has",
+    title: "writes nothing for a cancelled run or one that another process holds",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);

@@ -1,4 +1,4 @@
-// What every store method must do, for the conformance suite and the crash matrix.
+// Cases of every store method, for the conformance suite and the crash matrix.
 import { expect } from "bun:test";
 import type { Key } from "../../src/access/credentials.ts";
 import { holdStore } from "../../src/access/holds/store.ts";
@@ -98,13 +98,13 @@ export type Stores = ReturnType<typeof bindStores>;
 export interface Case {
   /** `store.method` */
   method: string;
-  /** Goes on from the method's name. */
+  /** Continues the method's name. */
   title: string;
-  /** What is there before. */
+  /** Prepares the database. */
   setup?(stores: Stores): Promise<unknown>;
-  /** One call of the method. A write's first case changes something: there the matrix kills it. */
+  /** Calls the method once. A write's first case changes something: the crash matrix kills it there. */
   act(stores: Stores): Promise<unknown>;
-  /** Judges what `act` answered, and what can be read afterwards. */
+  /** Checks the answer of `act`, and later reads. */
   check(answer: unknown, stores: Stores): Promise<void> | void;
 }
 
@@ -150,7 +150,7 @@ const addKey = async (stores: Stores, key: Key) => {
 const accountCases: Case[] = [
   {
     method: "accounts.create",
-    title: "keeps the account",
+    title: "stores the account",
     act: addOwner,
     async check(answer, { accounts }) {
       expect(answer).toBe(true);
@@ -159,7 +159,7 @@ const accountCases: Case[] = [
   },
   {
     method: "accounts.create",
-    title: "leaves a taken name to its owner",
+    title: "refuses a taken name",
     setup: addOwner,
     act: ({ accounts }) => accounts.create({ ...other, name: owner.name }),
     async check(answer, { accounts }) {
@@ -169,7 +169,7 @@ const accountCases: Case[] = [
   },
   {
     method: "accounts.createFirst",
-    title: "makes an account with its key",
+    title: "creates an account with its key",
     act: ({ accounts }) => accounts.createFirst(owner, makeKey("k-1"), secretOf(makeKey("k-1"))),
     async check(answer, { accounts, keys }) {
       expect(answer).toBe(true);
@@ -180,7 +180,7 @@ const accountCases: Case[] = [
   },
   {
     method: "accounts.createFirst",
-    title: "does nothing where an account is there already",
+    title: "does nothing if an account exists",
     setup: addOwner,
     act: ({ accounts }) => accounts.createFirst(other, makeKey("k-1"), secretOf(makeKey("k-1"))),
     async check(answer, { accounts, keys }) {
@@ -215,7 +215,7 @@ const accountCases: Case[] = [
   },
   {
     method: "accounts.count",
-    title: "is a number",
+    title: "returns the number of accounts",
     async setup({ accounts }) {
       await accounts.create(owner);
       await accounts.create(other);
@@ -228,7 +228,7 @@ const accountCases: Case[] = [
 const keyCases: Case[] = [
   {
     method: "keys.create",
-    title: "keeps a key with everything, and its secret",
+    title: "stores a key with every field set, and its secret",
     setup: addOwner,
     act: ({ keys }) => keys.create(makeKey("k-1"), secretOf(makeKey("k-1"))),
     async check(_, { keys }) {
@@ -240,7 +240,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.create",
-    title: "keeps a key with nothing, and a secret that ends",
+    title: "stores a key without optional fields, and a secret that expires",
     act: ({ keys }) =>
       keys.create(makeKey("k-1", bare), { ...secretOf(makeKey("k-1")), expires_at: NOW + 5 }),
     async check(_, { keys }) {
@@ -252,7 +252,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.find",
-    title: "knows nothing of another secret",
+    title: "does not find an unknown secret",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1"));
@@ -262,7 +262,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.findById",
-    title: "finds a key in force or not, and knows nothing of another",
+    title: "finds active and inactive keys, and no unknown one",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { revoked_at: NOW }));
@@ -275,7 +275,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.findById",
-    title: "sees at once that a key was revoked, and that its secret is another",
+    title: "reads revocation and rotation at once",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { expires_at: null }));
@@ -290,7 +290,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.list",
-    title: "shows the newest first, of one account or of all",
+    title: "lists newest first, for one account or all",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1"));
@@ -306,7 +306,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.revoke",
-    title: "dates the end of a key and answers with it",
+    title: "stores the time of revocation and returns the key",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1"));
@@ -321,7 +321,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.revoke",
-    title: "leaves the date of an earlier end",
+    title: "keeps an earlier time of revocation",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { revoked_at: NOW + 3 }));
@@ -331,7 +331,7 @@ const keyCases: Case[] = [
   },
   {
     method: "keys.revoke",
-    title: "answers nothing for an id that is nobody's",
+    title: "returns nothing for an unknown id",
     act: ({ keys }) => keys.revoke("k-1", NOW),
     check: (answer) => expect(answer).toBeUndefined(),
   },
@@ -343,7 +343,7 @@ const rotation = (hash: string, created_at: number) => ({
   created_at,
   expires_at: null,
 });
-/** When each secret of k-1 ends; undefined: it is nobody's. */
+/** Expiry of a secret of k-1; undefined if it is unknown. */
 const endOf = async ({ keys }: Stores, hash: string) => {
   const found = await keys.find(hash);
   return found && [found.id, found.secret_expires_at];
@@ -352,7 +352,7 @@ const endOf = async ({ keys }: Stores, hash: string) => {
 const rotationCases: Case[] = [
   {
     method: "keys.rotate",
-    title: "gives a key another secret, beside which the one before it ends later",
+    title: "adds a new secret, and the previous one expires after the overlap",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { expires_at: null }));
@@ -363,13 +363,13 @@ const rotationCases: Case[] = [
       expect(answer).toEqual(makeKey("k-1", { expires_at: null }));
       expect(await endOf(stores, "hash of k-1")).toEqual(["k-1", NOW + 70]);
       expect(await endOf(stores, "second")).toEqual(["k-1", null]);
-      // Of another key nothing changes.
+      // Other keys stay unchanged.
       expect(await endOf(stores, "hash of k-2")).toEqual(["k-2", null]);
     },
   },
   {
     method: "keys.rotate",
-    title: "leaves two secrets at most, and none that had its end already with a later one",
+    title: "keeps at most two secrets, and extends no expiry that is set",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { expires_at: null }));
@@ -384,7 +384,7 @@ const rotationCases: Case[] = [
   },
   {
     method: "keys.rotate",
-    title: "without an overlap leaves the new secret alone",
+    title: "keeps only the new secret without an overlap",
     async setup(stores) {
       await addOwner(stores);
       await addKey(stores, makeKey("k-1", { expires_at: null }));
@@ -416,7 +416,7 @@ const rotationCases: Case[] = [
   ),
   {
     method: "keys.rotate",
-    title: "makes no secret of a key that is not there",
+    title: "adds no secret to an unknown key",
     act: ({ keys }) => keys.rotate(rotation("second", NOW), NOW + 70),
     async check(answer, stores) {
       expect(answer).toBeUndefined();
@@ -425,7 +425,7 @@ const rotationCases: Case[] = [
   },
 ];
 
-/** A model as it stands with nobody's grant, unless said otherwise. */
+/** A model without grants, unless given. */
 const standing = (id: string, fields: Partial<ModelStatus> = {}): ModelStatus => ({
   id,
   first_seen_at: NOW,
@@ -444,7 +444,7 @@ const granted = { is_granted: true };
 const modelCases: Case[] = [
   {
     method: "models.see",
-    title: "keeps the first time that a model was named",
+    title: "keeps the time at which a model was first configured",
     setup: ({ models }) => models.see(["stub-1"], NOW),
     act: ({ models }) => models.see(["stub-1", "stub-2"], NOW + 9),
     async check(_, { models }) {
@@ -456,7 +456,7 @@ const modelCases: Case[] = [
   },
   {
     method: "models.see",
-    title: "leaves the switches of a model that is named again",
+    title: "keeps the switches of a model that is configured again",
     async setup(stores) {
       await addModels(stores);
       await stores.models.turn("stub-1", "is_off", true, NOW);
@@ -467,13 +467,13 @@ const modelCases: Case[] = [
   },
   {
     method: "models.list",
-    title: "is empty at first",
+    title: "is empty in a new database",
     act: ({ models }) => models.list(null),
     check: (answer) => expect(answer).toEqual([]),
   },
   {
     method: "models.list",
-    title: "names the grants of one account only, of models that are there",
+    title: "lists one account's grants, for existing models only",
     async setup(stores) {
       await addOwnerAndModels(stores);
       await stores.accounts.create(other);
@@ -489,7 +489,7 @@ const modelCases: Case[] = [
   },
   {
     method: "models.find",
-    title: "finds one model as it stands with an account, or with nobody",
+    title: "finds a model with one account's grant, or without an account",
     async setup(stores) {
       await addOwnerAndModels(stores);
       await stores.models.grant(owner.id, "stub-1", NOW);
@@ -506,7 +506,7 @@ const modelCases: Case[] = [
   },
   {
     method: "models.turn",
-    title: "turns one switch and leaves the other, and the other models",
+    title: "sets one switch, and leaves the other and other models unchanged",
     async setup(stores) {
       await addModels(stores);
       await stores.models.turn("stub-1", "is_blocked", true, NOW);
@@ -519,20 +519,20 @@ const modelCases: Case[] = [
       const off = standing("stub-1", { is_off: true });
       expect(await models.turn("stub-1", "is_blocked", false, NOW)).toEqual(off);
       expect(await models.turn("stub-1", "is_off", false, NOW)).toEqual(standing("stub-1"));
-      // Again: nothing changes.
+      // A repeat changes nothing.
       expect(await models.turn("stub-1", "is_off", false, NOW)).toEqual(standing("stub-1"));
     },
   },
   {
     method: "models.turn",
-    title: "notes a model that no server has had yet",
+    title: "stores a model that no server has offered",
     act: ({ models }) => models.turn("stub-1", "is_off", true, NOW),
     check: async (_, { models }) =>
       expect(await models.list(null)).toEqual([standing("stub-1", { is_off: true })]),
   },
   {
     method: "models.grant",
-    title: "permits one model to one account",
+    title: "grants one model to one account",
     setup: addOwnerAndModels,
     act: ({ models }) => models.grant(owner.id, "stub-1", NOW),
     async check(_, { models }) {
@@ -542,7 +542,7 @@ const modelCases: Case[] = [
   },
   {
     method: "models.grant",
-    title: "twice is the same as once",
+    title: "has the same effect when repeated",
     async setup(stores) {
       await addOwnerAndModels(stores);
       await stores.models.grant(owner.id, "stub-1", NOW);
@@ -553,7 +553,7 @@ const modelCases: Case[] = [
   },
   {
     method: "models.ungrant",
-    title: "takes one permission away, and says whether there was one",
+    title: "revokes one grant, and reports whether it existed",
     async setup(stores) {
       await addOwnerAndModels(stores);
       await stores.models.grant(owner.id, "stub-1", NOW);
@@ -586,7 +586,7 @@ const unit = (fields: Partial<ManagedServerRow> = {}): ManagedServerRow => ({
 const unitCases: Case[] = [
   {
     method: "units.note",
-    title: "keeps a unit as it is, and when it was stopped",
+    title: "stores a managed server's state and the time of its stop",
     setup: ({ units }) => units.note("u-2", "up", false, NOW),
     act: ({ units }) => units.note("u-1", "stopped", true, NOW + 5),
     async check(_, { units }) {
@@ -599,7 +599,7 @@ const unitCases: Case[] = [
   },
   {
     method: "units.note",
-    title: "leaves what was learned",
+    title: "keeps the learned start times",
     setup: ({ units }) => units.learn("u-1", 40_000, NOW),
     act: ({ units }) => units.note("u-1", "failed", false, NOW + 5),
     async check(_, { units }) {
@@ -610,7 +610,7 @@ const unitCases: Case[] = [
   },
   {
     method: "units.learn",
-    title: "keeps the last five starts of a unit, which is up",
+    title: "keeps the last five start times, and marks the managed server as up",
     async setup({ units }) {
       await units.note("u-1", "starting", true, NOW);
       for (let n = 1; n <= 5; n++) await units.learn("u-1", n, NOW + n);
@@ -628,13 +628,13 @@ const unitCases: Case[] = [
   },
   {
     method: "units.find",
-    title: "knows nothing of a unit that was never needed",
+    title: "does not find a managed server that was never started",
     act: ({ units }) => units.find("u-1"),
     check: (answer) => expect(answer).toBeUndefined(),
   },
   {
     method: "units.list",
-    title: "is empty at first",
+    title: "is empty in a new database",
     act: ({ units }) => units.list(),
     check: (answer) => expect(answer).toEqual([]),
   },
@@ -674,6 +674,6 @@ export const cases: readonly Case[] = [
   ...triggerHookCases,
   ...fireCases,
   ...dueCases,
-  // Behind the first case of each write, which is killed in the midst: these are refused.
+  // Refused starts follow, since the matrix kills the first case of each write.
   ...storageCases,
 ];

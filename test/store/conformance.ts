@@ -1,4 +1,4 @@
-// One suite for every engine: each store method, and what every engine promises whatever the store.
+// One suite for every engine: each store method, and the guarantees of the engine itself.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/platform/errors.ts";
 import { stores } from "../../src/stores.ts";
@@ -12,8 +12,8 @@ import { emptyTables, makeTrial, type Trial, trialStore } from "../support/trial
 import { bindStores, cases } from "./cases.ts";
 
 /**
- * Declares the tests of one engine; each has an empty database on the ground, opened once.
- * `hasStores`: false where an engine of the same dialect has the cases of all stores already.
+ * Declares the tests of one engine, each on an empty database; `openGround` is called once.
+ * `hasStores` is false where another engine of the same dialect runs the stores' cases.
  */
 export function testEngine(
   name: string,
@@ -49,7 +49,7 @@ async function expectFailure(work: Promise<unknown>, text: string): Promise<void
 
 type On = (body: (database: TestDatabase) => Promise<void>) => () => Promise<void>;
 
-/** All on one database, emptied for each: to open one would take most of their time. */
+/** All cases share one database, emptied for each, since opening takes most of the time. */
 function testStores(makePlace: Ground["makePlace"]): void {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -78,7 +78,7 @@ function testStores(makePlace: Ground["makePlace"]): void {
 
 function testWrites(on: On): void {
   test(
-    "a refused write leaves nothing and crosses with its code and what it says",
+    "a refused write changes nothing, and its error arrives with code and details",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const failure = await failureOf(trials.refuse(makeTrial("t-1")));
@@ -92,7 +92,7 @@ function testWrites(on: On): void {
   );
 
   test(
-    "a bug in a write leaves nothing and crosses with its message",
+    "a bug in a write changes nothing, and its error arrives with its message",
     on(async (database) => {
       const trials = database.bind(trialStore);
       await expectFailure(trials.break(makeTrial("t-1")), "a bug at t-1");
@@ -101,7 +101,7 @@ function testWrites(on: On): void {
   );
 
   test(
-    "a write that fails does not touch the ones beside it",
+    "a failed write does not affect concurrent writes",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const settled = await Promise.allSettled(
@@ -131,7 +131,7 @@ function testWrites(on: On): void {
   );
 
   test(
-    "two counters that 16 writers raise at once add up exactly",
+    "16 concurrent writers increment two counters exactly",
     on(async (database) => {
       const trials = database.bind(trialStore);
       await trials.createAll([makeTrial("t-1"), makeTrial("t-2")]);
@@ -144,7 +144,7 @@ function testWrites(on: On): void {
   );
 
   test(
-    "16 writers that claim at once never get the same row",
+    "16 concurrent claims never return the same row",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const ids = Array.from({ length: 16 }, (_, i) => `t-${i}`);
@@ -162,13 +162,13 @@ function testWrites(on: On): void {
       const writes = Array.from({ length: 100 }, (_, i) => {
         return trials.createAll([makeTrial(`a-${i}`), makeTrial(`b-${i}`)]);
       });
-      // Reads that come between any two steps of a write in this thread …
+      // Read between any two steps of a write in this thread.
       const counts = Array.from({ length: 1_000 }, async (_, steps) => {
         for (let step = 0; step < steps; step++) await null;
         return trials.count();
       });
       for (const count of await Promise.all(counts)) expect(count % 2).toBe(0);
-      // … and while another thread or process writes.
+      // Read while another thread or process writes.
       let isWriting = true;
       const written = Promise.all(writes).then(() => {
         isWriting = false;
@@ -191,7 +191,7 @@ function testWrites(on: On): void {
   );
 
   test(
-    "readiness can write, and a closed database refuses instead of waiting",
+    "the readiness probe writes, and a closed database refuses at once",
     on(async (database) => {
       const trials = database.bind(trialStore);
       await database.probe();
@@ -206,7 +206,7 @@ function testWrites(on: On): void {
 
 function testNotifications(on: On): void {
   test(
-    "who is told finds what was committed, and a write that failed tells nothing",
+    "a notified listener reads the committed row, and a failed write notifies none",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const found: Promise<Trial | undefined>[] = [];
@@ -220,7 +220,7 @@ function testNotifications(on: On): void {
   );
 
   test(
-    "a listener hears its channel only, and nothing once it has left",
+    "a listener receives its own channel only, and nothing after it leaves",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const received: unknown[] = [];
@@ -234,7 +234,7 @@ function testNotifications(on: On): void {
   );
 
   test(
-    "a listener's bug is reported and keeps nobody else asleep",
+    "a listener's bug is reported, and other listeners are still notified",
     on(async (database) => {
       const received: unknown[] = [];
       database.listen("trial", () => {
@@ -248,7 +248,7 @@ function testNotifications(on: On): void {
   );
 }
 
-/** Texts that a careless layer would cut, change or run. */
+/** Texts that a careless layer would truncate, alter or execute. */
 const HOSTILE = [
   "",
   " ",
@@ -261,7 +261,7 @@ const HOSTILE = [
 
 function testValues(on: On): void {
   test(
-    "every form of column survives the way there and back",
+    "every column type survives a round trip",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const full = makeTrial("t-1", {
@@ -289,7 +289,7 @@ function testValues(on: On): void {
   );
 
   test(
-    "hostile text is kept and found as it is",
+    "hostile text is stored and found unchanged",
     on(async (database) => {
       const trials = database.bind(trialStore);
       await trials.createAll(HOSTILE.map((text, i) => makeTrial(`t-${i}`, { text })));
@@ -301,7 +301,7 @@ function testValues(on: On): void {
   test.each([
     ["NUL", "a\0b"],
     ["half a surrogate pair", "a\ud800b"],
-  ])("a text with %s is refused, since no two engines keep it alike", (_, text) =>
+  ])("a text with %s is refused, since engines store it differently", (_, text) =>
     on(async (database) => {
       const trials = database.bind(trialStore);
       await expectFailure(trials.create(makeTrial("t-1", { text })), "NUL or half");
@@ -311,7 +311,7 @@ function testValues(on: On): void {
   );
 
   test(
-    "numbers that the engines would change are refused",
+    "numbers that engines would alter are refused",
     on(async (database) => {
       const trials = database.bind(trialStore);
       for (const whole of [Number.NaN, Infinity, 2 ** 53]) {
@@ -326,7 +326,7 @@ function testValues(on: On): void {
   );
 
   test(
-    "values beyond 32 bits compare and add as they should",
+    "values beyond 32 bits compare and add correctly",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const wholes = [1, 2 ** 31, 2 ** 40, 2 ** 52];
@@ -337,7 +337,7 @@ function testValues(on: On): void {
   );
 
   test(
-    "a condition that does not apply is no condition, and several nest",
+    "an absent condition filters nothing, and conditions nest",
     on(async (database) => {
       const trials = database.bind(trialStore);
       const choices = ["left", "right"] as const;

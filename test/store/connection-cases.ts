@@ -1,4 +1,4 @@
-// What the store of connections must do, on every engine.
+// Cases of the store of connections.
 import { expect } from "bun:test";
 import type { ConnectionRow } from "../../src/agents/tools/connections/connection.ts";
 import type { SealedSecret } from "../../src/crypto/store.ts";
@@ -32,7 +32,7 @@ const create = (
   const row = connection(id, fields);
   return connections.create(row, seal(row), connections_max);
 };
-/** With two connections of one account and one of another. */
+/** Adds two connections of one account and one of another. */
 const fill = async (stores: Stores) => {
   await stores.secrets.claim("k-1");
   await create(stores, "c-1");
@@ -46,7 +46,7 @@ const idsOf = (rows: readonly ConnectionRow[]) => rows.map(({ id }) => id);
 const creationCases: Case[] = [
   {
     method: "connections.create",
-    title: "keeps a connection and its secret",
+    title: "stores a connection and its secret",
     setup: ({ secrets }) => secrets.claim("k-1"),
     act: (stores) => create(stores, "c-1", { kind: "header", header_name: "X-Key" }),
     async check(answer, { connections, secrets }) {
@@ -58,7 +58,7 @@ const creationCases: Case[] = [
   },
   {
     method: "connections.create",
-    title: "refuses a name that the account has already, and keeps no secret then",
+    title: "refuses a name taken in the account, and stores no secret",
     setup: fill,
     act: async (stores) => {
       const { name } = connection("c-1");
@@ -75,7 +75,7 @@ const creationCases: Case[] = [
   },
   {
     method: "connections.create",
-    title: "refuses one more than an account may have",
+    title: "refuses one connection above the account's limit",
     setup: fill,
     act: async (stores) => [
       await codeOf(create(stores, "c-4", {}, 2)),
@@ -88,7 +88,7 @@ const creationCases: Case[] = [
   },
   {
     method: "connections.create",
-    title: "of twenty at once keeps as many as there may be",
+    title: "stores twenty concurrent ones only up to the limit",
     setup: fill,
     act: (stores) =>
       Promise.all(
@@ -104,7 +104,7 @@ const creationCases: Case[] = [
   },
   {
     method: "connections.create",
-    title: "keeps nothing whose secret a rotation has passed",
+    title: "stores nothing if a key rotation has overtaken its secret",
     setup: fill,
     async act({ connections }) {
       const row = connection("c-4");
@@ -120,7 +120,7 @@ const creationCases: Case[] = [
 const changeCases: Case[] = [
   {
     method: "connections.update",
-    title: "changes the name and the hosts, and says when",
+    title: "changes the name and the hosts, and sets the time of the update",
     setup: fill,
     act: ({ connections }) =>
       connections.update("c-1", "a-1", { name: "New", allowed_hosts: [HOST] }, NOW + 5),
@@ -128,10 +128,10 @@ const changeCases: Case[] = [
       const row = connection("c-1", { name: "New", allowed_hosts: [HOST], updated_at: NOW + 5 });
       expect(answer).toEqual(row);
       expect(await connections.find("c-1", "a-1")).toEqual(row);
-      // What is the same already is no change.
+      // An identical update changes nothing.
       expect(await connections.update("c-1", "a-1", { name: "New" }, NOW + 9)).toEqual(row);
       expect(await connections.update("c-1", "a-1", {}, NOW + 9)).toEqual(row);
-      // Fewer hosts can be named by whoever may change it, and others not.
+      // The owner may remove hosts; another account may not.
       const widened = (allowed_hosts: string[]) =>
         codeOf(connections.update("c-1", "a-1", { allowed_hosts }, NOW + 9));
       expect(await widened([HOST, "other.example.com"])).toBe("invalid_request");
@@ -142,7 +142,7 @@ const changeCases: Case[] = [
   },
   {
     method: "connections.update",
-    title: "refuses a name that another has, and finds none of another account",
+    title: "refuses a taken name, and does not find another account's",
     setup: fill,
     act: async ({ connections }) => {
       const { name } = connection("c-2");
@@ -162,7 +162,7 @@ const changeCases: Case[] = [
   },
   {
     method: "connections.setSecret",
-    title: "puts a secret in the place of the one before",
+    title: "replaces the secret",
     setup: fill,
     act: ({ connections }) => {
       const row = connection("c-1", { secret_set_at: NOW + 5 });
@@ -177,7 +177,7 @@ const changeCases: Case[] = [
   },
   {
     method: "connections.setSecret",
-    title: "sets none of another account's, and none that a rotation has passed",
+    title: "refuses another account's connection and a secret that a key rotation has overtaken",
     setup: fill,
     act: async ({ connections }) => [
       await connections.setSecret("c-3", "a-1", seal(connection("c-3"), "stolen")),
@@ -194,7 +194,7 @@ const changeCases: Case[] = [
   },
   {
     method: "connections.use",
-    title: "keeps the latest time that its secret was sent",
+    title: "keeps the latest time at which the secret was sent",
     setup: fill,
     async act({ connections }) {
       for (const at of [NOW + 9, NOW + 3]) await connections.use("c-1", at);
@@ -212,7 +212,7 @@ const changeCases: Case[] = [
 const removalCases: Case[] = [
   {
     method: "connections.remove",
-    title: "takes the secret with it",
+    title: "deletes the secret too",
     setup: fill,
     act: ({ connections }) => connections.remove("c-1", "a-1"),
     async check(answer, { connections, secrets }) {
@@ -225,7 +225,7 @@ const removalCases: Case[] = [
   },
   {
     method: "connections.remove",
-    title: "leaves another account's",
+    title: "leaves another account's unchanged",
     setup: fill,
     act: ({ connections }) => connections.remove("c-3", "a-1"),
     async check(answer, { connections, secrets }) {
@@ -236,7 +236,7 @@ const removalCases: Case[] = [
   },
   {
     method: "connections.remove",
-    title: "refuses one that the latest revision of an enabled tool names",
+    title: "refuses while the latest revision of an enabled tool names the connection",
     async setup(stores) {
       await fill(stores);
       await register(stores, "send", "c-1");
@@ -252,14 +252,14 @@ const removalCases: Case[] = [
       return [first, again, await remove()];
     },
     async check(answer, { connections }) {
-      // An older revision may be pinned somewhere: its calls fail from now on.
+      // An older revision may still be pinned; its calls fail from now on.
       expect(answer).toEqual(["connection_in_use", "connection_in_use", "accepted"]);
       expect(idsOf(await connections.list("a-1"))).toEqual(["c-2"]);
     },
   },
   {
     method: "connections.remove",
-    title: "is not held up by a tool that is switched off",
+    title: "is not blocked by a disabled tool",
     async setup(stores) {
       await fill(stores);
       await register(stores, "send", "c-1");
@@ -273,7 +273,7 @@ const removalCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "connections.find",
-    title: "finds none of another account",
+    title: "does not find another account's connection",
     setup: fill,
     act: ({ connections }) => connections.find("c-3", "a-1"),
     async check(answer, { connections }) {
@@ -285,7 +285,7 @@ const readCases: Case[] = [
   },
   {
     method: "connections.find",
-    title: "finds one that a tool has bound to its host, and the tool for another is refused",
+    title: "finds a bound connection, and a tool for another host is refused",
     setup: fill,
     act: async (stores) => [
       await codeOf(register(stores, "one", "c-1")),
@@ -303,7 +303,7 @@ const readCases: Case[] = [
   },
   {
     method: "connections.list",
-    title: "lists the newest first, of one account or of all",
+    title: "lists newest first, for one account or all",
     setup: fill,
     act: ({ connections }) => connections.list("a-1"),
     async check(answer, { connections }) {
@@ -315,7 +315,7 @@ const readCases: Case[] = [
   },
   {
     method: "connections.findOwner",
-    title: "tells whose it is",
+    title: "returns the owner's account",
     setup: fill,
     act: ({ connections }) => connections.findOwner("c-3"),
     async check(answer, { connections }) {

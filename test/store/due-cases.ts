@@ -1,4 +1,4 @@
-// What the store of triggers must do by the clock, on every engine: each instant fires once.
+// Cases of due triggers: each instant fires once.
 import { expect } from "bun:test";
 import type { Fired } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
@@ -21,7 +21,7 @@ const nextOf = async ({ triggers }: Stores, id: string) => (await triggers.find(
 const countFires = async (stores: Stores, trigger_id: string) =>
   (await listFires(stores, trigger_id)).length;
 
-/** Of two accounts, with instants in minutes from the beginning; one waits for requests. */
+/** Triggers of two accounts, due at minutes from the beginning; one is a hook. */
 const fillDue = async (stores: Stores) => {
   await addAgents(stores);
   const add = (id: string, at: number | null, fields: Partial<TriggerRow> = {}) =>
@@ -39,7 +39,7 @@ const fillDue = async (stores: Stores) => {
 const instantCases: Case[] = [
   {
     method: "triggers.fire",
-    title: "of one instant that many fire at once happens once",
+    title: "fires an instant once among concurrent attempts",
     setup: fill,
     act: ({ triggers }) =>
       Promise.all(
@@ -55,11 +55,11 @@ const instantCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "goes by the schedule that the trigger has now",
+    title: "follows the trigger's current schedule",
     setup: fill,
     async act({ triggers }) {
       const early = await triggers.fire(makeTimedFiring("f-1", "t-1", { dueAt: minute(0) }));
-      // The same instant by another schedule: what comes behind it would be wrong.
+      // The same instant of another schedule would have a wrong next instant.
       const fields = { cron: "1 * * * *" };
       await triggers.change(makeChange("t-1", { fields, next_fire_at: minute(1) }));
       const late = await triggers.fire(makeTimedFiring("f-2", "t-1"));
@@ -77,7 +77,7 @@ const instantCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "of an instant that had its fire before the clock went back passes on to the next",
+    title: "skips an instant that fired before the clock went back",
     async setup(stores) {
       await fill(stores);
       await stores.triggers.fire(makeTimedFiring("f-1", "t-1"));
@@ -92,13 +92,13 @@ const instantCases: Case[] = [
     },
   },
   ...[
-    // Of the two fires one lies before what is due.
-    { title: "before the clock went back", due: 2, missed_count: 3, left: 2 },
-    { title: "by a schedule that named more of them", due: 1, missed_count: 1, left: 0 },
+    // One of the two fires precedes the due instant.
+    { title: "that fired before the clock went back", due: 2, missed_count: 3, left: 2 },
+    { title: "that fired by a denser schedule", due: 1, missed_count: 1, left: 0 },
   ].map(
     ({ title, due, missed_count, left }): Case => ({
       method: "triggers.fire",
-      title: `counts no instant as missed that had its fire ${title}`,
+      title: `does not count an instant as missed ${title}`,
       async setup(stores) {
         await addAgents(stores);
         await create(stores, makeTrigger("t-1", { overlap: "allow" }));
@@ -123,7 +123,7 @@ const instantCases: Case[] = [
   ),
   {
     method: "triggers.fire",
-    title: "is prepared anew where key, words, thread or name are others by now",
+    title: "asks for a new preparation if key, input, thread or name has changed",
     setup: fill,
     act: async ({ triggers }) => {
       const { preparedFor } = makeFiring("", "t-1");
@@ -138,7 +138,7 @@ const instantCases: Case[] = [
         const fields = { preparedFor: { ...preparedFor, ...other } };
         fired.push(await triggers.fire(makeTimedFiring(`f-${n}`, "t-1", {}, fields)));
       }
-      // What refused it stands, whatever its words are; only another key may mend it.
+      // A refusal by the key stands for any input; only another key helps.
       const error = { code: "agent_held", message: "It is held." };
       const prepared = { ok: false as const, outcome: "held" as const, error, pause: null };
       const refused = { prepared, preparedFor: { ...preparedFor, name: "Another" } };
@@ -156,7 +156,7 @@ const instantCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "agents.errors.trigger_paused: of one that was paused writes nothing",
+    title: "agents.errors.trigger_paused: writes nothing for a paused trigger",
     async setup(stores) {
       await fill(stores);
       await stores.triggers.change(
@@ -179,7 +179,7 @@ const instantCases: Case[] = [
 const clockCases: Case[] = [
   {
     method: "triggers.listDueAccounts",
-    title: "names those of which something is due, the longest due first",
+    title: "lists the accounts with due triggers, the longest overdue first",
     setup: fillDue,
     act: ({ triggers }) => triggers.listDueAccounts(minute(2)),
     async check(answer, { triggers }) {
@@ -190,7 +190,7 @@ const clockCases: Case[] = [
   },
   {
     method: "triggers.listDue",
-    title: "lists of each account as many as its turn allows, the longest due first",
+    title: "lists each account's due triggers up to a limit, the longest overdue first",
     setup: fillDue,
     act: ({ triggers }) =>
       triggers.listDue(minute(4), [
@@ -209,7 +209,7 @@ const clockCases: Case[] = [
   },
   {
     method: "triggers.findNextDue",
-    title: "finds the next instant of whichever account",
+    title: "finds the next instant across accounts",
     setup: fillDue,
     act: ({ triggers }) => triggers.findNextDue(minute(2)),
     async check(answer, { triggers }) {
@@ -220,7 +220,7 @@ const clockCases: Case[] = [
   },
   {
     method: "triggers.listTimed",
-    title: "lists all with an instant to come in pages, without one twice",
+    title: "lists pages of triggers with a next instant, each once",
     setup: fillDue,
     act: async ({ triggers }) => {
       const pages: string[][] = [];
@@ -237,7 +237,7 @@ const clockCases: Case[] = [
   },
   {
     method: "triggers.realign",
-    title: "goes on with another instant where it is still the one that was read",
+    title: "sets another instant if the stored one is still the one that was read",
     setup: fillDue,
     act: ({ triggers }) =>
       triggers.realign([

@@ -1,4 +1,4 @@
-// What a fire must do, whatever its source, on every engine.
+// Cases of a fire, from any source.
 import { expect } from "bun:test";
 import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
 import type { FireRow } from "../../src/triggers/fire.ts";
@@ -16,7 +16,7 @@ const fireAll = async ({ triggers }: Stores, firings: readonly FireInput[]): Pro
   for (const firing of firings) fired.push(await triggers.fire(firing));
   return fired;
 };
-/** In one word: what came of a fire, and why where no run started. */
+/** The outcome of a fire in one word, or the reason without a run. */
 const nameOf = (fired: Fired): string => {
   if (fired.kind !== "fired") return fired.kind;
   const { outcome, error } = fired.fire;
@@ -46,14 +46,14 @@ const refuseAs = (
   return { ok: false, outcome, error, pause: type && { type, ...error, at } };
 };
 const held = refuseAs("held", "agent_held");
-/** Of a trigger that starts another run while one is under way. */
+/** A trigger that allows overlapping runs. */
 const allowed = (id = "t-1", fields: Partial<TriggerRow> = {}) =>
   makeTrigger(id, { overlap: "allow", ...fields });
 const addAllowed = async (stores: Stores, fields: Partial<TriggerRow> = {}) => {
   await addAgents(stores);
   await create(stores, allowed("t-1", fields));
 };
-/** A request to the hook t-2, the how many-th time that it comes. */
+/** The nth request to the hook t-2. */
 const request = (nth: number, fields: Partial<FireInput> = {}, webhook_id = "msg_1") =>
   makeFiring(`f-${nth}`, "t-2", {
     ...{ source: "webhook", webhook_id, fired_by_key_id: null, now: BEGIN + nth },
@@ -63,7 +63,7 @@ const request = (nth: number, fields: Partial<FireInput> = {}, webhook_id = "msg
 const startCases: Case[] = [
   {
     method: "triggers.fire",
-    title: "by a schedule keeps its instant, starts a run for it, and goes on with the next",
+    title: "by schedule stores the instant, starts a run, and sets the next instant",
     setup: fill,
     act: ({ triggers }) =>
       triggers.fire(makeTimedFiring("f-1", "t-1", { missedCount: 3 }, { now: BEGIN + 61_000 })),
@@ -88,7 +88,8 @@ const startCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "agents.events.webhook.4: tells of the fire, whatever came of it, and of its trigger",
+    title:
+      "agents.events.webhook.4: writes an event with the fire, of any outcome, and its trigger",
     setup: fill,
     act: (stores) =>
       fireAll(stores, [
@@ -121,7 +122,7 @@ const startCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "by hand or a request leaves the next instant, and both keys are known of the run",
+    title: "by hand or by request keeps the next instant, and the run records both keys",
     setup: fill,
     act: (stores) => {
       const run = { trigger_kind: "manual", started_by_key_id: "k-1", fired_by_key_id: "k-2" };
@@ -142,7 +143,7 @@ const startCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "whose run cannot be written leaves nothing, and may come again",
+    title: "changes nothing if the run cannot be written, and may be repeated",
     async setup(stores) {
       await fill(stores);
       await start(stores, "run of f-1");
@@ -162,7 +163,7 @@ const startCases: Case[] = [
 const outcomeCases: Case[] = [
   {
     method: "triggers.fire",
-    title: "is skipped while a run of the trigger is not over, unless the trigger allows it",
+    title: "is skipped while a run of the trigger is active, unless it allows overlap",
     async setup(stores) {
       await fill(stores);
       await create(stores, allowed("t-4"));
@@ -172,7 +173,7 @@ const outcomeCases: Case[] = [
       fireAll(stores, [makeTimedFiring("f-3", "t-1"), makeTimedFiring("f-4", "t-4")]),
     async check(answer, stores) {
       expect(namesOf(answer)).toEqual(["skipped overlap", "started"]);
-      // It goes on with its schedule all the same, and starts one once the other is over.
+      // The schedule continues, and starts a run after the other ends.
       expect(await stores.triggers.find("t-1")).toMatchObject({
         next_fire_at: BEGIN + 2 * MINUTE_MS,
       });
@@ -185,7 +186,7 @@ const outcomeCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "into a thread that is busy is skipped, or limited where the trigger allows more runs",
+    title: "into a busy thread is skipped, or limited if the trigger allows overlap",
     async setup(stores) {
       await addAgents(stores);
       await start(stores, "r-1");
@@ -208,7 +209,8 @@ const outcomeCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "agents.errors.rate_limited: is limited by the account's runs, and tells until when",
+    title:
+      "agents.errors.rate_limited: is limited by the account's runs, and returns the time to retry",
     async setup(stores) {
       await addAllowed(stores);
       await start(stores, "r-1");
@@ -232,7 +234,7 @@ const outcomeCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "agents.errors.agent_held: of a held agent starts nothing, and the schedule goes on",
+    title: "agents.errors.agent_held: starts no run of a held agent, and the schedule continues",
     setup: fill,
     act: ({ triggers }) => triggers.fire(makeTimedFiring("f-1", "t-1", {}, { prepared: held })),
     async check(answer, stores) {
@@ -262,7 +264,7 @@ const outcomeCases: Case[] = [
           },
         });
         expect(await eventsOf(stores)).toHaveLength(1);
-        // agents.errors.trigger_paused: whoever fires it, nothing is written.
+        // agents.errors.trigger_paused: no source of a fire writes anything.
         const again = [makeTimedFiring("f-2", "t-1"), makeFiring("f-3", "t-1")];
         expect(namesOf(await fireAll(stores, again))).toEqual(["paused", "paused"]);
         expect(await listFires(stores, "t-1")).toHaveLength(1);
@@ -271,7 +273,7 @@ const outcomeCases: Case[] = [
   ),
   {
     method: "triggers.fire",
-    title: "that failed for another reason pauses nothing",
+    title: "that fails for another reason does not pause the trigger",
     setup: fill,
     act: ({ triggers }) => {
       const prepared = refuseAs("failed", "no_model_available");
@@ -284,7 +286,7 @@ const outcomeCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "that comes too late is missed, with all that passed before it, and pauses nothing",
+    title: "that comes too late counts as missed, with all instants before it, and pauses nothing",
     setup: fill,
     act: ({ triggers }) => {
       const late = { scheduledAt: BEGIN + 9 * MINUTE_MS, missedCount: 9, isMissed: true };
@@ -307,7 +309,8 @@ const outcomeCases: Case[] = [
 const requestCases: Case[] = [
   {
     method: "triggers.fire",
-    title: "agents.endpoints.triggers.p6: of a known id is the first one, and nothing is written",
+    title:
+      "agents.endpoints.triggers.p6: returns the first fire for a known id, and writes nothing",
     async setup(stores) {
       await fill(stores);
       await fireAll(stores, [request(1), request(2, {}, "msg_2")]);
@@ -324,7 +327,7 @@ const requestCases: Case[] = [
       ]);
       expect(await listFires(stores, "t-2")).toHaveLength(2);
       expect(await eventsOf(stores)).toHaveLength(2);
-      // Of a trigger that has been paused since it is known all the same.
+      // A trigger paused since still knows the fire.
       const prepared = refuseAs("refused", "agent_archived", "agent");
       await stores.triggers.fire(request(5, { prepared }, "msg_5"));
       const late = [request(6), request(7, {}, "msg_5")];
@@ -333,7 +336,7 @@ const requestCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "of one id that comes many times at once starts one run",
+    title: "starts one run for concurrent requests with one id",
     setup: fill,
     act: ({ triggers }) =>
       Promise.all(Array.from({ length: 16 }, (_, nth) => triggers.fire(request(nth)))),
@@ -346,7 +349,7 @@ const requestCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "of an id that started nothing yet moves the one row on, with an event each time",
+    title: "updates the one row of an id without a run, with an event each time",
     setup: fill,
     act: (stores) =>
       fireAll(stores, [
@@ -370,13 +373,13 @@ const requestCases: Case[] = [
         ["event of f-4", "failed"],
         ["event of f-5", "started"],
       ]);
-      // The run names the fire that is stored.
+      // The run refers to the stored fire.
       expect(await stores.runs.find("run of f-5", null)).toMatchObject({ fire_id: "f-1" });
     },
   },
   {
     method: "triggers.fire",
-    title: "of an id whose runs were at a limit starts one when they are not any more",
+    title: "starts a run for a limited id once the limit allows it",
     async setup(stores) {
       await addAgents(stores);
       await create(stores, makeHook("t-2", { overlap: "allow" }));

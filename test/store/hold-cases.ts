@@ -1,4 +1,4 @@
-// What the store of holds must do, on every engine.
+// Cases of the store of holds.
 import { expect } from "bun:test";
 import type { HoldRow } from "../../src/access/index.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -26,7 +26,7 @@ const holdBoth = async ({ holds }: Stores) => {
 export const holdCases: Case[] = [
   {
     method: "holds.hold",
-    title: "keeps a hold with a reason or without, each with its kind",
+    title: "stores holds of each kind, with and without a reason",
     act: ({ holds }) => holds.hold(account),
     async check(answer, { holds }) {
       expect(answer).toEqual(account);
@@ -36,7 +36,7 @@ export const holdCases: Case[] = [
   },
   {
     method: "holds.hold",
-    title: "again changes the reason alone",
+    title: "changes only the reason when repeated",
     setup: ({ holds }) => holds.hold(account),
     act: ({ holds }) => holds.hold({ ...account, reason: "abuse", since: NOW + 9 }),
     async check(answer, { holds }) {
@@ -47,7 +47,7 @@ export const holdCases: Case[] = [
   },
   {
     method: "holds.release",
-    title: "ends a hold, and leaves that of the other kind",
+    title: "ends a hold, and keeps the one of the other kind",
     async setup({ holds }) {
       await holds.hold({ ...agent, id: "a-1" });
       await holds.hold(account);
@@ -72,14 +72,14 @@ export const holdCases: Case[] = [
   },
   {
     method: "holds.find",
-    title: "says for other statements what keeps an agent's runs from starting",
+    title: "tells other statements which hold blocks an agent's runs",
     setup: holdBoth,
     act: ({ held }) => held.both("g-1", "a-1"),
     async check(answer, { held, holds }) {
       expect(answer).toEqual({ agent, account });
       expect(await held.both("g-2", "a-1")).toEqual({ agent: undefined, account });
       expect(await held.both("g-1", "a-2")).toEqual({ agent, account: undefined });
-      // An id of the other kind is nobody's.
+      // An id of the other kind is unknown.
       expect(await held.both("a-1", "g-1")).toEqual({ agent: undefined, account: undefined });
       const free = async (agent_id: string, account_id: string) =>
         [agent_id, account_id, await held.isFree(agent_id, account_id)].join(" ");
@@ -94,7 +94,7 @@ export const holdCases: Case[] = [
   },
   {
     method: "holds.list",
-    title: "shows accounts, then agents, each the oldest first",
+    title: "lists accounts, then agents, oldest first",
     async setup({ holds }) {
       await holds.hold({ ...agent, id: "g-2", since: NOW + 2 });
       await holds.hold(agent);

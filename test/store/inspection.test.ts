@@ -1,4 +1,4 @@
-// A database is looked at without being changed: what is there, and of what schema.
+// Inspection of a database without changing it.
 import { expect, test } from "bun:test";
 import { secretStore } from "../../src/crypto/store.ts";
 import {
@@ -33,7 +33,7 @@ for (const [engine, openGround] of engines) {
     const place = await ground.makePlace();
     if (place.kind === "memory") throw new Error("nothing else could look at it");
     expect(await showDeliveries(place)).toBe("absent");
-    // Looking at it has made nothing.
+    // Inspection creates no file.
     expect(await showDeliveries(place)).toBe("absent");
     await (await open(place, { migrations: migrations.slice(0, 1) })).close();
     expect(await showDeliveries(place)).toBe("older");

@@ -1,4 +1,4 @@
-// What a SQLite database lacks of what was committed is noticed before anything is written to it.
+// Detection of commits that a SQLite database has lost, before any write.
 
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
@@ -36,7 +36,7 @@ async function makeFile(): Promise<string> {
   return place.file;
 }
 
-/** Opens it as a start does; `accepted`: what it went on without. */
+/** Opens the file as a start does; `accepted` is the accepted loss. */
 async function openServer(file: string, accepted?: string[]) {
   return openDatabase({
     place: { kind: "sqlite", file },
@@ -51,7 +51,7 @@ async function openServer(file: string, accepted?: string[]) {
   });
 }
 
-/** So many commits by a server that is then killed; the files as it leaves them. */
+/** Makes `commits` commits in a server that is then killed, and keeps its files. */
 async function commitAndDie(file: string, commits: number): Promise<void> {
   const script = `
     const { openTestDatabase, WRITER } = await import("${DATABASE_TEST}");
@@ -79,17 +79,17 @@ const countTrials = async (file: string) => {
   return count;
 };
 
-test("what a killed server committed is there, and its counter agrees", async () => {
+test("a killed server's commits are present, and its counter agrees", async () => {
   const file = await makeFile();
   await commitAndDie(file, 5);
   expect(await countTrials(file)).toBe(5);
 });
 
-test("a log that was cut is refused with the number of its commits, and kept aside", async () => {
+test("a truncated log is refused with the number of its commits, and set aside", async () => {
   const file = await makeFile();
   await commitAndDie(file, 6);
   const log = readFileSync(`${file}-wal`);
-  // The last commit's frames are of one page each at least.
+  // The last commit has at least one frame.
   truncateSync(`${file}-wal`, log.length - 1);
   const cut = readFileSync(`${file}-wal`);
   const kept = ` (its log is kept as wadi.db-wal.behind-6)`;
@@ -98,17 +98,17 @@ test("a log that was cut is refused with the number of its commits, and kept asi
     expect(failure).toBeInstanceOf(DatabaseUnusable);
     expect(failure.message).toBe(describeLoss(file, 1, 6, kept));
   }
-  // The command line refuses it as well; nothing has changed the log.
+  // The command line refuses it as well, and the log is unchanged.
   expect((await failureOf(countTrials(file))).message).toBe(describeLoss(file, 1, 6, kept));
   expect(readFileSync(`${file}-wal`)).toEqual(cut);
   expect(readFileSync(`${file}-wal.behind-6`)).toEqual(cut);
-  // The right log is put back: it starts as if nothing had been.
+  // With the intact log restored, it starts normally.
   writeFileSync(`${file}-wal`, log);
   expect(await countTrials(file)).toBe(6);
 });
 
 test.each(["emptied", "deleted", "flipped"])(
-  "a log that was %s is refused, and accepted",
+  "a log that was %s is refused, and accepted on request",
   async (how) => {
     const file = await makeFile();
     await commitAndDie(file, 7);
@@ -116,7 +116,7 @@ test.each(["emptied", "deleted", "flipped"])(
     rmSync(`${file}-shm`);
     if (how === "deleted") rmSync(`${file}-wal`);
     if (how === "emptied") truncateSync(`${file}-wal`, 0);
-    // The first frame's checksum: none behind it counts.
+    // A bad checksum in the first frame invalidates all later frames.
     if (how === "flipped") writeFileSync(`${file}-wal`, log.fill(0x55, 48, 50));
     const kept = how === "flipped" ? " (its log is kept as wadi.db-wal.behind-7)" : "";
     const sentence = describeLoss(file, 7, 7, kept);
@@ -127,13 +127,13 @@ test.each(["emptied", "deleted", "flipped"])(
     expect(await database.bind(trialStore).count()).toBe(0);
     await database.bind(trialStore).create(makeTrial("t-1"));
     await database.close();
-    // Once is enough, and the numbers go on.
+    // One acceptance suffices, and the numbers continue.
     await (await openServer(file)).close();
     expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000008");
   },
 );
 
-test("a database that is gone or emptied is refused, a copy without its counter is not", async () => {
+test("a missing or empty database is refused; a copy without its counter is not", async () => {
   const file = await makeFile();
   await commitAndDie(file, 3);
   expect(await countTrials(file)).toBe(3);
@@ -145,12 +145,12 @@ test("a database that is gone or emptied is refused, a copy without its counter 
   expect((await failureOf(openServer(file))).message).toBe(describeLoss(file, 3, 3));
   rmSync(file);
   expect((await failureOf(openServer(file))).message).toBe(describeLoss(file, 3, 3));
-  // An older copy of it lacks what came later.
+  // An older copy lacks later commits.
   copyFileSync(copy, file);
   expect(await countTrials(file)).toBe(3);
 });
 
-test("a counter behind its database follows it, as after a loss of power", async () => {
+test("a counter behind its database catches up, as after a loss of power", async () => {
   const file = await makeFile();
   await commitAndDie(file, 2);
   const early = readFileSync(`${file}-commits`);
@@ -163,7 +163,7 @@ test("a counter behind its database follows it, as after a loss of power", async
   expect(readFileSync(`${file}-commits`, "latin1")).toContain("0000000000000003");
 });
 
-test("a torn slot leaves the other one, and a counter that cannot be read is made anew", async () => {
+test("a torn slot leaves the other one valid, and an unreadable counter is recreated", async () => {
   const file = await makeFile();
   await commitAndDie(file, 4);
   const text = readFileSync(`${file}-commits`, "latin1");
@@ -176,7 +176,7 @@ test("a torn slot leaves the other one, and a counter that cannot be read is mad
   expect(statSync(`${file}-commits`).mode & 0o777).toBe(statSync(file).mode & 0o777);
 });
 
-test("several processes write in turns, and the counter counts all of it", async () => {
+test("several processes write in turns, and the counter counts every commit", async () => {
   const file = await makeFile();
   const server = await openTestDatabase({ kind: "sqlite", file, writer: WRITER }, true);
   const commandLine = await openTestDatabase({ kind: "sqlite", file });
@@ -191,7 +191,7 @@ test("several processes write in turns, and the counter counts all of it", async
   expect(connection.query("SELECT commits FROM wadi_commits").values()).toEqual([[10]]);
 });
 
-test("a write that changes nothing is no commit", async () => {
+test("a write that changes nothing does not count as a commit", async () => {
   const file = await makeFile();
   const database = await openTestDatabase({ kind: "sqlite", file });
   await database.bind(trialStore).create(makeTrial("t-1"));
@@ -201,7 +201,7 @@ test("a write that changes nothing is no commit", async () => {
   expect(connection.query("SELECT commits FROM wadi_commits").values()).toEqual([[1]]);
 });
 
-test("a secrets key without a database, or with an empty one, refuses; --accept-loss begins", async () => {
+test("a secrets key without a database, or with an empty one, is refused; --accept-loss starts", async () => {
   const file = await makeFile();
   mkdirSync(dirname(file));
   writeFileSync(join(dirname(file), "secrets.key"), "a key");
@@ -215,13 +215,13 @@ test("a secrets key without a database, or with an empty one, refuses; --accept-
   const accepted: string[] = [];
   await (await openServer(file, accepted)).close();
   expect(accepted).toEqual([sentence]);
-  // A first start that died behind the making of the key has its tables.
+  // A first start that died after creating the key has its tables.
   rmSync(`${file}-commits`);
   await (await openServer(file)).close();
   expect(existsSync(`${file}-commits`)).toBe(true);
 });
 
-test("a commit that fails is not noted, and so not missed at the next start", async () => {
+test("a failed commit is not counted, so the next start does not miss it", async () => {
   const file = await makeFile();
   expect(await countTrials(file)).toBe(0);
   const connection = openConnection(file);

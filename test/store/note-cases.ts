@@ -1,4 +1,4 @@
-// What the store of notes must do, on every engine.
+// Cases of the store of notes.
 import { expect } from "bun:test";
 import type { Case, Stores } from "./cases.ts";
 
@@ -16,7 +16,7 @@ const note = (key: string, content: string, fields: object = {}) => ({
 export const noteCases: readonly Case[] = [
   {
     method: "notes.find",
-    title: "finds what was set, and nothing of another agent or key",
+    title: "finds the note that was set, and none of another agent or key",
     setup: (stores) => set(stores, "camels", "They walk. 🐪"),
     act: ({ notes }) => notes.find("g-1", "camels"),
     async check(answer, { notes }) {
@@ -27,7 +27,7 @@ export const noteCases: readonly Case[] = [
   },
   {
     method: "notes.find",
-    title: "finds what was set last, marked as the run that set it was",
+    title: "finds the latest note, with the taint of the run that set it",
     async setup(stores) {
       await set(stores, "a", "first");
       await set(stores, "a", "second", true, NOW + 1);
@@ -43,7 +43,7 @@ export const noteCases: readonly Case[] = [
   },
   {
     method: "notes.find",
-    title: "finds nothing of what was deleted, or set by a write that failed",
+    title: "does not find a deleted note or one of a failed write",
     async setup(stores) {
       await set(stores, "kept", "x");
       await set(stores, "gone", "x");
@@ -58,14 +58,14 @@ export const noteCases: readonly Case[] = [
   },
   {
     method: "notes.find",
-    title: "takes texts that no engine keeps as they are",
+    title: "stores texts that an engine cannot hold directly",
     setup: (stores) => set(stores, "a\0b", "c\ud800d"),
     act: ({ notes }) => notes.find("g-1", "a\0b"),
     check: (answer) => expect(answer).toEqual(note("a\ufffdb", "c\ufffdd")),
   },
   {
     method: "notes.list",
-    title: "sorts by the keys' code points and tells sizes in bytes",
+    title: "sorts by the keys' code points, and returns sizes in bytes",
     async setup(stores) {
       for (const key of ["b", "B", "a/b", "ab", "é"]) await set(stores, key, `${key}🐪`);
       await set(stores, "outside", "x", true);

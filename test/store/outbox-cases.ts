@@ -1,11 +1,11 @@
-// What the store of events must do, on every engine.
+// Cases of the outbox.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { MANY, makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
 import type { Case, Stores } from "./cases.ts";
 import { start } from "./run-acts.ts";
 
-/** Events of runs that were cancelled at these moments. */
+/** Writes events of runs cancelled at these times. */
 const happen = async (stores: Stores, moments: readonly number[], account_id = "a-1") => {
   for (const at of moments) {
     const id = `${account_id} at ${at}`;
@@ -16,7 +16,7 @@ const happen = async (stores: Stores, moments: readonly number[], account_id = "
 const momentsOf = async ({ outbox }: Stores, account_id = "a-1") =>
   (await outbox.list(account_id)).map(({ created_at }) => created_at - BEGIN);
 
-/** An endpoint for each of these accounts. */
+/** Adds an endpoint for each account. */
 const listen = async (stores: Stores, account_ids: readonly string[]) => {
   await stores.secrets.claim("k-1");
   for (const account_id of account_ids) {
@@ -38,7 +38,7 @@ export const outboxCases: readonly Case[] = [
   },
   {
     method: "outbox.listWaiting",
-    title: "names the accounts of which somebody listens and has not been given everything",
+    title: "lists accounts with endpoints that still lack events",
     async setup(stores) {
       await listen(stores, ["a-1", "a-2", "a-3"]);
       await happen(stores, [1, 2]);
@@ -54,7 +54,7 @@ export const outboxCases: readonly Case[] = [
   },
   {
     method: "outbox.sweep",
-    title: "deletes the oldest from before a moment, so many at once",
+    title: "deletes the oldest before a given time, up to a limit",
     setup: (stores) => happen(stores, [1, 2, 3, 4]),
     act: ({ outbox }) => outbox.sweep(BEGIN + 4, 2),
     async check(answer, stores) {
@@ -67,7 +67,7 @@ export const outboxCases: readonly Case[] = [
   },
   {
     method: "outbox.sweep",
-    title: "leaves what somebody has yet to be given, however old it is",
+    title: "keeps events of any age that an endpoint still lacks",
     async setup(stores) {
       await happen(stores, [1]);
       await listen(stores, ["a-1"]);

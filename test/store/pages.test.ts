@@ -1,4 +1,4 @@
-// Damaged pages of a SQLite database are found in the background, and said everywhere.
+// Background checks of a SQLite database's pages, and their reports.
 import { afterAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { findDamage } from "../../src/database/index.ts";
@@ -13,7 +13,7 @@ afterAll(() => files.release());
 const DAY_MS = 86_400_000;
 const PAGE_BYTES = 4_096;
 
-/** A database of many pages that nobody has open. */
+/** Creates a closed database of many pages. */
 async function makeFile(): Promise<string> {
   const place = await files.makePlace();
   if (place.kind !== "sqlite") throw new Error("not a file");
@@ -26,7 +26,7 @@ async function makeFile(): Promise<string> {
   return place.file;
 }
 
-/** Where the text of a row begins in a file that nobody has open. */
+/** Offset of a row's text in a closed file. */
 const findText = (file: string): number => readFileSync(file).indexOf("x".repeat(1_000));
 
 function spoil(file: string, at: number): void {
@@ -57,7 +57,7 @@ function openChecks(file: string) {
   };
 }
 
-test("sound pages are said to be so behind the start and a day later, also beside a writer", async () => {
+test("intact pages are reported after the start and a day later, also beside a writer", async () => {
   const file = await makeFile();
   const server = await openTestDatabase({ kind: "sqlite", file, writer: WRITER }, true);
   const { checks, clock, next, lines } = openChecks(file);
@@ -75,9 +75,9 @@ test("sound pages are said to be so behind the start and a day later, also besid
   await server.close();
 });
 
-test("damage is an error of the log and a line of readiness, until a check finds none", async () => {
+test("damage is logged as an error and shown in readiness, until a check finds none", async () => {
   const file = await makeFile();
-  // The first byte of a page says of what kind it is.
+  // The first byte of a page is its kind.
   spoil(file, Math.floor(findText(file) / PAGE_BYTES) * PAGE_BYTES);
   const { checks, clock, next } = openChecks(file);
   await checks.start();
@@ -89,7 +89,7 @@ test("damage is an error of the log and a line of readiness, until a check finds
   await checks.stop();
 });
 
-test("a stop ends a check under way and plans no other", async () => {
+test("a stop aborts a running check and schedules no other", async () => {
   const { checks, clock, lines } = openChecks(await makeFile());
   await checks.start();
   await clock.advance(10_000);
@@ -99,13 +99,13 @@ test("a stop ends a check under way and plans no other", async () => {
   expect(clock.pending()).toBe(0);
 });
 
-test("what is inside a text is not noticed: no sum is kept of it", async () => {
+test("damage inside a text is not noticed, since texts have no checksum", async () => {
   const file = await makeFile();
   spoil(file, findText(file) + 500);
   expect(findDamage(file)).toBeNull();
 });
 
-test("a file that cannot be read now says nothing of its pages, and is looked at again in a minute", async () => {
+test("an unreadable file gives no result, and is checked again after a minute", async () => {
   const file = await makeFile();
   const { checks, clock, next, lines } = openChecks(file);
   renameSync(file, `${file}.away`);

@@ -1,4 +1,4 @@
-// The conformance suite on a real PostgreSQL where one is given, and what only that can show.
+// The conformance suite on a real PostgreSQL, if configured, and tests that need one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import {
@@ -37,7 +37,7 @@ function testServers(server: string): void {
   });
   afterAll(() => ground.release());
 
-  test("wake each other's listeners, each its own only once", async () => {
+  test("wake each other's listeners, and their own only once", async () => {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const own: unknown[] = [];
     writer.listen("trial", (id) => void own.push(id));
@@ -45,7 +45,7 @@ function testServers(server: string): void {
     await writer.bind(trialStore).createAll([makeTrial("t-1"), makeTrial("t-2")]);
     expect(await received).toEqual(["t-1", "t-2"]);
     expect(await reader.bind(trialStore).count()).toBe(2);
-    // Once more the way round, so that an echo of the first would have arrived.
+    // A second round trip, after which an echo of the first would have arrived.
     const back = receive(writer, "trial", 1);
     await reader.bind(trialStore).createAll([makeTrial("t-3")]);
     await back;
@@ -53,13 +53,13 @@ function testServers(server: string): void {
     for (const database of [writer, reader]) await database.close();
   });
 
-  test("say only that something changed where the list is too long or not theirs", async () => {
+  test("report only that something changed if the list is too long or from elsewhere", async () => {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const many = Array.from({ length: 500 }, (_, i) => makeTrial(`many-${i}-${"x".repeat(20)}`));
     const long = receive(reader, "trial", 1);
     await writer.bind(trialStore).createAll(many);
     expect(await long).toEqual([null]);
-    // Short in characters, and too long in bytes.
+    // A list short in characters but too long in bytes.
     const letters = Array.from({ length: 100 }, (_, i) => makeTrial(`${i} ${"ن".repeat(50)}`));
     const wide = receive(reader, "trial", 1);
     await writer.bind(trialStore).createAll(letters);
@@ -70,7 +70,7 @@ function testServers(server: string): void {
     for (const database of [writer, reader]) await database.close();
   });
 
-  test("look again when the connection they listen on was cut", async () => {
+  test("read again when their listening connection was cut", async () => {
     const database = await openTestDatabase(place);
     const received = receive(database, "trial", 1);
     await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -79,7 +79,7 @@ function testServers(server: string): void {
     await database.close();
   });
 
-  test("read again what they were reading when its connection was cut", async () => {
+  test("repeat a read whose connection was cut", async () => {
     const database = await openTestDatabase(place);
     const locker = new SQL({ url: place.url, max: 1 });
     await database.bind(trialStore).createAll([makeTrial("read-1")]);
@@ -87,7 +87,7 @@ function testServers(server: string): void {
     await locker.begin(async (lock) => {
       await lock.unsafe("LOCK TABLE trials");
       reading = database.bind(trialStore).count();
-      // The server itself waits until the read does.
+      // Waits in the server until the read waits.
       await lock.unsafe(`DO $$ BEGIN
         WHILE (
           SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE NOT granted
@@ -100,7 +100,7 @@ function testServers(server: string): void {
     for (const one of [locker, database]) await one.close();
   });
 
-  test("are told of a database that is not there, without the password", async () => {
+  test("report a missing database without the password", async () => {
     const url = new URL(place.url);
     url.pathname = "/nowhere";
     const failure = await failureOf(openTestDatabase({ ...place, url: url.href }, true));
@@ -110,7 +110,7 @@ function testServers(server: string): void {
     );
   });
 
-  test("cannot both be the only one, and the next one can once the first has gone", async () => {
+  test("cannot both hold the exclusive lock; the second gets it after the first ends", async () => {
     const first = await openTestDatabase(place, true);
     const failure = await failureOf(openTestDatabase(place, true));
     expect(failure).toBeInstanceOf(DatabaseInUse);
@@ -121,13 +121,13 @@ function testServers(server: string): void {
     await (await openTestDatabase(place, true)).close();
   });
 
-  test("take their place again when its connection was cut", async () => {
+  test("take their lock again when its connection was cut", async () => {
     const database = await openTestDatabase(place, true);
-    // Of this database alone: other tests have servers beside it.
+    // Only this database's locks; other tests run servers too.
     const lock = `pg_locks WHERE locktype = 'advisory' AND database =
       (SELECT oid FROM pg_database WHERE datname = current_database())`;
     await run(`SELECT pg_terminate_backend(pid) FROM ${lock}`);
-    // The server itself waits until the place is taken again.
+    // Waits in the server until the lock is taken again.
     await run(`DO $$ BEGIN
       WHILE NOT EXISTS (SELECT 1 FROM ${lock}) LOOP
         PERFORM pg_sleep(0.01);
@@ -137,7 +137,7 @@ function testServers(server: string): void {
     await database.close();
   });
 
-  /** Runs a statement beside the servers, on the same database. */
+  /** Runs a statement on the same database, outside the servers. */
   async function run(text: string): Promise<void> {
     const pool = new SQL({ url: place.url, max: 1 });
     await pool.unsafe(text);
@@ -145,7 +145,7 @@ function testServers(server: string): void {
   }
 }
 
-/** The next `count` ids that `channel` is told. */
+/** Resolves with the next `count` ids published on `channel`. */
 function receive(database: TestDatabase, channel: string, count: number): Promise<unknown[]> {
   const received: unknown[] = [];
   return new Promise((resolve) => {

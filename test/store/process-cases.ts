@@ -1,4 +1,4 @@
-// What the store of processes must do, on every engine.
+// Cases of the store of processes.
 import { expect } from "bun:test";
 import type { Case } from "./cases.ts";
 
@@ -19,7 +19,7 @@ export const processCases: readonly Case[] = [
   },
   {
     method: "processes.beat",
-    title: "shows that a process lives, and tells it that it is held for dead",
+    title: "records that a process is alive, and reports when others consider it dead",
     setup: async ({ processes }) => {
       await processes.register(BEGIN);
       await processes.register(BEGIN);
@@ -37,19 +37,19 @@ export const processCases: readonly Case[] = [
   },
   {
     method: "processes.end",
-    title: "takes a process from the list for ever",
+    title: "removes a process from the list for good",
     setup: ({ processes }) => processes.register(BEGIN),
     act: ({ processes }) => processes.end(1, BEGIN + 1),
     async check(_, { processes }) {
       expect(await processes.list()).toEqual([]);
       expect(await processes.beat(1)).toBe(false);
-      // The number of one that ended is nobody's again.
+      // An ended process's number is never reused.
       expect(await processes.register(BEGIN + 2)).toBe(2);
     },
   },
   {
     method: "processes.list",
-    title: "is empty at first",
+    title: "is empty in a new database",
     act: ({ processes }) => processes.list(),
     check: (answer) => expect(answer).toEqual([]),
   },

@@ -1,4 +1,4 @@
-// What the ledger's store must do, on every engine.
+// Cases of the store of the request log.
 import { expect } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
 import type { GatewayUsage } from "../../src/gateway/request-log/store.ts";
@@ -15,7 +15,7 @@ const FULL = makeEntry("e-1", {
   ...{ is_stream: true, cost: 2 ** 40, code: "upstream_error" },
 });
 
-/** Two days, two accounts, three keys, two models. */
+/** Entries of two days, two accounts, three keys and two models. */
 const MANY = [
   makeEntry("e-1"),
   makeEntry("e-2", { model: "stub-2", cost: null }),
@@ -31,7 +31,7 @@ type Used = [prompt: number, completion: number, cost: number | null, unpriced: 
 export const requestLogCases: Case[] = [
   {
     method: "ledger.add",
-    title: "keeps entries with everything and with nothing, and adds them to their days",
+    title: "stores entries with and without optional fields, and adds them to their days",
     act: (stores) => add(stores, [FULL, makeEntry("e-2", REFUSED)]),
     async check(_, { written }) {
       expect(await written.entries()).toEqual([FULL, makeEntry("e-2", REFUSED)]);
@@ -53,7 +53,7 @@ export const requestLogCases: Case[] = [
   },
   {
     method: "ledger.add",
-    title: "counts nothing twice when it is run again, alone or with others",
+    title: "counts no entry twice when repeated, alone or with others",
     setup: (stores) => add(stores, [makeEntry("e-1"), makeEntry("e-2", REFUSED)]),
     act: (stores) =>
       add(stores, [makeEntry("e-1"), makeEntry("e-2", REFUSED), makeEntry("e-3")], true),
@@ -82,7 +82,7 @@ export const requestLogCases: Case[] = [
   },
   {
     method: "ledger.add",
-    title: "takes as many as one write has, of as many keys",
+    title: "accepts a full batch of distinct keys",
     act: (stores) =>
       add(
         stores,
@@ -97,7 +97,7 @@ export const requestLogCases: Case[] = [
   },
   {
     method: "ledger.sum",
-    title: "sums by day, account, key, model or route, over whole days",
+    title: "sums whole days by day, account, key, model or route",
     setup: (stores) => add(stores, MANY),
     act: ({ requestLog }) => requestLog.sum("day", "2026-11-20", "2026-11-21"),
     async check(answer, { requestLog }) {
@@ -124,7 +124,7 @@ export const requestLogCases: Case[] = [
   },
   {
     method: "ledger.sweep",
-    title: "deletes the oldest, as many as it may, and leaves the sums",
+    title: "deletes the oldest up to a limit, and keeps the sums",
     setup: (stores) =>
       add(
         stores,

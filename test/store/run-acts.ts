@@ -1,4 +1,4 @@
-// What the cases of the store of runs do again and again.
+// Acts shared by the cases of the store of runs.
 
 import type { RecoveryFinding } from "../../src/agents/runs/store/claim.ts";
 import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
@@ -25,7 +25,7 @@ export const start = ({ runs }: Stores, id: string, ...more: [object?, Partial<P
 export const startMany = async (stores: Stores, ids: readonly string[]) => {
   for (const id of ids) await start(stores, id);
 };
-/** Takes up to `runsMax` runs of the account for the process 1, which is entered first. */
+/** Registers process 1, and claims up to `runsMax` runs of the account for it. */
 export const claimRuns = async ({ runs, processes }: Stores, runsMax = 100) => {
   if ((await processes.list()).length === 0) await processes.register(BEGIN);
   return runs.claim(1, [{ account_id: "a-1", runsMax: runsMax }], BEGIN + 5);
@@ -41,7 +41,7 @@ export const end = async (
   id: string,
   status: "succeeded" | "failed" = "succeeded",
 ) => stores.runs.finish(makeRecord(id), ended(status, `event of ${id}`));
-/** What recovery is told of a run whose process died, the nth time. */
+/** Recovery's input for a run whose process died the nth time. */
 export const finding = (
   run_id: string,
   nth = 0,
@@ -52,7 +52,7 @@ export const finding = (
   fresh: count(5).map((n) => `id ${n} of crash ${nth} of ${run_id}`),
   ...more,
 });
-/** Of these the first three are read at once, the next alone, then the rest. */
+/** A page reads the first three at once, the next alone, then the rest. */
 export const makeLongSteps = () =>
   [100_000, 100_000, 100_000, 600_000, 1_000, 1_000].map((length, n) =>
     makeStep(`long-${n}`, "x".repeat(length)),

@@ -1,4 +1,4 @@
-// What the store of runs must do with cancels and pages, on every engine.
+// Cases of cancels and pages in the store of runs.
 import { expect } from "bun:test";
 import type { RunFilter } from "../../src/agents/runs/store/reads.ts";
 import { BEGIN, makeApproval, makeRecord, makeRun } from "../support/runs.ts";
@@ -8,7 +8,7 @@ import { claimRuns, EVERY, end, start, startMany } from "./run-acts.ts";
 const cancelCases: Case[] = [
   {
     method: "runs.cancel",
-    title: "ends a queued run at once, and counts it out",
+    title: "ends a queued run at once, and counts it as inactive",
     setup: (stores) => start(stores, "r-1"),
     act: ({ runs }) => runs.cancel("r-1", "a-1", ["i-1", "i-2", "i-3"], BEGIN + 7),
     async check(answer, { runs, ran, outbox }) {
@@ -26,7 +26,7 @@ const cancelCases: Case[] = [
   },
   {
     method: "runs.cancel",
-    title: "asks a running run once, with a step",
+    title: "requests the cancel of a running run once, with a step",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -45,7 +45,7 @@ const cancelCases: Case[] = [
   },
   {
     method: "runs.cancel",
-    title: "ends a run that waits, and closes its approvals",
+    title: "ends a waiting run, and closes its approvals",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -75,7 +75,7 @@ const cancelCases: Case[] = [
   },
   {
     method: "runs.cancel",
-    title: "leaves a final run as it is, and knows nothing of another account's",
+    title: "leaves an ended run unchanged, and does not find another account's",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -99,7 +99,7 @@ const cancelCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "runs.find",
-    title: "finds a run of the account, or of any",
+    title: "finds a run of one account or of any",
     setup: (stores) => start(stores, "r-1"),
     act: async ({ runs }) => [
       await runs.find("r-1", "a-1"),
@@ -114,7 +114,7 @@ const readCases: Case[] = [
   },
   {
     method: "runs.list",
-    title: "shows an account's runs, newest first, by each filter and from each place",
+    title: "lists an account's runs, newest first, by each filter and from each position",
     async setup(stores) {
       const fields = [
         {},
@@ -176,7 +176,7 @@ const readCases: Case[] = [
   },
   {
     method: "runs.listWaiting",
-    title: "names each account with runs that wait for a process once",
+    title: "lists each account with claimable runs once",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await start(stores, "r-3", { account_id: "a-2" });

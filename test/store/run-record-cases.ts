@@ -1,4 +1,4 @@
-// What the store of runs must do with what an executing run writes, on every engine.
+// Cases of the writes of an executing run.
 import { expect } from "bun:test";
 import type { RunRecord } from "../../src/agents/runs/store/record.ts";
 import {
@@ -18,7 +18,7 @@ const startOne = async (stores: Stores) => {
 };
 const THREAD = "thread of r-1";
 
-/** A round as it is written: the reply with its call, and what came of it. */
+/** A round: the reply with its call, and the result. */
 const FULL: Partial<RunRecord> = {
   progress: makeProgress(2, { output: { message: "so far" }, external_content: true }),
   steps: [makeStep("s-1"), makeStep("s-2")],
@@ -29,7 +29,7 @@ const FULL: Partial<RunRecord> = {
   outputs: [{ tool_call_id: "c-1", content: "the whole of it" }],
 };
 
-/** What `plan`, `settle` and `note` have in common. */
+/** Properties common to `plan`, `settle` and `note`. */
 const expectFull = async (answer: unknown, { runs, ran }: Stores) => {
   expect(answer).toMatchObject({ last_seq: 2, message_seq: 3, cancel_requested: false });
   expect(await runs.find("r-1", "a-1")).toMatchObject({
@@ -53,7 +53,7 @@ const expectFull = async (answer: unknown, { runs, ran }: Stores) => {
 const recordCases: Case[] = [
   {
     method: "runs.plan",
-    title: "writes a round with what it asks of a person",
+    title: "writes a round with the approvals that it requests",
     setup: startOne,
     act({ runs }) {
       const requests = ["p-1", "p-2"].map((id) => {
@@ -71,7 +71,7 @@ const recordCases: Case[] = [
   },
   {
     method: "runs.plan",
-    title: "writes nothing, and asks nobody, for a run that is another process's",
+    title: "writes nothing, and requests no approval, for another process's run",
     setup: startOne,
     act({ runs }) {
       const requests = [{ approval: makeApproval("p-1", "r-1"), event_id: "requested" }];
@@ -89,14 +89,14 @@ const recordCases: Case[] = [
   },
   {
     method: "runs.settle",
-    title: "writes results with their messages and their wholes",
+    title: "writes results with their messages and full outputs",
     setup: startOne,
     act: ({ runs }) => runs.settle(makeRecord("r-1", FULL)),
     check: expectFull,
   },
   {
     method: "runs.settle",
-    title: "keeps what it was sent of texts that no column keeps",
+    title: "stores texts that a column cannot hold directly",
     setup: startOne,
     act: ({ runs }) =>
       runs.settle(
@@ -116,7 +116,7 @@ const recordCases: Case[] = [
   },
   {
     method: "runs.note",
-    title: "writes what happened beside, and says that a cancel was asked for",
+    title: "writes a system step, and reports a requested cancel",
     setup: startOne,
     act: ({ runs }) => runs.note(makeRecord("r-1", FULL)),
     async check(answer, stores) {
@@ -129,7 +129,7 @@ const recordCases: Case[] = [
   },
   {
     method: "runs.note",
-    title: "numbers steps and messages without gaps when many write at once",
+    title: "numbers steps and messages without gaps under concurrent writes",
     setup: startOne,
     async act({ runs }) {
       const record = (n: number) =>
@@ -153,7 +153,7 @@ const recordCases: Case[] = [
   ...(["plan", "settle", "note"] as const).map(
     (method): Case => ({
       method: `runs.${method}`,
-      title: "writes a record once whose answer was lost, whatever people decided since",
+      title: "writes a repeated record once, also after later decisions",
       async setup(stores) {
         await startOne(stores);
         await stores.runs[method](
@@ -197,7 +197,7 @@ const recordCases: Case[] = [
   },
 ];
 
-/** A person is asked. */
+/** Requests an approval. */
 const askFor = ({ runs }: Stores, run_id: string) =>
   runs.plan(makeRecord(run_id), [
     { approval: makeApproval(`asked by ${run_id}`, run_id), event_id: `requested by ${run_id}` },
@@ -206,7 +206,7 @@ const askFor = ({ runs }: Stores, run_id: string) =>
 const waitCases: Case[] = [
   {
     method: "runs.wait",
-    title: "lets a run go, which is counted no longer, and whose thread stays busy",
+    title: "releases a run, which no longer counts as active, and keeps its thread busy",
     async setup(stores) {
       await startOne(stores);
       await askFor(stores, "r-1");
@@ -222,14 +222,14 @@ const waitCases: Case[] = [
       expect(await runs.claim(1, [{ account_id: "a-1", runsMax: 9 }], BEGIN)).toEqual([]);
       const second = start(stores, "r-2", {}, { thread_id: THREAD });
       expect(await second.catch(({ code }) => code)).toBe("thread_busy");
-      // Again it is no longer this process's.
+      // A second release finds the run already given up.
       expect(await runs.wait("r-1", 1, 34)).toBe("lost");
       expect(await ran.counts()).toMatchObject([{ active: 0 }]);
     },
   },
   {
     method: "runs.wait",
-    title: "does not let a run go that was asked to stop",
+    title: "does not release a run with a requested cancel",
     async setup(stores) {
       await startOne(stores);
       await askFor(stores, "r-1");
@@ -277,7 +277,7 @@ const finishCases: Case[] = [
   },
   {
     method: "runs.finish",
-    title: "adds each end to its day once, and an unknown price to no sum",
+    title: "adds each ended run to its day once, and an unknown price to no sum",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2", "r-3", "r-4"]);
       await start(stores, "r-5", { agent_id: "g-2" });
@@ -312,7 +312,7 @@ const finishCases: Case[] = [
   },
   {
     method: "runs.finish",
-    title: "ends no run of another process, nor one that waits for a person",
+    title: "does not end another process's run, or one that waits for approval",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await claimRuns(stores);
@@ -333,7 +333,7 @@ const finishCases: Case[] = [
   },
   {
     method: "runs.finish",
-    title: "numbers its steps behind a cancel that came at once",
+    title: "numbers its steps after a concurrent cancel",
     setup: startOne,
     act: ({ runs }) =>
       Promise.all([
@@ -354,7 +354,7 @@ const finishCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "runs.load",
-    title: "reads what a process goes on with: the thread, the steps, and what was summarised",
+    title: "reads the state of a run: the thread, the steps and the summary",
     async setup(stores) {
       await startOne(stores);
       await stores.runs.note(makeRecord("r-1", FULL));
@@ -379,7 +379,7 @@ const readCases: Case[] = [
   },
   {
     method: "runs.listSteps",
-    title: "shows steps in their order, behind a place and so many",
+    title: "lists steps in order, after a position and up to a limit",
     async setup(stores) {
       await startOne(stores);
       const steps = count(12).map((n) => makeStep(`s-${n}`));
@@ -395,7 +395,7 @@ const readCases: Case[] = [
         runs.listSteps("r-1", 3, 2),
         runs.listSteps("r-1", 12, 5),
         runs.listSteps("r-2", 0, null),
-        // Of long ones fewer, and one in any case.
+        // A page holds fewer long items, and at least one.
         ...[0, 3, 4].map((after_seq) => runs.listSteps("r-3", after_seq, 100)),
         runs.listSteps("r-3", 0, 2),
         runs.listSteps("r-3", 0, null),
@@ -408,7 +408,7 @@ const readCases: Case[] = [
   },
   {
     method: "runs.listCancelled",
-    title: "names the runs of a process that were asked to stop",
+    title: "lists a process's runs with a requested cancel",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2", "r-3"]);
       await claimRuns(stores);
@@ -421,13 +421,13 @@ const readCases: Case[] = [
   },
   {
     method: "runs.findOutput",
-    title: "finds the whole of a result of this run, and nothing where none was kept",
+    title: "finds the full output of a result of this run, or nothing if none is stored",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await claimRuns(stores);
       const outputs = [{ tool_call_id: "c-1", content: "x".repeat(200_000) }];
       await stores.runs.settle(makeRecord("r-1", { outputs }));
-      // A call that is settled again leaves what stands.
+      // A call settled again keeps the stored output.
       const others = [{ tool_call_id: "c-1", content: "other" }];
       await stores.runs.settle(makeRecord("r-1", { outputs: others }));
     },

@@ -1,4 +1,4 @@
-// What the routes of runs read, and what retention deletes, on every engine.
+// Cases of reads for the routes of runs, and of retention.
 import { expect } from "bun:test";
 import { BEGIN, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
@@ -10,7 +10,7 @@ const again = { idempotency: { key: "k-1", body_hash: "h-1" } };
 const routeCases: Case[] = [
   {
     method: "runs.findStartable",
-    title: "tells an agent's account, version and holds",
+    title: "returns an agent's account, version and holds",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2");
@@ -29,7 +29,7 @@ const routeCases: Case[] = [
   },
   {
     method: "runs.findStarted",
-    title: "finds the run of the same request for a day",
+    title: "finds the run of an identical request for a day",
     setup: (stores) => start(stores, "r-1", {}, again),
     act: ({ runs }) => runs.findStarted("a-1", "g-1", again.idempotency, BEGIN + DAY_MS - 1),
     async check(answer, { runs }) {
@@ -49,7 +49,7 @@ const routeCases: Case[] = [
   },
   {
     method: "runs.findPosition",
-    title: "tells status, steps and start alone",
+    title: "returns only status, steps and start",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await claimRuns(stores, 1);
@@ -66,7 +66,7 @@ const routeCases: Case[] = [
   },
   {
     method: "runs.findThreadOwner",
-    title: "names the account of a thread",
+    title: "returns the account of a thread",
     setup: (stores) => start(stores, "r-1"),
     act: ({ runs }) =>
       Promise.all([runs.findThreadOwner("thread of r-1"), runs.findThreadOwner("none")]),
@@ -74,7 +74,7 @@ const routeCases: Case[] = [
   },
   {
     method: "runs.sweep",
-    title: "deletes what ended long ago, and passes over the rest",
+    title: "deletes runs that ended long ago, and skips the rest",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2", "r-3"]);
       await claimRuns(stores);
@@ -100,7 +100,7 @@ const routeCases: Case[] = [
   },
   {
     method: "runs.sweepStarts",
-    title: "deletes keys of requests that are old, so many at once",
+    title: "deletes old idempotency keys, up to a limit",
     async setup(stores) {
       for (const [i, id] of ["r-1", "r-2", "r-3"].entries()) {
         const idempotency = { key: id, body_hash: "h" };
@@ -119,7 +119,7 @@ const routeCases: Case[] = [
   },
   {
     method: "usage.sum",
-    title: "sums runs by day and agent, and what is unknown as null",
+    title: "sums runs by day and agent, and an unknown value as null",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await start(stores, "r-3", { account_id: "a-2" });

@@ -1,4 +1,4 @@
-// What the start of a run must do, on every engine.
+// Cases of the start of a run.
 import { expect } from "bun:test";
 import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
@@ -32,7 +32,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "adds to a thread that is idle, behind what is there and with its mark",
+    title: "appends to an idle thread, with its taint",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -52,7 +52,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "puts the body of a hook in front of what the run is asked, as text from outside",
+    title: "puts a hook's body before the run's input, as external content",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -71,7 +71,7 @@ export const runStartCases: Case[] = [
     },
     async check(answer, { runs, ran, threads }) {
       const [first, second] = answer as RunRow[];
-      // The thread was there before, and is marked as one that begins with it.
+      // The existing thread is tainted from its first message.
       for (const { thread_id, external_content } of [first!, second!]) {
         const thread = await threads.find(thread_id, "a-1");
         expect([external_content, thread!.external_content]).toEqual([true, true]);
@@ -91,7 +91,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "refuses a thread that is not there, another account's, another agent's or busy",
+    title: "refuses a thread that is missing, busy, another account's or another agent's",
     async setup(stores) {
       await start(stores, "r-1");
       await start(stores, "r-2", { agent_id: "g-2" });
@@ -115,7 +115,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "lets one of many that start at once have an idle thread",
+    title: "gives an idle thread to one of many concurrent starts",
     async setup(stores) {
       await start(stores, "r-0");
       await claimRuns(stores);
@@ -138,7 +138,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "numbers many that start at once without a gap",
+    title: "numbers concurrent starts without a gap",
     act: (stores) =>
       Promise.all(
         Array.from({ length: 24 }, (_, i) => start(stores, `r-${i}`, { account_id: `a-${i % 2}` })),
@@ -153,14 +153,14 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "is the first run again for the same request, for a day",
+    title: "returns the first run for an identical request, for a day",
     setup: (stores) => start(stores, "r-1", {}, again()),
     act: (stores) => start(stores, "r-2", { created_at: BEGIN + DAY_MS - 1 }, again()),
     async check(answer, stores) {
       expect(answer).toMatchObject({ run: { id: "r-1", number: 1 }, isNew: false });
       const late = { created_at: BEGIN + DAY_MS };
       expect(await codeOf(start(stores, "r-3", {}, again("h-2")))).toBe("idempotency_conflict");
-      // Of another agent or account it is another request.
+      // Another agent or account makes it a different request.
       expect(await start(stores, "r-4", { agent_id: "g-2" }, again("h-2"))).toMatchObject({
         isNew: true,
       });
@@ -173,7 +173,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "accepts one of many same requests that come at once, and names it to all",
+    title: "accepts one of many identical concurrent requests, and returns it to all",
     act: (stores) =>
       Promise.all(Array.from({ length: 12 }, (_, i) => start(stores, `r-${i}`, {}, again()))),
     async check(answer, { ran }) {
@@ -185,7 +185,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "refuses one more than may be active, and leaves nothing of it",
+    title: "refuses a run above the limit of active runs, and stores nothing of it",
     setup: (stores) => startMany(stores, ["r-1", "r-2"]),
     act: (stores) => codeOf(start(stores, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),
     async check(answer, stores) {
@@ -200,7 +200,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "counts a day of 24 hours to the millisecond, and says when the next may start",
+    title: "counts a window of 24 hours to the millisecond, and returns when the next may start",
     async setup(stores) {
       await start(stores, "r-1", { created_at: BEGIN });
       await start(stores, "r-2", { created_at: BEGIN + 60_000 });
@@ -227,7 +227,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "counts also the runs of a clock that was put right, and none of a day that never was",
+    title: "counts runs from before a clock correction, and none of a day in the future",
     async setup(stores) {
       await start(stores, "r-1", { created_at: BEGIN + 3_600_000 });
       await start(stores, "r-2", { account_id: "a-2", created_at: BEGIN + 3_600_001 });
@@ -242,7 +242,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "keeps the order of numbers and times when the clock is put back",
+    title: "keeps the order of numbers and times when the clock is set back",
     setup: (stores) => start(stores, "r-1", { created_at: BEGIN + 60_000 }),
     act: (stores) => start(stores, "r-2", { created_at: BEGIN }),
     async check(answer, { runs }) {
@@ -253,7 +253,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "remembers requests by the clock as it is, and none of a clock that was far ahead",
+    title: "remembers requests by the current clock, and none from a clock far ahead",
     async setup(stores) {
       await start(stores, "r-1", { created_at: BEGIN + 366 * DAY_MS }, again("h-0", "k-1"));
       await start(stores, "r-2", { created_at: BEGIN + 3_600_001 }, again("h", "k-2"));
@@ -271,7 +271,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "takes a message with what no column keeps",
+    title: "stores a message that a column cannot hold directly",
     act: (stores) => start(stores, "r-1", { input: { message: "a\0b\ud800c" } }),
     async check(answer, { runs, ran }) {
       expect((answer as { isNew: boolean }).isNew).toBe(true);

@@ -1,4 +1,4 @@
-// What the store of runs must do for the process that executes them, on every engine.
+// Cases of claim, release and recovery of runs.
 import { expect } from "bun:test";
 import { makeResult } from "../../src/agents/runs/calls/open-calls.ts";
 import type { NewStep } from "../../src/agents/runs/step.ts";
@@ -34,7 +34,7 @@ const seqsOf = async ({ runs }: Stores, id = "r-1") =>
 const heldCases: Case[] = [
   {
     method: "runs.listHeld",
-    title: "names the runs that processes have, those of the oldest first",
+    title: "lists the runs that processes hold, the oldest process's first",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2", "r-3", "r-4"]);
       await claimRuns(stores, 2);
@@ -57,7 +57,7 @@ const heldCases: Case[] = [
 const claimCases: Case[] = [
   {
     method: "runs.claim",
-    title: "gives the oldest runs of each account, so many of each, in their order",
+    title: "claims the oldest runs of each account in order, up to a limit for each",
     async setup(stores) {
       await stores.processes.register(BEGIN);
       await startMany(stores, ["r-9", "r-1", "r-5"]);
@@ -79,13 +79,13 @@ const claimCases: Case[] = [
       expect(answer).toMatchObject(["r-2", "r-9", "r-1"].map((id) => ({ id, ...taken })));
       expect(await runs.find("r-5", null)).toMatchObject({ status: "queued", epoch: 0 });
       expect((await runs.listWaiting()).toSorted()).toEqual(["a-1", "a-3"]);
-      // It is still one of those that are queued or running.
+      // The run still counts as active.
       expect((await ran.counts())[0]).toMatchObject({ active: 3 });
     },
   },
   {
     method: "runs.claim",
-    title: "gives no run to two processes that ask at once",
+    title: "gives no run to two concurrent processes",
     async setup(stores) {
       await startMany(
         stores,
@@ -104,7 +104,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.claim",
-    title: "gives nothing to a process that has ended, or that never began",
+    title: "gives nothing to an ended or unknown process",
     async setup(stores) {
       await stores.processes.register(BEGIN);
       await start(stores, "r-1");
@@ -118,7 +118,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.claim",
-    title: "leaves what is held in the line, save what had begun",
+    title: "leaves held runs in the queue, except those that had begun",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await start(stores, "r-3", { agent_id: "g-2" });
@@ -132,7 +132,7 @@ const claimCases: Case[] = [
     act: ({ runs }) => runs.claim(1, [...TURN, { account_id: "a-2", runsMax: 9 }], BEGIN + 50),
     async check(answer, stores) {
       const [first, second, ...others] = answer as { id: string; started_at: number }[];
-      // It began long before, and so it stays.
+      // The original time of its start stays.
       expect(first).toMatchObject({ id: "r-1", started_at: BEGIN + 5, worked_ms: 7 });
       expect(second).toMatchObject({ id: "r-3", started_at: BEGIN + 50 });
       expect(others).toEqual([]);
@@ -145,7 +145,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.release",
-    title: "puts a run back for whoever is next, as it is",
+    title: "requeues a run unchanged",
     setup: startOne,
     act: ({ runs }) => runs.release(1, "r-1", 42),
     async check(_, { runs, ran, processes }) {
@@ -154,14 +154,14 @@ const claimCases: Case[] = [
       expect(await ran.counts()).toMatchObject([{ active: 1 }]);
       const epoch = await processes.register(BEGIN);
       expect(await runs.claim(epoch, TURN, BEGIN + 90)).toMatchObject([{ id: "r-1", epoch }]);
-      // Who had it before has nothing to say any more.
+      // The previous process can no longer write.
       await runs.release(1, "r-1", 1);
       expect(await runs.find("r-1", null)).toMatchObject({ epoch, worked_ms: 42 });
     },
   },
   {
     method: "runs.reclaim",
-    title: "puts the runs of the dead back into the line, with a step",
+    title: "requeues the runs of dead processes, with a step",
     async setup(stores) {
       await startMany(stores, ["r-1", "r-2"]);
       await claimRuns(stores, 1);
@@ -178,7 +178,7 @@ const claimCases: Case[] = [
       expect((await stores.runs.listSteps("r-1", 1, null))[0]).toMatchObject({
         ...{ seq: 2, kind: "system", round: 1, data: { event: "recovered" } },
       });
-      // Again: it is nobody's now.
+      // A repeat finds the run without a process.
       await stores.runs.reclaim([finding("r-1")], [1], BEGIN + 81);
       expect(await stores.runs.find("r-1", null)).toMatchObject({ recoveries: 1 });
       expect(await stores.ran.counts()).toMatchObject([{ active: 2 }]);
@@ -186,7 +186,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.reclaim",
-    title: "takes a run up five times without progress, and ends it at the sixth",
+    title: "requeues a run five times without progress, and ends it at the sixth",
     async setup(stores) {
       await start(stores, "r-1");
       await crash(stores, 5);
@@ -207,7 +207,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.reclaim",
-    title: "closes what was asked of a person when it gives a run up",
+    title: "closes the approvals of a run that it ends",
     async setup(stores) {
       await start(stores, "r-1");
       const epoch = await stores.processes.register(BEGIN);
@@ -230,7 +230,7 @@ const claimCases: Case[] = [
   },
   {
     method: "runs.reclaim",
-    title: "counts crashes since the last step of model or tools, and says which call hung",
+    title: "counts crashes since the last step of model or tools, and names the call that hung",
     async setup(stores) {
       await start(stores, "r-1");
       await crash(stores, 1);
@@ -272,7 +272,7 @@ const claimCases: Case[] = [
 const suspectCases: Case[] = [
   {
     method: "runs.claimSuspect",
-    title: "gives one run at a time of those that crashed twice, the fewest crashes first",
+    title: "claims one suspect at a time, the fewest crashes first",
     async setup(stores) {
       await start(stores, "r-1");
       await crash(stores, 3);
@@ -284,7 +284,7 @@ const suspectCases: Case[] = [
       }
       await start(stores, "r-4");
       await stores.processes.register(BEGIN);
-      // Suspects are left out of what is claimed otherwise.
+      // An ordinary claim excludes suspects.
       expect(idsOf(await stores.runs.claim(6, TURN, BEGIN))).toEqual(["r-4"]);
     },
     act: async ({ runs }) => {
@@ -295,7 +295,7 @@ const suspectCases: Case[] = [
     async check(answer, { runs }) {
       expect(answer).toEqual([true, "r-2", undefined, undefined]);
       expect(await runs.find("r-2", null)).toMatchObject({ epoch: 6, status: "running" });
-      // With its progress, or its end, the next may begin.
+      // Its progress or end admits the next suspect.
       await runs.note(makeRecord("r-2", { epoch: 6, steps: [makeProgress("s-1")] }));
       expect((await runs.claimSuspect(6))?.id).toBe("r-3");
       await runs.release(6, "r-3", 1);
@@ -309,7 +309,7 @@ const suspectCases: Case[] = [
   },
   {
     method: "runs.hasSuspect",
-    title: "knows of none where all is well",
+    title: "returns nothing without a suspect",
     setup: startOne,
     act: ({ runs }) => runs.hasSuspect(),
     check: (answer) => expect(answer).toBe(false),

@@ -1,4 +1,4 @@
-// What the store of secrets must do, on every engine.
+// Cases of the store of secrets.
 import { expect } from "bun:test";
 import type { SealedSecret } from "../../src/crypto/store.ts";
 import { failureOf } from "../support/database.ts";
@@ -29,7 +29,7 @@ const other = secret("nobody's", { kind: "trigger", sealed: "decoy", set_at: 0 }
 export const secretCases: readonly Case[] = [
   {
     method: "secrets.find",
-    title: "finds by kind and row, and what was put last",
+    title: "finds the latest secret by kind and row",
     async setup({ secrets, keeper }) {
       await secrets.claim("old");
       await keeper.put(secret("a"));
@@ -44,7 +44,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.find",
-    title: "finds nothing of what was dropped, and all else",
+    title: "does not find a dropped secret, and finds all others",
     async setup(stores) {
       await fill(stores);
       await stores.keeper.drop("connection", "a");
@@ -57,7 +57,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.findOr",
-    title: "finds the same, or what is to stand in where there is none",
+    title: "finds the stored secret, or the given fallback",
     setup: fill,
     act: ({ secrets }) =>
       Promise.all(["a", "nowhere"].map((id) => secrets.findOr("connection", id, other))),
@@ -67,13 +67,13 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.findKey",
-    title: "knows of none before the first",
+    title: "returns nothing before the first key",
     act: ({ secrets }) => secrets.findKey(),
     check: (answer) => expect(answer).toBeUndefined(),
   },
   {
     method: "secrets.claim",
-    title: "leaves the key to the first",
+    title: "keeps the first key",
     act: ({ secrets }) => secrets.claim("old"),
     async check(answer, { secrets }) {
       expect(answer).toBe("old");
@@ -83,7 +83,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.turn",
-    title: "exchanges the key of whoever knows it; nothing of the old one is kept any more",
+    title: "replaces the key if the current one is given, and keeps nothing of the old one",
     setup: fill,
     act: ({ secrets }) => secrets.turn("old", "new"),
     async check(answer, stores) {
@@ -105,7 +105,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.turn",
-    title: "makes no key where none was claimed",
+    title: "creates no key if none was claimed",
     act: ({ secrets }) => secrets.turn("old", "new"),
     async check(answer, { secrets, keeper }) {
       expect(answer).toBe(false);
@@ -115,7 +115,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.listOthers",
-    title: "goes through all of another key, a page at a time",
+    title: "lists secrets of other keys in pages",
     setup: fill,
     act: ({ secrets }) => secrets.listOthers("new", null, 2),
     async check(answer, stores) {
@@ -132,7 +132,7 @@ export const secretCases: readonly Case[] = [
   },
   {
     method: "secrets.reseal",
-    title: "changes what is as it was read, and counts what another key sealed",
+    title: "reseals secrets that are unchanged since their read, and counts those of other keys",
     async setup(stores) {
       await fill(stores);
       await stores.secrets.turn("old", "new");

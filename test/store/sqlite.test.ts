@@ -1,4 +1,4 @@
-// The conformance suite on a SQLite file, written inline as the command line does.
+// The conformance suite on a SQLite file, written inline as by the command line.
 import { openCopies } from "../support/database.ts";
 import { testEngine } from "./conformance.ts";
 

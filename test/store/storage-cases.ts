@@ -1,4 +1,4 @@
-// What the counters of stored bytes must do, and the limits that they serve, on every engine.
+// Cases of the counters of stored bytes, and of limits on them.
 import { expect } from "bun:test";
 import { FREE, makeApproval, makeMessage, makeRecord, makeStep } from "../support/runs.ts";
 import { AMPLE, create, makeVersionPlan } from "./agent-cases.ts";
@@ -12,7 +12,7 @@ const HOST = "api.example.com";
 const LONG = "ä".repeat(2_000);
 const KEPT = 768;
 
-/** A run that has ended behind steps, a result, messages and an approval. */
+/** Starts and ends a run with steps, a result, messages and an approval. */
 const runOnce = async (stores: Stores, id: string) => {
   await start(stores, id, { input: { message: LONG } });
   await claimRuns(stores);
@@ -31,13 +31,13 @@ const runOnce = async (stores: Stores, id: string) => {
 const countingCases: Case[] = [
   {
     method: "storage.find",
-    title: "knows of nothing at first",
+    title: "returns nothing for a new account",
     act: ({ storage }) => storage.find("a-1"),
     check: (answer) => expect(answer).toBe(0),
   },
   {
     method: "storage.find",
-    title: "counts every row of runs that have ended, and nothing of another account",
+    title: "counts every row of ended runs, and nothing of another account",
     async setup(stores) {
       await runOnce(stores, "r-1");
       await runOnce(stores, "r-2");
@@ -50,7 +50,7 @@ const countingCases: Case[] = [
   },
   {
     method: "storage.find",
-    title: "gives back what is swept: of a run its thread stays, of events nothing",
+    title: "subtracts swept rows: a run's thread stays counted, its events do not",
     setup: (stores) => runOnce(stores, "r-1"),
     async act({ runs, outbox, storage }) {
       const before = await storage.find("a-1");
@@ -68,7 +68,7 @@ const countingCases: Case[] = [
   },
   {
     method: "storage.find",
-    title: "learns of a run that goes on a mebibyte at a time, and of one that waits at once",
+    title: "counts a continuing run a mebibyte at a time, and a waiting run at once",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -94,7 +94,7 @@ const countingCases: Case[] = [
   },
   {
     method: "storage.find",
-    title: "counts notes as they are now",
+    title: "counts the current notes",
     async setup({ noted }) {
       const set = (key: string, content: string) =>
         noted.apply("g-1", { set: { key, content } }, false, 0);
@@ -109,8 +109,7 @@ const countingCases: Case[] = [
   },
   {
     method: "storage.find",
-    title:
-      "counts deliveries with their attempts, until they are swept or their endpoint is deleted",
+    title: "counts deliveries and attempts until a sweep or the deletion of their endpoint",
     async setup(stores) {
       await fillOne(stores);
       await addEndpoint(stores, "w-2");
@@ -140,7 +139,7 @@ const countingCases: Case[] = [
   },
   {
     method: "storage.list",
-    title: "shows every account that has stored something",
+    title: "lists every account with stored bytes",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2", { account_id: "a-2" });
@@ -157,7 +156,7 @@ const countingCases: Case[] = [
 const definitionCases: Case[] = [
   {
     method: "agents.create",
-    title: "makes as many agents as an account may have, of however many at once",
+    title: "creates concurrent agents only up to the account's limit",
     setup: (stores) => create(stores, "theirs", { account_id: "a-2" }),
     act: (stores) =>
       Promise.all(
@@ -172,7 +171,7 @@ const definitionCases: Case[] = [
   },
   {
     method: "agents.update",
-    title: "an archived agent leaves room for another, and comes back only where there is room",
+    title: "frees a slot for an archived agent, and restores it only within the limit",
     setup: (stores) => create(stores, "g-1"),
     async act(stores) {
       const { agents } = stores;
@@ -186,7 +185,7 @@ const definitionCases: Case[] = [
         await turn("g-1", "active"),
         await turn("g-2", "archived"),
         await turn("g-1", "active"),
-        // It counts already.
+        // The row already counts.
         await turn("g-1", "active"),
       ];
     },
@@ -198,7 +197,7 @@ const definitionCases: Case[] = [
   },
   {
     method: "agents.addVersion",
-    title: "makes as many versions as an agent may have, of however many at once",
+    title: "creates concurrent versions only up to the agent's limit",
     setup: (stores) => create(stores, "g-1"),
     act: ({ agents }) =>
       Promise.all(
@@ -217,13 +216,13 @@ const definitionCases: Case[] = [
   },
 ];
 
-/** A budget with this much room left. */
+/** A budget with this many bytes left. */
 const left = async ({ storage }: Stores, bytes: number) => (await storage.find("a-1")) + bytes;
 
 const budgetCases: Case[] = [
   {
     method: "agents.create",
-    title: "refuses what is over the account's budget, and leaves nothing of it",
+    title: "refuses an agent above the account's budget, and stores nothing of it",
     setup: (stores) => create(stores, "g-1"),
     async act(stores) {
       const stored_bytes = await left(stores, 300);
@@ -243,7 +242,7 @@ const budgetCases: Case[] = [
   },
   {
     method: "agents.addVersion",
-    title: "of many at once no more than fit into the account's budget are made",
+    title: "creates concurrent versions only up to the account's budget",
     setup: (stores) => create(stores, "g-1"),
     async act(stores) {
       const before = await stores.storage.find("a-1");
@@ -261,7 +260,7 @@ const budgetCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "refuses tools and revisions that are over the account's budget",
+    title: "refuses tools and revisions above the account's budget",
     setup: ({ tools }) =>
       tools.register(makeRevision("one"), HOST, { tools: 9, stored_bytes: 1e9 }),
     async act(stores) {
@@ -278,7 +277,7 @@ const budgetCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "refuses a run that is over the account's budget; what runs goes on and is counted",
+    title: "refuses a run above the account's budget; active runs continue and are counted",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -296,14 +295,14 @@ const budgetCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "refuses the first run of an account whose definitions have used its budget up",
+    title: "refuses the first run of an account whose definitions have used up its budget",
     setup: (stores) => create(stores, "g-1"),
     act: (stores) => codeOf(start(stores, "r-1", {}, { limits: { ...FREE, stored_bytes: 1_600 } })),
     check: (answer) => expect(answer).toBe("storage_limit_reached"),
   },
   {
     method: "webhooks.test",
-    title: "refuses a test that is over the account's budget",
+    title: "refuses a test above the account's budget",
     setup: fillOne,
     async act(stores) {
       const { webhooks } = stores;

@@ -1,4 +1,4 @@
-// What the store of sweeps must do, on every engine.
+// Cases of the store of sweeps.
 import { expect } from "bun:test";
 import type { Case } from "./cases.ts";
 
@@ -7,13 +7,13 @@ const BEGIN = Date.UTC(2026, 10, 20);
 export const sweepCases: readonly Case[] = [
   {
     method: "sweeps.find",
-    title: "knows of no sweep of a new database",
+    title: "returns no sweep of a new database",
     act: ({ sweeps }) => sweeps.find(),
     check: (answer) => expect(answer).toEqual({ swept_at: null, witnessed_at: null }),
   },
   {
     method: "sweeps.begin",
-    title: "dates what has no date, once",
+    title: "sets the time of the first sweep once",
     act: ({ sweeps }) => sweeps.begin(BEGIN),
     async check(_, { sweeps }) {
       await sweeps.begin(BEGIN + 1);
@@ -22,7 +22,7 @@ export const sweepCases: readonly Case[] = [
   },
   {
     method: "sweeps.note",
-    title: "dates the last sweep, also back where the clock went back",
+    title: "stores the time of the last sweep, also an earlier one after the clock went back",
     setup: ({ sweeps }) => sweeps.begin(BEGIN),
     act: ({ sweeps }) => sweeps.note(BEGIN - 5),
     async check(_, { sweeps }) {

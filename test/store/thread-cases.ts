@@ -1,4 +1,4 @@
-// What the store of threads must show of what runs have written, on every engine.
+// Cases of reading threads that runs have written.
 import { expect } from "bun:test";
 import type { ThreadFilter } from "../../src/agents/threads/store.ts";
 import { BEGIN, makeRecord } from "../support/runs.ts";
@@ -12,7 +12,7 @@ const thread = (id: string, fields: object = {}) => ({
   ...{ external_content: false, created_at: BEGIN, active_run_id: id, message_count: 1 },
   ...{ updated_at: BEGIN, ...fields },
 });
-/** Two threads of one agent at the same moment, then one of another, and another account's. */
+/** Two threads of one agent at the same time, one of another agent, one of another account. */
 const startFour = async (stores: Stores) => {
   await start(stores, "r-1");
   await start(stores, "r-2");
@@ -23,7 +23,7 @@ const startFour = async (stores: Stores) => {
 export const threadCases: readonly Case[] = [
   {
     method: "threads.find",
-    title: "shows the run in progress, how many messages there are, and when the last came",
+    title: "shows the active run, the number of messages and the time of the last one",
     setup: (stores) => start(stores, "r-1"),
     act: ({ threads }) => threads.find("thread of r-1", "a-1"),
     async check(answer, stores) {
@@ -44,7 +44,7 @@ export const threadCases: readonly Case[] = [
   },
   {
     method: "threads.find",
-    title: "knows nothing of another account's thread, or of none",
+    title: "does not find another account's thread or an unknown one",
     setup: (stores) => start(stores, "r-1"),
     act: ({ threads }) =>
       Promise.all([threads.find("thread of r-1", "a-2"), threads.find("r-1", "a-1")]),
@@ -52,7 +52,7 @@ export const threadCases: readonly Case[] = [
   },
   {
     method: "threads.list",
-    title: "lists an account's threads, newest first, ties by id, or those of one agent",
+    title: "lists threads of an account or of one agent, newest first, ties by id",
     setup: startFour,
     act: ({ threads }) => threads.list(ALL),
     async check(answer, { threads }) {
@@ -68,7 +68,7 @@ export const threadCases: readonly Case[] = [
   },
   {
     method: "threads.list",
-    title: "goes on behind any thread of a page",
+    title: "continues after any thread of a page",
     setup: startFour,
     act: ({ threads }) => threads.list({ ...ALL, limit: 2 }),
     async check(answer, { threads }) {
@@ -84,7 +84,7 @@ export const threadCases: readonly Case[] = [
   },
   {
     method: "threads.listMessages",
-    title: "shows the last messages, or all, in order",
+    title: "lists the last messages, or all, in order",
     async setup(stores) {
       await start(stores, "r-1");
       await claimRuns(stores);
@@ -98,7 +98,7 @@ export const threadCases: readonly Case[] = [
       expect(await threads.listMessages("thread of r-1", 0, 9)).toHaveLength(3);
       expect(await threads.listMessages("thread of r-2", 0, 9)).toEqual([]);
       expect(await threads.listMessages("thread of r-1", 0, 2)).toHaveLength(2);
-      // Of long ones fewer, and one in any case.
+      // A page holds fewer long items, and at least one.
       const long = ["m-4", "m-5", "m-6"].map((id) => ({
         ...reply(id),
         content: "x".repeat(300_000),

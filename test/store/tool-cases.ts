@@ -1,4 +1,4 @@
-// What the store of registered tools must do, on every engine.
+// Cases of the store of registered tools.
 import { expect } from "bun:test";
 import type { StoredRevision, ToolRevisionRow } from "../../src/agents/tools/revision.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -35,7 +35,7 @@ const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => na
 const registrationCases: Case[] = [
   {
     method: "tools.register",
-    title: "keeps the first revision of a name, whatever number it brings",
+    title: "stores the first revision of a name as number one",
     act: (stores) => register(stores, "send", { revision: 7, title: "Send", risk: "read" }),
     async check(answer, { tools }) {
       const first = shown("send", { title: "Send", risk: "read" });
@@ -47,7 +47,7 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "refuses a name that is taken, also by a disabled tool, and knows no other account's",
+    title: "refuses a name taken in the account, also by a disabled tool",
     async setup(stores) {
       await register(stores, "send");
       await stores.tools.disable("a-1", "send");
@@ -63,7 +63,7 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "refuses one tool more than may be enabled, and counts no disabled one",
+    title: "refuses a tool above the limit of enabled tools; disabled ones do not count",
     async setup(stores) {
       for (const name of ["one", "two"]) await register(stores, name);
       await register(stores, "theirs", { account_id: "a-2" });
@@ -81,7 +81,7 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "refuses one name more than ten for each tool that may be enabled",
+    title: "refuses a name above ten times the limit of enabled tools",
     async setup({ tools }) {
       for (let i = 0; i < 10; i++) {
         await tools.register(makeRevision(`tool_${i}`), HOST, within(1));
@@ -97,7 +97,7 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "lets only as many of those that come at once pass as there is room for",
+    title: "accepts concurrent tools only up to the limit",
     act: ({ tools }) =>
       Promise.all(
         Array.from({ length: 8 }, (_, i) =>
@@ -113,7 +113,7 @@ const registrationCases: Case[] = [
   },
   {
     method: "tools.register",
-    title: "refuses a connection that is not there, and keeps nothing then",
+    title: "refuses an unknown connection, and stores nothing",
     act: (stores) => codeOf(register(stores, "send", { connection_id: "c-none" })),
     async check(answer, { tools }) {
       expect(answer).toBe("connection_not_found");
@@ -125,7 +125,7 @@ const registrationCases: Case[] = [
 const revisionCases: Case[] = [
   {
     method: "tools.revise",
-    title: "adds the next revision, and leaves those before it as they were",
+    title: "adds the next revision, and leaves earlier ones unchanged",
     setup: (stores) => register(stores, "send"),
     act: (stores) => revise(stores, "send", { risk: "irreversible", created_at: NOW + 1 }),
     async check(answer, { tools }) {
@@ -138,7 +138,7 @@ const revisionCases: Case[] = [
   },
   {
     method: "tools.revise",
-    title: "refuses the revision behind the thousandth",
+    title: "refuses a revision after the thousandth",
     async setup(stores) {
       await register(stores, "send");
       await stores.numbered.number("a-1", "send", 999);
@@ -151,7 +151,7 @@ const revisionCases: Case[] = [
   },
   {
     method: "tools.revise",
-    title: "knows no tool of another account, and none that is not there",
+    title: "does not find another account's tool or an unknown one",
     setup: (stores) => register(stores, "send"),
     act: async (stores) => [
       await revise(stores, "send", { account_id: "a-2" }),
@@ -164,7 +164,7 @@ const revisionCases: Case[] = [
   },
   {
     method: "tools.revise",
-    title: "numbers revisions that come at once without a gap, and leaves a disabled tool disabled",
+    title: "numbers concurrent revisions without a gap, and keeps a disabled tool disabled",
     async setup(stores) {
       await register(stores, "send");
       await stores.tools.disable("a-1", "send");
@@ -178,7 +178,7 @@ const revisionCases: Case[] = [
   },
   {
     method: "tools.revise",
-    title: "refuses a connection that is not there, and keeps nothing then",
+    title: "refuses an unknown connection, and stores nothing",
     setup: (stores) => register(stores, "send"),
     act: (stores) => codeOf(revise(stores, "send", { connection_id: "c-none" })),
     async check(answer, { tools }) {
@@ -191,7 +191,7 @@ const revisionCases: Case[] = [
 const statusCases: Case[] = [
   {
     method: "tools.disable",
-    title: "switches a tool off, again too, and no other account's",
+    title: "disables a tool, also repeatedly, and not another account's",
     async setup(stores) {
       await register(stores, "send");
       await register(stores, "send", { account_id: "a-2" });
@@ -211,7 +211,7 @@ const statusCases: Case[] = [
   },
   {
     method: "tools.enable",
-    title: "switches a tool on, again too, and knows none that is not there",
+    title: "enables a tool, also repeatedly, and does not find an unknown one",
     async setup(stores) {
       await register(stores, "send");
       await stores.tools.disable("a-1", "send");
@@ -226,7 +226,7 @@ const statusCases: Case[] = [
   },
   {
     method: "tools.enable",
-    title: "refuses one tool more than may be enabled",
+    title: "refuses a tool above the limit of enabled tools",
     async setup(stores) {
       await register(stores, "one");
       await stores.tools.disable("a-1", "one");
@@ -253,7 +253,7 @@ const readCases: Case[] = [
   },
   {
     method: "tools.list",
-    title: "lists an account's tools in pieces, by their names, each in its latest revision",
+    title: "lists pages of an account's tools by name, each in its latest revision",
     async setup(stores) {
       for (const name of ["c", "a", "b"]) await register(stores, name);
       await revise(stores, "a");
@@ -270,7 +270,7 @@ const readCases: Case[] = [
   },
   {
     method: "tools.listRevisions",
-    title: "lists a tool's revisions, newest first, from below one on",
+    title: "lists a tool's revisions, newest first, from below a given one",
     async setup(stores) {
       await register(stores, "send");
       for (let n = 0; n < 3; n++) await revise(stores, "send");
@@ -289,7 +289,7 @@ const readCases: Case[] = [
   },
   {
     method: "tools.listStandings",
-    title: "says of names which are tools of the account, and how they stand",
+    title: "returns which names are tools of the account, with their state",
     async setup(stores) {
       for (const name of ["one", "two"]) await register(stores, name);
       await revise(stores, "two", { risk: "read" });
@@ -308,7 +308,7 @@ const readCases: Case[] = [
   },
   {
     method: "tools.listPinned",
-    title: "finds revisions by name and number, whatever became of their tools",
+    title: "finds revisions by name and number, also of disabled tools",
     async setup(stores) {
       for (const name of ["one", "two"]) await register(stores, name);
       await revise(stores, "two");

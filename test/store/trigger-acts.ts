@@ -1,4 +1,4 @@
-// What the cases of the store of triggers do again and again.
+// Acts shared by the cases of the store of triggers.
 import type { ChangeResult } from "../../src/triggers/store/change.ts";
 import type { TriggerFilter } from "../../src/triggers/store/lookup.ts";
 import type { FoundTrigger, PausedReason, TriggerRow } from "../../src/triggers/trigger.ts";
@@ -35,7 +35,7 @@ export const addAgents = async (stores: Stores) => {
   await createAgent(stores, "g-2");
   await createAgent(stores, "g-3", { account_id: "a-2" });
 };
-/** A schedule and a hook of one account, and a schedule of another. */
+/** Adds a schedule and a hook of one account, and a schedule of another. */
 export const fill = async (stores: Stores) => {
   await addAgents(stores);
   await create(stores, makeTrigger("t-1"));

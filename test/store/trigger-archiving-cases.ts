@@ -1,4 +1,4 @@
-// What the store of triggers must do where agents are archived, on every engine.
+// Cases of archived agents in the store of triggers.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
@@ -8,7 +8,7 @@ import { archive, archived, create, fill, manual, pause } from "./trigger-acts.t
 export const triggerArchivingCases: readonly Case[] = [
   {
     method: "triggers.listArchived",
-    title: "names archived agents of which a trigger is not paused yet",
+    title: "lists archived agents with a trigger that is not paused",
     async setup(stores) {
       await fill(stores);
       await create(stores, makeTrigger("t-4", { agent_id: "g-2" }));
@@ -24,7 +24,7 @@ export const triggerArchivingCases: readonly Case[] = [
   },
   {
     method: "triggers.pauseArchived",
-    title: "pauses the active triggers of an agent that is archived",
+    title: "pauses the active triggers of an archived agent",
     async setup(stores) {
       await fill(stores);
       await create(stores, makeTrigger("t-4", { agent_id: "g-2" }));

@@ -1,4 +1,4 @@
-// What the store of triggers must do when they are made, changed and deleted, on every engine.
+// Cases of creating, changing and deleting triggers.
 import { expect } from "bun:test";
 import type { ChangeResult, TriggerChange } from "../../src/triggers/store/change.ts";
 import type { PausedReason } from "../../src/triggers/trigger.ts";
@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000;
 const creationCases: Case[] = [
   {
     method: "triggers.create",
-    title: "keeps a hook and its secret",
+    title: "stores a hook and its secret",
     setup: addAgents,
     act: (stores) => create(stores, makeHook("t-1", { input: { message: 'Go "ä"' } })),
     async check(answer, { triggers, secrets }) {
@@ -38,7 +38,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "keeps a schedule, which has none",
+    title: "stores a schedule, which has no secret",
     setup: addAgents,
     act: (stores) => create(stores, makeTrigger("t-1")),
     async check(answer, { triggers, secrets }) {
@@ -49,7 +49,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "refuses a name that the account has already, and keeps no secret then",
+    title: "refuses a name taken in the account, and stores no secret",
     setup: fill,
     act: async (stores) => {
       const { name } = makeTrigger("t-1");
@@ -67,7 +67,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "refuses an agent that is archived, or another's, or nobody's",
+    title: "refuses an agent that is archived, unknown or another account's",
     async setup(stores) {
       await addAgents(stores);
       await archive(stores, "g-2");
@@ -85,7 +85,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "takes a thread of the agent's, and refuses any other",
+    title: "accepts a thread of the agent, and refuses any other",
     async setup(stores) {
       await addAgents(stores);
       await start(stores, "r-1");
@@ -106,7 +106,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "of twenty at once keeps as many as there may be",
+    title: "stores twenty concurrent ones only up to the limit",
     setup: addAgents,
     act: (stores) =>
       Promise.all(
@@ -121,7 +121,7 @@ const creationCases: Case[] = [
   },
   {
     method: "triggers.create",
-    title: "keeps nothing whose secret a rotation has passed",
+    title: "stores nothing if a key rotation has overtaken its secret",
     setup: addAgents,
     act({ triggers }) {
       const row = makeHook("t-1");
@@ -137,7 +137,7 @@ const creationCases: Case[] = [
 const changeCases: Case[] = [
   {
     method: "triggers.change",
-    title: "changes what is sent, and when it fires next",
+    title: "updates the fields of the request and the next instant",
     setup: fill,
     act: ({ triggers }) => {
       const timed = { cron: "*/2 * * * *", time_zone: "Asia/Riyadh", catch_up_seconds: 0 };
@@ -149,7 +149,7 @@ const changeCases: Case[] = [
       const row = makeTrigger("t-1", {
         ...{ name: "New", overlap: "allow", input: { message: "Go" }, catch_up_seconds: 0 },
         ...{ cron: "*/2 * * * *", time_zone: "Asia/Riyadh", next_fire_at: BEGIN + 2 * MINUTE_MS },
-        // It asks something else: its runs act for whoever has it do so.
+        // The input changes, so its runs use the key of this request.
         ...{ updated_at: BEGIN + 30_000, key_id: "k-2" },
       });
       expect(answer).toEqual(changed(row));
@@ -159,7 +159,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "of the zone alone is another schedule too",
+    title: "treats a change of the zone as a new schedule",
     setup: fill,
     act: ({ triggers }) =>
       triggers.change(makeChange("t-1", { fields: { time_zone: "Asia/Riyadh" } })),
@@ -168,7 +168,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "leaves the next fire where the schedule stays, and all where nothing is another",
+    title: "keeps the next instant of an unchanged schedule, and everything if nothing differs",
     setup: fill,
     act: async ({ triggers }) => {
       const same = { cron: "* * * * *", name: makeTrigger("t-1").name };
@@ -185,7 +185,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "acts for who changes what its runs ask, and for nobody else",
+    title: "takes the key of a request that changes the input of runs, and of no other",
     async setup(stores) {
       await addAgents(stores);
       await create(stores, makeTrigger("t-1", { input: { message: "Go" } }));
@@ -207,7 +207,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "wants to be judged anew where the schedule is another by now",
+    title: "asks for a new validation if the schedule has changed meanwhile",
     setup: fill,
     act: async ({ triggers }) => {
       const fields = { name: "New" };
@@ -225,7 +225,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "refuses a name that another has, and finds none of another account",
+    title: "refuses a taken name, and does not find another account's",
     setup: fill,
     act: async ({ triggers }) => {
       const fields = { name: makeHook("t-2").name };
@@ -242,7 +242,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "pauses, and an earlier reason stays",
+    title: "pauses, and keeps an earlier reason",
     setup: fill,
     act: async (stores) => {
       await pause(stores, "t-1");
@@ -255,7 +255,7 @@ const changeCases: Case[] = [
         updated_at: BEGIN + 30_000,
       });
       expect(answer).toEqual(changed(row));
-      // Another schedule of a paused one has no next fire either.
+      // A paused trigger has no next instant, also with a new schedule.
       const fields = { cron: "0 0 * * *" };
       const again = await triggers.change(makeChange("t-1", { fields }));
       expect(again).toEqual(changed({ ...row, ...fields }));
@@ -263,7 +263,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "resumes for the key that does, or for the one it had",
+    title: "resumes for the key of the request, or for its previous key",
     async setup(stores) {
       await fill(stores);
       for (const [id, account_id] of Object.entries({ "t-1": "a-1", "t-3": "a-2" })) {
@@ -290,7 +290,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "does not resume one whose agent is archived",
+    title: "does not resume a trigger of an archived agent",
     async setup(stores) {
       await fill(stores);
       await pause(stores, "t-1");
@@ -298,7 +298,7 @@ const changeCases: Case[] = [
     },
     act: ({ triggers }) =>
       Promise.all(
-        // Of the other one nobody has written yet that it is paused.
+        // The other trigger is not yet marked as paused.
         ["t-1", "t-2"].map((id) => {
           const seen = id === "t-1" ? makeTrigger(id) : makeHook(id);
           return codeOf(triggers.change(makeChange(id, { transition: { to: "active" }, seen })));
@@ -323,7 +323,7 @@ const rotation = (id: string, seen_number: number, sealed: string, expires_at: n
 const secretCases: Case[] = [
   {
     method: "triggers.rotate",
-    title: "puts a secret in the place of the one before",
+    title: "replaces the secret",
     setup: fill,
     act: ({ triggers }) => triggers.rotate(rotation("t-2", 0, "second", BEGIN + 9)),
     async check(answer, { triggers, secrets }) {
@@ -338,7 +338,7 @@ const secretCases: Case[] = [
   },
   {
     method: "triggers.rotate",
-    title: "of two at once lets one be, and the other tries again",
+    title: "accepts one of two concurrent rotations, and the other retries",
     setup: fill,
     act: ({ triggers }) =>
       Promise.all(["one", "two"].map((by) => triggers.rotate(rotation("t-2", 0, by, null)))),
@@ -352,7 +352,7 @@ const secretCases: Case[] = [
   },
   {
     method: "triggers.rotate",
-    title: "sets none of another account's, and none that a rotation of keys has passed",
+    title: "refuses another account's trigger and a secret that a key rotation has overtaken",
     setup: fill,
     act: async ({ triggers }) => {
       const stolen = rotation("t-3", 0, "stolen", null);
@@ -371,7 +371,7 @@ const secretCases: Case[] = [
   },
   {
     method: "triggers.remove",
-    title: "takes the secret with it, and leaves its fires",
+    title: "deletes the secret too, and keeps the fires",
     async setup(stores) {
       await fill(stores);
       await stores.triggers.fire(makeFiring("f-1", "t-2"));

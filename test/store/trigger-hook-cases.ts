@@ -1,4 +1,4 @@
-// What the store of triggers tells of a signed request, on every engine.
+// Cases of signed requests in the store of triggers.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { makeChange, makeFiring, makeHook } from "../support/triggers.ts";
@@ -10,7 +10,7 @@ const free = { ...found(hook), is_held: false };
 const hold = ({ holds }: Stores, kind: "agent" | "account", id: string) =>
   holds.hold({ kind, id, account_id: "a-1", reason: null, since: BEGIN });
 
-/** Sent by somebody under this word; `fields` replace parts of the firing. */
+/** Fires the hook by message id; `fields` replace parts of the firing. */
 const send = ({ triggers }: Stores, webhook_id: string, fields = {}) =>
   triggers.fire(
     makeFiring(
@@ -24,7 +24,7 @@ const send = ({ triggers }: Stores, webhook_id: string, fields = {}) =>
 export const triggerHookCases: Case[] = [
   {
     method: "triggers.findSigner",
-    title: "tells whose secret signs for a hook, and of nothing else",
+    title: "returns the owner of a hook's signing secret, and nothing for other ids",
     setup: fill,
     act: ({ triggers }) =>
       Promise.all(["t-2", "t-1", "t-9", ""].map((id) => triggers.findSigner(id))),
@@ -32,14 +32,14 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.findHook",
-    title: "finds a hook, and of no schedule or nobody's id anything",
+    title: "finds a hook, and nothing for a schedule or an unknown id",
     setup: fill,
     act: ({ triggers }) => Promise.all(["t-2", "t-1", "t-9"].map((id) => triggers.findHook(id))),
     check: (answer) => expect(answer).toEqual([free, undefined, undefined]),
   },
   {
     method: "triggers.findHook",
-    title: "tells of a hold on its agent, until it is released",
+    title: "shows a hold on its agent, until it is released",
     async setup(stores) {
       await fill(stores);
       await hold(stores, "agent", "g-2");
@@ -56,7 +56,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.findHook",
-    title: "tells of a hold on its account",
+    title: "shows a hold on its account",
     async setup(stores) {
       await fill(stores);
       await hold(stores, "account", "a-1");
@@ -66,7 +66,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.findHook",
-    title: "tells that it is paused, and that its agent is archived",
+    title: "shows that it is paused, and that its agent is archived",
     async setup(stores) {
       await fill(stores);
       const seen = { cron: null, time_zone: null };
@@ -82,7 +82,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.isHeld",
-    title: "tells of a hold on the agent or the account of a trigger, and of nobody else's",
+    title: "reports a hold on the trigger's agent or account, and no other",
     async setup(stores) {
       await fill(stores);
       await hold(stores, "agent", "g-3");
@@ -107,7 +107,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.fire",
-    title: "of a request that comes again to the same end writes nothing, but pauses once more",
+    title: "writes nothing for a repeated request with the same outcome, but pauses again",
     setup: fill,
     async act(stores) {
       const error = { code: "permission_denied", message: "The key has ended." };
@@ -138,7 +138,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.sweepFires",
-    title: "keeps a request that came again from the last thing that came of it",
+    title: "keeps a repeated request from the time of its last outcome",
     async setup(stores) {
       await fill(stores);
       const error = { code: "agent_held", message: "It is held." };
@@ -158,7 +158,7 @@ export const triggerHookCases: Case[] = [
   },
   {
     method: "triggers.findRequested",
-    title: "finds the fire of a sender's word, of its trigger only",
+    title: "finds a fire by the sender's message id, of its own trigger only",
     async setup(stores) {
       await fill(stores);
       await create(stores, makeHook("t-4", { name: "Other" }));

@@ -1,4 +1,4 @@
-// What the store of triggers must show of them and of their fires, on every engine.
+// Cases of listing triggers and fires.
 import { expect } from "bun:test";
 import type { FireRow } from "../../src/triggers/fire.ts";
 import type { FireFilter } from "../../src/triggers/store/lookup.ts";
@@ -9,7 +9,7 @@ import type { Case, Stores } from "./cases.ts";
 import { ARCHIVED, archive, every, fill, idsOf, listFires } from "./trigger-acts.ts";
 
 const fires: FireFilter = { trigger_id: "t-1", outcome: null, before: null, limit: 100 };
-/** Every second one is skipped, since the one before has not ended; two at the same moment. */
+/** Every second fire is skipped, since the previous run is active; two share one time. */
 const fireOften = async (stores: Stores) => {
   await fill(stores);
   for (const [n, at] of [1, 2, 2, 4].entries()) {
@@ -22,7 +22,7 @@ const fireOften = async (stores: Stores) => {
 export const triggerListCases: readonly Case[] = [
   {
     method: "triggers.fire",
-    title: "keeps the fire, its run, and when it was",
+    title: "stores the fire, its run and its time",
     setup: fill,
     act: ({ triggers }) => triggers.fire(makeFiring("f-1", "t-1")),
     async check(answer, { triggers, runs }) {
@@ -33,7 +33,7 @@ export const triggerListCases: readonly Case[] = [
   },
   {
     method: "triggers.find",
-    title: "finds one of whichever account, and since when its agent is archived",
+    title: "finds a trigger of any account, with the time its agent was archived",
     async setup(stores) {
       await fill(stores);
       await archive(stores);
@@ -47,7 +47,7 @@ export const triggerListCases: readonly Case[] = [
   },
   {
     method: "triggers.list",
-    title: "lists the newest first, of one account or of all, in pages",
+    title: "lists pages, newest first, for one account or all",
     setup: fill,
     act: ({ triggers }) => triggers.list(every),
     async check(answer, { triggers }) {
@@ -62,7 +62,7 @@ export const triggerListCases: readonly Case[] = [
   },
   {
     method: "triggers.listFires",
-    title: "lists the newest first, of one outcome or of all, in pages",
+    title: "lists pages, newest first, for one outcome or all",
     setup: fireOften,
     act: ({ triggers }) => triggers.listFires(fires),
     async check(answer, { triggers }) {
@@ -81,7 +81,7 @@ export const triggerListCases: readonly Case[] = [
   },
   {
     method: "triggers.sweepFires",
-    title: "deletes the oldest from before a moment, also of a trigger that is gone",
+    title: "deletes the oldest before a given time, also of a deleted trigger",
     async setup(stores) {
       await fireOften(stores);
       await stores.triggers.remove("t-1", "a-1");

@@ -1,4 +1,4 @@
-// What the cases of the store of webhooks do again and again.
+// Acts shared by the cases of the store of webhooks.
 import type { OutboxEvent } from "../../src/outbox/store.ts";
 import type { EndpointRow } from "../../src/webhooks/endpoint.ts";
 import { BEGIN } from "../support/runs.ts";
@@ -26,7 +26,7 @@ export const fill = async (stores: Stores) => {
 export const recordEvent = ({ sent }: Stores, id: string, fields: Partial<OutboxEvent> = {}) =>
   sent.tell(makeHappened(id, fields));
 
-/** Events e-1 up to e-`count`, each a millisecond later, given to whoever selected them. */
+/** Writes events e-1 to e-`count`, each a millisecond later, and fans them out. */
 export const deliver = async (stores: Stores, count: number, fan = {}, account_id = "a-1") => {
   for (let n = 1; n <= count; n++) {
     await recordEvent(stores, `e-${n}${account_id === "a-1" ? "" : account_id}`, {
@@ -39,7 +39,7 @@ export const deliver = async (stores: Stores, count: number, fan = {}, account_i
 
 export const own = (id: string, account_id = "a-1") => ({ id, account_id });
 
-/** Of each delivery, what it is of which event to which endpoint. */
+/** Describes each delivery by event, endpoint and status. */
 export const showDeliveries = async ({ sent }: Stores) =>
   (await sent.deliveries()).map(
     ({ event_id, webhook_id, status }) => `${event_id} to ${webhook_id}: ${status}`,
@@ -49,21 +49,21 @@ export const showDeliveries = async ({ sent }: Stores) =>
 export const deliveriesOf = async ({ sent }: Stores, webhook_id: string) =>
   (await sent.deliveries()).filter((one) => one.webhook_id === webhook_id);
 
-/** Whether each endpoint counts what it has. */
+/** Endpoints whose counter differs from their deliveries. */
 export const miscounted = async ({ sent }: Stores) =>
   (await sent.count()).filter((one) => one.counted !== one.pending_deliveries);
 
 export const FANNED = BEGIN + 100;
 export const LATER = BEGIN + 500;
 
-/** One endpoint with five deliveries: of e-1 up to e-5. */
+/** Adds one endpoint with five deliveries, of e-1 to e-5. */
 export const fillOne = async (stores: Stores) => {
   await stores.secrets.claim("k-1");
   await addEndpoint(stores, "w-1");
   await deliver(stores, 5);
 };
 
-/** What became of the endpoint's delivery of that place in their order; its id. */
+/** Settles the endpoint's delivery at `index`; returns its id. */
 export const settle = async (stores: Stores, index: number, status: "delivered" | "failed") => {
   const { id } = (await deliveriesOf(stores, "w-1"))[index]!;
   await stores.sent.settle(id, status, FANNED + 1);

@@ -1,4 +1,4 @@
-// What the store of webhooks must do with endpoints, on every engine.
+// Cases of endpoints in the store of webhooks.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
@@ -27,7 +27,7 @@ const failed = (webhookId: string, reason: "gone" | "failing", updatedAt = BEGIN
 const creationCases: Case[] = [
   {
     method: "webhooks.create",
-    title: "keeps an endpoint and its secret, and from then on the account listens",
+    title: "stores an endpoint and its secret, and makes the account a listener",
     setup: ({ secrets }) => secrets.claim("k-1"),
     act: (stores) => addEndpoint(stores, "w-1", { description: "The order desk." }),
     async check(answer, { webhooks, secrets, sent }) {
@@ -40,7 +40,7 @@ const creationCases: Case[] = [
   },
   {
     method: "webhooks.create",
-    title: "refuses one more than an account may have, and keeps no secret then",
+    title: "refuses an endpoint above the account's limit, and stores no secret",
     setup: fill,
     act: async (stores) => [
       await codeOf(addEndpoint(stores, "w-4", {}, { endpointsMax: 2 })),
@@ -54,7 +54,7 @@ const creationCases: Case[] = [
   },
   {
     method: "webhooks.create",
-    title: "first gives what happened before to those who had selected it, whatever clocks say",
+    title: "first fans out earlier events to existing endpoints, whatever the clock says",
     async setup(stores) {
       await fill(stores);
       await recordEvent(stores, "e-1", { at: BEGIN + 9_000 });
@@ -72,7 +72,7 @@ const creationCases: Case[] = [
   },
   {
     method: "webhooks.create",
-    title: "gives a batch and makes nothing where more waits, until nothing does",
+    title: "fans out a batch and creates nothing, until no event waits",
     async setup(stores) {
       await fill(stores);
       for (const id of ["e-1", "e-2", "e-3"]) await recordEvent(stores, id);
@@ -90,7 +90,7 @@ const creationCases: Case[] = [
   },
   {
     method: "webhooks.create",
-    title: "keeps nothing where a rotation of the secrets' key has passed it",
+    title: "stores nothing if a key rotation has overtaken its secret",
     setup: ({ secrets }) => secrets.claim("k-2"),
     act: (stores) => codeOf(addEndpoint(stores, "w-1")),
     async check(answer, { webhooks, sent }) {
@@ -104,7 +104,7 @@ const creationCases: Case[] = [
 const changeCases: Case[] = [
   {
     method: "webhooks.update",
-    title: "changes what is asked for, and leaves what stays as it is",
+    title: "updates the fields of the request, and leaves the rest unchanged",
     setup: fill,
     act: ({ webhooks }) =>
       webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(1)),
@@ -124,7 +124,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.update",
-    title: "first gives what happened to it as it was, and then has other kinds of events",
+    title: "first fans out earlier events by the old selection, then selects other kinds",
     async setup(stores) {
       await fill(stores);
       await recordEvent(stores, "e-1");
@@ -141,7 +141,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.update",
-    title: "waits for nothing where only its place and its description are others",
+    title: "needs no fan-out if only its URL or description changes",
     async setup(stores) {
       await fill(stores);
       await recordEvent(stores, "e-1");
@@ -161,7 +161,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.update",
-    title: "disables one: what waits is cancelled, also what nobody had been given yet",
+    title: "disables an endpoint, and cancels waiting deliveries and events not yet fanned out",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 2);
@@ -183,13 +183,13 @@ const changeCases: Case[] = [
         (await showDeliveries(stores)).filter((one) => one.includes("w-2: pending")),
       ).toHaveLength(3);
       expect(await miscounted(stores)).toEqual([]);
-      // The other one of the account listens on.
+      // The account's other endpoint keeps listening.
       expect(await stores.sent.listeners()).toEqual(["a-1", "a-2"]);
     },
   },
   {
     method: "webhooks.update",
-    title: "enables one for what happens from then on, and forgets its failures",
+    title: "enables an endpoint for later events, and resets its failures",
     async setup(stores) {
       await stores.secrets.claim("k-1");
       await addEndpoint(stores, "w-1");
@@ -209,7 +209,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.update",
-    title: "forgets the failures of another place, and only those",
+    title: "resets the failures when the URL changes, and only then",
     async setup(stores) {
       await fill(stores);
       for (const id of ["w-1", "w-2"]) await stores.sent.failOften(id, BEGIN + 5);
@@ -224,7 +224,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.disable",
-    title: "disables one that fails, with its reason; nobody listens for whom nothing is enabled",
+    title: "disables a failing endpoint with its reason; an account without one is no listener",
     async setup(stores) {
       await fill(stores);
       await stores.sent.tell({
@@ -237,7 +237,7 @@ const changeCases: Case[] = [
       expect(await statusOf(stores, "w-3")).toEqual(["disabled", "gone", BEGIN + 100, 0]);
       expect(await showDeliveries(stores)).toEqual(["e-1 to w-3: cancelled"]);
       expect(await stores.sent.listeners()).toEqual(["a-1"]);
-      // What is disabled already, or gone, stays what it is.
+      // A disabled or deleted endpoint stays unchanged.
       const { webhooks } = stores;
       const later = makeFan(2, { now: BEGIN + 500 });
       const disabled_at = BEGIN + 100;
@@ -249,7 +249,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.disable",
-    title: "gives a batch and disables nothing where more waits",
+    title: "fans out a batch and disables nothing while more events wait",
     async setup(stores) {
       await fill(stores);
       for (const id of ["e-1", "e-2"]) await recordEvent(stores, id);
@@ -265,7 +265,7 @@ const changeCases: Case[] = [
   },
   {
     method: "webhooks.disable",
-    title: "leaves one enabled that was changed, or enabled again, since it was found to fail",
+    title: "keeps an endpoint enabled that was changed or enabled since it failed",
     setup: fill,
     async act({ webhooks }) {
       await webhooks.update(own("w-1"), { description: "mended" }, makeFan(1));
@@ -286,7 +286,7 @@ const rotation = (fields: object = {}) => ({
 const secretCases: Case[] = [
   {
     method: "webhooks.rotate",
-    title: "puts a secret in the place of the one before, and says until when both sign",
+    title: "replaces the secret, and returns until when both sign",
     setup: fill,
     act: ({ webhooks }) => webhooks.rotate(own("w-1"), rotation()),
     async check(answer, { webhooks, secrets }) {
@@ -296,7 +296,7 @@ const secretCases: Case[] = [
       expect(answer).toEqual({ kind: "ok", row });
       expect(await webhooks.find("w-1")).toEqual(row);
       expect(await secrets.find("webhook", "w-1")).toEqual(rotation().secret);
-      // Without an overlap nothing of the one before is left.
+      // Without an overlap the previous secret is deleted.
       const second = rotation({ seenNumber: 2, previousExpiresAt: null });
       expect(await webhooks.rotate(own("w-1"), second)).toMatchObject({
         row: { secret_number: 3, previous_secret_expires_at: null },
@@ -305,7 +305,7 @@ const secretCases: Case[] = [
   },
   {
     method: "webhooks.rotate",
-    title: "takes none that has not seen the last one, nor another account's",
+    title: "refuses a rotation from a stale secret, and another account's endpoint",
     async setup(stores) {
       await fill(stores);
       await stores.webhooks.rotate(own("w-1"), rotation());
@@ -326,7 +326,7 @@ const secretCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "webhooks.find",
-    title: "finds one of whichever account",
+    title: "finds an endpoint of any account",
     setup: fill,
     act: ({ webhooks }) => webhooks.find("w-3"),
     async check(answer, { webhooks }) {
@@ -336,7 +336,7 @@ const readCases: Case[] = [
   },
   {
     method: "webhooks.list",
-    title: "lists the newest first, of one account or of all",
+    title: "lists newest first, for one account or all",
     async setup(stores) {
       await fill(stores);
       await addEndpoint(stores, "w-0", { created_at: BEGIN + 1 });
@@ -353,7 +353,7 @@ const readCases: Case[] = [
 const removalCases: Case[] = [
   {
     method: "webhooks.remove",
-    title: "takes the secret with it, and leaves the deliveries to the sweep",
+    title: "deletes the secret too, and leaves the deliveries to the sweep",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 1);
@@ -366,14 +366,14 @@ const removalCases: Case[] = [
       expect(await sent.gone()).toEqual([{ id: "w-1" }]);
       expect(await sent.listeners()).toEqual(["a-1", "a-2"]);
       expect(await webhooks.remove("w-2", "a-1")).toBe(true);
-      // Whoever has no endpoint listens to nothing.
+      // An account without an endpoint is no listener.
       expect(await sent.listeners()).toEqual(["a-2"]);
       expect(await webhooks.remove("w-2", "a-1")).toBe(false);
     },
   },
   {
     method: "webhooks.remove",
-    title: "leaves another account's",
+    title: "leaves another account's unchanged",
     setup: fill,
     act: ({ webhooks }) => webhooks.remove("w-3", "a-1"),
     async check(answer, { webhooks, secrets }) {

@@ -1,4 +1,4 @@
-// What the store of webhooks must do where a process takes deliveries, on every engine.
+// Cases of claiming deliveries in the store of webhooks.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const claimCases: Case[] = [
   {
     method: "webhooks.claim",
-    title: "gives a process the oldest of what is due, so many of each endpoint",
+    title: "claims the oldest due deliveries, up to a limit for each endpoint",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 3);
@@ -34,7 +34,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.claim",
-    title: "gives each of many that ask at once other deliveries",
+    title: "gives concurrent processes different deliveries",
     async setup(stores) {
       await fillOne(stores);
       await stores.processes.register(BEGIN);
@@ -53,8 +53,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.claim",
-    title:
-      "gives nothing that is due later, is of another queue, or of an endpoint that is disabled",
+    title: "claims nothing that is due later, in another queue, or of a disabled endpoint",
     async setup(stores) {
       await fillOne(stores);
       await stores.processes.register(BEGIN);
@@ -76,7 +75,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.claim",
-    title: "gives nothing to a process that others hold for dead",
+    title: "gives nothing to a process considered dead",
     async setup(stores) {
       await fillOne(stores);
       await stores.processes.register(BEGIN);
@@ -87,7 +86,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.release",
-    title: "makes due again what a dead process had, and says in which queues",
+    title: "makes a dead process's deliveries due again, and returns their queues",
     async setup(stores) {
       await fillOne(stores);
       await take(stores, 2);
@@ -102,7 +101,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.release",
-    title: "leaves what another process has by now",
+    title: "leaves deliveries that another process holds",
     async setup(stores) {
       await fillOne(stores);
       await take(stores, 1);
@@ -118,7 +117,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.release",
-    title: "has what was asked for again meanwhile begin anew",
+    title: "restarts a delivery that was replayed meanwhile",
     async setup(stores) {
       await fillOne(stores);
       const [claimed] = await take(stores, 1);
@@ -132,7 +131,7 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.listHeld",
-    title: "lists what processes have",
+    title: "lists the deliveries that processes hold",
     async setup(stores) {
       await fillOne(stores);
       await take(stores, 2);
@@ -152,7 +151,7 @@ const claimCases: Case[] = [
 const lookCases: Case[] = [
   {
     method: "webhooks.listWaiting",
-    title: "lists the endpoints of which something waits, and when it is due",
+    title: "lists the endpoints with waiting deliveries, and when those are due",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 2);
@@ -181,7 +180,7 @@ const lookCases: Case[] = [
   },
   {
     method: "webhooks.findWaiting",
-    title: "finds the same of one endpoint, unless nothing waits or it is disabled",
+    title: "finds when an endpoint's next delivery is due, unless none waits or it is disabled",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 2);
@@ -197,7 +196,7 @@ const lookCases: Case[] = [
   },
   {
     method: "webhooks.pull",
-    title: "makes due now what is due later than can be, and leaves the rest",
+    title: "makes deliveries with an impossibly late time due now, and leaves the rest",
     async setup(stores) {
       await fillOne(stores);
       await settleNext(stores, "retry", { nextAttemptAt: LATER + HOUR_MS });
@@ -212,7 +211,7 @@ const lookCases: Case[] = [
   },
   {
     method: "webhooks.findSending",
-    title: "finds what an attempt needs, as it is now",
+    title: "finds the current data that an attempt needs",
     async setup(stores) {
       await fillOne(stores);
       await take(stores, 1);

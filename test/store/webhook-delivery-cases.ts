@@ -1,4 +1,4 @@
-// What the store of webhooks must do where a delivery is asked for, on every engine.
+// Cases of tests, replays and recovery in the store of webhooks.
 import { expect } from "bun:test";
 import { BEGIN } from "../support/runs.ts";
 import { idOf, MANY, makeFan } from "../support/webhooks.ts";
@@ -31,7 +31,7 @@ const ALWAYS = { since: 0, until: LATER };
 const testCases: Case[] = [
   {
     method: "webhooks.test",
-    title: "keeps an event for one endpoint alone, and its delivery",
+    title: "stores an event for one endpoint only, and its delivery",
     setup: fill,
     act: ({ webhooks }) => webhooks.test(request(), fresh(1)),
     async check(answer, stores) {
@@ -52,7 +52,7 @@ const testCases: Case[] = [
   },
   {
     method: "webhooks.test",
-    title: "is refused for one that is not there, is disabled, or has too much waiting",
+    title: "is refused for an endpoint that is missing, disabled or has too many waiting",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 1);
@@ -78,7 +78,7 @@ const testCases: Case[] = [
 const replayCases: Case[] = [
   {
     method: "webhooks.replay",
-    title: "has one that was delivered due again: the same delivery of the same event",
+    title: "makes a delivered one due again: the same delivery of the same event",
     async setup(stores) {
       await fillOne(stores);
       await settle(stores, 0, "delivered");
@@ -96,7 +96,7 @@ const replayCases: Case[] = [
   },
   {
     method: "webhooks.replay",
-    title: "has one that waits due at once, and counts it no second time",
+    title: "makes a waiting one due at once, and does not count it twice",
     setup: fillOne,
     act: ({ webhooks }) => webhooks.replay(idOf(1), request({ waitingMax: 5 })),
     async check(answer, stores) {
@@ -106,7 +106,7 @@ const replayCases: Case[] = [
   },
   {
     method: "webhooks.replay",
-    title: "leaves one to whoever has it, to be sent once more after that",
+    title: "leaves a claimed one to its process, to be sent again afterwards",
     async setup(stores) {
       await fillOne(stores);
       await stores.sent.take(idOf(1), 7);
@@ -119,7 +119,7 @@ const replayCases: Case[] = [
   },
   {
     method: "webhooks.replay",
-    title: "brings back what was cancelled while somebody had it",
+    title: "restores a delivery that was cancelled while claimed",
     async setup(stores) {
       await fillOne(stores);
       await stores.sent.take(idOf(1), 7);
@@ -134,7 +134,7 @@ const replayCases: Case[] = [
   },
   {
     method: "webhooks.replay",
-    title: "is refused for what is not there, is not kept, or is too much",
+    title: "is refused for a missing delivery, a deleted event, or too many waiting",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 2);
@@ -168,7 +168,7 @@ const replayCases: Case[] = [
 const recoveryCases: Case[] = [
   {
     method: "webhooks.recover",
-    title: "has all due again that failed or were cancelled, save tests",
+    title: "makes failed and cancelled deliveries due again, except tests",
     async setup(stores) {
       await fillOne(stores);
       await stores.webhooks.test(request(), fresh("test"));
@@ -191,7 +191,7 @@ const recoveryCases: Case[] = [
   },
   {
     method: "webhooks.recover",
-    title: "takes the oldest first, for as many as may wait",
+    title: "takes the oldest first, up to the limit of waiting ones",
     async setup(stores) {
       await fillOne(stores);
       for (const n of [0, 1, 2, 3]) await settle(stores, n, "failed");
@@ -212,7 +212,7 @@ const recoveryCases: Case[] = [
   },
   {
     method: "webhooks.recover",
-    title: "takes those of the time that is asked for, whose event is kept",
+    title: "takes those of the requested time range whose event is stored",
     async setup(stores) {
       await fillOne(stores);
       for (const n of [0, 1]) await settle(stores, n, "failed");
@@ -245,7 +245,7 @@ const recoveryCases: Case[] = [
   },
   {
     method: "webhooks.recover",
-    title: "is refused for one that is not there or disabled",
+    title: "is refused for a missing or disabled endpoint",
     async setup(stores) {
       await fillOne(stores);
       await disable(stores);

@@ -1,5 +1,4 @@
-// What the store of webhooks must do with deliveries as they are made, read and swept, on every
-// engine.
+// Cases of creating, reading and sweeping deliveries in the store of webhooks.
 import { expect } from "bun:test";
 import { type DeliveryRow, LOST } from "../../src/webhooks/delivery.ts";
 import type { DeliveryFilter } from "../../src/webhooks/store/deliveries.ts";
@@ -27,14 +26,14 @@ const everything = (fields: Partial<DeliveryFilter> = {}): DeliveryFilter => ({
   ...{ webhookId: "w-1", limit: MANY },
   ...fields,
 });
-/** The events of the endpoint's deliveries in the list's order. */
+/** Events of the endpoint's deliveries, in the order of the list. */
 const listEvents = async ({ webhooks }: Stores, fields: Partial<DeliveryFilter> = {}) =>
   (await webhooks.listDeliveries(everything(fields))).map(({ event_id }) => event_id);
 
 const fanOutCases: Case[] = [
   {
     method: "webhooks.fanOut",
-    title: "gives each event to those who selected it, once and in their order",
+    title: "fans out each event to the endpoints that selected it, once and in order",
     async setup(stores) {
       await fill(stores);
       await recordEvent(stores, "e-2", { at: BEGIN + 2 });
@@ -62,7 +61,7 @@ const fanOutCases: Case[] = [
   },
   {
     method: "webhooks.fanOut",
-    title: "gives so many events at once, and says when nothing waits any more",
+    title: "fans out a limited batch of events, and reports when none waits",
     async setup(stores) {
       await fill(stores);
       for (const n of count(5)) await recordEvent(stores, `e-${n}`, { at: BEGIN + n });
@@ -79,7 +78,7 @@ const fanOutCases: Case[] = [
   },
   {
     method: "webhooks.fanOut",
-    title: "keeps as failed what more may not wait, and counts only what waits",
+    title: "stores deliveries above the limit as failed, and counts only waiting ones",
     async setup(stores) {
       await fill(stores);
       for (const n of count(3)) await recordEvent(stores, `e-${n}`, { at: BEGIN + n });
@@ -93,7 +92,7 @@ const fanOutCases: Case[] = [
       expect(all).toHaveLength(6);
       for (const one of all.slice(3)) expect(one).toMatchObject({ ...failed, attempt_count: 0 });
       expect(await miscounted(stores)).toEqual([]);
-      // Where something was sent, others may wait.
+      // A settled delivery frees its slot.
       await stores.sent.settle(all[0]!.id, "delivered", LATER);
       await recordEvent(stores, "e-4", { at: BEGIN + 4 });
       await stores.webhooks.fanOut("a-1", makeFan(2, { waitingMax: 3, now: LATER }));
@@ -103,7 +102,7 @@ const fanOutCases: Case[] = [
   },
   {
     method: "webhooks.fanOut",
-    title: "gives nothing to one that is disabled",
+    title: "fans out nothing to a disabled endpoint",
     async setup(stores) {
       await fill(stores);
       await disable(stores);
@@ -115,7 +114,7 @@ const fanOutCases: Case[] = [
   },
   {
     method: "webhooks.fanOut",
-    title: "takes fewer events at once where each goes to many",
+    title: "takes fewer events at once if each goes to many endpoints",
     async setup(stores) {
       await stores.secrets.claim("k-1");
       for (const n of count(100)) await addEndpoint(stores, `w-${n}`);
@@ -136,7 +135,7 @@ const fanOutCases: Case[] = [
 const readCases: Case[] = [
   {
     method: "webhooks.findDelivery",
-    title: "finds one of whichever endpoint",
+    title: "finds a delivery of any endpoint",
     setup: fillOne,
     act: ({ webhooks }) => webhooks.findDelivery(idOf(1)),
     async check(answer, { webhooks }) {
@@ -146,7 +145,7 @@ const readCases: Case[] = [
   },
   {
     method: "webhooks.findEvent",
-    title: "finds an event for as long as it is kept",
+    title: "finds an event until it is deleted",
     setup: fillOne,
     act: ({ webhooks }) => webhooks.findEvent("e-1"),
     async check(answer, { webhooks, sent }) {
@@ -157,7 +156,7 @@ const readCases: Case[] = [
   },
   {
     method: "webhooks.listDeliveries",
-    title: "lists an endpoint's, the newest first, a page at a time",
+    title: "lists pages of an endpoint's deliveries, newest first",
     async setup(stores) {
       await fillOne(stores);
       await addEndpoint(stores, "w-2", { events: ["run.failed", "run.completed"] });
@@ -184,7 +183,7 @@ const readCases: Case[] = [
   },
   {
     method: "webhooks.listDeliveries",
-    title: "lists only those of a status, a kind, or both",
+    title: "filters by status, kind or both",
     async setup(stores) {
       await fillOne(stores);
       await stores.webhooks.update(
@@ -219,7 +218,7 @@ const readCases: Case[] = [
   },
   {
     method: "webhooks.listAttempts",
-    title: "lists the last hundred in the order in which they were made",
+    title: "lists the last hundred attempts in order",
     async setup({ sent }) {
       for (const n of count(105)) await sent.attempt(makeAttempt("d-1", n));
       await sent.attempt(makeAttempt("d-2", 1));
@@ -236,7 +235,7 @@ const readCases: Case[] = [
 const retentionCases: Case[] = [
   {
     method: "webhooks.sweep",
-    title: "deletes what was over long ago with its attempts, and keeps what waits",
+    title: "deletes old settled deliveries with their attempts, and keeps waiting ones",
     async setup(stores) {
       await fillOne(stores);
       for (const n of [0, 1, 3]) {
@@ -255,7 +254,7 @@ const retentionCases: Case[] = [
         (await deliveriesOf(stores, "w-1"))[1]!.id,
       ]);
       const { sweep } = stores.webhooks;
-      // Made before then, and over at that moment only.
+      // Created earlier, and settled exactly then.
       expect(await sweep(FANNED + 1, 9)).toBe(0);
       expect(await sweep(FANNED + 2, 9)).toBe(2);
       expect(await sweep(FANNED + 2, 9)).toBe(0);
@@ -265,7 +264,7 @@ const retentionCases: Case[] = [
   },
   {
     method: "webhooks.sweepGone",
-    title: "deletes what endpoints that were deleted have left, whatever its status",
+    title: "deletes deliveries of deleted endpoints, whatever their status",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 3);
@@ -275,7 +274,7 @@ const retentionCases: Case[] = [
     },
     act: ({ webhooks }) => webhooks.sweepGone(5),
     async check(answer, stores) {
-      // Three, the sign that the first is gone, and one of the second.
+      // Three of the first, the mark of its end, and one of the second.
       expect(answer).toBe(5);
       expect(await stores.sent.gone()).toEqual([{ id: "w-2" }]);
       expect(await stores.sent.attempts()).toEqual([]);

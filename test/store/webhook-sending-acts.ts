@@ -1,4 +1,4 @@
-// What the cases of sending do again and again: deliveries are taken, and come to something.
+// Acts shared by the cases of sending: claims and results of deliveries.
 import type { QueueNumber } from "../../src/webhooks/delivery.ts";
 import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import type { AttemptResult, NewAttempt } from "../../src/webhooks/store/results.ts";
@@ -10,7 +10,7 @@ import { deliveriesOf, LATER } from "./webhook-acts.ts";
 export const turn = (count: number, webhookId = "w-1", queue: QueueNumber = 0) => ({
   ...{ webhookId, queue, count },
 });
-/** The process 1 takes so many; it is entered first. */
+/** Registers process 1, which claims `count` deliveries. */
 export const take = async (
   { processes, webhooks }: Stores,
   count = 9,
@@ -27,7 +27,7 @@ export const makeAttempt = (fields: Partial<NewAttempt> = {}): NewAttempt => ({
 });
 export const TAKEN = makeAttempt({ response_status: 204, response_body: null, error: null });
 export type ResultKind = AttemptResult["kind"];
-/** What a claimed delivery came to, with what belongs to that. */
+/** The result of a claimed delivery. */
 export const came = (
   claimed: Pick<ClaimedDelivery, "id" | "webhook_id" | "epoch">,
   kind: ResultKind,

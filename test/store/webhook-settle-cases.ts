@@ -1,4 +1,4 @@
-// What the store of webhooks must do where attempts came to something, on every engine.
+// Cases of settling attempts in the store of webhooks.
 import { expect } from "bun:test";
 import type { ClaimedDelivery } from "../../src/webhooks/store/claim.ts";
 import { BEGIN } from "../support/runs.ts";
@@ -29,7 +29,7 @@ const HOUR_MS = 3_600_000;
 const settledCases: Case[] = [
   {
     method: "webhooks.settle",
-    title: "keeps the attempt of a delivery that arrived, and counts one less",
+    title: "stores the attempt of a successful delivery, and counts one less",
     setup: async (stores) => {
       await fillOne(stores);
       await settleNext(stores, "retry");
@@ -84,7 +84,7 @@ const settledCases: Case[] = [
   ),
   {
     method: "webhooks.settle",
-    title: "uses no attempt up where nothing was tried",
+    title: "uses up no attempt if none was made",
     setup: fillOne,
     act: (stores) => settleNext(stores, "released"),
     async check(_, stores) {
@@ -96,7 +96,7 @@ const settledCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "writes nothing of what another process has by now",
+    title: "writes nothing for a delivery that another process holds",
     async setup(stores) {
       await fillOne(stores);
     },
@@ -114,7 +114,7 @@ const settledCases: Case[] = [
   },
 ];
 
-/** While it is on its way, something happens to it. */
+/** A case whose act runs while the delivery is in flight. */
 const meanwhile = (
   title: string,
   act: (stores: Stores, claimed: ClaimedDelivery) => Promise<unknown>,
@@ -155,26 +155,26 @@ const meanwhileCases: Case[] = [
     const attempts = kind === "released" ? 0 : 1;
     return [
       meanwhile(
-        `leaves due what was asked for again while it was on its way, and ${kind}`,
+        `keeps a delivery due that was replayed while in flight, and ${kind}`,
         ...([replay, kind, AGAIN, attempts] as const),
       ),
       meanwhile(
-        `leaves due what was cancelled and recovered while it was on its way, and ${kind}`,
+        `keeps a delivery due that was cancelled and recovered while in flight, and ${kind}`,
         ...([recover, kind, AGAIN, attempts] as const),
       ),
     ];
   }),
   meanwhile(
-    "notes that what was cancelled meanwhile arrived all the same",
+    "marks a delivery as delivered that was cancelled while in flight",
     ...([disable, "delivered", { status: "delivered", completed_at: LATER + 9 }] as const),
   ),
   meanwhile(
-    "leaves cancelled what was cancelled meanwhile, and did not arrive",
+    "keeps a delivery cancelled that was cancelled while in flight and failed",
     ...([disable, "retry", { status: "cancelled", attempt_count: 1 }] as const),
   ),
   {
     method: "webhooks.settle",
-    title: "keeps what came of deliveries whose endpoint is gone",
+    title: "stores the result of deliveries whose endpoint is deleted",
     setup: fillOne,
     async act(stores) {
       const [claimed] = await take(stores, 1);
@@ -188,7 +188,7 @@ const meanwhileCases: Case[] = [
   },
 ];
 
-/** Failures of one delivery each, at these hours from the first; what the last one came to. */
+/** Fails one delivery at each of these hours from the first; returns the last result. */
 const failAt = async (stores: Stores, hours: readonly number[]) => {
   let answer: unknown;
   for (const hour of hours) {
@@ -205,7 +205,7 @@ const gone = { webhookId: "w-1", reason: "gone", updatedAt: BEGIN } as const;
 const failedCases: Case[] = [
   {
     method: "webhooks.settle",
-    title: "tells of an endpoint that wants no more, whose delivery waits until it is disabled",
+    title: "reports an endpoint that is gone; its delivery waits until it is disabled",
     setup: fillOne,
     act: (stores) => settleNext(stores, "gone"),
     async check(answer, stores) {
@@ -218,7 +218,7 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "tells of one that wants no more, also where another answer came with it",
+    title: "reports an endpoint that is gone, also if another result came with it",
     setup: fillOne,
     async act(stores) {
       const [one, other] = await take(stores, 2);
@@ -235,12 +235,12 @@ const failedCases: Case[] = [
       ],
       ["fails for less than 120 hours", [0, 1, 2, 3, 4, 5, 6, 7, 12, 119.9], false],
       ["failed less than ten times", [0, 1, 2, 3, 4, 5, 6, 12, 120], false],
-      ["failed but lately, before a clock leapt", [0, 1, 2, 3, 4, 5, 6, 7, 11.9, 120], false],
+      ["failed only recently, before a clock jump", [0, 1, 2, 3, 4, 5, 6, 7, 11.9, 120], false],
     ] as const
   ).map(
     ([title, hours, isHopeless]): Case => ({
       method: "webhooks.settle",
-      title: `${isHopeless ? "tells of" : "bears with"} an endpoint that ${title}`,
+      title: `${isHopeless ? "reports" : "tolerates"} an endpoint that ${title}`,
       setup: fillOne,
       act: (stores) => failAt(stores, hours),
       async check(answer, { webhooks }) {
@@ -253,7 +253,7 @@ const failedCases: Case[] = [
   ),
   {
     method: "webhooks.settle",
-    title: "begins anew with an endpoint that succeeds, whatever failed before",
+    title: "resets an endpoint that succeeds, whatever failed before",
     setup: fillOne,
     async act(stores) {
       await failAt(stores, [0, 1, 2, 3, 4, 5, 6, 7, 12]);
@@ -269,7 +269,7 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "says nothing of an endpoint that has got another place meanwhile",
+    title: "reports nothing of an endpoint whose URL changed meanwhile",
     setup: fillOne,
     async act(stores) {
       const [claimed] = await take(stores, 1);
@@ -286,11 +286,11 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "keeps the last hundred attempts of one that is asked for again without end",
+    title: "keeps the last hundred attempts of a delivery that is replayed endlessly",
     setup: fillOne,
     async act(stores) {
       const { id } = await first(stores);
-      // It is due before all others.
+      // The delivery is due before all others.
       const asking = { webhookId: "w-1", accountId: "a-1", now: FANNED - 1, waitingMax: 9 };
       for (let n = 0; n < 102; n++) {
         await stores.webhooks.replay(id, asking);
@@ -312,7 +312,7 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "ends a test with its one attempt, also where the endpoint wants no more",
+    title: "ends a test after its one attempt, also if the endpoint is gone",
     async setup(stores) {
       await fillOne(stores);
       await take(stores);
@@ -331,8 +331,7 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title:
-      "says nothing of an endpoint that was enabled again, by an answer to what was sent before",
+    title: "reports nothing of an endpoint enabled again since the attempt was sent",
     setup: fillOne,
     async act(stores) {
       const [claimed] = await take(stores, 1);
@@ -347,7 +346,7 @@ const failedCases: Case[] = [
   },
   {
     method: "webhooks.settle",
-    title: "says nothing more of an endpoint that is disabled already",
+    title: "reports nothing of an endpoint that is already disabled",
     setup: fillOne,
     async act(stores) {
       const [claimed] = await take(stores, 1);

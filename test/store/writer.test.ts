@@ -1,4 +1,4 @@
-// The conformance suite on SQLite as `wadi serve` runs it, and what may befall its writer.
+// The conformance suite on SQLite as `wadi serve` runs it, and failures of its writer.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { store } from "../../src/database/index.ts";
 import { bundle } from "../support/bundle.ts";
@@ -35,7 +35,7 @@ describe("a writer", () => {
 
   test("wakes every listener when another process wrote", async () => {
     const { file, database } = await open();
-    // The first look of all: what was written before the writer was there is not known either.
+    // The first read also misses writes from before the writer started.
     expect(await receive(database, "trial")).toBeNull();
     const received = ["trial", "key"].map((channel) => receive(database, channel));
     const commandLine = await openTestDatabase({ kind: "sqlite", file });
@@ -46,7 +46,7 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("reads a kept row again as soon as anybody wrote, and no row again each time", async () => {
+  test("reads a cached row again after any write, and otherwise from the cache", async () => {
     const { file, database } = await open();
     const commandLine = await openTestDatabase({ kind: "sqlite", file });
     const [here, there] = [database.bind(keptStore), commandLine.bind(trialStore)];
@@ -65,7 +65,7 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("keeps no row that was read before a commit which another read has seen", async () => {
+  test("does not cache a row read before a commit that another read has seen", async () => {
     const { database, trials } = await open();
     const gate = Promise.withResolvers<void>();
     const slowly = async (...args: Parameters<typeof find>) => {
@@ -84,7 +84,7 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("commits in one group what arrived while it was busy, turn by turn", async () => {
+  test("commits in one group the writes that arrived while it was busy", async () => {
     const { database, trials } = await open();
     await trials.fillDisk();
     const signal = new Int32Array(new SharedArrayBuffer(4));
@@ -98,14 +98,14 @@ describe("a writer", () => {
     Atomics.store(signal, 0, 2);
     Atomics.notify(signal, 0);
     await held;
-    // Only a group fails as one: each by itself, the small ones would have found room.
+    // Only a group fails as one; written singly, the small ones would fit.
     const settled = await Promise.allSettled(writes);
     expect(settled.map((one) => one.status)).toEqual(["rejected", "rejected", "rejected"]);
     await trials.freeDisk();
     await database.close();
   });
 
-  test("that dies fails what waits, takes no more, and says that the process must go", async () => {
+  test("that dies fails waiting writes, accepts no more, and reports a fatal failure", async () => {
     const { database, trials } = await open();
     await trials.explode();
     const waiting = Array.from({ length: 5_000 }, (_, i) => trials.create(makeTrial(`t-${i}`)));
@@ -115,13 +115,13 @@ describe("a writer", () => {
     expect(isFatal).toBe(true);
     expect((failure as Error).message).toBe("the writer died: error: the thread has a bug");
     expect(await failureOf(trials.create(makeTrial("late")))).toBe(failure as Error);
-    // What was acknowledged before is there.
+    // Earlier acknowledged writes are present.
     const kept = settled.filter((one) => one.status === "fulfilled").length;
     expect(await trials.count()).toBeGreaterThanOrEqual(kept);
     await database.close();
   });
 
-  test("that cannot be started says so", async () => {
+  test("that cannot start reports it", async () => {
     const place = { kind: "sqlite" as const, file: (await open()).file };
     const writer = new URL("./no-such-file.ts", import.meta.url);
     const database = await openTestDatabase({ ...place, writer });
@@ -130,7 +130,7 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("on a full disk fails the whole group, and goes on when there is room", async () => {
+  test("on a full disk fails the whole group, and continues when there is space", async () => {
     const { database, trials } = await open();
     await trials.createAll([makeTrial("before"), makeTrial("before too")]);
     await trials.fillDisk();
@@ -166,7 +166,7 @@ describe("a writer", () => {
     await database.close();
   });
 
-  test("fails what cannot cross to it, and nothing else", async () => {
+  test("fails arguments that cannot be cloned, and nothing else", async () => {
     const { database, trials } = await open();
     const bad = makeTrial("t-1", { data: () => "a closure" });
     expect((await failureOf(trials.create(bad))).message).toContain("cloned");
@@ -175,12 +175,12 @@ describe("a writer", () => {
   });
 });
 
-/** One turn of the event loop, so that what was asked for is sent. */
+/** Waits one turn of the event loop, so that pending requests are sent. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The next id that `channel` is told. */
+/** Resolves with the next id published on `channel`. */
 function receive(database: TestDatabase, channel: string): Promise<string | null> {
   return new Promise((resolve) => {
     database.listen(channel, resolve);

@@ -1,4 +1,4 @@
-// The files of an open SQLite database: held by the kernel, and given up when they are taken away.
+// Locks on the files of an open SQLite database, and their removal.
 import { afterAll, expect, test } from "bun:test";
 import {
   copyFileSync,
@@ -26,7 +26,7 @@ async function openServer() {
   if (place.kind !== "sqlite") throw new Error("not a file");
   const { file } = place;
   const database = await openTestDatabase({ ...place, writer: WRITER }, true);
-  // Its answer is behind the Worker's first look at the files.
+  // The answer follows the Worker's first check of the files.
   await database.bind(trialStore).create(makeTrial("t-0"));
   return { file, database };
 }
@@ -48,7 +48,7 @@ const LOCKS = [
 const LOCKS_OF_INDEX = ["POSIX READ 128 128"];
 
 test.if(process.platform === "linux")(
-  "the kernel's and SQLite's locks outlast all that is done beside",
+  "the locks of the kernel and of SQLite survive other work on the same files",
   async () => {
     const { file, database } = await openServer();
     const check = () => {
@@ -69,7 +69,7 @@ test.if(process.platform === "linux")(
     expect(findDamage(file)).toBeNull();
     expect(await findDamageInWorker(WRITER, file, new AbortController().signal)).toBeNull();
     check();
-    // A process of its own that comes and goes leaves the log alone.
+    // A separate process that opens and closes the file keeps the log.
     const other = start([
       process.execPath,
       "-e",
@@ -110,7 +110,7 @@ test.each<[string, (file: string) => void, string]>([
     },
     "wadi.db",
   ],
-])("where %s under a server, nothing more is written and it has to go", async (_how, act, name) => {
+])("where %s under a server, it writes nothing more and must exit", async (_how, act, name) => {
   const { file, database } = await openServer();
   act(file);
   const { failure, isFatal } = await database.failed;
@@ -125,7 +125,7 @@ put the right files in place, and start it again`;
   expect((await failureOf(database.probe())).message).toBe(sentence);
 });
 
-test("where the database is a link, the log beside what it shows is looked at", async () => {
+test("where the database is a link, the log beside its target is checked", async () => {
   const place = await files.makePlace();
   if (place.kind !== "sqlite") throw new Error("not a file");
   const real = join(dirname(place.file), "real.db");

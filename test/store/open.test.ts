@@ -1,4 +1,4 @@
-// A database that cannot be opened says what is wrong in one sentence; schemas only go forward.
+// Errors of opening a database, and migrations, which only go forward.
 import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ for (const [engine, openGround] of [
     await ground.release();
   });
 
-  test(`a database of the first schema comes forward with its rows on ${engine}`, async () => {
+  test(`a database of the first schema is migrated with its rows on ${engine}`, async () => {
     const ground = await openGround();
     const place = await ground.makePlace();
     const first = await open(place, { stores, migrations: migrations.slice(0, 1) });
@@ -83,7 +83,7 @@ for (const [engine, openGround] of [
   });
 }
 
-test("what was written is there when the file is opened again, with the counter beside it", async () => {
+test("written rows are present when the file is opened again, with its counter", async () => {
   const place = await files.makePlace();
   const first = await openTestDatabase(place);
   await first.bind(trialStore).create(makeTrial("t-1"));
@@ -114,7 +114,7 @@ test("two programs open a fresh file at once", async () => {
     expect(await program.ended).toMatchObject({ code: 0, errors: "" });
 });
 
-test("whoever only reads waits for nobody who writes", async () => {
+test("a reader does not wait for writers", async () => {
   const place = await files.makePlace();
   if (place.kind !== "sqlite") throw new Error("not a file");
   await (await openTestDatabase(place)).close();
@@ -125,7 +125,7 @@ test("whoever only reads waits for nobody who writes", async () => {
   await holder.release();
 });
 
-test("a file that is no database, a directory for it, a file for its directory", async () => {
+test("reports a file that is no database, a directory in its place, and a file as its directory", async () => {
   const junk = join(directory, "junk.db");
   writeFileSync(junk, "nothing that SQLite wrote ".repeat(100));
   expect((await failureOf(openFile(junk))).message).toBe(
@@ -141,7 +141,7 @@ test("a file that is no database, a directory for it, a file for its directory",
   );
 });
 
-test("a data directory that cannot be written to is named", async () => {
+test("the error names a data directory that is not writable", async () => {
   const closed = join(directory, "closed");
   mkdirSync(closed);
   chmodSync(closed, 0o500);
@@ -160,8 +160,8 @@ test("a data directory that cannot be written to is named", async () => {
   ]);
 });
 
-test("a PostgreSQL that is not there is named without its password", async () => {
-  // Port 9 is the discard service's, which nobody runs.
+test("the error names an unreachable PostgreSQL without its password", async () => {
+  // Port 9 is the discard service's, which is not running.
   const url = "postgres://ann:secret@127.0.0.1:9/wadi";
   const failure = await failureOf(open({ kind: "postgres", url, connections_max: 2 }));
   expect(failure).toBeInstanceOf(DatabaseUnusable);
@@ -201,7 +201,7 @@ test.each([
   expect(explained.message).toContain("/data");
 });
 
-test("a bug while opening stays a bug, and an address that is none says so", async () => {
+test("a bug while opening stays a bug, and an invalid address is reported", async () => {
   const bug = new TypeError("a bug");
   expect(explainSqlite("/data/wadi.db", bug)).toBe(bug);
   expect(explainPostgres("postgres://db/wadi", bug)).toBe(bug);
@@ -212,7 +212,7 @@ test("a bug while opening stays a bug, and an address that is none says so", asy
   );
 });
 
-test("a data directory has one server at a time, and the command line beside it", async () => {
+test("a data directory admits one server at a time, and the command line beside it", async () => {
   const place = await files.makePlace();
   const server = await openTestDatabase(place, true);
   const failure = await failureOf(openTestDatabase(place, true));
@@ -229,7 +229,7 @@ stop it, or give this one another database`,
   await (await openTestDatabase(place, true)).close();
 });
 
-test("a server that was killed holds its data directory no longer", async () => {
+test("a killed server no longer locks its data directory", async () => {
   const lock = new URL("../../src/database/lock.ts", import.meta.url).pathname;
   const file = join(directory, "held.db");
   const script = `
@@ -245,7 +245,7 @@ test("a server that was killed holds its data directory no longer", async () => 
   expect(readdirSync(directory).filter((name) => name.startsWith("serve"))).toEqual(["serve.lock"]);
 });
 
-test("in memory every server is alone", async () => {
+test("servers in memory are independent", async () => {
   const place = await memory.makePlace();
   const both = [await openTestDatabase(place, true), await openTestDatabase(place, true)];
   for (const database of both) await database.close();
