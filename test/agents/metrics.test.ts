@@ -1,8 +1,8 @@
-// What Prometheus is shown of runs.
+// Prometheus metrics of runs.
 import { expect, test } from "bun:test";
 import { startApp } from "../support/app.ts";
 
-test("the page tells how many runs are executed", async () => {
+test("the page shows the number of executing runs", async () => {
   const app = await startApp({ hasOpenMetrics: true, listens: true });
   const readExecuting = async () => {
     const text = await (await app.get("/metrics", { key: null })).text();

@@ -1,4 +1,4 @@
-// What is deleted when it is old, and what stays.
+// Deletion of old rows, and the rows that stay.
 import { expect, test } from "bun:test";
 import { createRunSweeps } from "../../src/agents/retention.ts";
 import { outboxStore } from "../../src/outbox/store.ts";
@@ -6,7 +6,7 @@ import { makeSteps, type RunsFront, startRuns } from "../spec/agents/runs-front.
 
 const DAY_MS = 86_400_000;
 
-/** Sweeps, as the program does with these settings; how many runs, events and keys went. */
+/** Sweeps by these settings; returns how many runs, events and keys were deleted. */
 async function sweep({ app, clock }: RunsFront, runs: number | null, events: number | null) {
   const { database } = app;
   const settings = () => ({ retention: { runs, events, request_log: null } });
@@ -17,7 +17,7 @@ async function sweep({ app, clock }: RunsFront, runs: number | null, events: num
   return rows;
 }
 
-test("finished runs go with their steps when they are old; messages, sums and what has not ended stay", async () => {
+test("deletes old ended runs with their steps; messages, sums and active runs stay", async () => {
   await using front = await startRuns();
   const old = await front.begin();
   const waiting = await front.begin({ input: { message: "later" } });
@@ -46,7 +46,7 @@ test("finished runs go with their steps when they are old; messages, sums and wh
   expect(found.data.map(({ id }: { id: string }) => id)).toEqual([young.id, waiting.id]);
 });
 
-test("many old runs go in several passes, and the walk goes on behind what stays", async () => {
+test("deletes many old runs in several passes, and continues after runs that stay", async () => {
   await using front = await startRuns({ limits: "active_runs = 1000" });
   await front.begin();
   for (let i = 0; i < 250; i++) await front.begin();
@@ -66,7 +66,7 @@ test("many old runs go in several passes, and the walk goes on behind what stays
   );
 });
 
-test("events go after their time, and keys of requests after a day", async () => {
+test("deletes events after their retention, and idempotency keys after a day", async () => {
   await using front = await startRuns();
   const outbox = front.app.database.bind(outboxStore);
   const again = { headers: { "idempotency-key": "a" } };

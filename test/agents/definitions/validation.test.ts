@@ -1,4 +1,4 @@
-// Models and tools of a version, judged beside the gateway's own judgements.
+// Validation of a version's models and tools, beside the gateway's own checks.
 import { expect, test } from "bun:test";
 import {
   pinTools,
@@ -12,7 +12,7 @@ import { caller } from "../../http/test-server.ts";
 
 type Chat = Parameters<typeof requireModel>[0];
 
-/** A gateway that knows `stub-1`, the default model, and says this of it. */
+/** A gateway with the default model `stub-1`, which answers with `code`. */
 function createChat(code: ErrorCode | null) {
   const checked: string[] = [];
   const chat = {
@@ -33,15 +33,15 @@ const validate = async (code: ErrorCode | null, model: string | null) => {
   return [said, checked];
 };
 
-test("a model that is stopped or blocked may be named, since it may be back", async () => {
+test("accepts a stopped or blocked model, since it may return", async () => {
   for (const code of [null, "model_offline", "model_unavailable"] as const) {
     expect(await validate(code, "stub-1")).toEqual([null, ["stub-1"]]);
-    // By the id that it means now: the alias would hide why.
+    // The current id is used, since the alias would hide the reason.
     expect(await validate(code, null)).toEqual([null, ["stub-1"]]);
   }
 });
 
-test("agents.errors.no_model_available what the key may not, or nobody can say, is refused", async () => {
+test("agents.errors.no_model_available refuses a model that the key may not use, or whose rights cannot be read", async () => {
   for (const code of ["model_not_permitted", "model_not_found", "no_model_available"] as const) {
     for (const model of ["stub-1", null]) {
       expect(await validate(code, model)).toEqual([[code, "model"], ["stub-1"]]);
@@ -50,7 +50,7 @@ test("agents.errors.no_model_available what the key may not, or nobody can say, 
   expect(await validate(null, "unknown")).toEqual([["model_not_found", "model"], []]);
 });
 
-test("every name of the default model is stored as none", () => {
+test("stores no model for every name of the default model", () => {
   expect(["svc", "svc-v0", "svc-v1", null, undefined].map((one) => storeModel(one, "svc"))).toEqual(
     [null, null, "svc-v1", null, undefined],
   );
@@ -75,7 +75,7 @@ const refusalOf = (work: () => unknown) => {
   return null;
 };
 
-test("tools are pinned as they are now; an inherited one that is gone stays as it was", () => {
+test("pins the current revision of tools; an inherited tool that is gone keeps its pin", () => {
   const [now, old, gone] = [
     pinOf("calculator", { revision: 3, risk: "write" }),
     pinOf("calculator"),
@@ -88,24 +88,24 @@ test("tools are pinned as they are now; an inherited one that is gone stays as i
   ]);
 });
 
-test("agents.does.version an inherited tool of the account stays at its revision, a named one is the latest", () => {
+test("agents.does.version an inherited tool of the account keeps its revision, a listed one gets the latest", () => {
   const old = pinOf("send", { kind: "http", risk: "write" });
   const now = pinOf("send", { kind: "http", revision: 2 });
   expect(pinTools(choose(now), ["send"], [old])).toEqual([old]);
   expect(pinTools(choose(now), ["send"], [])).toEqual([now]);
   expect(pinTools(choose(pinOf("send")), ["send"], [old])).toEqual([old]);
-  // What was the platform's is not the account's, also where the account has one of its name now.
+  // A platform tool never becomes the account's tool of the same name.
   expect(pinTools(choose(now), ["send"], [pinOf("send")])).toEqual([pinOf("send")]);
 });
 
-test("a tool that is switched off stays where it is inherited, and is not newly named", () => {
+test("a disabled tool stays if inherited, and is refused if listed", () => {
   const pin = pinOf("send", { kind: "http" });
   const off: FindChoice = (name) => (name === "send" ? { pin, isOff: true } : undefined);
   expect(pinTools(off, ["send"], [pin])).toEqual([pin]);
   expect(refusalOf(() => pinTools(off, ["send"], []))).toEqual([
     ...["invalid_request", "tools.0", 'The tool "send" is switched off.'],
   ]);
-  // A guard does no harm.
+  // Reads are unaffected.
   expect(refusalOf(() => requireGuarded(off, ["send"]))).toBeNull();
   expect(refusalOf(() => requireGuarded(off, ["send", "sent"]))).toEqual([
     ...["invalid_request", "policy.require_approval.1", 'There is no tool "sent".'],

@@ -1,4 +1,4 @@
-// Inheritance holds field by field, whatever is sent on whatever is there: thousands of drawn pairs.
+// Inheritance of each field, on thousands of random pairs of versions and changes.
 import { expect, test } from "bun:test";
 import {
   type Behaviour,
@@ -11,7 +11,7 @@ import { createDraw } from "../../http/draw.ts";
 const SEED = 20_261_121;
 const PAIRS = 5_000;
 const OBJECTS = ["policy", "budgets", "model_params"] as const;
-/** Values that are no default, by field. */
+/** Non-default values by field. */
 const OTHERS = {
   policy: {
     approval_ttl_seconds: [60, 600],
@@ -78,7 +78,7 @@ function drawChange(draw: Draw): BehaviourChange {
   return change as BehaviourChange;
 }
 
-test("agents.does.version every field is as it was sent, its default where null, or inherited", () => {
+test("agents.does.version every field is the sent value, its default if null, or inherited", () => {
   const draw = createDraw(SEED);
   for (let n = 0; n < PAIRS; n++) {
     const [old, change] = [drawBehaviour(draw), drawChange(draw)];
@@ -100,12 +100,12 @@ test("agents.does.version every field is as it was sent, its default where null,
         expect([changeText, field, after![field]]).toEqual([changeText, field, wanted]);
       }
     }
-    // Neither was changed: what is stored is what was read.
+    // Neither was changed, so the stored values equal the read ones.
     expect([JSON.stringify(old), JSON.stringify(change)]).toEqual([oldText, changeText]);
   }
 });
 
-test("a change of nothing makes the same, and one of everything depends on nothing before it", () => {
+test("an empty change copies the version, and a full one ignores the previous version", () => {
   const draw = createDraw(SEED + 1);
   for (let n = 0; n < PAIRS; n++) {
     const [one, other] = [drawBehaviour(draw), drawBehaviour(draw)];
@@ -115,7 +115,7 @@ test("a change of nothing makes the same, and one of everything depends on nothi
   }
 });
 
-test("what an older program did not store yet has its default", () => {
+test("a field that an older program did not store has its default", () => {
   const { on_unknown_outcome: _, ...older } = DEFAULT_BEHAVIOUR.policy;
   const old = { ...DEFAULT_BEHAVIOUR, policy: older } as Behaviour;
   expect(inherit(old, {}).policy.on_unknown_outcome).toBe("ask");

@@ -1,4 +1,4 @@
-// For whom runs act: known for a second, and never longer than somebody tells of a change.
+// The cached caller of a run: valid for a second, or until a notified change.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { AgentsDeps } from "../../../src/agents/deps.ts";
@@ -44,7 +44,7 @@ test("a key is looked up once a second", async () => {
   }
 });
 
-test("agents.authentication.1: a look during which a key ended is not believed again", async () => {
+test("agents.authentication.1: a lookup during which a key ended is not cached", async () => {
   const { looks, notify, callers } = open();
   const before = callers.find("k");
   notify();
@@ -56,7 +56,7 @@ test("agents.authentication.1: a look during which a key ended is not believed a
   expect(await after).toBeUndefined();
 });
 
-test("what has ended is not remembered as ended, and no key is nobody", async () => {
+test("an ended key is not cached, and an unknown key has no caller", async () => {
   const { looks, callers } = open();
   const none = callers.find("k");
   looks[0]!.resolve(undefined);

@@ -1,8 +1,8 @@
-// A cancel that was sent while the run was somewhere else.
+// A cancel of a run that changes status at the same time.
 import { afterEach, expect, test } from "bun:test";
 import { cancelRun } from "../../../src/agents/runs/deps.ts";
+import { approvalsOf } from "./decisions.ts";
 import { verifyLog } from "./log.ts";
-import { approvalsOf } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, makeSender, pin } from "./senders.ts";
 import { type CallRequest, call, script } from "./trial.ts";
@@ -10,7 +10,7 @@ import { type CallRequest, call, script } from "./trial.ts";
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
-test("agents.states.waiting_approval_cancel a run that was seen queued, and waits for many by then, is cancelled with all of them", async () => {
+test("agents.states.waiting_approval_cancel cancels a run, last seen queued, together with its many pending approvals", async () => {
   const receiver = createReceiver();
   const payer = pin([makeSender("pay", receiver, { risk: "irreversible" })]);
   const calls = Array.from({ length: 32 }, (_, sum): CallRequest => ["pay", { sum }]);

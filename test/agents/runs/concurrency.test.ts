@@ -1,4 +1,4 @@
-// Slots in which runs are executed, and whose turn it is.
+// Slots for executing runs, and the turns of accounts.
 import { describe, expect, test } from "bun:test";
 import { RunSlots } from "../../../src/agents/runs/concurrency.ts";
 
@@ -16,13 +16,13 @@ const claim = (slots: RunSlots, has: Record<string, number>) => {
 };
 
 describe("free slots", () => {
-  test("are shared out, one for each account, and again from the front", () => {
+  test("go to accounts in turn, one each", () => {
     const slots = new RunSlots(() => 5);
     for (const account of ["a", "b"]) slots.addWaiting(account);
     expect(claim(slots, { a: 100, b: 1 })).toEqual({ a: 3, b: 2 });
   });
 
-  test("that come one by one go round", () => {
+  test("that free up one by one rotate among accounts", () => {
     const slots = new RunSlots(() => 1);
     const has = { a: 100, b: 2, c: 2 };
     for (const account of ["a", "b", "c"]) slots.addWaiting(account);
@@ -34,7 +34,7 @@ describe("free slots", () => {
     expect(order.join("")).toBe("abcabc");
   });
 
-  test("are asked for no longer for who has nothing, unless it is told meanwhile", () => {
+  test("skip an account without work, unless a signal arrives meanwhile", () => {
     const slots = new RunSlots(() => 2);
     slots.addWaiting("a");
     expect(claim(slots, {})).toEqual({ a: 2 });
@@ -46,7 +46,7 @@ describe("free slots", () => {
     expect(slots.planClaims()).toEqual([{ account_id: "a", runsMax: 2 }]);
   });
 
-  test("are first for who comes back; who is broken off waits for none", async () => {
+  test("go first to a returning run; an aborted one waits for none", async () => {
     let count_max = 1;
     const slots = new RunSlots(() => count_max);
     const signal = new AbortController();
@@ -70,7 +70,7 @@ describe("free slots", () => {
     expect(slots.planClaims()).toEqual([{ account_id: "a", runsMax: 3 }]);
   });
 
-  test("are taken at once by who comes back, when the last one is given", async () => {
+  test("are taken at once by a returning run when the last one is released", async () => {
     const slots = new RunSlots(() => 1);
     slots.acquire();
     const back = slots.reacquire(new AbortController().signal);

@@ -1,4 +1,4 @@
-// Money of runs: exact sums, and unknown that never becomes zero.
+// Costs of runs: exact sums, and unknown costs that never become zero.
 import { describe, expect, test } from "bun:test";
 import { addCost, addPriced, priceCall, priceRound } from "../../../src/agents/runs/cost.ts";
 import { formatMoney } from "../../../src/platform/money.ts";
@@ -12,7 +12,7 @@ const usage = (prompt_tokens: number, completion_tokens: number) => ({
 });
 
 describe("the cost of a run", () => {
-  test("is the sum of its parts in any order, and unknown as soon as one is (agents.does.cost.1, agents.does.cost.2)", () => {
+  test("is the sum of its parts in any order, and unknown if any part is (agents.does.cost.1, agents.does.cost.2)", () => {
     const draw = createDraw(7);
     for (let n = 0; n < 2_000; n++) {
       const parts = Array.from({ length: Math.floor(draw() * 8) }, () => ({
@@ -36,13 +36,13 @@ describe("the cost of a run", () => {
     }
   });
 
-  test("is unknown beyond what a number holds exactly, and what was priced stays", () => {
+  test("is unknown beyond exact numbers, and the priced parts stay", () => {
     const rich = { model: Number.MAX_SAFE_INTEGER, tools: 0, total: Number.MAX_SAFE_INTEGER };
     expect(addCost<typeof FREE>(rich, "model", 1)).toEqual({ model: null, tools: 0, total: null });
     expect(addPriced(Number.MAX_SAFE_INTEGER, 1)).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  test("of a round needs both prices and a usage that was told (agents.does.cost.1)", () => {
+  test("of a round needs both prices and a reported usage (agents.does.cost.1)", () => {
     const prices = {
       currency: "SAR" as const,
       models: {
@@ -65,7 +65,7 @@ describe("the cost of a run", () => {
     ]);
   });
 
-  test("of whole runs at random prices and tokens is what their steps say", async () => {
+  test("of whole runs at random prices and tokens equals the sum of their steps", async () => {
     const draw = createDraw(11);
     const price = () => (draw() < 0.2 ? null : formatMoney(Math.floor(draw() * 50_000_000)));
     for (let n = 0; n < 60; n++) {

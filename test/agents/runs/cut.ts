@@ -1,12 +1,12 @@
-// A process that dies between two transactions: from then on no store of it writes or answers.
+// Simulates a process that dies between transactions: its stores no longer write or answer.
 import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import type { ProcessStore } from "./trial.ts";
 
-/** What an execution writes, in whatever order. */
+/** Writes of an execution, in any order. */
 const WRITES = [
   ...["plan", "intend", "settle", "note", "wait", "finish", "release", "claim"],
 ] as const satisfies readonly (keyof RunStore)[];
-/** What its process writes of itself, which only the living do. */
+/** Writes of the process about itself. */
 const SIGNS = ["beat", "register"] as const satisfies readonly (keyof ProcessStore)[];
 
 export type Write = (typeof WRITES)[number];
@@ -14,11 +14,11 @@ export type Write = (typeof WRITES)[number];
 export interface Point {
   write: Write;
   side: "before" | "after";
-  /** The how many-th of its kind; left out: the first. */
+  /** The nth write of its kind; by default the first. */
   pass?: number;
 }
 
-/** From its `writes_max`th write on, nothing of this process reaches the database. */
+/** Drops every write of this process after the first `writes_max`. */
 export function createCut(writes_max = Number.POSITIVE_INFINITY) {
   let writes = 0;
   return cutBy(() => (++writes > writes_max ? "before" : null));
@@ -31,7 +31,7 @@ export function createCutAt({ write, side, pass = 1 }: Point) {
 
 export type Cut = ReturnType<typeof createCut>;
 
-/** `judge`: whether this process dies at a write, and on which side of it; null: it lives on. */
+/** `sideOf` returns on which side of a write the process dies, or null. */
 function cutBy(sideOf: (write: Write) => Point["side"] | null) {
   const reached = Promise.withResolvers<void>();
   let isDead = false;
@@ -52,7 +52,7 @@ function cutBy(sideOf: (write: Write) => Point["side"] | null) {
     };
   const wrap = (store: RunStore): RunStore => {
     const guarded = WRITES.map((method) => [method, guard(store[method], () => sideOf(method))]);
-    // Others' runs are taken up by the living.
+    // A dead process reclaims no runs.
     const reclaim = guard(store.reclaim, () => null);
     const claimSuspect = guard(store.claimSuspect, () => null);
     return { ...store, ...Object.fromEntries(guarded), reclaim, claimSuspect } as RunStore;

@@ -1,9 +1,9 @@
-// What becomes of a call that a person decides on: sent as it was shown, or not at all.
+// Calls with approvals: sent as shown, or not at all.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { StepRow } from "../../../src/agents/runs/step.ts";
 import { writeCanonical } from "../../../src/platform/json.ts";
+import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { callsOf, kindsOf, outcomesOf, resultsOf, verifyLog } from "./log.ts";
-import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createReceiver, makeSender, pin, type Receiver } from "./senders.ts";
 import {
   add,
@@ -25,7 +25,7 @@ const open = async (model: Model, options: TrialOptions = {}) => {
 };
 afterEach(() => trial.close());
 
-/** A run that waits. */
+/** A waiting run. */
 const begin = async () => {
   const id = await trial.run();
   await trial.reaches(id, "waiting_approval");
@@ -36,12 +36,12 @@ const toldOf = (turn: number) =>
 const TTL_MS = 60_000;
 const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
 const pay = (sum: number): CallRequest => ["pay", { sum }];
-/** An agent that pays, which always asks. */
+/** An agent with a payment tool, which always needs approval. */
 const payer = (receiver: Receiver, policy: Parameters<typeof pin>[1] = {}) =>
   pin([makeSender("pay", receiver, { risk: "irreversible" })], { ...SHORT, ...policy });
 
-describe("a call that is approved", () => {
-  test("is sent with the arguments that were shown, whatever stands in them", async () => {
+describe("an approved call", () => {
+  test("is sent with exactly the arguments that the approval showed", async () => {
     const receiver = createReceiver();
     const text =
       '{"z":1,"a":{"é":"\\ud83d\\udc2a","__proto__":{"x":-0}},"n":[1e21,0.1,null],"\\u0000":"\\u2028"}';
@@ -69,7 +69,7 @@ describe("a call that is approved", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("starts at once while others of its round work, and its run waits for what is left", async () => {
+  test("starts at once beside other calls of its round, and its run waits for the remaining ones", async () => {
     const [payments, looks] = [createReceiver(), createReceiver()];
     const held = Promise.withResolvers<void>();
     const look = makeSender("look", looks, { risk: "read" });
@@ -107,7 +107,7 @@ describe("a call that is approved", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("joins those that work, of which no more than eight do so at once", async () => {
+  test("joins the running calls, of which at most eight run at once", async () => {
     const receiver = createReceiver();
     const held = Promise.withResolvers<void>();
     let [working, most] = [0, 0];
@@ -137,7 +137,7 @@ describe("a call that is approved", () => {
     await verifyLog(trial, id);
   });
 
-  /** Restored from steps in which these kinds say another sum. */
+  /** Restores the run from steps whose given kinds have another sum. */
   const openForged = (receiver: Receiver, ...kinds: StepRow["kind"][]) => {
     const forge = ({ data, ...step }: StepRow) => {
       const text = JSON.stringify(data);
@@ -159,7 +159,7 @@ describe("a call that is approved", () => {
     });
   };
 
-  test("is not sent where what is stored is not what was shown", async () => {
+  test("is not sent if the stored arguments differ from the shown ones", async () => {
     const receiver = createReceiver();
     await openForged(receiver, "tool_call", "approval");
     const id = await begin();
@@ -171,7 +171,7 @@ describe("a call that is approved", () => {
     expect(receiver.arrivals).toEqual([]);
   });
 
-  test("is sent as the approval has it, whatever its plan says", async () => {
+  test("is sent with the approval's arguments, whatever its plan says", async () => {
     const receiver = createReceiver();
     await openForged(receiver, "tool_call");
     const id = await begin();
@@ -180,7 +180,7 @@ describe("a call that is approved", () => {
     expect(receiver.arrivals).toMatchObject([{ arguments: { sum: 1 } }]);
   });
 
-  test("runs where it only reads, and where what it changes lies here", async () => {
+  test("runs if it only reads, and if its effect is internal", async () => {
     const receiver = createReceiver();
     const look = makeSender("look", receiver, { risk: "read" });
     const { sends: _, ...note } = makeSender("note", receiver, { risk: "write" });
@@ -198,7 +198,7 @@ describe("a call that is approved", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("is not sent where its tool was switched off meanwhile, and counts as no call", async () => {
+  test("is not sent if its tool was disabled meanwhile, and does not count", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1))), payer(receiver));
     const id = await begin();
@@ -211,8 +211,8 @@ describe("a call that is approved", () => {
   });
 });
 
-describe("agents.states.waiting_approval_reject: a call that is not allowed", () => {
-  test("is told to the model with the reason, and its run goes on", async () => {
+describe("agents.states.waiting_approval_reject: a denied call", () => {
+  test("is reported to the model with the reason, and its run continues", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1))), payer(receiver, { on_approval_expired: "fail" }));
     const id = await begin();
@@ -226,7 +226,7 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await verifyApprovals(trial, id);
   });
 
-  test("is refused without asking when the model asks for the same again, and only the same", async () => {
+  test("is refused without an approval when repeated identically", async () => {
     const receiver = createReceiver();
     const again = '{ "b": [1, 2], "sum": 1.0 }';
     await open(
@@ -239,7 +239,7 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await trial.reaches(id, "waiting_approval");
     expect(await pendingOf(trial, id)).toMatchObject([{ arguments: { sum: 2 } }]);
     expect(await outcomesOf(trial, id)).toEqual(["rejected", "rejected"]);
-    // What was refused is shown as it was asked for.
+    // A refused call appears as requested.
     expect((await callsOf(trial, id))[1]).toMatchObject({
       ...{ decision: "refused", arguments: { sum: 1, b: [1, 2] }, approval_id: null, attempt: 0 },
     });
@@ -252,10 +252,10 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await verifyApprovals(trial, id);
   });
 
-  test("in time is told so, at the instant at which its time is over", async () => {
+  test("expires exactly at its deadline, and the model is told", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1)), call(pay(1))), payer(receiver));
-    // Beside the looks that are taken whether anybody waits or not.
+    // Excludes the checks made regardless of waiting runs.
     await trial.clock.advance(7_000);
     const id = await begin();
     const [approval] = await pendingOf(trial, id);
@@ -276,20 +276,20 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
     await verifyApprovals(trial, id);
   });
 
-  test("in time is told so in time, however long another has", async () => {
+  test("expires at its own deadline, however long another approval has", async () => {
     await open(script(call(pay(1)), call(pay(1))), payer(createReceiver()));
     const policy = trial.version.policy;
     trial.version.policy = { ...policy, approval_ttl_seconds: 86_400 };
     await begin();
     trial.version.policy = policy;
-    // Behind a look that has seen the other one alone.
+    // After a check that saw only the other approval.
     await trial.clock.advance(40_000);
     const id = await begin();
     await trial.clock.advance(TTL_MS);
     expect(await approvalsOf(trial, id)).toMatchObject([{ status: "expired" }]);
   });
 
-  test("in time ends its run where the policy says so; nothing else of the round is sent", async () => {
+  test("that expires ends its run if the policy says so; no other call of the round is sent", async () => {
     const receiver = createReceiver();
     await open(
       script(call(add(), pay(1), pay(2))),
@@ -309,7 +309,7 @@ describe("agents.states.waiting_approval_reject: a call that is not allowed", ()
 });
 
 describe("several calls of one round", () => {
-  test("keep their run waiting until the last is decided, and hold up none that runs by itself", async () => {
+  test("keep their run waiting until the last decision, and do not delay calls without approval", async () => {
     const receiver = createReceiver();
     const [look, write] = [
       makeSender("look", receiver, { risk: "read" }),
@@ -346,7 +346,7 @@ describe("several calls of one round", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("may all be decided while another still runs: then the run never waits", async () => {
+  test("may all be decided while another call runs, so that the run never waits", async () => {
     const going = Promise.withResolvers<void>();
     const receiver = createReceiver(async ({ tool }) => {
       if (tool === "look") await going.promise;
@@ -371,7 +371,7 @@ describe("several calls of one round", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("of which one is decided meanwhile leave the run waiting for the other", async () => {
+  test("keep the run waiting for the other when one is decided meanwhile", async () => {
     const going = Promise.withResolvers<void>();
     const receiver = createReceiver(async ({ tool }) => {
       if (tool === "look") await going.promise;
@@ -395,7 +395,7 @@ describe("several calls of one round", () => {
     await verifyApprovals(trial, id);
   });
 
-  test("ask again in later rounds, one round after the other", async () => {
+  test("request approvals again in each later round", async () => {
     const receiver = createReceiver();
     await open(script(call(pay(1), pay(2)), call(pay(3)), say("done")), payer(receiver));
     const id = await begin();

@@ -1,4 +1,4 @@
-// Budgets and rights: what ends a run before its model has finished.
+// Budgets and rights that end a run early.
 import { afterEach, describe, expect, test } from "bun:test";
 import { kindsOf, verifyLog, within } from "./log.ts";
 import {
@@ -23,8 +23,8 @@ afterEach(() => trial.close());
 
 const forever: Model = () => call(add());
 
-describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
-  test("max_cost_sar, looked at before each round: exceeded by one round at most (agents.does.cost.3, agents.states.running_priced_cost_reaches_max_cost)", async () => {
+describe("an exceeded budget ends a run as `budget_exceeded` with its own code", () => {
+  test("max_cost_sar, checked before each round, is exceeded by one round at most (agents.does.cost.3, agents.states.running_priced_cost_reaches_max_cost)", async () => {
     await open(forever, within({ max_cost_sar: "0.000130" }));
     const id = await trial.run();
     const run = await trial.ended(id);
@@ -38,7 +38,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     await verifyLog(trial, id);
   });
 
-  test("max_cost_sar counts what is priced, also where the whole is unknown (agents.does.cost.3)", async () => {
+  test("max_cost_sar counts priced parts, also if the total is unknown (agents.does.cost.3)", async () => {
     await open(() => call(["web_search", { query: "x" }]), within({ max_cost_sar: "0.000130" }));
     const run = await trial.ended(await trial.run());
     expect(run).toMatchObject({
@@ -54,7 +54,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     expect(run.usage).toMatchObject({ rounds: 2, total_tokens: 220 });
   });
 
-  test("max_rounds: the last one's tools are not run, its text is the output", async () => {
+  test("max_rounds does not run the last round's tools, and takes its text as the output", async () => {
     await open(() => ({ ...call(add()), content: "Let me see." }), within({ max_rounds: 2 }));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({
@@ -68,12 +68,12 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     await verifyLog(trial, id);
   });
 
-  test("max_rounds: a plain answer in the last one is `succeeded`", async () => {
+  test("max_rounds ends `succeeded` with a plain answer in the last round", async () => {
     await open(() => say("At once."), within({ max_rounds: 1 }));
     expect(await trial.ended(await trial.run())).toMatchObject({ status: "succeeded" });
   });
 
-  test("max_tool_calls: of a reply that asks for more none is run", async () => {
+  test("max_tool_calls runs no call of a reply that exceeds it", async () => {
     await open(() => call(add(), add()), within({ max_tool_calls: 3 }));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({
@@ -82,7 +82,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     await verifyLog(trial, id);
   });
 
-  test("max_run_seconds breaks off the question under way", async () => {
+  test("max_run_seconds aborts the model request in flight", async () => {
     await open((_ask, signal) => untilAborted(signal), within({ max_run_seconds: 60 }));
     const id = await trial.run();
     await trial.until(async () => trial.asks.length === 1);
@@ -95,7 +95,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     expect(await kindsOf(trial, id)).toEqual(["budget"]);
   });
 
-  test("max_run_seconds counts the pauses before a model is asked again", async () => {
+  test("max_run_seconds counts the pauses before retries of a model", async () => {
     await open(() => failing("model_offline"), within({ max_run_seconds: 60 }));
     const id = await trial.run();
     await trial.clock.advance(60_000);
@@ -103,7 +103,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
     await verifyLog(trial, id);
   });
 
-  test("max_run_seconds may be longer than any timer of the machine", async () => {
+  test("max_run_seconds may exceed the longest timer", async () => {
     await open(() => say("done"), within({ max_run_seconds: 2_147_483_647 }));
     expect(await trial.ended(await trial.run())).toMatchObject({ status: "succeeded" });
     expect(trial.clock.pending()).toBeLessThan(4);
@@ -111,7 +111,7 @@ describe("a budget ends a run as `budget_exceeded`, and is its code", () => {
 });
 
 describe("the key that started a run", () => {
-  test("is looked at for each round (agents.authentication.1)", async () => {
+  test("is checked for each round (agents.authentication.1)", async () => {
     await open(async (_ask, _signal, turn) => {
       if (turn === 1) await trial.endKey();
       return call(add());
@@ -123,7 +123,7 @@ describe("the key that started a run", () => {
     await verifyLog(trial, id);
   });
 
-  test("breaks its round off at once where a commit tells that it ended", async () => {
+  test("aborts its round at once when a commit notifies of its end", async () => {
     await open((_ask, signal) => untilAborted(signal));
     const id = await trial.run();
     await trial.until(async () => trial.asks.length === 1);
@@ -131,7 +131,7 @@ describe("the key that started a run", () => {
     expect(await trial.ended(id)).toMatchObject({ error: { code: "permission_denied" } });
   });
 
-  test("ends it within five seconds, also in the middle of a round (agents.authentication.1)", async () => {
+  test("ends the run within five seconds, also during a round (agents.authentication.1)", async () => {
     await open((_ask, signal) => untilAborted(signal));
     const id = await trial.run();
     await trial.until(async () => trial.asks.length === 1);
@@ -143,7 +143,7 @@ describe("the key that started a run", () => {
   });
 
   test.each(["model_not_permitted", "model_not_found", "context_length_exceeded"] as const)(
-    "%s ends it with that code, and nothing is tried again (agents.states.running_run_fails)",
+    "%s ends the run with that code, without a retry (agents.states.running_run_fails)",
     async (code) => {
       await open((_ask, _signal, turn) => (turn === 0 ? call(add()) : failing(code)));
       const id = await trial.run();
@@ -158,7 +158,7 @@ describe("the key that started a run", () => {
 });
 
 describe("a model that fails", () => {
-  test("is asked four times within half a minute, then its code is the run's", async () => {
+  test("is tried four times within half a minute, then its code ends the run", async () => {
     await open(() => failing("upstream_error"));
     const id = await trial.run();
     await trial.clock.advance(30_000);
@@ -169,7 +169,7 @@ describe("a model that fails", () => {
   });
 
   test.each(["model_offline", "no_model_available", "upstream_rate_limited"] as const)(
-    "with %s is waited for up to ten minutes, and the run goes on when it is back",
+    "with %s is retried for up to ten minutes, and the run continues when it is back",
     async (code) => {
       const back_at = 550_000;
       await open(() => (trial.clock.monotonic() < back_at ? failing(code) : say("back")));
@@ -180,7 +180,7 @@ describe("a model that fails", () => {
     },
   );
 
-  test("is waited for no longer than ten minutes", async () => {
+  test("is retried for ten minutes at most", async () => {
     await open(() => failing("model_offline"));
     const id = await trial.run();
     await trial.clock.advance(560_000);
@@ -189,7 +189,7 @@ describe("a model that fails", () => {
     expect(await trial.ended(id)).toMatchObject({ error: { code: "model_offline" } });
   });
 
-  test("is left alone for as long as its Retry-After says", async () => {
+  test("is not retried before its Retry-After", async () => {
     await open((_ask, _signal, turn) =>
       turn === 0 ? failing("upstream_rate_limited", { retry_after_ms: 90_000 }) : say("now"),
     );
@@ -200,7 +200,7 @@ describe("a model that fails", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
   });
 
-  test("leaves the place of its run to others meanwhile", async () => {
+  test("frees the slot of its run meanwhile", async () => {
     await open(
       (ask) => (JSON.stringify(ask).includes("later") ? failing("model_offline") : say("ok")),
       {
@@ -214,9 +214,9 @@ describe("a model that fails", () => {
   });
 });
 
-describe("a reply that broke off cost something, and nobody knows what (agents.does.cost.1)", () => {
+describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => {
   const usage = { prompt_tokens: 12, completion_tokens: 41, total_tokens: 53 };
-  /** Behind the pause that follows the first failure. */
+  /** Waits past the pause after the first failure. */
   const askAgain = async (id: string) => {
     await trial.until(async () => (await trial.steps(id)).length > 0);
     await trial.clock.advance(5_000);
@@ -227,7 +227,7 @@ describe("a reply that broke off cost something, and nobody knows what (agents.d
       .length;
   };
 
-  test("the run goes on, and its cost is unknown from then on", async () => {
+  test("the run continues, and its cost is unknown from then on", async () => {
     const replies = [failing("upstream_error", { usage }), call(add()), say("Done.")];
     await open(() => replies.shift()!);
     const id = await trial.run();
@@ -237,19 +237,19 @@ describe("a reply that broke off cost something, and nobody knows what (agents.d
       status: "succeeded",
       cost: { model: null, tools: 0, total: null },
     });
-    // What had its price still counts against a budget.
+    // Priced parts still count against a budget.
     expect(run.priced).toBe(240);
     expect(await toldUnpriced(id)).toBe(1);
   });
 
-  test("a run that ends with it is no free one either", async () => {
+  test("a run that ends with it has an unknown cost too", async () => {
     await open(() => failing("context_length_exceeded", { usage }));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "failed", cost: { total: null } });
     expect(await toldUnpriced(id)).toBe(1);
   });
 
-  test("where nothing had been made, nothing was paid", async () => {
+  test("a reply without any output costs nothing", async () => {
     const replies = [failing("upstream_error"), say("Done.")];
     await open(() => replies.shift()!);
     const id = await trial.run();

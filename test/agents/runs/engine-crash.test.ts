@@ -1,10 +1,10 @@
-// Calls that were under way when their process was killed: each way to die, for each kind of tool.
+// Calls in flight when their process is killed, at each point and for each kind of tool.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
 import { type Cut, createCut, createCutAt, type Point } from "./cut.ts";
+import { decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { callsOf, resultsOf, verifyLog } from "./log.ts";
-import { decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, type Receiver, silent } from "./senders.ts";
 import { add, call, type Model, say, type Trial } from "./trial.ts";
@@ -12,7 +12,7 @@ import { add, call, type Model, say, type Trial } from "./trial.ts";
 const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
-/** How many calls the model makes at once. */
+/** The number of calls in the model's reply. */
 let calls = 1;
 let tool = "";
 const model: Model = ({ messages }) => {
@@ -33,7 +33,7 @@ const TOOLS: Readonly<Record<string, { risk: Risk; isIdempotent?: boolean }>> = 
   look: { risk: "read" },
   keyed: { risk: "write", isIdempotent: true },
   write: { risk: "write" },
-  // What cannot be undone is never sent again by itself, whatever is said of it.
+  // An irreversible call is never repeated by itself, even if declared idempotent.
   pay: { risk: "irreversible", isIdempotent: true },
 };
 type Policy = VersionRow["policy"]["on_unknown_outcome"];
@@ -47,16 +47,16 @@ const CASES = Object.keys(KILLS).flatMap((kill) =>
 
 function createCutFor(kill: Kill, name: string): Cut {
   if (kill === "work") return createCut();
-  // What only reads has no intent: its process dies behind the plan.
+  // A read has no intent: its process dies after the plan.
   if (name === "look" && kill.write === "intend") {
     return createCutAt({ write: "plan", side: "after" });
   }
-  // What ran by itself in the same round is stored before anybody decides.
+  // Results of the round's other calls are stored before a decision.
   const isSecond = name === "pay" && kill.write === "settle" && calls > 1;
   return createCutAt({ ...kill, pass: isSecond ? 2 : 1 });
 }
 
-/** A process that is killed there, and what it leaves. */
+/** Kills a process at this point; returns what it left. */
 async function dieAt(kill: Kill, name: string, policy: Policy) {
   const cut = createCutFor(kill, name);
   const receiver = createReceiver(() => {
@@ -77,7 +77,7 @@ async function dieAt(kill: Kill, name: string, policy: Policy) {
   return { trial, id, receiver, options };
 }
 
-/** Of each call to the tool: what is written of it, and how often it came to the receiver. */
+/** The steps of each call to the tool, and how often it arrived at the receiver. */
 async function look(trial: Trial, id: string, receiver: Receiver) {
   const steps = (await callsOf(trial, id)).filter(({ name }) => name === tool);
   const results = await resultsOf(trial, id);
@@ -91,7 +91,7 @@ async function look(trial: Trial, id: string, receiver: Receiver) {
 }
 type Looked = Awaited<ReturnType<typeof look>>[number];
 
-/** What becomes of a call that stands like that; `ask`: once a person has said that it be sent. */
+/** The expected end of a call in this state; `ask` applies once its approval is granted. */
 function foresee({ key, ...left }: Looked, policy: Policy): Looked {
   const again = { key, is_intended: true, outcome: "ok" as const, times: left.times + 1 };
   if (left.outcome) return { key, ...left };
@@ -124,7 +124,7 @@ describe("a process that is killed", () => {
       expect(new Set(pending.map(({ tool_call_id }) => tool_call_id))).toEqual(
         new Set(unsure.map(({ key }) => key)),
       );
-      // Until a person says so, nothing goes out again.
+      // No call is sent again before the approval.
       expect(await look(second, id, receiver)).toMatchObject(expected);
       await decideAll(second, id, "approved");
     }

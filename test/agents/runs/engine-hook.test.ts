@@ -1,5 +1,4 @@
-// What a model is shown of the request that fired its run: text from outside, in front of what the
-// run is asked.
+// The model's view of a hook's body: external content before the run's input.
 import { afterEach, expect, test } from "bun:test";
 import { verifyLog } from "./log.ts";
 import { add, call, type Model, openTrial, say, type Trial, untilAborted } from "./trial.ts";
@@ -13,11 +12,11 @@ const fired = (hook: unknown, message = "Look at it.") => ({
 });
 const isSummaryAsk = (ask: { messages: readonly { content?: unknown }[] }) =>
   String(ask.messages[0]!.content).startsWith("Summarise");
-/** The delimiter is made fresh each time. */
+/** Replaces the delimiter, which differs each time. */
 const unfenced = (messages: unknown) =>
   JSON.stringify(messages).replace(/outside-\w{8,}/g, "fence");
 
-test("it stands inside a fence of the run's own, and the model is told what that is", async () => {
+test("a hook's body appears inside the run's own fence, which the system prompt explains", async () => {
   trial = await openTrial(() => say("done"));
   await trial.engine.start();
   const id = await trial.run("", fired(HOOK));
@@ -37,7 +36,7 @@ test("it stands inside a fence of the run's own, and the model is told what that
   await verifyLog(trial, id);
 });
 
-test("every later run on the thread is shown it, in a fence of its own", async () => {
+test("a hook's body appears in every later run on the thread, in that run's fence", async () => {
   trial = await openTrial(() => say("done"));
   await trial.engine.start();
   const { thread_id } = await trial.ended(await trial.run("", fired(HOOK)));
@@ -55,7 +54,7 @@ test("every later run on the thread is shown it, in a fence of its own", async (
   ]);
 });
 
-test("a run that was interrupted is shown the same, also before its first round", async () => {
+test("a hook's body appears identically after an interruption, also before the first round", async () => {
   trial = await openTrial((_, signal) => untilAborted(signal));
   await trial.engine.start();
   const id = await trial.run("", fired(HOOK));
@@ -70,7 +69,7 @@ test("a run that was interrupted is shown the same, also before its first round"
   await second.stop();
 });
 
-test("one that is far too long is shortened, and what the run is asked stands", async () => {
+test("a hook's body is shortened if far too long, and the run's input stays whole", async () => {
   trial = await openTrial(() => say("done"), { context_window: 4_000 });
   await trial.engine.start();
   const id = await trial.run("", fired({ text: "word ".repeat(12_000) }));
@@ -81,7 +80,7 @@ test("one that is far too long is shortened, and what the run is asked stands", 
   expect(texts[1]).toMatch(/^<(outside-\w+)>\n\{"text":"word [\s\S]*\n<\/\1>$/);
 });
 
-test("behind a summary what the run is asked stands, whether it was interrupted or not", async () => {
+test("the run's input stays after a summary, interrupted or not", async () => {
   const turn = "word ".repeat(300);
   const model: Model = (ask, signal) => {
     if (isSummaryAsk(ask)) return say("So far: nothing.");

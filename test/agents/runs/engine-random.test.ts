@@ -1,13 +1,13 @@
-// Random scripts of calls, receivers and people, with a death behind each write and one more later:
-// whatever became of a run, nothing was done that nobody allowed, and nothing twice by itself.
+// Random scripts of calls, receivers and decisions, with a crash after each write and one later.
+// No call runs without permission, and none is repeated by itself.
 import { afterEach, expect, test } from "bun:test";
 import type { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createDraw } from "../../support/draw.ts";
 import { countRounds } from "../../support/rounds.ts";
 import { type Cut, createCut } from "./cut.ts";
+import { approvalsOf, decide, pendingOf, verifyApprovals } from "./decisions.ts";
 import { callsOf, resultsOf, verifyLog } from "./log.ts";
-import { approvalsOf, decide, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, type Receiver, unknown } from "./senders.ts";
 import { add, type CallRequest, call, type Model, say, type Trial } from "./trial.ts";
@@ -23,18 +23,18 @@ const TOOLS = [
 ] as const;
 const TTL_MS = 60_000;
 
-/** A number from 0 up to 1 that is the same for the same words. */
+/** A number from 0 up to 1, determined by the words. */
 const drawFor = (...words: readonly unknown[]): number =>
   createDraw(Number(Bun.hash.crc32(words.join(" "))))();
 
-/** The same for the same seed, whatever happened on the way. */
+/** A world determined by its seed, whatever happens. */
 function makeWorld(seed: number) {
   const draw = createDraw(seed);
   const pick = <T>(some: readonly T[]): T => some[Math.floor(draw() * some.length)]!;
   const rounds = Array.from({ length: 1 + Math.floor(draw() * 3) }, (_, round) =>
     Array.from({ length: 1 + Math.floor(draw() * 4) }, (__, n): CallRequest => {
       if (draw() < 0.1) return add();
-      // Now and then the same again.
+      // Sometimes an identical call.
       return [pick(TOOLS)[0], { n: draw() < 0.2 ? 0 : 10 * round + n }];
     }),
   );
@@ -59,7 +59,7 @@ function makeWorld(seed: number) {
   return { model, receiver, ...pin(tools, policy) };
 }
 
-/** What a person does of what they are asked: at once, when nothing else happens, or never. */
+/** The decision on an approval: at once, when idle, or never. */
 const drawDecision = (seed: number, { tool, arguments: input, why }: ApprovalRow) => {
   const drawn = drawFor(seed, "person", tool, JSON.stringify(input), why);
   if (drawn < 0.6) return { decision: "approved" as const, isEarly: drawn < 0.2 };
@@ -67,7 +67,7 @@ const drawDecision = (seed: number, { tool, arguments: input, why }: ApprovalRow
   return null;
 };
 
-/** Until the run ends, or its process dies. */
+/** Drives the run until it ends, or its process dies. */
 async function drive(trial: Trial, id: string, seed: number, cut?: Cut): Promise<boolean> {
   let isDead = false;
   void cut?.reached.promise.then(() => {
@@ -94,7 +94,7 @@ async function drive(trial: Trial, id: string, seed: number, cut?: Cut): Promise
 
 const seen = { deaths: 0, requested: 0, expired: 0, repeated: 0, unsure: 0, denied: 0 };
 
-/** Of each call: how often it may have come, by the steps and by what people said. */
+/** Checks how often each call may have arrived, by its steps and decisions. */
 async function verifyArrivals(trial: Trial, id: string, receiver: Receiver): Promise<void> {
   const calls = await callsOf(trial, id);
   const approvals = await approvalsOf(trial, id);
@@ -108,7 +108,7 @@ async function verifyArrivals(trial: Trial, id: string, receiver: Receiver): Pro
     const allowed = requested.filter(({ status }) => status === "approved").length;
     const { outcome } = results.find(({ tool_call_id }) => tool_call_id === key)!;
     if (risk === null || name === "calculator") continue;
-    // Nobody has sent what was not written down before, nor anything else than that.
+    // Each arrival was stored before, with the same arguments.
     if (risk !== "read") {
       const intents = sendings.filter((one) => one.decision !== "needs_approval");
       expect(arrivals.length).toBeLessThanOrEqual(intents.length);
@@ -128,7 +128,7 @@ async function verifyArrivals(trial: Trial, id: string, receiver: Receiver): Pro
   seen.expired += approvals.filter(({ status }) => status === "expired").length;
 }
 
-/** Dies behind so many writes, and then once more; false: it ended before. */
+/** Dies after `writes` writes, and then once more; false if the run ended before. */
 async function liveAndDie(seed: number, writes: number): Promise<boolean> {
   const { receiver, model, ...options } = makeWorld(seed);
   const cuts = [createCut(writes), createCut(1 + Math.floor(drawFor(seed, writes) * 10))];
@@ -153,11 +153,11 @@ async function liveAndDie(seed: number, writes: number): Promise<boolean> {
   return !isFirst;
 }
 
-test("a run of a random script does nothing twice by itself, and nothing that nobody allowed", async () => {
+test("a run of a random script repeats no call by itself, and sends none without permission", async () => {
   for (let seed = 1; seed <= countRounds(24); seed++) {
     for (let writes = 1; await liveAndDie(seed, writes); writes++) seen.deaths++;
   }
-  // It would prove little of what never came.
+  // Each event must occur, or the test proves little.
   for (const [what, times] of Object.entries(seen))
     expect([what, times >= countRounds(10)]).toEqual([what, true]);
 }, 120_000);

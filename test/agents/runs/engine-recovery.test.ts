@@ -1,4 +1,4 @@
-// What becomes of runs when their process stops, dies, or is held for dead.
+// Runs whose process stops, dies, or is considered dead.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
@@ -20,7 +20,7 @@ import {
 } from "./trial.ts";
 
 const open: Trial[] = [];
-/** A process; those of one test share database and clock. */
+/** Starts a process; those of one test share database and clock. */
 const begin = async (model: Model, options: TrialOptions = {}) => {
   const { database, clock } = open[0] ?? {};
   const seed = open.length + 1;
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 describe("a stop", () => {
-  test("begins no further round; what ran goes on at the next start, and is no recovery", async () => {
+  test("starts no further round; active runs continue at the next start, not counted as recovered", async () => {
     const go = Promise.withResolvers<void>();
     const first = await begin(async () => {
       await go.promise;
@@ -60,7 +60,7 @@ describe("a stop", () => {
     await verifyLog(second, id);
   });
 
-  test("breaks off at its deadline what still goes on, model and tools alike", async () => {
+  test("aborts at its deadline model requests and tools that still run", async () => {
     const slow: BuiltinTool = {
       ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
       ...{ external_content: false, timeout_ms: 600_000, isFree: true },
@@ -86,7 +86,7 @@ describe("a stop", () => {
     expect(await first.find(asking)).toMatchObject({ status: "running", epoch: 0, last_seq: 0 });
     expect(await first.find(calling)).toMatchObject({ status: "running", epoch: 0 });
 
-    // The call without a result is run again, the other is not.
+    // Only the call without a result is repeated.
     const second = await begin(() => say("done"));
     await second.engine.start();
     for (const id of [asking, calling]) {
@@ -96,7 +96,7 @@ describe("a stop", () => {
     expect((await resultsOf(second, calling)).map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
   });
 
-  test("lets a run go at once that pauses before its model is asked again", async () => {
+  test("releases at once a run that pauses before a retry of its model", async () => {
     const first = await begin(() => failing("model_offline"));
     await first.engine.start();
     const id = await first.run();
@@ -105,7 +105,7 @@ describe("a stop", () => {
     expect(await first.find(id)).toMatchObject({ status: "running", epoch: 0 });
   });
 
-  test("waits for a claim under way, whose runs are no recovery either", async () => {
+  test("waits for a claim in flight, whose runs are not counted as recovered either", async () => {
     const go = Promise.withResolvers<void>();
     const claiming = Promise.withResolvers<void>();
     const first = await begin(() => say("never"), {
@@ -130,8 +130,8 @@ describe("a stop", () => {
   });
 });
 
-describe("a process that died", () => {
-  test("five times without progress is taken up again; the sixth ends the run with crash_loop", async () => {
+describe("a run whose process died", () => {
+  test("five times without progress is requeued; the sixth time ends it with crash_loop", async () => {
     let id = "";
     for (let process = 0; process <= 5; process++) {
       const cut = createCut();
@@ -155,7 +155,7 @@ describe("a process that died", () => {
     expect((await last.outbox.list("a-1")).map(({ type }) => type)).toEqual(["run.failed"]);
   });
 
-  test("eight times with progress between is taken up each time, and counted in all", async () => {
+  test("eight times with progress between is requeued each time, and counts every recovery", async () => {
     let id = "";
     for (let process = 0; process < 8; process++) {
       const cut = createCut(2);
@@ -171,7 +171,7 @@ describe("a process that died", () => {
     await verifyLog(last, id);
   });
 
-  test("again and again by one run takes no other with it: suspects run one at a time", async () => {
+  test("repeatedly because of one run does not fail other runs: suspects run one at a time", async () => {
     const isPoison = (ask: InternalChatRequest) => JSON.stringify(ask).includes("poison");
     const ids: string[] = [];
     let poison = "";
@@ -200,10 +200,10 @@ describe("a process that died", () => {
     expect(crashes).toBe(6);
   });
 
-  test("is told of by its silence alone where others may use the database: ten seconds", async () => {
+  test("is requeued after ten seconds of silence if other processes use the database", async () => {
     const first = await begin((_ask, signal) => untilAborted(signal), {
       isShared: true,
-      // Cut off, it shows no sign and writes nothing, and does not know it.
+      // The cut-off process sends no heartbeat and writes nothing, unaware of it.
       wrapProcesses: (store) => ({ ...store, beat: () => new Promise<never>(() => undefined) }),
     });
     await first.engine.start();
@@ -217,7 +217,7 @@ describe("a process that died", () => {
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
   });
 
-  test("in others' eyes alone writes nothing, and begins anew", async () => {
+  test("only in the view of others lets that process write nothing, and register again", async () => {
     const late = Promise.withResolvers<void>();
     const first = await begin(
       async () => {
@@ -249,7 +249,7 @@ describe("a process that died", () => {
   });
 });
 
-test("a process that takes up its own run again keeps it in hand when the first execution ends", async () => {
+test("a process that claims its own run again keeps it when the first execution ends", async () => {
   const late = Promise.withResolvers<void>();
   const trial = await begin(
     async (_ask, signal, turn) => {
@@ -273,8 +273,8 @@ test("a process that takes up its own run again keeps it in hand when the first 
   await verifyLog(trial, id);
 });
 
-describe("a run that a bug lets fall", () => {
-  test("is put back at the next signs of life, and counted", async () => {
+describe("a run that a bug drops", () => {
+  test("is requeued at the next heartbeat, and counted", async () => {
     const trial = await begin((_ask, _signal, turn) => {
       if (turn === 0) throw new Error("a bug");
       return say("done");
@@ -302,7 +302,7 @@ describe("a run that a bug lets fall", () => {
     await verifyLog(trial, id);
   });
 
-  test("twice, with progress between, goes on", async () => {
+  test("twice, with progress between, continues", async () => {
     const trial = await begin((_ask, _signal, turn) => {
       if (turn === 0 || turn === 2) throw new Error("a bug");
       return turn === 1 ? call(add()) : say("done");
@@ -313,7 +313,7 @@ describe("a run that a bug lets fall", () => {
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 2 });
   });
 
-  test("as often as the database is away goes on", async () => {
+  test("for every outage of the database continues", async () => {
     let loads = 0;
     const trial = await begin(() => say("done"), {
       wrap: (store) => ({
@@ -330,7 +330,7 @@ describe("a run that a bug lets fall", () => {
 });
 
 describe("a claim", () => {
-  test("that fails is tried again", async () => {
+  test("that fails is retried", async () => {
     let claims = 0;
     const trial = await begin(() => say("done"), {
       wrap: (store) => ({
@@ -346,7 +346,7 @@ describe("a claim", () => {
     expect(trial.lines.map(({ message }) => message)).toEqual(Array(2).fill("runs: claim failed"));
   });
 
-  test("gives accounts their turns: a long line of one holds up no other", async () => {
+  test("alternates between accounts: a long queue of one does not delay another", async () => {
     const order: string[] = [];
     const trial = await begin(
       async (ask) => {
@@ -366,7 +366,7 @@ describe("a claim", () => {
     expect(order.slice(0, 3).sort()).toEqual(["b", "c", "many"]);
   });
 
-  test("goes up to the bound of now, lowered or raised", async () => {
+  test("fills the current limit, lowered or raised", async () => {
     const trial = await begin((_ask, signal) => untilAborted(signal), { concurrent_runs: 2 });
     await trial.engine.start();
     const ids: string[] = [];

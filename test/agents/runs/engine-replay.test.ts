@@ -1,5 +1,5 @@
-// That a run goes on behind a crash as it would have gone on without one: cut after each of its
-// transactions, it is asked the same from there on, and comes to the same.
+// A run continues after a crash as without one: cut after each transaction, it sends the same
+// requests and ends the same.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
@@ -17,7 +17,7 @@ import {
   type TrialOptions,
 } from "./trial.ts";
 
-/** Without what is made fresh for each execution: ids and fences. */
+/** Removes ids and fences, which differ for each execution. */
 const plain = (asks: readonly unknown[]) =>
   asks.map((ask) =>
     JSON.stringify(ask)
@@ -27,7 +27,7 @@ const plain = (asks: readonly unknown[]) =>
 
 type Options = Pick<TrialOptions, "tools" | "context_window">;
 
-/** A thread on which so many runs have ended before. */
+/** Prepares a thread with this many ended runs. */
 async function prepare(model: Model, options: Options, runs_before: number) {
   const trial = await openTrial(model, options);
   await trial.engine.start();
@@ -40,7 +40,7 @@ async function prepare(model: Model, options: Options, runs_before: number) {
   return { thread_id, database, clock };
 }
 
-/** How many deaths it was put through; what it was asked, and what its calls came to, without. */
+/** Returns the number of crashes, and requests and results of the run without one. */
 async function expectSame(model: Model, options: Options = {}, runs_before = 0) {
   const prepared = await prepare(model, options, runs_before);
   const whole = await openTrial(model, { ...options, ...prepared, seed: 2 });
@@ -69,7 +69,7 @@ async function expectSame(model: Model, options: Options = {}, runs_before = 0) 
       ...{ status, error, output, usage, cost, writes },
       recoveries: 1,
     });
-    // What it is asked from there on is what it would have been asked.
+    // Requests after the crash equal those without it.
     const requests = plain(second.asks);
     expect(requests).toEqual(
       requests.length === 0 ? [] : plain(whole.asks).slice(-requests.length),
@@ -87,7 +87,7 @@ const calls: readonly CallRequest[] = [
     ["read_output", { tool_call_id: "no" }] as CallRequest,
   ],
 ];
-/** The same for the same seed; later rounds depend on nothing but how many came before. */
+/** A model determined by its seed; a round depends only on its number. */
 const makeModel = (seed: number): Model => {
   const draw = createDraw(seed);
   const rounds = Array.from({ length: 1 + Math.floor(draw() * 4) }, () => {
@@ -105,11 +105,11 @@ const makeModel = (seed: number): Model => {
   };
 };
 
-test("a run of a random script comes to the same whichever write its process died behind", async () => {
+test("a run of a random script ends the same after a crash behind any write", async () => {
   for (let seed = 1; seed <= countRounds(40); seed++) await expectSame(makeModel(seed));
 }, 120_000);
 
-/** Its results are cut, and in a small window they are cleared. */
+/** A model whose results are cut, and cleared in a small window. */
 const library: BuiltinTool = {
   ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
   ...{ external_content: true, timeout_ms: 60_000, isFree: false },
@@ -120,7 +120,7 @@ const library: BuiltinTool = {
   }),
 };
 
-/** What it does next follows from what it is shown; a summary says how many rounds it tells of. */
+/** The next reply depends only on the request; a summary states its number of rounds. */
 const makeReader =
   (seed: number): Model =>
   (ask) => {
@@ -142,9 +142,9 @@ const makeReader =
     return { ...call(...(picked.length > 0 ? picked : [add()])), content: "word ".repeat(200) };
   };
 
-test("so does a run that reads results again, on a thread that is cleared and summarised", async () => {
+test("a run that rereads results on a cleared and summarised thread ends the same too", async () => {
   const seen = { deaths: 0, summaries: 0, cleared: 0, read: 0, cut: 0 };
-  // Of those that do not end at once.
+  // Counts only runs that do not end at once.
   for (const seed of [2, 4].slice(0, countRounds(5))) {
     const options = { tools: [library], context_window: 8_000 };
     const { deaths, asks, results } = await expectSame(makeReader(seed), options, 2);
@@ -155,6 +155,6 @@ test("so does a run that reads results again, on a thread that is cleared and su
     seen.read += count('"name":"read_output","arguments":"{\\"tool_call_id\\":\\"call_');
     seen.cut += results.filter(({ truncated }) => truncated).length;
   }
-  // It would prove little of what never came.
+  // Each event must occur, or the test proves little.
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(3);
 }, 120_000);

@@ -1,4 +1,4 @@
-// A run through its states, as its engine moves it: ends, and cancels wherever it stands.
+// Statuses of a run in its engine: ends, and cancels in every status.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
@@ -52,14 +52,14 @@ describe("a run", () => {
     await verifyLog(trial, id);
   });
 
-  test("whose reply says and asks nothing ends `succeeded` without output", async () => {
+  test("with an empty reply ends `succeeded` without output", async () => {
     await open(() => say("", { content: null }));
     const run = await trial.ended(await trial.run());
     expect(run).toMatchObject({ status: "succeeded", output: null });
     expect(await trial.messages(run.thread_id)).toHaveLength(1);
   });
 
-  test("whose reply was cut at its length has what came of it", async () => {
+  test("with a reply cut at its length limit keeps its text", async () => {
     await open(() => say("half a sen", { finish_reason: "length" }));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({
@@ -68,7 +68,7 @@ describe("a run", () => {
     expect((await trial.steps(id))[0]!.data).toMatchObject({ finish_reason: "length" });
   });
 
-  test("that an operator holds stays queued until it is released (agents.errors.agent_held)", async () => {
+  test("under an operator's hold stays queued until its release (agents.errors.agent_held)", async () => {
     await open(() => say("done"));
     const hold = {
       kind: "account",
@@ -87,7 +87,7 @@ describe("a run", () => {
 });
 
 describe("a cancel", () => {
-  test("ends what is queued at once (agents.states.queued_post_v1_runs_id_cancel)", async () => {
+  test("ends a queued run at once (agents.states.queued_post_v1_runs_id_cancel)", async () => {
     await open(() => say("never"));
     await trial.holds.hold({
       ...{ kind: "account", id: "a-1", account_id: "a-1", reason: "why", since: 1 },
@@ -100,7 +100,7 @@ describe("a cancel", () => {
     expect(await events()).toEqual(["run.failed"]);
   });
 
-  test("breaks the question to the model off at once (agents.states.running_cancel)", async () => {
+  test("aborts the model request at once (agents.states.running_cancel)", async () => {
     const requested = Promise.withResolvers<void>();
     await open((_ask, signal) => {
       requested.resolve();
@@ -116,7 +116,7 @@ describe("a cancel", () => {
     await verifyLog(trial, id);
   });
 
-  test("breaks tools off, whose calls end `cancelled`; what came before is kept", async () => {
+  test("aborts tools, whose calls end `cancelled`; earlier results are kept", async () => {
     const begun = Promise.withResolvers<void>();
     const slow = {
       ...trialTool("web_search"),
@@ -140,7 +140,7 @@ describe("a cancel", () => {
     await verifyLog(trial, id);
   });
 
-  test("ends a run that pauses before its model is asked again", async () => {
+  test("ends a run that pauses before a retry of its model", async () => {
     await open(() => failing("model_offline"));
     const id = await trial.run();
     await trial.until(async () => (await trial.steps(id)).length === 1);
@@ -149,7 +149,7 @@ describe("a cancel", () => {
     expect(trial.asks).toHaveLength(1);
   });
 
-  test("that comes while the run is being claimed is heard", async () => {
+  test("that arrives during the run's claim takes effect", async () => {
     const claimed = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     await open((_ask, signal) => untilAborted(signal), {
@@ -171,7 +171,7 @@ describe("a cancel", () => {
     expect(trial.asks).toHaveLength(0);
   });
 
-  test("that comes while a suspect is being claimed is heard, whatever else is claimed then", async () => {
+  test("that arrives during a suspect's claim takes effect, whatever else is claimed then", async () => {
     const claimed = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     trial = await openTrial((_ask, signal) => untilAborted(signal), {
@@ -196,7 +196,7 @@ describe("a cancel", () => {
     expect(trial.asks).toHaveLength(1);
   });
 
-  test("that comes while a reply is written ends the run before its tools", async () => {
+  test("that arrives while a reply is written ends the run before its tools", async () => {
     let id = "";
     await open(() => call(add()), {
       wrap: (store) => ({
@@ -227,8 +227,8 @@ describe("a cancel", () => {
   });
 });
 
-describe("a call that needs a person", () => {
-  test("holds up no other, then the run waits (agents.states.running_tool_call_needs_approval, agents.does.risk.p1)", async () => {
+describe("a call that needs approval", () => {
+  test("delays no other call, then the run waits (agents.states.running_tool_call_needs_approval, agents.does.risk.p1)", async () => {
     const policy = { ...DEFAULT_POLICY, require_approval: ["calculator"] };
     await open(() => call(["web_search", { query: "x" }], add()), { version: { policy } });
     const id = await trial.run();

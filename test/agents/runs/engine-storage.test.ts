@@ -1,4 +1,4 @@
-// A disk or a database server that fails for a while: what was received is kept until it is stored.
+// A temporarily failing disk or database: received data is kept until stored.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
@@ -16,7 +16,7 @@ type Method = (typeof WRITES)[number] | "load";
 type Work = (...args: unknown[]) => Promise<unknown>;
 const unavailable = () => new DatabaseUnavailable("the disk of /data is full: make room");
 
-/** Each of these fails so many times, before its commit or behind it, and then works. */
+/** Fails this many times, before or after the commit, and then works. */
 function failing(methods: readonly Method[], times: number, where: "before" | "behind") {
   const counts = new Map<Method, number>();
   const wrapOne = (store: RunStore, method: Method): [Method, Work] => {
@@ -56,7 +56,7 @@ async function runOnce(fault: ReturnType<typeof failing>) {
 }
 
 describe.each(["before", "behind"] as const)("a storage that fails %s its commit", (where) => {
-  test.each(WRITES)("in %s keeps what was received, and writes it once", async (one) => {
+  test.each(WRITES)("in %s keeps received data, and writes it once", async (one) => {
     const fault = failing([one], 3, where);
     const { receiver, trial, id, row } = await runOnce(fault);
     expect(row).toMatchObject({ status: "succeeded", recoveries: 0, usage: { tool_calls: 2 } });
@@ -69,13 +69,13 @@ describe.each(["before", "behind"] as const)("a storage that fails %s its commit
   });
 });
 
-test("a log that cannot be read for a while is read later, and no recovery is counted", async () => {
+test("a temporarily unreadable log is read later, and no recovery is counted", async () => {
   const fault = failing(["load"], 3, "before");
   const { row } = await runOnce(fault);
   expect(row).toMatchObject({ status: "succeeded", recoveries: 0 });
 });
 
-test("a tool that cannot read what it needs is run again, and is no unknown outcome", async () => {
+test("a tool that cannot read its data is run again, and has no unknown outcome", async () => {
   let times = 0;
   const receiver = createReceiver(() => {
     times++;

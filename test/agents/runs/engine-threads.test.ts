@@ -1,4 +1,4 @@
-// Long threads: what a model is shown of them, what a summary costs, and that nothing is rewritten.
+// Long threads: the model's view, the cost of summaries, and unchanged storage.
 import { afterEach, describe, expect, test } from "bun:test";
 import { readThreads } from "../../support/thread-reader.ts";
 import { kindsOf, verifyLog } from "./log.ts";
@@ -21,7 +21,7 @@ const TURN = "word ".repeat(300);
 const isSummaryAsk = (ask: { messages: readonly { content?: unknown }[] }) =>
   String(ask.messages[0]!.content).startsWith("Summarise");
 
-/** A thread of so many runs, each of a long question and a long answer. */
+/** A thread of this many runs, each with a long question and answer. */
 async function talk(model: Model, runs: number, context_window = 4_000) {
   trial = await openTrial(model, { context_window });
   await trial.engine.start();
@@ -35,11 +35,11 @@ async function talk(model: Model, runs: number, context_window = 4_000) {
   return { ids, thread_id: thread_id! };
 }
 
-/** The delimiter is made fresh each time. */
+/** Replaces the delimiter, which differs each time. */
 const unfenced = (messages: unknown) => JSON.stringify(messages).replace(/outside-\w+/g, "fence");
 
 describe("a thread that is too long for its model", () => {
-  test("is summarised, which is a step with its usage and cost; later runs are shown it too", async () => {
+  test("is summarised in a step with usage and cost, and later runs see the summary too", async () => {
     const { ids, thread_id } = await talk(
       (ask) => (isSummaryAsk(ask) ? say("They talked.") : say(TURN)),
       8,
@@ -57,7 +57,7 @@ describe("a thread that is too long for its model", () => {
       const steps = await trial.steps(id);
       const own = steps.filter(({ data }) => (data as { event?: string }).event === "compacted");
       compacted.push(...own);
-      // A summary is no round, and costs like one.
+      // A summary does not count as a round, but costs like one.
       expect(run).toMatchObject({
         ...{ status: "succeeded", cost: { model: 120 * (1 + own.length) } },
         usage: { rounds: 1, total_tokens: 110 * (1 + own.length) },
@@ -76,7 +76,7 @@ describe("a thread that is too long for its model", () => {
     const last = trial.asks.at(-1)!.messages;
     expect(String(last[1]!.content)).toContain("They talked.");
     expect(String(last.at(-1)!.content)).toStartWith("Question 7");
-    // What is stored is as it was said.
+    // The stored messages are unchanged.
     const stored = await trial.messages(thread_id);
     expect(stored.map(({ seq }) => seq)).toEqual(stored.map((_, index) => index + 1));
     expect(stored).toHaveLength(16);
@@ -86,7 +86,7 @@ describe("a thread that is too long for its model", () => {
     });
   });
 
-  test("is asked about without a summary where its model writes none", async () => {
+  test("is sent without a summary if the model writes none", async () => {
     const { ids } = await talk(
       (ask) => (isSummaryAsk(ask) ? answer({ content: "  " }) : say("ok")),
       10,
@@ -97,7 +97,7 @@ describe("a thread that is too long for its model", () => {
     expect(trial.asks.at(-1)!.tools.length).toBeGreaterThan(0);
   });
 
-  test("ends its run with the server's code where nothing more can be left out", async () => {
+  test("ends its run with the server's code if nothing more can be left out", async () => {
     trial = await openTrial(() => failing("context_length_exceeded"), { context_window: 500 });
     await trial.engine.start();
     const id = await trial.run("word ".repeat(2_000));
@@ -106,7 +106,7 @@ describe("a thread that is too long for its model", () => {
     });
   });
 
-  test("is summarised inside one run, which still knows its question, also after a crash", async () => {
+  test("is summarised within one run, which keeps its question, also after a crash", async () => {
     const model: Model = (ask) => {
       if (isSummaryAsk(ask)) return say("So far: nothing.");
       return ask.messages.length > 40 ? say("x") : { ...call(add()), content: TURN };
@@ -120,7 +120,7 @@ describe("a thread that is too long for its model", () => {
     for (const ask of trial.asks.filter((one) => !isSummaryAsk(one))) {
       expect(JSON.stringify(ask.messages)).toContain("The one question.");
     }
-    // A later summary tells on what an earlier one told.
+    // A later summary includes an earlier one.
     const [, ...later] = trial.asks.filter(isSummaryAsk);
     for (const ask of later) {
       expect(JSON.stringify(ask.messages)).toContain("So far: nothing.");
@@ -128,7 +128,7 @@ describe("a thread that is too long for its model", () => {
     await verifyLog(trial, id);
   });
 
-  test("is shown the same behind a summary, whether the run was interrupted or not", async () => {
+  test("looks the same after a summary, interrupted or not", async () => {
     const model: Model = (ask, signal) => {
       if (isSummaryAsk(ask)) return say("So far: nothing.");
       if (trial.asks.some(isSummaryAsk)) return untilAborted(signal);
@@ -152,7 +152,7 @@ describe("a thread that is too long for its model", () => {
     await second.stop();
   });
 
-  test("has its summary inside a fence once text from outside was read on it", async () => {
+  test("has its summary inside a fence once it is tainted", async () => {
     const search = () => ({ ...call(["web_search", { query: "x" }]), content: TURN });
     const model: Model = (ask) => {
       if (isSummaryAsk(ask)) return say("They say: obey.");
@@ -166,8 +166,8 @@ describe("a thread that is too long for its model", () => {
     expect(shown).toMatch(/so far:\\n\\n<(outside-\w+)>\\nThey say: obey\.\\n<\/\1>/);
   });
 
-  describe("for one message alone", () => {
-    /** A server that counts otherwise than we do: a token for every two characters. */
+  describe("a thread too long because of one message", () => {
+    /** A server that counts a token for every two characters, unlike Wadi. */
     const strict =
       (windowTokens: number): Model =>
       (ask) => {
@@ -177,7 +177,7 @@ describe("a thread that is too long for its model", () => {
       };
     const LONG = "m ".repeat(49_900);
 
-    test("fails that run alone: later ones are shown it shortened, and it stays as it was", async () => {
+    test("fails only that run: later runs see it shortened, and it stays stored as it was", async () => {
       trial = await openTrial(strict(32_768), { context_window: 32_768 });
       await trial.engine.start();
       const first = await trial.ended(await trial.run(LONG));
@@ -197,7 +197,7 @@ describe("a thread that is too long for its model", () => {
       expect((await trial.messages(thread_id))[0]!.content).toBe(LONG);
     });
 
-    test("is asked the same behind a crash as it was before", async () => {
+    test("leads to the same request after a crash as before", async () => {
       const strictly = strict(32_768);
       const model: Model = async (ask, signal) => {
         const reply = await strictly(ask, signal, 0);
@@ -220,7 +220,7 @@ describe("a thread that is too long for its model", () => {
       await second.stop();
     });
 
-    test("is asked with less no more than three times, and ends with the server's code", async () => {
+    test("is shortened at most three times, then ends with the server's code", async () => {
       const model: Model = (ask) => (isSummaryAsk(ask) ? say("They talked.") : say(TURN));
       const { thread_id } = await talk(model, 3, 32_768);
       await trial.stop();

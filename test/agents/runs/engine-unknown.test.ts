@@ -1,8 +1,8 @@
-// Calls of which nobody knows whether they were done: who is asked, who is told, what is sent again.
+// Calls with an unknown outcome: approvals, reports and repeats.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ToolResult } from "../../../src/agents/tools/contract.ts";
+import { approvalsOf, decide, decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { callsOf, kindsOf, outcomesOf, resultsOf, verifyLog } from "./log.ts";
-import { approvalsOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, pinWriter, silent, unknown } from "./senders.ts";
 import { add, type CallRequest, call, script, type Trial } from "./trial.ts";
@@ -17,10 +17,10 @@ const verify = async (trial: Trial, id: string) => {
   await verifyLog(trial, id);
   await verifyApprovals(trial, id);
 };
-/** Unknown the first time, done from then on. */
+/** Unknown at the first attempt, done afterwards. */
 const onceUnknown = () => createReceiver(({ time }) => (time === 1 ? unknown() : done()));
 
-/** Ends of a call that was sent, in which no word of the receiver says what became of it. */
+/** Ends of a sent call without an answer about its outcome. */
 const ENDS: Readonly<Record<string, () => ToolResult | Promise<ToolResult>>> = {
   "without an answer": unknown,
   "behind its time": () => ({ ...unknown(), outcome: "timeout" }),
@@ -28,9 +28,9 @@ const ENDS: Readonly<Record<string, () => ToolResult | Promise<ToolResult>>> = {
   "with a gateway's word": () => ({ ...unknown(), http_status: 504 }),
 };
 
-describe("a write that ends", () => {
+describe("a write whose outcome is unknown", () => {
   test.each(Object.entries(ENDS))(
-    "%s is asked about, and sent again with its key",
+    "after %s requests an approval, and is sent again with its key",
     async (_, end) => {
       const receiver = createReceiver(({ time }) => (time === 1 ? end() : done("sent")));
       const trial = await open(script(call(write())), pinWriter(receiver));
@@ -58,7 +58,7 @@ describe("a write that ends", () => {
   );
 
   test.each(Object.entries(ENDS))(
-    "%s is told to the model by the policy `report`",
+    "after %s is reported to the model by the policy `report`",
     async (_, end) => {
       const receiver = createReceiver(() => end());
       const trial = await open(
@@ -77,7 +77,7 @@ describe("a write that ends", () => {
     },
   );
 
-  test("is reported with what was seen of its end", async () => {
+  test("is reported with the known details of its end", async () => {
     const receiver = createReceiver(() => ({ ...unknown(), http_status: 502 }));
     const policy = { on_unknown_outcome: "report" } as const;
     const trial = await open(script(call(write())), pinWriter(receiver, policy));
@@ -86,11 +86,11 @@ describe("a write that ends", () => {
     expect(await resultsOf(trial, id)).toMatchObject([{ http_status: 502, duration_ms: 0 }]);
   });
 
-  test("before anything was sent is an ordinary error", async () => {
+  test("is an ordinary error if nothing was sent", async () => {
     const receiver = createReceiver(() => ({ ...done("Nothing was sent."), outcome: "error" }));
     const trial = await open(script(call(write())), pinWriter(receiver));
     const id = await trial.run();
-    // It counts, and costs nothing: only what was of use is paid.
+    // The call counts, and costs nothing: only useful calls are paid.
     expect(await trial.ended(id)).toMatchObject({
       ...{ status: "succeeded", usage: { tool_calls: 1 }, cost: { tools: 0 } },
     });
@@ -99,7 +99,7 @@ describe("a write that ends", () => {
     await verify(trial, id);
   });
 
-  test("never is given up a second behind its time, and what reads is late then", async () => {
+  test("is given up a second after its time-out, and a read is late then", async () => {
     const receiver = createReceiver(() => silent());
     const look = makeSender("look", receiver, { risk: "read" });
     const sender = makeSender("write", receiver, { risk: "write" });
@@ -118,8 +118,8 @@ describe("a write that ends", () => {
   });
 });
 
-describe("a person who is asked about such a call", () => {
-  test("and rejects it has the model told that nobody knows", async () => {
+describe("an approval of such a call", () => {
+  test("that is rejected tells the model that the outcome is unknown", async () => {
     const receiver = createReceiver(({ arguments: input }) =>
       (input as { n: number }).n === 1 ? unknown() : done(),
     );
@@ -132,13 +132,13 @@ describe("a person who is asked about such a call", () => {
     expect(toldOf(trial, 1)).toEqual([
       expect.stringMatching(/Nobody knows whether .* a person decided .* It has arrived\./),
     ]);
-    // The same again is not asked for; another is sent by itself.
+    // An identical call requests no approval; another call is sent.
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown", "rejected", "ok"]);
     expect(receiver.arrivals.map((one) => one.arguments)).toEqual([{ n: 1 }, { n: 2 }]);
     await verify(trial, id);
   });
 
-  test("and lets its time pass has the model told so", async () => {
+  test("that expires tells the model so", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver));
     const id = await trial.run();
@@ -151,7 +151,7 @@ describe("a person who is asked about such a call", () => {
     await verify(trial, id);
   });
 
-  test("is asked each time anew, for as long as nobody knows", async () => {
+  test("is requested again as long as the outcome is unknown", async () => {
     const receiver = createReceiver(({ time }) => (time < 4 ? unknown() : done()));
     const trial = await open(script(call(write())), pinWriter(receiver));
     const id = await trial.run();
@@ -169,7 +169,7 @@ describe("a person who is asked about such a call", () => {
     await verify(trial, id);
   });
 
-  test("decides on each of several by itself, while others of the round are done", async () => {
+  test("is decided separately for each of several, while others of the round finish", async () => {
     const receiver = createReceiver(({ time, arguments: input }) =>
       time === 1 && (input as { n: number }).n < 4 ? unknown() : done(),
     );
@@ -187,7 +187,7 @@ describe("a person who is asked about such a call", () => {
     await verify(trial, id);
   });
 
-  test("and approves it has the model read what came then, and nothing of the time before", async () => {
+  test("that is approved gives the model the new result only", async () => {
     const receiver = createReceiver(({ time }) => ({
       ...(time === 1 ? unknown() : done()),
       content: `${time}`.repeat(100_000),
@@ -202,7 +202,7 @@ describe("a person who is asked about such a call", () => {
     expect(whole).toBe("2".repeat(100_000));
   });
 
-  test("is waited for beside what had asked before it", async () => {
+  test("is awaited beside an earlier approval", async () => {
     const receiver = createReceiver(({ tool, time }) =>
       tool === "write" && time === 1 ? unknown() : done(),
     );
@@ -225,7 +225,7 @@ describe("a person who is asked about such a call", () => {
     await verify(trial, id);
   });
 
-  test("may decide while others of its round still run", async () => {
+  test("may be decided while others of its round still run", async () => {
     const going = Promise.withResolvers<void>();
     const receiver = createReceiver(async ({ tool, time }) => {
       if (tool === "look") await going.promise;
@@ -249,8 +249,8 @@ describe("a person who is asked about such a call", () => {
   });
 });
 
-describe("a write whose receiver knows its key", () => {
-  test("is sent up to three times by itself, and then a person is asked", async () => {
+describe("a write whose receiver deduplicates by key", () => {
+  test("is sent up to three times by itself, then requests an approval", async () => {
     const receiver = createReceiver(({ time }) => (time < 4 ? unknown() : done()));
     const trial = await open(script(call(write(), add())), pinWriter(receiver, {}, true));
     const id = await trial.run();
@@ -262,7 +262,7 @@ describe("a write whose receiver knows its key", () => {
     await verify(trial, id);
   });
 
-  test("is done with what it came to the second time", async () => {
+  test("takes the result of the second attempt", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver, {}, true));
     const id = await trial.run();
@@ -271,7 +271,7 @@ describe("a write whose receiver knows its key", () => {
     await verify(trial, id);
   });
 
-  test("is not sent again where its tool was switched off meanwhile, nor asked about", async () => {
+  test("is neither sent again nor subject to approval if its tool was disabled meanwhile", async () => {
     const receiver = createReceiver(async () => {
       await trial.switchTool("write", "disabled");
       return unknown();

@@ -1,11 +1,11 @@
-// A run that waits for a person: what ends its waiting, and what it costs others meanwhile.
+// A run that waits for approval: ends of its waiting, and its load meanwhile.
 import { afterEach, describe, expect, test } from "bun:test";
 import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { createCut, createCutAt } from "./cut.ts";
+import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { kindsOf, outcomesOf, verifyLog, within } from "./log.ts";
-import { approvalsOf, codeOf, decide, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin } from "./senders.ts";
 import { type CallRequest, call, KEY_ID, type Model, say, script, type Trial } from "./trial.ts";
@@ -21,7 +21,7 @@ const begin = async (trial: Trial, message?: string) => {
 const pay = (sum: number): CallRequest => ["pay", { sum }];
 const TTL_MS = 60_000;
 const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
-/** One that pays, and what was paid. */
+/** A tool that pays, and its receiver. */
 const openPayer = (policy: Parameters<typeof pin>[1] = SHORT) => {
   const receiver = createReceiver();
   const sender = makeSender("pay", receiver, { risk: "irreversible" });
@@ -42,7 +42,7 @@ const ORDERS: Act[][] = ACTS.flatMap((one) =>
   ),
 );
 
-/** Approve and reject in its last millisecond, a sweep behind it, and a cancel, at once. */
+/** Approves and rejects in the last millisecond, expires and cancels, all concurrently. */
 async function actAtOnce(trial: Trial, id: string, order: readonly Act[]) {
   const [approval] = await pendingOf(trial, id);
   const { id: approval_id, expires_at } = approval!;
@@ -65,7 +65,7 @@ async function actAtOnce(trial: Trial, id: string, order: readonly Act[]) {
 }
 
 describe("approve, reject, expire and cancel at once", () => {
-  test.each(ORDERS)("of a run that waits: one of %s, %s, %s and %s wins", async (...order) => {
+  test.each(ORDERS)("on a waiting run: one of %s, %s, %s and %s wins", async (...order) => {
     const { receiver, ...payer } = openPayer();
     const trial = await open(script(call(pay(1))), payer);
     const id = await begin(trial);
@@ -81,13 +81,13 @@ describe("approve, reject, expire and cancel at once", () => {
     }[approval!.status];
     expect(answers.approved).toBe(first === "approved" ? "accepted" : refusal);
     expect(answers.rejected).toBe(first === "rejected" ? "accepted" : refusal);
-    // Who was decided on first goes on to its next step, and stops there.
+    // If the decision wins, the run continues to its next step, and stops there.
     expect(run).toMatchObject({ status: "cancelled", cancel_requested: first !== "cancelled" });
     expect(receiver.arrivals).toEqual([]);
     await verify(trial, id);
   });
 
-  test.each(ORDERS)("of a run at work: one of %s, %s, %s and %s wins", async (...order) => {
+  test.each(ORDERS)("on an executing run: one of %s, %s, %s and %s wins", async (...order) => {
     const { receiver, tools } = openPayer();
     const going = Promise.withResolvers<void>();
     const looking = createReceiver(() => going.promise.then(() => done()));
@@ -99,7 +99,7 @@ describe("approve, reject, expire and cancel at once", () => {
     going.resolve();
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled", cancel_requested: true });
     const [approval] = await approvalsOf(trial, id);
-    // A cancel only asks: until the run stops, people and time decide.
+    // A cancel is only a request; until the run stops, decisions and expiry count.
     const winner = order.find((act) => act !== "cancelled")!;
     expect(approval!.status).toBe(winner);
     expect(answers[winner]).toBe(winner === "expired" ? 1 : "accepted");
@@ -108,8 +108,8 @@ describe("approve, reject, expire and cancel at once", () => {
   });
 });
 
-describe("a run that waits", () => {
-  test("is cancelled at once with what it waits for (agents.states.waiting_approval_cancel)", async () => {
+describe("a waiting run", () => {
+  test("is cancelled at once with its approvals (agents.states.waiting_approval_cancel)", async () => {
     const { receiver, ...payer } = openPayer();
     const trial = await open(script(call(pay(1), pay(2))), payer);
     const id = await begin(trial);
@@ -127,7 +127,7 @@ describe("a run that waits", () => {
     await verify(trial, id);
   });
 
-  test("goes on though its agent is held meanwhile: it had begun before", async () => {
+  test("continues though its agent is held meanwhile, since it had begun before", async () => {
     const { receiver, ...payer } = openPayer();
     const trial = await open(script(call(pay(1))), payer);
     const id = await begin(trial);
@@ -141,7 +141,7 @@ describe("a run that waits", () => {
     await verify(trial, id);
   });
 
-  test("ends where its key was revoked meanwhile, and sends nothing (agents.authentication.1)", async () => {
+  test("ends if its key was revoked meanwhile, and sends nothing (agents.authentication.1)", async () => {
     const { receiver, ...payer } = openPayer();
     const trial = await open(script(call(pay(1), pay(2))), payer);
     const id = await begin(trial);
@@ -158,7 +158,7 @@ describe("a run that waits", () => {
     await verify(trial, id);
   });
 
-  test("counts as none that is active, holds no place, and works no time, for weeks", async () => {
+  test("does not count as active, holds no slot, and uses no run time, for weeks", async () => {
     const WEEKS_MS = 20 * 86_400_000;
     const { receiver, tools, version } = openPayer({ approval_ttl_seconds: 2_592_000 });
     const going = Promise.withResolvers<void>();
@@ -175,12 +175,12 @@ describe("a run that waits", () => {
     const counts = () => readThreads(trial.database).counts();
     expect(await counts()).toEqual([{ account_id: "a-1", active: 0 }]);
     await trial.ended(await trial.run("Quick."));
-    // Nothing beats meanwhile: only the wall clock of whoever decides moves on.
+    // No heartbeat runs meanwhile; only the wall clock moves.
     trial.clock.shiftWall(WEEKS_MS);
     const slow = await trial.run("Slow.");
     await trial.reaches(slow, "running");
     await decideAll(trial, id, "approved");
-    // Its place is taken by another now, and it waits like any other.
+    // Another run has its slot now, so it waits in the queue.
     await trial.clock.advance(10_000);
     expect(await trial.find(id)).toMatchObject({ status: "running", epoch: 0, worked_ms: 0 });
     expect(await counts()).toEqual([{ account_id: "a-1", active: 2 }]);
@@ -192,7 +192,7 @@ describe("a run that waits", () => {
     await verify(trial, id);
   });
 
-  test("is told to who listens: each step with its approval, and each status", async () => {
+  test("streams each step with its approval, and each status", async () => {
     const { receiver: _, ...payer } = openPayer();
     const trial = await open(script(call(pay(1), pay(2))), payer);
     const { store, database, clock, callers } = trial;
@@ -240,13 +240,13 @@ describe("a run that waits", () => {
     await verify(trial, id);
   });
 
-  test("is told to have waited also where all of it is read at once", async () => {
+  test("shows its waiting also if the whole log is read at once", async () => {
     const { receiver: _, ...payer } = openPayer();
     const trial = await open(script(call(pay(1))), payer);
     const id = await begin(trial);
     await decideAll(trial, id, "approved");
     await trial.ended(id);
-    // From its steps alone a tail knows each status that the run had.
+    // A tail derives each status of the run from its steps alone.
     const statuses = (await trial.steps(id)).map(({ status }) => status);
     expect(statuses.filter((status, at) => status !== statuses[at - 1])).toEqual([
       "running",
@@ -256,8 +256,8 @@ describe("a run that waits", () => {
   });
 });
 
-describe("where processes end while a run waits", () => {
-  test("by a stop, it goes on at the next start, and is no recovery", async () => {
+describe("when processes end while a run waits", () => {
+  test("by a stop, it continues at the next start, not counted as recovered", async () => {
     const { receiver, ...payer } = openPayer();
     const first = await open(script(call(pay(1), pay(2))), payer);
     const id = await begin(first);
@@ -273,7 +273,7 @@ describe("where processes end while a run waits", () => {
     await verify(second, id);
   });
 
-  test("and it is overdue at the next start, it expires then", async () => {
+  test("and its approval is overdue at the next start, it expires then", async () => {
     const { receiver, ...payer } = openPayer();
     const first = await open(script(call(pay(1))), payer);
     const id = await begin(first);
@@ -290,7 +290,7 @@ describe("where processes end while a run waits", () => {
     (["before", "after"] as const).map((side) => ({ write, side })),
   );
   test.each(points)(
-    "by a crash $side its $write, it is asked once and sent once",
+    "by a crash $side its $write, it requests one approval and is sent once",
     async (point) => {
       const { receiver, ...payer } = openPayer();
       const cut = createCutAt(point);
@@ -313,7 +313,7 @@ describe("where processes end while a run waits", () => {
     },
   );
 
-  test("by a crash of whoever took the decided run up, it is sent once", async () => {
+  test("by a crash of the process that claimed the decided run, it is sent once", async () => {
     const { receiver, ...payer } = openPayer();
     const cut = createCut();
     const first = await open(script(call(pay(1))), { ...payer, ...cut.wraps });

@@ -1,10 +1,10 @@
-// What must hold of the log of every run, whatever became of it.
+// Invariants of the log of every run.
 import { expect } from "bun:test";
 import { DEFAULT_BUDGETS, type VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { StepRow, ToolCallData, ToolResultData } from "../../../src/agents/runs/step.ts";
 import type { Trial } from "./trial.ts";
 
-/** The kinds of a run's steps; of a system step its event. */
+/** The kinds of a run's steps; for a system step its event. */
 export const kindsOf = async (trial: Trial, id: string) =>
   (await trial.steps(id)).map(({ kind, data }) =>
     kind === "system" ? (data as { event: string }).event : kind,
@@ -24,8 +24,8 @@ export const callsOf = async (trial: Trial, id: string) =>
     .map(({ data }) => data as ToolCallData);
 
 /**
- * Steps have no gaps, every planned call has exactly one result and one message, each sending has
- * its step in front, and the parts are the total.
+ * Checks that steps have no gaps, every planned call has exactly one result and one message, each
+ * attempt follows its step, and the parts add up to the total.
  */
 export async function verifyLog(trial: Trial, id: string): Promise<void> {
   const steps = await trial.steps(id);
@@ -39,14 +39,14 @@ export async function verifyLog(trial: Trial, id: string): Promise<void> {
   for (const call_id of called) verifySendings(calls.filter((one) => one.tool_call_id === call_id));
 
   const { usage } = await trial.find(id);
-  // What was run counts, and of what nobody knows whether it was done.
+  // Executed calls and those with an unknown outcome count.
   const isCounted = ({ duration_ms, outcome }: ToolResultData) =>
     duration_ms !== null || outcome === "outcome_unknown";
   expect(usage.tool_calls).toBe(results.filter(isCounted).length);
   await verifyCosts(trial, id, steps);
 }
 
-/** Each call that the model asked for has one answer on the thread, which is its result. */
+/** Checks that each call has one message on the thread, equal to its result. */
 async function verifyMessages(trial: Trial, id: string, results: readonly ToolResultData[]) {
   const { thread_id, status } = await trial.find(id);
   const messages = (await trial.messages(thread_id)).filter(({ run_id }) => run_id === id);
@@ -54,7 +54,7 @@ async function verifyMessages(trial: Trial, id: string, results: readonly ToolRe
   const requested = messages
     .flatMap(({ tool_calls }) => tool_calls ?? [])
     .map((call) => call.id)
-    // What a last reply asked for behind its budget is not even planned.
+    // Calls of a last reply beyond its budget are not planned.
     .filter((call_id) => status !== "budget_exceeded" || contents.has(call_id));
   const answers = messages.filter(({ role }) => role === "tool");
   expect(answers.map(({ tool_call_id }) => tool_call_id!).toSorted()).toEqual(requested.toSorted());
@@ -63,7 +63,7 @@ async function verifyMessages(trial: Trial, id: string, results: readonly ToolRe
   }
 }
 
-/** The steps of one call: planned, and then sent once more, or asked about, each time. */
+/** Checks the steps of one call: planned, then sent again or subject to approval. */
 function verifySendings([planned, ...later]: readonly ToolCallData[]): void {
   expect(planned!.attempt).toBeLessThanOrEqual(planned!.risk === "read" ? 1 : 0);
   let sent = planned!.attempt;
@@ -86,7 +86,7 @@ async function verifyCosts(trial: Trial, id: string, steps: readonly StepRow[]):
 const isSummary = ({ kind, data }: StepRow) =>
   kind === "system" && (data as { event: string }).event === "compacted";
 
-/** null: one of them is unknown. */
+/** The sum of costs, or null if one is unknown. */
 function addCosts(steps: readonly StepRow[], isOne: (step: StepRow) => boolean): number | null {
   let sum: number | null = 0;
   for (const step of steps.filter(isOne)) {

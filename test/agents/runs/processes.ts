@@ -1,4 +1,4 @@
-// Processes of one test: they share a database and a clock, and each is begun as a server is.
+// Processes of one test share a database and a clock, and start like servers.
 import { type Model, openTrial, type Trial, type TrialOptions } from "./trial.ts";
 
 export function createProcesses() {

@@ -1,4 +1,4 @@
-// Which runs of a dead process are told that a call of theirs has hung it.
+// Blame for a hung call among the runs of a dead process.
 import { expect, test } from "bun:test";
 import { RunRecovery, type RunRecoveryOptions } from "../../../src/agents/runs/recovery.ts";
 import type { RecoveryFinding } from "../../../src/agents/runs/store/claim.ts";
@@ -7,8 +7,8 @@ import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 
 const CASES: [who: string, epoch: number, hungCall: string | null][] = [
-  ["in the epoch that hung knows its call", 3, "call_1"],
-  ["of a later epoch died of something else", 4, null],
+  ["of the epoch that hung gets the name of its call", 3, "call_1"],
+  ["of a later epoch is not blamed for the hang", 4, null],
 ];
 
 test.each(CASES)("a run %s", async (_, epoch, hungCall) => {

@@ -1,15 +1,15 @@
-// Tools that change something outside, and the receiver that counts what came to it.
+// Tools with external side effects, and the receiver that counts their calls.
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY, type VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { BuiltinTool, Risk, ToolResult, ToolUse } from "../../../src/agents/tools/contract.ts";
 
-/** Something that came to a receiver. */
+/** A call that arrived at a receiver. */
 export interface Arrival {
   tool: string;
-  /** The call's id, by which a receiver knows a repeat. */
+  /** The call's id, by which a receiver detects a repeat. */
   key: string;
   arguments: unknown;
-  /** How many came with this key, this one included. */
+  /** Number of arrivals with this key, including this one. */
   time: number;
 }
 
@@ -17,18 +17,18 @@ export const done = (content = "done"): ToolResult => ({ outcome: "ok", content,
 export const unknown = (): ToolResult => ({
   ...{ outcome: "outcome_unknown", content: "No answer came.", external: false },
 });
-/** It neither answers nor heeds that it is given up. */
+/** Never answers, and ignores aborts. */
 export const silent = () => new Promise<never>(() => undefined);
 
 type Answer = (arrival: Arrival, use: ToolUse) => ToolResult | Promise<ToolResult>;
 
-/** Each arrival is an effect, unless whoever sends says that it knows its keys. */
+/** Each arrival is an effect, unless the sender is idempotent. */
 export function createReceiver(answer: Answer = () => done()) {
   const arrivals: Arrival[] = [];
   const receiver = {
     arrivals,
     answer,
-    /** How often each key came, in the order of its first arrival. */
+    /** Number of arrivals of each key, in the order of the first. */
     times: () => [...new Map(arrivals.map(({ key, time }) => [key, time])).values()],
     keys: () => new Set(arrivals.map(({ key }) => key)),
     receive(tool: string, use: ToolUse) {
@@ -49,7 +49,7 @@ interface Sender {
   timeout_ms?: number;
 }
 
-/** A tool as the engine sees one that posts to an endpoint. */
+/** A tool that looks to the engine like one that posts to an endpoint. */
 export const makeSender = (
   name: string,
   receiver: Receiver,
@@ -61,7 +61,7 @@ export const makeSender = (
   run: async (use) => receiver.receive(name, use),
 });
 
-/** A version that has these tools pinned, beside the calculator. */
+/** A version that pins these tools and the calculator. */
 export function pin(
   tools: readonly BuiltinTool[],
   policy: Partial<VersionRow["policy"]> = {},
@@ -79,7 +79,7 @@ export function pin(
   };
 }
 
-/** One tool, `write`, that runs by itself; a person has a minute to decide on what is unknown. */
+/** Pins one tool, `write`, without approval; approvals of unknown outcomes last a minute. */
 export const pinWriter = (
   receiver: Receiver,
   policy: Partial<VersionRow["policy"]> = {},

@@ -1,4 +1,4 @@
-// What a start refuses that no request of a test can bring about: doubles stand in for its store.
+// Refusals of a start that no test request can cause; its store is a double.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import { createVersionCache } from "../../../src/agents/definitions/version-cache.ts";
@@ -64,7 +64,7 @@ test("agents.errors.agent_version_not_found: an agent without its version starts
   expect(await codeOf(begin())).toEqual([404, "agent_version_not_found", null]);
 });
 
-test("agents.errors.no_model_available: where the rights of the key cannot be read nothing starts, where the model is stopped it does", async () => {
+test("agents.errors.no_model_available: no run starts if the key's rights cannot be read, but one does if the model is stopped", async () => {
   const authorizeAs = (code: Parameters<typeof apiError>[0]) => async () => ({
     refusal: apiError(code),
   });
@@ -75,7 +75,7 @@ test("agents.errors.no_model_available: where the rights of the key cannot be re
   }
 });
 
-test("agents.errors.admission_busy: 64 starts of an account wait at once, and one more is told to come back", async () => {
+test("agents.errors.admission_busy: 64 starts of an account may wait at once, and one more is refused with a retry", async () => {
   const waiting: (() => void)[] = [];
   const start = () => new Promise<unknown>((resolve) => waiting.push(() => resolve({})));
   const { begin } = open({ start });
@@ -92,7 +92,7 @@ test("agents.errors.admission_busy: 64 starts of an account wait at once, and on
   expect(waiting).toHaveLength(64);
 });
 
-test("a version is read once, and a hook's body marks its run", async () => {
+test("a version is read once, and a hook's body taints its run", async () => {
   const { begin, prepare, countReads } = open();
   await begin();
   const { run } = await prepare();

@@ -1,4 +1,4 @@
-// The law of a run's life: what may follow what, and that nothing else does.
+// The transitions between statuses of a run.
 import { describe, expect, test } from "bun:test";
 import {
   ENDINGS,
@@ -9,7 +9,7 @@ import {
   transit,
 } from "../../../src/agents/runs/transitions.ts";
 
-/** The spec's table, line by line: from, by what, to. */
+/** The spec's table, line by line: from, cause, to. */
 const LINES = [
   ["agents.states.queued_platform_start", "queued", "start", "running"],
   ["agents.states.queued_post_v1_runs_id_cancel", "queued", "ask_to_cancel", "cancelled"],
@@ -35,31 +35,31 @@ const LINES = [
 
 describe("the table of transitions", () => {
   for (const [rule, from, happening, to] of LINES) {
-    test(`${rule} ${from} goes to ${to} by ${happening}`, () => {
+    test(`${rule} ${from} becomes ${to} by ${happening}`, () => {
       expect(transit(from, happening)).toBe(to);
     });
   }
 
-  test("agents.states.p1 has every status, and nothing beside the spec's lines", () => {
+  test("agents.states.p1 has every status, and only the spec's transitions", () => {
     expect(Object.keys(TRANSITIONS).sort()).toEqual([...STATUSES].sort());
     const count = Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)).length;
     expect(count).toBe(LINES.length);
   });
 
-  test("agents.states.any_final_cancel nothing follows an end, nor what is reserved", () => {
+  test("agents.states.any_final_cancel nothing follows a final or a reserved status", () => {
     for (const status of [...FINAL, "waiting_input", "sleeping"] as const) {
       expect(TRANSITIONS[status]).toEqual({});
       expect(() => transit(status, "fail")).toThrow("cannot fail");
     }
   });
 
-  test("agents.states.p3 every end is reached by its own happening", () => {
+  test("agents.states.p3 each final status has its own cause", () => {
     for (const status of FINAL) {
       expect(transit("running", ENDINGS[status as keyof typeof ENDINGS])).toBe(status);
     }
   });
 
-  test("agents.errors.active_runs_limit counts what is queued or running", () => {
+  test("agents.errors.active_runs_limit counts queued and running runs", () => {
     expect(STATUSES.filter(isActive)).toEqual(["queued", "running"]);
   });
 });

@@ -1,5 +1,4 @@
-// Engines on a database in memory, a manual clock and a scripted model: what a run does, seen from
-// inside the process.
+// Engines on a database in memory, a manual clock and a scripted model, observed inside the process.
 
 import { Type } from "@sinclair/typebox";
 import { holdStore } from "../../../src/access/holds/store.ts";
@@ -47,7 +46,7 @@ import { openTestSecrets } from "../../support/secrets.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 
 export type Reply = InternalCompletion | InternalChatError;
-/** What the model says: to its `turn`th question, from 0 on. */
+/** The model's reply to its nth request; `turn` counts from 0. */
 export type Model = (
   ask: InternalChatRequest,
   signal: AbortSignal,
@@ -57,7 +56,7 @@ export type Model = (
 export const KEY_ID = "k-1";
 const ACCOUNT = "a-1";
 const Name = Type.Object({ name: Type.String() });
-/** What others write of keys and tools. */
+/** Writes of other processes to keys and tools. */
 const others = store(
   "others",
   {
@@ -94,7 +93,7 @@ export const answer = (fields: Partial<InternalCompletion> = {}): InternalComple
 });
 export const say = (content: string, fields: Partial<InternalCompletion> = {}) =>
   answer({ content, ...fields });
-/** Says these one after the other, and then that it is done. */
+/** A model that gives these replies in turn, then "done". */
 export const script =
   (...replies: Reply[]): Model =>
   (_ask, _signal, turn) =>
@@ -116,7 +115,7 @@ export const failing = (
   ...{ ok: false, code, reason: `it fails with ${code}` },
   ...fields,
 });
-/** Until the question is taken back. */
+/** A model that never replies; its request ends by abort. */
 export const untilAborted = (signal: AbortSignal) =>
   new Promise<Reply>((resolve) => {
     const leave = () => resolve(failing("upstream_error"));
@@ -129,19 +128,19 @@ export interface TrialOptions {
   clock?: ManualClock;
   version?: Partial<VersionRow>;
   tools?: readonly BuiltinTool[];
-  /** As other processes see the database: then none of them knows that it is alone. */
+  /** Whether other processes may use the database, so that this one is not exclusive. */
   isShared?: boolean;
   concurrent_runs?: number;
-  /** null: nobody knows it. */
+  /** null if unknown. */
   context_window?: number | null;
   seed?: number;
-  /** The way out to addresses that tools name; left out: every request of it fails. */
+  /** Egress for tools; by default every request fails. */
   egress?: AgentsDeps["egress"];
-  /** What the engine tells of its runs; left out: nobody watches. */
+  /** Observer of the engine's runs. */
   activity?: AgentsDeps["activity"];
-  /** Stands in front of the store: a database that fails, or a process that is cut off. */
+  /** Wraps the store, to simulate a failing database or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
-  /** The same for what the process writes of itself, and of others that are dead. */
+  /** Wraps the store of processes. */
   wrapProcesses?(store: ProcessStore): ProcessStore;
 }
 export type ProcessStore = Bound<typeof processStore>;
@@ -222,7 +221,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       };
     },
   });
-  // As the app joins them: a process begins before its engine, and ends behind it.
+  // Like the app: a process starts before its engine, and ends after it.
   const engine = {
     ...joinServices([process, runner]),
     drain: () => runner.drain(),
@@ -234,7 +233,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
   allow(callers);
 
   const find = async (id: string) => (await bound.find(id, null))!;
-  /** Many turns: a tool may compute in a thread of its own, which none of them waits for. */
+  /** Many turns, since a tool may compute in another thread. */
   const until = async <T>(look: () => Promise<T | false | undefined | null>): Promise<T> => {
     for (let turns = 0; turns < 100_000; turns++) {
       const found = await look();
@@ -244,7 +243,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     throw new Error("what was waited for did not come");
   };
   let started = 0;
-  /** Also where something hangs, for which a stop waits a while. */
+  /** Also ends when a call hangs, for which a stop waits a while. */
   const stop = async () => {
     await expiry.stop(0);
     const stopped = engine.stop(0);
@@ -271,15 +270,15 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     },
     outbox: database.bind(outboxStore),
     holds: database.bind(holdStore),
-    /** The key ends, and a commit tells of it. */
+    /** Ends the key, and notifies by a commit. */
     async endKey(key_id = KEY_ID) {
       callers.delete(key_id);
       await outside.end(key_id);
     },
-    /** As the tool's owner does, in whatever process. */
+    /** Switches a tool like its owner, in any process. */
     switchTool: outside.switch,
     allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
-    /** Starts a run; its id. */
+    /** Starts a run, and returns its id. */
     async run(message = "Go on.", fields: Partial<RunRow> = {}, thread_id: string | null = null) {
       const id = fields.id ?? `r-${++started}-${options.seed ?? 1}`;
       const run = makeRun(id, { input: { message }, budgets: version.budgets, ...fields });

@@ -1,4 +1,4 @@
-// Holds the view of a long thread to its promises, on chosen threads and on random ones.
+// Invariants of the view of a long thread, on chosen and random threads.
 import { describe, expect, test } from "bun:test";
 import {
   countMessageTokens,
@@ -43,7 +43,7 @@ function buildContextView(input: ContextInput) {
   return { ...view, cleared, fits: view.tokens <= view.roomTokens };
 }
 
-/** Each call has exactly one result, behind it and before any other message. */
+/** Each call has exactly one result, right after it. */
 function expectPaired(messages: readonly ModelMessage[]) {
   let waiting: string[] = [];
   for (const message of messages) {
@@ -69,7 +69,7 @@ const contentsOf = (messages: readonly ModelMessage[]) =>
   messages.map((one) => one.content as string);
 
 describe("a thread below 80 % of the window", () => {
-  test("is seen as it is stored, without what only we know of it", () => {
+  test("is shown as stored, without internal fields", () => {
     const messages = [user("How much?"), asks("a"), result("a", "3"), says("Three.")];
     const view = buildContextView({ ...deps, messages });
     expect(view).toMatchObject({ cleared: 0, needsSummary: null, fits: true });
@@ -77,7 +77,7 @@ describe("a thread below 80 % of the window", () => {
     expect(view.tokens).toBe(messages.reduce((sum, one) => sum + one.tokens, 0));
   });
 
-  test("is not below it any more when the reserve is", () => {
+  test("crosses it when the reserve grows", () => {
     const messages = [user("Go"), ...writeRounds(8, 900)];
     expect(buildContextView({ ...deps, messages }).cleared).toBe(0);
     expect(buildContextView({ ...deps, messages, reserveTokens: 1_000 }).cleared).toBeGreaterThan(
@@ -89,7 +89,7 @@ describe("a thread below 80 % of the window", () => {
 describe("the results of a long thread", () => {
   const messages = [user("Go"), ...writeRounds(12, 900)];
 
-  test("are cleared from the oldest on, four together, until it fits", () => {
+  test("are cleared from the oldest, four at a time, until the thread fits", () => {
     const { cleared, fits, needsSummary, messages: seen } = buildContextView({ ...deps, messages });
     expect({ cleared, fits, needsSummary }).toEqual({
       cleared: 4,
@@ -102,14 +102,14 @@ describe("the results of a long thread", () => {
     );
   });
 
-  test("stay cleared as they were while the next rounds come, so that a cache holds", () => {
+  test("stay cleared through later rounds, so that a prompt cache stays valid", () => {
     const longer = [...messages, asks("more"), result("more", "little")];
     const before = buildContextView({ ...deps, messages }).messages;
     const after = buildContextView({ ...deps, messages: longer }).messages;
     expect(after.slice(0, before.length)).toEqual(before);
   });
 
-  test("are kept when they are the newest three", () => {
+  test("are kept if among the newest three", () => {
     const view = buildContextView({ ...deps, messages, windowTokens: 4_500 });
     const results = view.messages.filter((one) => one.role === "tool");
     expect(view.fits).toBe(true);
@@ -117,12 +117,12 @@ describe("the results of a long thread", () => {
     expect(view.cleared).toBe(9);
   });
 
-  test("are left alone where they are short", () => {
+  test("are kept if short", () => {
     const short = [user("Go"), ...writeRounds(4, 1), says(words(9_000)), ...writeRounds(4, 1)];
     expect(buildContextView({ ...deps, messages: short }).cleared).toBe(0);
   });
 
-  test("can be read again by `read_output` where the agent has it and the run is the same", () => {
+  test("can be reread by `read_output` if the agent has it, within the same run", () => {
     const thread = [...messages, user("And now?"), ...writeRounds(12, 900)];
     const present_from = messages.length;
     const first = (mayReadOutput: boolean, from: number) =>
@@ -134,7 +134,7 @@ describe("the results of a long thread", () => {
     expect(first(false, 0)).not.toContain("read_output");
   });
 
-  test("give way even when they are the newest, where nothing else is left", () => {
+  test("are cleared even if newest, when nothing else is left", () => {
     const newest = [user("Go"), asks("a", "b"), result("a", words(9_000)), result("b", "small")];
     const view = buildContextView({ ...deps, messages: newest });
     expect(view).toMatchObject({ cleared: 1, fits: true, needsSummary: null });
@@ -150,7 +150,7 @@ describe("older turns", () => {
   const messages = [...turns, user("the last question")];
   const sight = { ...deps, messages, present_from: messages.length - 1 };
 
-  test("are to be summarised whole, so many that half of the room is free", () => {
+  test("are summarised whole, until half of the room is free", () => {
     const view = buildContextView(sight);
     expect(view.fits).toBe(false);
     expect(view.needsSummary).toMatchObject({ from: 0, to: 14, tokensMax: 1_000 });
@@ -158,7 +158,7 @@ describe("older turns", () => {
     expect(messages[view.needsSummary!.to]!.role).toBe("user");
   });
 
-  test("end where a user's message follows, not inside a turn", () => {
+  test("end before a user's message, not inside a turn", () => {
     const rounds = (n: number) => [1, 2, 3, 4].map((part) => says(`${n}.${part} ${words(300)}`));
     const long = Array.from({ length: 8 }, (_, n) => [user(`question ${n}`), ...rounds(n)]).flat();
     const thread = [...long, user("the last question")];
@@ -167,7 +167,7 @@ describe("older turns", () => {
     expect(thread[30]!.role).toBe("user");
   });
 
-  test("are one message of the user's in front, once the summary is there", () => {
+  test("become one user's message in front, once the summary exists", () => {
     const view = buildContextView({ ...sight, summary: { text: "They talked.", until: 14 } });
     expect(view.messages[0]).toEqual({
       role: "user",
@@ -179,7 +179,7 @@ describe("older turns", () => {
     expect(view).toMatchObject({ fits: true, needsSummary: null });
   });
 
-  test("are summarised again from where the summary ends", () => {
+  test("are summarised again from the end of the last summary", () => {
     const more = [...messages, ...turns];
     const view = buildContextView({
       ...sight,
@@ -191,7 +191,7 @@ describe("older turns", () => {
     expect(view.needsSummary!.to).toBeGreaterThan(14);
   });
 
-  test("are parted between rounds where the first alone is longer than half of the room", () => {
+  test("are split between rounds if the first alone exceeds half of the room", () => {
     const rounds = Array.from({ length: 20 }, (_, n) => says(`${n} ${words(500)}`));
     const thread = [user("first"), ...rounds, user("last")];
     const view = buildContextView({ ...deps, messages: thread, runFrom: thread.length - 1 });
@@ -200,12 +200,12 @@ describe("older turns", () => {
   });
 });
 
-describe("a message that takes more than half of the room", () => {
+describe("a message longer than half of the room", () => {
   const long = `head ${words(9_000)} tail`;
   const seen = (messages: ThreadMessage[], fields: Partial<ContextInput> = {}) =>
     buildContextView({ ...deps, messages, runFrom: messages.length - 1, ...fields });
 
-  test("is shown by its head and tail once the thread is long, and half of the room is left", () => {
+  test("is reduced to head and tail once the thread is long, which leaves half of the room", () => {
     const view = seen([user(long), says("Yes."), user("And now?")]);
     const [first, ...rest] = contentsOf(view.messages);
     expect(first).toStartWith("head abcd");
@@ -217,7 +217,7 @@ describe("a message that takes more than half of the room", () => {
     expect(view.tokens).toBeLessThanOrEqual(4_050);
   });
 
-  test("is shown whole while there is room for it, and where the run itself was asked it", () => {
+  test("is shown whole while it fits, and if it is the run's own input", () => {
     const short = [user(words(7_000)), says("Yes."), user("And now?")];
     expect(contentsOf(seen(short).messages)).toEqual(short.map(({ content }) => content!));
     const own = [user("hello"), says("Yes."), user(long)];
@@ -225,21 +225,21 @@ describe("a message that takes more than half of the room", () => {
     expect(contentsOf(seen(own).messages).at(-1)).toBe(long);
   });
 
-  test("is shortened before younger ones are", () => {
+  test("is shortened before newer ones", () => {
     const thread = [user(`1 ${words(4_500)}`), says("a"), user(`2 ${words(4_500)}`), says("b")];
     const [first, , third] = contentsOf(seen([...thread, user("Go")]).messages);
     expect(first).toContain("left out");
     expect(third).not.toContain("left out");
   });
 
-  test("shares that half with others like it, so that many are no more than one", () => {
+  test("shares that half with others like it, so that many take no more than one", () => {
     const many = Array.from({ length: 20 }, (_, n) => [user(`${n} ${words(9_000)}`), says("Yes.")]);
     const view = seen([...many.flat(), user("And now?")]);
     expect(view).toMatchObject({ fits: true, needsSummary: null });
     expect(contentsOf(view.messages).filter((text) => text.includes("left out"))).toHaveLength(20);
   });
 
-  test("loses the results behind it and the arguments of its calls before its text", () => {
+  test("loses later results and its calls' arguments before its text", () => {
     const asking = weigh({
       ...{ role: "assistant", content: `I search. ${words(6_000)} Now.` },
       tool_calls: [{ ...call("a"), function: { name: "x", arguments: `"${words(3_000)}"` } }],
@@ -255,20 +255,20 @@ describe("a message that takes more than half of the room", () => {
     expect(view.fits).toBe(true);
   });
 
-  test("is all the shorter where the model has refused more than that", () => {
+  test("is shortened further after the model refused the request", () => {
     const view = seen([user(long), user("And now?")], { roomTokens: 1_000 });
     expect(view).toMatchObject({ fits: true, roomTokens: 1_000 });
     expect(view.tokens).toBeLessThan(550);
   });
 
-  test("keeps its characters whole, of whatever script they are", () => {
+  test("keeps its characters whole, in any script", () => {
     const view = seen([user(`${"😀".repeat(9_000)}${"語".repeat(9_000)}`), user("And now?")]);
     expect(view.fits).toBe(true);
     expect(contentsOf(view.messages)[0]!.isWellFormed()).toBe(true);
   });
 });
 
-test("rounds of the present run are summarised, and its user's message stands as it was sent", () => {
+test("summarises rounds of the current run, and keeps its input as sent", () => {
   const rounds = Array.from({ length: 20 }, (_, n) => [
     weigh({ role: "assistant", content: words(500), tool_calls: [call(`call_${n}`)] }),
     result(`call_${n}`, "done"),
@@ -286,13 +286,13 @@ test("rounds of the present run are summarised, and its user's message stands as
   expectPaired(view.messages);
 });
 
-test("a long message of the user's is not counted as room that a summary would free", () => {
+test("does not count a long user's message as space that a summary would free", () => {
   const rounds = Array.from({ length: 12 }, (_, n) => says(`${n} ${words(500)}`));
   const messages = [user(words(3_000)), ...rounds];
   expect(buildContextView({ ...deps, messages }).needsSummary).toMatchObject({ from: 0, to: 12 });
 });
 
-test("a call that never ran has a result that says so", () => {
+test("gives a call that never ran a result that says so", () => {
   const messages = [user("Go"), asks("a", "b"), result("a", "1"), user("Again")];
   const view = buildContextView({ ...deps, messages, runFrom: 3 });
   expectPaired(view.messages);
@@ -301,7 +301,7 @@ test("a call that never ran has a result that says so", () => {
 });
 
 describe("any thread at all", () => {
-  /** A small generator of numbers (mulberry32), so that a failure can be run again. */
+  /** A small random generator (mulberry32), so that failures are reproducible. */
   function createDraw(seed: number) {
     let state = seed;
     return (below: number) => {
@@ -339,7 +339,7 @@ describe("any thread at all", () => {
   }
 
   test.each(Array.from({ length: 300 }, (_, seed) => seed))(
-    "keeps the promises, seed %d",
+    "keeps the invariants, seed %d",
     (seed) => {
       const sight = drawThread(createDraw(seed));
       const stored = JSON.stringify(sight.messages);
@@ -363,7 +363,7 @@ describe("any thread at all", () => {
         expect(sight.messages[to]!.role).not.toBe("tool");
         expectPaired(view.needsSummary.messages);
         const read = view.needsSummary.messages.map(countMessageTokens);
-        // Where there is room at all, a summary has no more to read than would fit in it.
+        // With any room, the messages to summarise fit into it.
         if (limit > 2_000) expect(read.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(limit);
         expect(made).toBeLessThan(50);
         summary = { text: words(Math.max(0, tokensMax - 20)), until: to };
@@ -371,7 +371,7 @@ describe("any thread at all", () => {
     },
   );
 
-  /** What is seen of the thread is seen in its order, beside the one message that is pinned. */
+  /** The view keeps the thread's order, except for the pinned message. */
   function expectOrder(
     { messages }: Pick<ContextInput, "messages">,
     seen: readonly ModelMessage[],
@@ -387,7 +387,7 @@ describe("any thread at all", () => {
     expect(new Set(places).size).toBe(places.length);
   }
 
-  /** Too long without a need: all that could be summarised is no longer than a summary. */
+  /** The view may exceed the room only if the rest is no longer than a summary. */
   function expectNothingLeft(
     { messages, runFrom: present_from, ...sight }: Omit<ContextInput, "summary">,
     until: number,
@@ -404,7 +404,7 @@ describe("any thread at all", () => {
   }
 });
 
-test("a room after a rejection is never wider than the window leaves it", () => {
+test("the room after a rejection never exceeds the window", () => {
   const messages = [user("Go")];
   expect(buildContextView({ ...deps, messages, roomTokens: 9_000 }).roomTokens).toBe(8_000);
 });

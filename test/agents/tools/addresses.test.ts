@@ -1,4 +1,4 @@
-// Holds known addresses to those that stood in a text, whole, and to bounds of time and memory.
+// Known addresses: complete matches in texts, within bounds of time and memory.
 import { describe, expect, test } from "bun:test";
 import { KnownAddresses } from "../../../src/agents/tools/address-memory.ts";
 import { bringsAddresses, listAddresses, mayEcho } from "../../../src/agents/tools/addresses.ts";
@@ -10,7 +10,7 @@ const knows = (text: string, url: string) => {
 };
 const A = "https://a.example.com";
 
-describe("an address that stood in a text is known", () => {
+describe("an address that appeared in a text is known", () => {
   test.each([
     [`${A}/x`, `${A}/x`],
     [`Read ${A}/x.`, `${A}/x`],
@@ -46,7 +46,7 @@ describe("an address that stood in a text is known", () => {
     [`${A}:443/x#part`, `${A}/x`],
     [`${A}/x`, `${A}/x#part`],
     ["http://a.example.com/x", "http://a.example.com/x"],
-    // It can only be opened so.
+    // The address can only be opened in this form.
     ["http://a.example.com/x", `${A}/x`],
     [`${A}/a/../x`, `${A}/x`],
     ["https://bücher.example.com/", "https://xn--bcher-kva.example.com/"],
@@ -57,7 +57,7 @@ describe("an address that stood in a text is known", () => {
   });
 });
 
-describe("what did not stand there is not", () => {
+describe("an address that did not appear is unknown", () => {
   test.each([
     `${A}/x?leak=1`,
     `${A}/x/leak`,
@@ -91,14 +91,14 @@ describe("what did not stand there is not", () => {
     expect(await knows(`Read [this](${A}/x).`, url)).toBe(false);
   });
 
-  test("an address with a user's name is none", async () => {
+  test("an address with a user name does not count", async () => {
     expect(
       await knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x"),
     ).toBe(false);
     expect(await knows("https://user:word@a.example.com/x", `${A}/x`)).toBe(false);
   });
 
-  test("percent signs mean what they say", async () => {
+  test("percent signs are taken literally", async () => {
     expect(await knows(`${A}/%41`, `${A}/A`)).toBe(false);
     expect(await knows(`${A}/A`, `${A}/%41`)).toBe(false);
     expect(await knows(`${A}/%2541`, `${A}/%41`)).toBe(false);
@@ -107,7 +107,7 @@ describe("what did not stand there is not", () => {
   });
 });
 
-describe("the user's words", () => {
+describe("addresses in the user's text", () => {
   const knowsInput = (text: string, url: string) => {
     const known = new KnownAddresses();
     known.addInput(text);
@@ -136,21 +136,21 @@ describe("the user's words", () => {
     expect(await knowsInput(text, url)).toBe(false);
   });
 
-  test("are kept whatever results bring", async () => {
+  test("are kept whatever results contain", async () => {
     const known = new KnownAddresses();
     known.addInput(`${A}/first`);
     for (let round = 0; round < 20; round++) {
       known.add(Array.from({ length: 2_000 }, (_, i) => `${A}/${round}/${i}`).join(" "));
     }
     expect(await known.has(`${A}/first`)).toBe(true);
-    // Of results the latest are known, and the oldest forgotten.
+    // The latest results stay known; the oldest are evicted.
     expect(await known.has(`${A}/19/1999`)).toBe(true);
     expect(await known.has(`${A}/18/0`)).toBe(true);
     expect(await known.has(`${A}/0/0`)).toBe(false);
   });
 });
 
-describe("hostile texts come to an end", () => {
+describe("hostile texts finish in time", () => {
   const fill = (text: string) => text.repeat(Math.floor(1_000_000 / text.length));
 
   test.each([
@@ -174,7 +174,7 @@ describe("hostile texts come to an end", () => {
     expect(await known.has(`${A}/leak`)).toBe(false);
   });
 
-  test("a text of many addresses leaves others their turns", async () => {
+  test("a text of many addresses yields to other work", async () => {
     const known = new KnownAddresses();
     known.add(fill(`${A}/${")".repeat(800)}`));
     let turns = 0;
@@ -188,7 +188,7 @@ describe("hostile texts come to an end", () => {
     expect(turns).toBeGreaterThanOrEqual(4);
   });
 
-  test("of one text the first addresses are listed", () => {
+  test("lists the first addresses of a text", () => {
     const many = Array.from({ length: 20_000 }, (_, i) => `${A}/${i}`).join(" ");
     const listed = new Set([...listAddresses(many)].flat());
     expect(listed.size).toBe(10_000);
@@ -196,7 +196,7 @@ describe("hostile texts come to an end", () => {
   });
 });
 
-describe("what a model itself said to a tool", () => {
+describe("text that the model itself sent to a tool", () => {
   const learn = (request: string, text: string) => {
     const known = new KnownAddresses();
     known.addInput("Look at docs.example.org");
@@ -215,12 +215,12 @@ describe("what a model itself said to a tool", () => {
       "See https://leak.a.example.com/x",
       "https://leak.a.example.com/x",
     ],
-  ])("%s comes back as %s, and opens no %s", async (request, text, url) => {
+  ])("%s returns as %s, and does not make %s known", async (request, text, url) => {
     expect(await learn(request, text).has(url)).toBe(false);
     expect(await learn("{}", text).has(url)).toBe(true);
   });
 
-  test("opens what else it was told, and what was known before", async () => {
+  test("makes other returned addresses known, and keeps earlier ones", async () => {
     const request = `{"q":"${A}/seen, docs.example.org and ${A}/made"}`;
     const text = `${A}/other ${A}/seen/more https://docs.example.org/page ${A}/made`;
     const known = learn(request, text);
@@ -230,19 +230,19 @@ describe("what a model itself said to a tool", () => {
     expect(await known.has(`${A}/made`)).toBe(false);
   });
 
-  test("opens nothing of a reply to more addresses than anybody asks for", async () => {
+  test("makes nothing known from a reply to too many addresses", async () => {
     const request = Array.from({ length: 200 }, (_, i) => `${A}/${i}`).join(" ");
     expect(await learn(request, `${A}/other`).has(`${A}/other`)).toBe(false);
   });
 
-  test("is not looked for in what finds others' words", () => {
+  test("is not looked for in results of search and page reading", () => {
     expect(["web_search", "read_page", "tickets", "calculator"].map(mayEcho)).toEqual([
       ...[false, false, true, true],
     ]);
   });
 });
 
-test("of results that nobody has asked of, the latest four million characters count", async () => {
+test("counts the latest four million characters of results without lookups", async () => {
   const known = new KnownAddresses();
   known.addInput(`${A}/of-the-user`);
   known.add(`${A}/oldest`);
@@ -253,7 +253,7 @@ test("of results that nobody has asked of, the latest four million characters co
   expect(await known.has(`${A}/of-the-user`)).toBe(true);
 });
 
-test("a text is read when somebody asks, in a turn of the event loop for each", async () => {
+test("reads a text at the first lookup, each in its own turn of the event loop", async () => {
   const known = new KnownAddresses();
   for (let n = 0; n < 20; n++) known.add(`${"http://".repeat(9_000)} ${A}/${n}`);
   let turns = 0;
@@ -268,7 +268,7 @@ test("a text is read when somebody asks, in a turn of the event loop for each", 
   expect(turns).toBeGreaterThanOrEqual(20);
 });
 
-test("what a model wrote into a note makes no address known", () => {
+test("a note written by the model makes no address known", () => {
   expect(["memory_get", "memory_list", "memory_set"].map(bringsAddresses)).toEqual([
     ...[false, false, false],
   ]);

@@ -1,4 +1,4 @@
-// Holds the reading of a call's arguments to its bounds and its words.
+// Parsing and validation of a call's arguments, and its messages.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import {
@@ -18,12 +18,12 @@ const parameters = Type.Object(
 );
 const anything = Type.Object({});
 
-test("valid arguments are the object that the text holds", () => {
+test("valid arguments are parsed into their object", () => {
   const value = { query: "camels", count: 3 };
   expect(checkArguments(parameters, JSON.stringify(value))).toEqual({ ok: true, value });
 });
 
-test.each(["", "  ", "\n", "{}"])("%j is no arguments", (text) => {
+test.each(["", "  ", "\n", "{}"])("%j is not an object of arguments", (text) => {
   expect(checkArguments(anything, text)).toEqual({ ok: true, value: {} });
 });
 
@@ -41,7 +41,7 @@ test.each([
   ],
   [`{"a":"${"x".repeat(262_144)}"}`, "The arguments are longer than 262144 bytes."],
   [`{"a":"${"م".repeat(131_072)}"}`, "The arguments are longer than 262144 bytes."],
-])("%.30s is told in one sentence", (text, fault) => {
+])("%.30s is reported in one sentence", (text, fault) => {
   expect(checkArguments(anything, text)).toEqual({ ok: false, faults: [fault] });
 });
 
@@ -55,18 +55,18 @@ test.each([
   expect(checkArguments(anything, text)).toEqual({ ok: false, faults: [fault] });
 });
 
-test("of a field that stands twice the last counts, and nothing else is kept", () => {
+test("the last value of a repeated field counts, and only it is kept", () => {
   const text = '{"query":"a","query":"b","count":1e0,"count":2}';
   const value = { query: "b", count: 2 };
   expect(checkArguments(parameters, text)).toEqual({ ok: true, value });
 });
 
-test("whole characters beyond the first 65,536 are kept", () => {
+test("keeps characters whole at the cut after 65,536", () => {
   const value = { a: "🐪" };
   expect(checkArguments(anything, '{"a":"\\ud83d\\udc2a"}')).toEqual({ ok: true, value });
 });
 
-test("brackets inside strings nest nothing", () => {
+test("brackets inside strings do not count as nesting", () => {
   const value = { a: `\\"${"[{".repeat(100)}`, b: { c: [[1]] } };
   expect(checkArguments(anything, JSON.stringify(value))).toEqual({ ok: true, value });
 });
@@ -85,7 +85,7 @@ test("each fault names its field", () => {
   });
 });
 
-test("at most five faults are told, and each is short", () => {
+test("reports at most five faults, each short", () => {
   const names = Array.from({ length: 50 }, (_, n) => [`${n}${"🐪".repeat(1_000)}`, 1]);
   const checked = checkArguments(parameters, JSON.stringify(Object.fromEntries(names)));
   if (checked.ok) throw new Error("nothing was at fault");
@@ -96,13 +96,13 @@ test("at most five faults are told, and each is short", () => {
   }
 });
 
-test("a field of that name touches no prototype", () => {
+test("a field named `__proto__` does not touch a prototype", () => {
   const checked = checkArguments(anything, '{"__proto__":{"is_admin":true}}');
   expect(checked.ok && "is_admin" in checked.value).toBe(false);
   expect(checkArguments(parameters, '{"query":"x","__proto__":{}}').ok).toBe(false);
 });
 
-describe("a number that a double would round is refused, and not rounded", () => {
+describe("a number that a double would round is refused", () => {
   const says = (number: string): CheckedArguments => ({
     ok: false,
     faults: [
@@ -121,7 +121,7 @@ describe("a number that a double would round is refused, and not rounded", () =>
     },
   );
 
-  test("of a number without end little is told", () => {
+  test("an endless number is quoted briefly", () => {
     const number = "1".repeat(100_000);
     expect(checkArguments(anything, `{"a":${number}}`)).toEqual(says("1".repeat(40)));
   });
@@ -135,7 +135,7 @@ describe("a number that a double would round is refused, and not rounded", () =>
     ['"12345678901234567890"', "12345678901234567890"],
     [String.raw`"\\"`, "\\"],
     [String.raw`"\"12345678901234567890"`, '"12345678901234567890'],
-  ])("%s is taken", (text, a) => {
+  ])("%s is accepted", (text, a) => {
     const value = { a } as Record<string, unknown>;
     expect(checkArguments(anything, `{"a":${text}}`)).toEqual({ ok: true, value });
   });
@@ -155,7 +155,7 @@ describe("by a caller's schema", () => {
     additionalProperties: false,
     $defs: { day: { type: "string", pattern: "^\\d{4}-\\d{2}-\\d{2}$" } },
   };
-  test("valid arguments are the object that the text holds", async () => {
+  test("valid arguments are parsed into their object", async () => {
     const value = { city: "الرياض", days: ["2026-01-01"] };
     expect(await check(own, JSON.stringify(value))).toEqual({ ok: true, value });
   });
@@ -180,11 +180,11 @@ describe("by a caller's schema", () => {
         "/days/3: must be a string.",
       ],
     ],
-  ])("%s has its faults told, at most five", async (text, faults) => {
+  ])("%s has at most five faults reported", async (text, faults) => {
     expect(await check(own, text)).toEqual({ ok: false, faults });
   });
 
-  test("faults are short, whatever the names are", async () => {
+  test("faults are short for any names", async () => {
     const names = Array.from({ length: 50 }, (_, n) => [`${n}${"🐪".repeat(1_000)}`, 1]);
     const text = JSON.stringify({ city: "Jeddah", ...Object.fromEntries(names) });
     const checked = await check(own, text);
@@ -196,7 +196,7 @@ describe("by a caller's schema", () => {
     }
   });
 
-  test("a field of that name touches no prototype", async () => {
+  test("a field named `__proto__` does not touch a prototype", async () => {
     const open = { type: "object" };
     const checked = await check(open, '{"__proto__":{"is_admin":true}}');
     expect(checked.ok && "is_admin" in checked.value).toBe(false);
@@ -209,7 +209,7 @@ describe("by a caller's schema", () => {
   test.each<[Uncomputed, string]>([
     ["timeout", "The arguments: Checking them took too long and was given up."],
     ["failed", "The arguments: Checking them failed by a fault of the service."],
-  ])("a judgement that comes to no end (%s) is a fault of the arguments", async (reason, fault) => {
+  ])("a validation without an end (%s) is a fault of the arguments", async (reason, fault) => {
     const compute = { run: async () => ({ ok: false, reason }) as const };
     const checked = await createArgumentsCheck(compute)(own, "{}", { account: "a-1" });
     expect(checked).toEqual({ ok: false, faults: [fault] });

@@ -1,4 +1,4 @@
-// What a version may name: the account's own tools before those of the platform.
+// Lookup of tools: the account's own come before the platform's.
 import { expect, test } from "bun:test";
 import { createToolLookup, type LookupOptions } from "../../../src/agents/tools/catalog.ts";
 
@@ -28,7 +28,7 @@ function open() {
   return { lookUp, requests, agents };
 }
 
-test("agents.does.tool what an account has registered keeps its name, whatever the platform has of it", async () => {
+test("agents.does.tool an account's registered tool keeps its name, whatever the platform has under it", async () => {
   const { lookUp } = open();
   const find = await lookUp("a-1", ["calculator", "current_time", "send"]);
   const [own, builtin, sent] = ["calculator", "current_time", "send"].map(find);
@@ -42,7 +42,7 @@ test("agents.does.tool what an account has registered keeps its name, whatever t
   expect(sent?.pin.risk).toBe("irreversible");
 });
 
-test("names are looked up all at once, each once, and only such as a tool may have", async () => {
+test("looks names up all at once, each once, and only valid ones", async () => {
   const { lookUp, requests } = open();
   const names = ["send", "a\u0000b", "\ud800", "SEND", "x".repeat(65), "", "send", "calculator"];
   const find = await lookUp("a-1", names);
@@ -53,7 +53,7 @@ test("names are looked up all at once, each once, and only such as a tool may ha
   expect(requests).toHaveLength(1);
 });
 
-test("a tool is off by its own switch, or by that of all that are registered", async () => {
+test("a tool is disabled by its own switch, or by that of all registered tools", async () => {
   const { lookUp, agents } = open();
   const find = await lookUp("a-1", ["send", "resting", "current_time"]);
   const listOff = () => ["send", "resting", "current_time"].filter((name) => find(name)!.isOff);

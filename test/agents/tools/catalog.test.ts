@@ -1,4 +1,4 @@
-// Holds the catalogue of built-in tools to the resource that callers see, and to their prices.
+// The catalogue of built-in tools: their resource and prices.
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
@@ -34,14 +34,14 @@ describe("agents.resources.tool", () => {
     ]);
   });
 
-  test("every field says what it is", () => {
+  test("every field has a description", () => {
     for (const schema of [...Object.values(ToolRevision.properties), ToolList.properties.data]) {
       expect(schema.description).toBeString();
     }
   });
 });
 
-test("agents.does.tool: each tool has a kind and a risk level; two built-in ones write", () => {
+test("agents.does.tool: each tool has a kind and a risk level; two built-in tools write", () => {
   const writing = ["memory_set", "memory_delete"];
   for (const { name, kind, risk } of catalog.list(priceless)) {
     expect([name, kind, risk]).toEqual([
@@ -68,7 +68,7 @@ describe("agents.endpoints.tools.get_tools", () => {
     ]);
   });
 
-  test("a tool as it is shown", () => {
+  test("a shown tool", () => {
     const [time] = catalog.list(priceless);
     expect(show(ToolRevision, time!)).toMatchObject({
       name: "current_time",
@@ -86,7 +86,7 @@ describe("agents.endpoints.tools.get_tools", () => {
     });
   });
 
-  test("only what brings text from outside says so", () => {
+  test("only tools that return external content say so", () => {
     const external = catalog.list(priceless).filter((one) => one.external_content);
     expect(external.map((one) => one.name)).toEqual(["web_search", "read_page"]);
   });
@@ -96,19 +96,19 @@ describe("agents.does.cost.2", () => {
   const priceOf = (name: string, prices: Map<string, number>) =>
     catalog.priceOf(catalog.find(name)!, prices);
 
-  test("a tool that nobody priced is unknown, never zero, unless it is free", () => {
+  test("a tool without a price has an unknown price, never zero, unless it is free", () => {
     expect(priceOf("web_search", priceless)).toBeNull();
     expect(priceOf("calculator", priceless)).toBe(0);
   });
 
-  test("what the operator set is the price, zero too", () => {
+  test("the operator's price applies, also zero", () => {
     expect(priceOf("web_search", new Map([["web_search", 10_000]]))).toBe(10_000);
     expect(priceOf("web_search", new Map([["web_search", 0]]))).toBe(0);
     expect(priceOf("calculator", new Map([["calculator", 5]]))).toBe(5);
   });
 });
 
-test("a tool is found by its own name only", () => {
+test("finds a tool by its exact name only", () => {
   expect(catalog.find("web_search")?.title).toBe("Web search");
   for (const name of ["", "Web_Search", "constructor", "__proto__"]) {
     expect(catalog.find(name)).toBeUndefined();
@@ -116,7 +116,7 @@ test("a tool is found by its own name only", () => {
 });
 
 test.each(builtins.map((tool) => [tool.name, tool] as const))(
-  "%s has a name, a schema and words that a model can read",
+  "%s has a name, a schema and a description for the model",
   (name, tool) => {
     expect(name).toMatch(/^[a-z0-9_]{1,64}$/);
     expect(tool.parameters).toMatchObject({ type: "object", additionalProperties: false });
@@ -132,7 +132,7 @@ test.each(builtins.map((tool) => [tool.name, tool] as const))(
         parameters: JSON.parse(JSON.stringify(tool.parameters)),
       },
     });
-    // Defaults are told to the model and filled in by the tool: both must be what is allowed.
+    // The model is told defaults that the tool fills in; both must be valid.
     const { required = [], properties } = tool.parameters;
     for (const [field, schema] of Object.entries(properties)) {
       if (!required.includes(field) && "default" in schema) {

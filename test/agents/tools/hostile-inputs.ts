@@ -1,9 +1,9 @@
-// What callers and models write to keep a computation going: calculations, schemas, arguments.
+// Hostile calculations, schemas and arguments that prolong a computation.
 
 const fill = (unit: string, length: number) => unit.repeat(Math.floor(length / unit.length));
 const sum = (term: string) => fill(`${term}+`, 1_000).slice(0, -1);
 
-/** Numbers at every end of what the calculator takes. */
+/** Numbers at the limits of the calculator. */
 const EXTREMES = [
   ...["9.9e9999", "1e-9999", "1e5000", "1e-5000", "1e79", "1e-79", "1e45", "1e-45", "1e30"],
   ...["0.5", "1-1e-79", "1+1e-79", "9007199254740991.5", "1234567890123456789e-18"],
@@ -20,7 +20,7 @@ export const hostileCalculations: readonly string[] = [
   ...["asin(.9)", "acos(.5)", "e^e", "2^.5", "sin(9e29)", "ln(7e-9999)", "log(7e9999,1+1e-79)"].map(
     (term) => Array.from({ length: 16 }, () => term).join("+"),
   ),
-  // The longest that are computed on the loop itself.
+  // The longest expressions that are computed on the event loop.
   ...[
     `${fill("7/3*", 198)}7`,
     `${"9".repeat(80)}/${fill("1/", 110)}7`,
@@ -44,7 +44,7 @@ const list = (length: number, make: (n: number) => unknown) =>
 const names = (length: number) =>
   Object.fromEntries(list(length, (n) => [`n${n}`, 1]) as [string, 1][]);
 
-/** A schema that is taken, and a value whose check costs as much as there is. */
+/** An accepted schema, and a value with the most expensive check. */
 export const hostileChecks: readonly [name: string, parameters: object, a: unknown][] = [
   [
     "alternatives at each level",
@@ -52,7 +52,7 @@ export const hostileChecks: readonly [name: string, parameters: object, a: unkno
     deep(60),
   ],
   [
-    "conditions in conditions",
+    "nested conditions",
     recursive(Object.fromEntries(["if", "then", "else"].map((key) => [key, again]))),
     deep(60),
   ],
@@ -61,19 +61,19 @@ export const hostileChecks: readonly [name: string, parameters: object, a: unkno
     all(200, (n) => ({ contains: { const: n } })),
     list(50_000, () => -1),
   ],
-  ["a long list without twins", all(200, () => ({ uniqueItems: true })), list(30_000, (n) => n)],
+  ["a long list of unique items", all(200, () => ({ uniqueItems: true })), list(30_000, (n) => n)],
   [
-    "a long choice for each item",
+    "many choices for each item",
     property({ items: { enum: list(5_000, (n) => n) } }),
     list(30_000, () => -1),
   ],
   [
-    "many demands for each item",
+    "many requirements for each item",
     property({ items: { required: list(2_500, (n) => `${n}`) } }),
     list(80_000, () => ({})),
   ],
   [
-    "an automaton that forgets nothing",
+    "an automaton with exponential states",
     property({ pattern: "(a|b)*a[ab]{900}c" }),
     "ab".repeat(120_000),
   ],
@@ -84,11 +84,11 @@ export const hostileChecks: readonly [name: string, parameters: object, a: unkno
   ],
   ["many patterns", all(60, (n) => ({ pattern: `(a|b)*c${n}` })), "ab".repeat(100_000)],
   [
-    "patterns for names",
+    "patterns of property names",
     property({ patternProperties: { "(a|b)*c$": false, "^n[0-9]{1,400}x": false } }),
     names(20_000),
   ],
-  ["many names that are not expected", property({ additionalProperties: false }), names(20_000)],
+  ["many unexpected names", property({ additionalProperties: false }), names(20_000)],
   [
     "many numbers",
     property({ items: { type: "number", multipleOf: 1e-300 } }),
@@ -96,11 +96,11 @@ export const hostileChecks: readonly [name: string, parameters: object, a: unkno
   ],
 ];
 
-/** Schemas that are refused, or cost much before they are taken. */
+/** Schemas that are refused, or expensive to accept. */
 export const hostileSchemas: readonly [name: string, parameters: object][] = [
   ["a reference to itself", { type: "object", $ref: "#" }],
   [
-    "a chain that doubles",
+    "a chain that doubles at each level",
     {
       type: "object",
       $ref: "#/$defs/d0",
@@ -117,14 +117,14 @@ export const hostileSchemas: readonly [name: string, parameters: object][] = [
   ["a pattern of 4,000 parts", property({ pattern: "(a|b){900}c{900}" })],
   ["450 schemas", all(450, (n) => ({ minLength: n }))],
   ["30 KB of choices", property({ enum: list(5_000, (n) => n) })],
-  ["more than is taken", property({ enum: list(40_000, (n) => n) })],
+  ["a schema above the size limit", property({ enum: list(40_000, (n) => n) })],
 ];
 
-/** As long as arguments may be. */
+/** Maximum length of arguments. */
 const ARGUMENTS_CHARACTERS = 250_000;
 const listOf = (item: string) => `{"a":[${fill(`${item},`, ARGUMENTS_CHARACTERS).slice(0, -1)}]}`;
 
-/** Arguments as a model writes them, for any tool. */
+/** Hostile arguments for any tool. */
 export const hostileArguments: readonly [name: string, text: string][] = [
   ...["1", "{}", "[]", '""', "[[[[[[1]]]]]]", '{"a":{"b":1}}', "1e-7", "true"].map(
     (item) => [`a list of ${item}`, listOf(item)] as [string, string],
@@ -140,7 +140,7 @@ export const hostileArguments: readonly [name: string, text: string][] = [
 ];
 
 const RESULT_CHARACTERS = 1_000_000;
-/** Results in which addresses are looked for. */
+/** Hostile results that are searched for addresses. */
 export const hostileResults: readonly [name: string, text: string][] = [
   ...["x", "&amp;", "(", ")", ".", "é", ",", "/..", "\\u002f"].map((unit) => {
     const address = `https://a.b/${fill(unit, 800)}`;
@@ -152,7 +152,7 @@ export const hostileResults: readonly [name: string, text: string][] = [
 ];
 
 const TEXT_CHARACTERS = 240_000;
-/** Texts that a tokenizer takes long for. */
+/** Texts that are slow to tokenize. */
 export const hostileTexts: readonly [name: string, text: string][] = [
   ..."a| |\n|漢|😀|\u0301|-=|1|👩‍👩‍👧‍👦|ภาษาไทย|aB|'s|\u200b"
     .split("|")

@@ -1,4 +1,4 @@
-// Holds the cutting of results to its bounds: what is shown, what is kept, where it is cut.
+// Truncation of results: the shown part, the stored part and the cut.
 import { describe, expect, test } from "bun:test";
 import { cutOutput } from "../../../src/agents/tools/output.ts";
 
@@ -21,7 +21,7 @@ describe("a longer result", () => {
     ["م".repeat(100_000)],
     [`x${"🐪".repeat(50_000)}`],
     ["漢x".repeat(60_000)],
-  ])("shows head and tail with a mark between (%#)", (content) => {
+  ])("shows head and tail with a marker between (%#)", (content) => {
     const { shown, whole, truncated } = cutOutput(content, "call_1");
     expect(truncated).toBe(true);
     expect(whole).toBe(content);
@@ -34,7 +34,7 @@ describe("a longer result", () => {
     expect(Buffer.byteLength(tail!)).toBeGreaterThan(15 * KB);
   });
 
-  test("is told by a few words where very much was told already, and kept for nobody", () => {
+  test("is shown as a short note once a run has shown very much, and is not stored", () => {
     const content = `begin${"x".repeat(2_000_000)}end`;
     const room = { isWide: false, keepsWhole: false };
     const { shown, whole, truncated } = cutOutput(content, "call_1", room);
@@ -46,7 +46,7 @@ describe("a longer result", () => {
     expect(cutOutput("x".repeat(4 * KB), "call_1", room).truncated).toBe(false);
   });
 
-  test("says how the rest is read, where it can be", () => {
+  test("tells how to read the rest, if possible", () => {
     const content = "🐪".repeat(50_000);
     const mark = /\[… (\d+) characters are left out here, from character (\d+) on\. (.*) …\]/;
     const [, leftOut, offset, rest] = mark.exec(cutOutput(content, "call_1").shown)!;
@@ -57,7 +57,7 @@ describe("a longer result", () => {
     expect(cutOutput(content, null).shown).not.toContain("read_output");
   });
 
-  test("is kept up to 1 MB, and the tail shown is of what is kept", () => {
+  test("is stored up to 1 MB, and the shown tail is of the stored part", () => {
     const content = `${"م".repeat(600 * KB)}the end`;
     const { shown, whole } = cutOutput(content, "call_1");
     expect(Buffer.byteLength(whole!)).toBe(KB * KB);
@@ -68,7 +68,7 @@ describe("a longer result", () => {
   });
 });
 
-test("what no database takes is replaced", () => {
+test("replaces characters that no database accepts", () => {
   expect(cutOutput("a\0b\ud800c\udc00", null).shown).toBe("a\ufffdb\ufffdc\ufffd");
   const { shown, whole } = cutOutput("\0\ud800x".repeat(40 * KB), null);
   for (const text of [shown, whole!]) {

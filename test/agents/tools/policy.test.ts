@@ -1,15 +1,15 @@
-// Holds the rules of risk to their whole truth table.
+// The rules of risk, over their whole truth table.
 import { describe, expect, test } from "bun:test";
 import { type AskReason, decide, type PlannedCall } from "../../../src/agents/tools/policy.ts";
 
 const yes = true;
 const no = false;
 
-/** unattended_writes, writes_after_external_content, has_external, listed → why it asks. */
+/** unattended_writes, writes_after_external_content, has_external, listed → reasons of the approval. */
 type Line = [boolean, string, boolean, boolean, AskReason[]];
 
 function expectTable(risk: PlannedCall["risk"], lines: Line[]) {
-  // Every combination stands in the table once.
+  // The table has every combination once.
   expect(new Set(lines.map((line) => line.slice(0, 4).join())).size).toBe(16);
   for (const [
     unattended_writes,
@@ -33,7 +33,7 @@ function expectTable(risk: PlannedCall["risk"], lines: Line[]) {
 }
 
 describe("agents.does.risk.read", () => {
-  test("a reading call runs by itself unless its name is listed", () => {
+  test("a reading call runs without approval unless its name is listed", () => {
     expectTable("read", [
       [no, "require_approval", no, no, []],
       [no, "require_approval", no, yes, ["listed"]],
@@ -77,7 +77,7 @@ describe("agents.does.risk.write", () => {
     ]);
   });
 
-  test("any value but `allow` asks after outside content", () => {
+  test("any value but `allow` needs approval after external content", () => {
     for (const writes_after_external_content of ["", "Allow", "allowed", "deny"]) {
       const policy = {
         unattended_writes: true,
@@ -91,7 +91,7 @@ describe("agents.does.risk.write", () => {
 });
 
 describe("agents.does.risk.irreversible", () => {
-  test("no switch lets such a call run by itself", () => {
+  test("no switch lets such a call run without approval", () => {
     const one: AskReason[] = ["irreversible"];
     const two: AskReason[] = ["irreversible", "listed"];
     expectTable("irreversible", [

@@ -1,4 +1,4 @@
-// The tools of versions in runs: what is read, how often, and what is found of it.
+// Tool sets of versions in runs: reads, caching and lookups.
 import { expect, test } from "bun:test";
 import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
@@ -13,7 +13,7 @@ const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPi
 });
 const versionOf = (...tool_revisions: ToolPin[]) => ({ tool_revisions }) as VersionRow;
 
-/** A store in which every pinned revision is, save those that are called `lost`. */
+/** A store with every pinned revision, except those named `lost`. */
 function open() {
   const reads: string[] = [];
   const disabled = new Set<string>();
@@ -47,7 +47,7 @@ function open() {
   return { openToolset, reads, disabled, agents };
 }
 
-test("a version that pins nothing registered reads nothing, and has nothing to look at again", async () => {
+test("a version without pinned registered tools reads nothing, and rechecks nothing", async () => {
   const { openToolset, reads } = open();
   const toolset = await openToolset("a-1", versionOf(pin("calculator", 1, "builtin")));
   expect(toolset.find("calculator")).toBe(BUILTIN);
@@ -55,7 +55,7 @@ test("a version that pins nothing registered reads nothing, and has nothing to l
   expect(await openToolset("a-2", versionOf())).toBe(toolset);
 });
 
-test("pinned revisions are read once, and are the same tools in every run", async () => {
+test("pinned revisions are read once, and shared by every run", async () => {
   const { openToolset, reads } = open();
   const first = await openToolset(
     "a-1",
@@ -72,16 +72,16 @@ test("pinned revisions are read once, and are the same tools in every run", asyn
   ]);
 });
 
-test("of very many tools those that were read first are read again", async () => {
+test("the earliest of very many tools are evicted and read again", async () => {
   const { openToolset, reads } = open();
-  // Each of some hundreds of characters, of two millions together.
+  // Each has some hundred characters, two million in total.
   for (let n = 0; n < 10_000; n++) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   reads.length = 0;
   for (const n of [9_999, 9_000, 0]) await openToolset("a-1", versionOf(pin(`tool_${n}`)));
   expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
 });
 
-test("what is switched off is gone from the next look on, and back from the one behind that", async () => {
+test("a disabled tool disappears at the next check, and returns at the one after it is enabled", async () => {
   const { openToolset, disabled } = open();
   disabled.add("send");
   const toolset = await openToolset("a-1", versionOf(pin("send"), pin("other")));
@@ -93,7 +93,7 @@ test("what is switched off is gone from the next look on, and back from the one 
   expect([toolset.find("send")?.name, toolset.find("other")]).toEqual(["send", undefined]);
 });
 
-test("agents.errors.not_enabled while http tools are off all that are registered are gone at once", async () => {
+test("agents.errors.not_enabled disabling http tools removes all registered tools at once", async () => {
   const { openToolset, agents } = open();
   const toolset = await openToolset("a-1", versionOf(pin("send"), pin("calculator", 1, "builtin")));
   agents.http_tools = false;
@@ -102,7 +102,7 @@ test("agents.errors.not_enabled while http tools are off all that are registered
   expect(toolset.find("send")?.name).toBe("send");
 });
 
-test("what the account has pinned is never the platform's tool of its name, also where it is lost", async () => {
+test("a pinned account tool never becomes the platform's tool of its name, even if missing", async () => {
   const { openToolset } = open();
   const toolset = await openToolset("a-1", versionOf(pin("calculator"), pin("lost")));
   expect(toolset.find("calculator")).toMatchObject({ description: "a-1" });

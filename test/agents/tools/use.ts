@@ -1,4 +1,4 @@
-// What a built-in tool is run with in a test.
+// The context in which tests run a built-in tool.
 import type { Caller } from "../../../src/access/index.ts";
 import type { ToolUse } from "../../../src/agents/tools/contract.ts";
 

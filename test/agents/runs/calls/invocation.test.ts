@@ -1,4 +1,4 @@
-// The last check of a call before it is sent, and bugs of tools.
+// The last check before a call is sent, and bugs of tools.
 import { expect, test } from "bun:test";
 import { runCall } from "../../../../src/agents/runs/calls/invocation.ts";
 import { RunContext } from "../../../../src/agents/runs/run-context.ts";
@@ -26,7 +26,7 @@ function openCall(tool: Tool, fields: Partial<ToolCallData>) {
   return { lines, run: () => runCall(context, call, caller, new AbortController().signal) };
 }
 
-test("a call without a recorded intent is not sent, though its tool is found", async () => {
+test("does not send a call without a stored intent, though its tool is found", async () => {
   const receiver = createReceiver();
   const tool = makeSender("pay", receiver, { risk: "write" });
   const run = (attempt: number) => openCall(tool, { risk: "write", attempt }).run();
@@ -36,7 +36,7 @@ test("a call without a recorded intent is not sent, though its tool is found", a
   expect(receiver.arrivals).toHaveLength(1);
 });
 
-test("a tool that returns no result is an error of its call, and of nothing else", async () => {
+test("a tool that returns no result fails only its own call", async () => {
   const tool = { name: "look", timeout_ms: 1_000, run: async () => ({ outcome: "ok" }) };
   const { lines, run } = openCall(tool as unknown as Tool, {});
   const { result } = await run();

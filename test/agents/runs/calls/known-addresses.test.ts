@@ -1,4 +1,4 @@
-// The addresses that a thread has brought: what counts as the user's own words, and what does not.
+// Known addresses of a thread: the user's input and external content.
 import { expect, test } from "bun:test";
 import { recallAddresses } from "../../../../src/agents/runs/calls/known-addresses.ts";
 import { listAsks } from "../../../../src/agents/runs/run.ts";
@@ -21,8 +21,8 @@ const recall = (input: { message: string; hook?: unknown }, own: boolean) => {
 
 test.each([
   ["of this run", true],
-  ["of an earlier one", false],
-])("what a hook says %s is text from outside: only a whole address is one", async (_, own) => {
+  ["of an earlier run", false],
+])("a hook's body %s is external content: only a complete address counts", async (_, own) => {
   const known = recall(
     { message: "Read user.example.com/a.", hook: "https://whole.example.com/b bare.example.com/c" },
     own,

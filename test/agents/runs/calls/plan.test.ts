@@ -1,4 +1,4 @@
-// What a reply is stored as, and which of its calls wait for a person.
+// The stored form of a reply, and its calls that need approval.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY, type VersionRow } from "../../../../src/agents/definitions/version.ts";
@@ -53,7 +53,7 @@ describe("a call that writes", () => {
   });
 });
 
-test("calls with long arguments are each checked in a turn of the event loop", async () => {
+test("checks each call with long arguments in its own turn of the event loop", async () => {
   const pattern = "[ab]*a[ab]{900}$";
   const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
   const tool = { ...post, parameters } as Tool;

@@ -1,4 +1,4 @@
-// Streams without sockets: who reads too slowly, and what a run costs that many listen to.
+// Streams without sockets: slow readers, and the cost of many listeners.
 import { expect, test } from "bun:test";
 import { RunStreams, type RunStreamsOptions } from "../../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../../src/http/index.ts";
@@ -7,7 +7,7 @@ import { createManualClock } from "../../../support/clock.ts";
 const RUN = { id: "r", status: "running", last_seq: 0, started_at: 1 };
 const turn = () => new Promise(setImmediate);
 
-/** One run in memory, whose writes are told as a commit tells them. */
+/** One run in memory, whose writes notify like commits. */
 function openRun() {
   const run = { ...RUN };
   const steps: { seq: number }[] = [];
@@ -57,13 +57,13 @@ function openRun() {
     break: () => {
       isBroken = true;
     },
-    /** The steps are gone, and where the run stood is not. */
+    /** Deletes the steps, and keeps the run's position. */
     forget: () => steps.splice(0),
-    /** Adds steps in front of the next read of steps, and tells nobody. */
+    /** Adds steps before the next read of steps, without a notification. */
     writeMeanwhile(count: number) {
       meanwhile = () => add(count);
     },
-    /** Adds steps, and tells of it; `id`: null where nobody knows what changed. */
+    /** Adds steps and notifies; a null `id` means that the change is unknown. */
     async write(count: number, id: string | null = "r") {
       add(count);
       listeners.get("run")!(id);
@@ -74,7 +74,7 @@ function openRun() {
 }
 const STEP = { created_at: 0, data: { event: "budget", message: "x" }, status: "running" };
 
-/** A stream that keeps what it is sent; `unread` bytes wait for its reader, or all for its turn. */
+/** A stream that records its output; `unread` bytes wait for its reader. */
 function openStream(turns: Promise<void>[] = []) {
   const leaving = new AbortController();
   const opened = { frames: "", unread: 0, isOpen: true, leave: () => leaving.abort() };
@@ -93,7 +93,7 @@ function openStream(turns: Promise<void>[] = []) {
   return Object.assign(opened, { stream: stream as unknown as EventStream });
 }
 
-/** Waits for whatever can happen by itself. */
+/** Waits until no work is pending. */
 const settle = async () => {
   for (let i = 0; i < 20; i++) await turn();
 };
@@ -102,7 +102,7 @@ const listSeqs = ({ frames }: { frames: string }) =>
 const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 const countSteps = ({ frames }: { frames: string }) => frames.split("step.completed").length - 1;
 
-test("who has a megabyte unread is cut off, and the others are not", async () => {
+test("closes a stream with a megabyte unread, and keeps the others", async () => {
   const { streams, row, write } = openRun();
   const [slow, quick] = [openStream(), openStream()];
   for (const { stream } of [slow, quick]) streams.open("k", row() as never, () => stream);
@@ -116,7 +116,7 @@ test("who has a megabyte unread is cut off, and the others are not", async () =>
   expect([quick.isOpen, countSteps(quick)]).toEqual([true, 2]);
 });
 
-test("a bug in one stream is told, and ends that stream alone", async () => {
+test("a bug in one stream is logged, and ends only that stream", async () => {
   const { streams, row, write, log } = openRun();
   const [broken, sound] = [openStream(), openStream()];
   for (const { stream } of [broken, sound]) streams.open("k", row() as never, () => stream);
@@ -130,7 +130,7 @@ test("a bug in one stream is told, and ends that stream alone", async () => {
   expect(log).toHaveLength(1);
 });
 
-test("a step is read once for all who listen, and not at all when nobody does", async () => {
+test("a step is read once for all listeners, and not at all without one", async () => {
   const { streams, row, write, reads } = openRun();
   await write(1);
   expect(reads).toEqual({ standings: 0, steps: 0 });
@@ -147,12 +147,12 @@ test("a step is read once for all who listen, and not at all when nobody does", 
   expect(reads.standings).toBe(before.standings + 2);
 });
 
-test("more steps than are read at once are told in order, to whoever lacks which", async () => {
+test("steps beyond one page are streamed in order, to each listener that lacks them", async () => {
   const { streams, row, write } = openRun();
   const [early, late] = [openStream(), openStream()];
   streams.open("k", row() as never, () => early.stream);
   await turn();
-  // Nobody is told of them until the other comes: one lacks all, the other none.
+  // No listener is notified before the second joins: one lacks all steps, the other none.
   await write(250, "another run");
   streams.open("k", row() as never, () => late.stream);
   await settle();
@@ -161,13 +161,13 @@ test("more steps than are read at once are told in order, to whoever lacks which
   for (const one of [early, late]) expect(listSeqs(one)).toEqual(count(255));
 });
 
-test("what is written while it is read is told once", async () => {
+test("a step written during a read is streamed once", async () => {
   const { streams, row, write, writeMeanwhile } = openRun();
   await write(2);
   const before = row();
   await write(2);
   const one = openStream();
-  // The request knew of two when there were four.
+  // The request had read two of four steps.
   streams.open("k", before as never, () => one.stream);
   await settle();
   expect(listSeqs(one)).toEqual(count(4));
@@ -178,7 +178,7 @@ test("what is written while it is read is told once", async () => {
   expect(listSeqs(one)).toEqual(count(7));
 });
 
-test("a stream ends whose steps are gone, without a word in the log", async () => {
+test("a stream whose steps are deleted ends without a log line", async () => {
   const { streams, row, write, forget, log } = openRun();
   const early = openStream();
   streams.open("k", row() as never, () => early.stream);
@@ -193,11 +193,11 @@ test("a stream ends whose steps are gone, without a word in the log", async () =
   expect([early.isOpen, log]).toEqual([false, []]);
 });
 
-test("a replay reads on when what it has told was read", async () => {
+test("a replay reads the next page after its reader consumed the last", async () => {
   const { streams, row, write, reads } = openRun();
   await write(250);
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  // The status goes out at once.
+  // The status is sent at once.
   const slow = openStream([Promise.resolve(), first.promise, second.promise]);
   streams.open("k", row() as never, () => slow.stream);
   for (const [turns, steps] of [[first, 100] as const, [second, 200] as const]) {
@@ -209,7 +209,7 @@ test("a replay reads on when what it has told was read", async () => {
   expect(countSteps(slow)).toBe(250);
 });
 
-test("where the run cannot be read its streams end, and the log says so", async () => {
+test("if the run cannot be read, its streams end, and the log records it", async () => {
   const run = openRun();
   const one = openStream();
   run.streams.open("k", run.row() as never, () => one.stream);
@@ -219,7 +219,7 @@ test("where the run cannot be read its streams end, and the log says so", async 
   expect([one.isOpen, run.log.length]).toEqual([false, 1]);
 });
 
-test("a key is looked at every five seconds, for as long as it has a stream", async () => {
+test("a key is checked every five seconds while it has a stream", async () => {
   const { streams, row, clock, revoke } = openRun();
   const one = openStream();
   streams.open("k", row() as never, () => one.stream);
@@ -241,7 +241,7 @@ test("agents.limits.stream_lifetime a stream lives for an hour, to the milliseco
   expect([one.isOpen, clock.pending()]).toEqual([false, 0]);
 });
 
-test("a server that stops ends its streams and opens none", async () => {
+test("a stopping server ends its streams and opens none", async () => {
   const { streams, row } = openRun();
   const one = openStream();
   streams.open("k", row() as never, () => one.stream);
@@ -251,7 +251,7 @@ test("a server that stops ends its streams and opens none", async () => {
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
 });
 
-test("who leaves in the middle of a replay has nothing more read for it", async () => {
+test("a reader that leaves during a replay causes no further reads", async () => {
   const { streams, row, write, reads } = openRun();
   await write(250);
   const held = Promise.withResolvers<void>();
@@ -261,12 +261,12 @@ test("who leaves in the middle of a replay has nothing more read for it", async 
   one.leave();
   held.resolve();
   await settle();
-  // What it is in the middle of is the last.
+  // The read in flight is the last.
   expect(reads).toEqual({ standings: 0, steps: 2 });
   expect(countSteps(one)).toBe(100);
 });
 
-test("who has left when its stream is opened, or with the last of its replay, is told nothing", async () => {
+test("a reader that left before its stream opens, or at the end of its replay, receives nothing", async () => {
   const { streams, row, write, reads } = openRun();
   await write(1);
   const gone = openStream();

@@ -1,11 +1,11 @@
-// Holds `memory_*` to what they tell of an agent's notes, and to writing nothing by themselves.
+// The `memory_*` tools return notes and planned writes, and write nothing themselves.
 import { describe, expect, test } from "bun:test";
 import type { NoteRow } from "../../../../src/agents/notes/store.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import { createMemory, type Notes } from "../../../../src/agents/tools/builtin/memory.ts";
 import { createUse } from "../use.ts";
 
-/** The notes of the agent that a call is made for in tests. */
+/** The notes of the test's agent. */
 function keep(rows: Partial<NoteRow>[], count = rows.length) {
   const agentIds = new Set<string>();
   const notes: Notes = {
@@ -37,7 +37,7 @@ const outside = { key: "from a page", content: "Obey.", external: true };
 const fault = (content: string) => ({ outcome: "error" as const, content, external: false });
 
 describe("memory_list", () => {
-  test("tells each key, as it is, and each size", async () => {
+  test("lists each key unchanged, and each size", async () => {
     const { run, agentIds } = keep([camels, { key: 'two\n"lines"', content: "x" }]);
     expect(await run("list")).toEqual({
       outcome: "ok",
@@ -47,11 +47,11 @@ describe("memory_list", () => {
     expect([...agentIds]).toEqual([createUse({}).agent_id]);
   });
 
-  test("is from outside where one of the notes is", async () => {
+  test("is external if one of the notes is", async () => {
     expect(await keep([camels, outside]).run("list")).toMatchObject({ external: true });
   });
 
-  test("says that there are none", async () => {
+  test("reports that there are none", async () => {
     expect(await keep([]).run("list")).toMatchObject({
       ...{ outcome: "ok", content: "There are no notes.", external: false },
     });
@@ -59,7 +59,7 @@ describe("memory_list", () => {
 });
 
 describe("memory_get", () => {
-  test("tells a note, and whether it came from outside", async () => {
+  test("returns a note, and whether it is external", async () => {
     const { run } = keep([camels, outside]);
     expect(await run("get", { key: "camels" })).toEqual({
       outcome: "ok",
@@ -76,7 +76,7 @@ describe("memory_get", () => {
 });
 
 describe("memory_set", () => {
-  test("answers with what is to be written", async () => {
+  test("answers with the note to write", async () => {
     const { run } = keep([camels]);
     expect(await run("set", { key: "dunes", content: "They move." })).toEqual({
       ...{ outcome: "ok", content: "The note was kept.", external: false },
@@ -88,7 +88,7 @@ describe("memory_set", () => {
     });
   });
 
-  test("takes 16 KB and no byte more", async () => {
+  test("accepts 16 KB and no byte more", async () => {
     const { run } = keep([]);
     const content = "🐪".repeat(4_096);
     expect(await run("set", { key: "a", content })).toHaveProperty("effect");
@@ -96,7 +96,7 @@ describe("memory_set", () => {
     expect(await run("set", { key: "a", content: `${content}.` })).toEqual(fault(why));
   });
 
-  test("takes a thousand notes; those that are there can be replaced", async () => {
+  test("accepts a thousand notes; existing ones can be replaced", async () => {
     expect(await keep([camels], 999).run("set", { key: "a", content: "x" })).toHaveProperty(
       "effect",
     );
@@ -108,7 +108,7 @@ describe("memory_set", () => {
 });
 
 describe("memory_delete", () => {
-  test("answers with what is to be deleted, if it is there", async () => {
+  test("answers with the note to delete, if it exists", async () => {
     const { run } = keep([camels]);
     expect(await run("delete", { key: "camels" })).toEqual({
       ...{ outcome: "ok", content: "The note was deleted.", external: false },

@@ -1,4 +1,4 @@
-// Holds `current_time`, `calculator` and `read_output` to what they tell.
+// Results of `current_time`, `calculator` and `read_output`.
 import { describe, expect, test } from "bun:test";
 import { createCalculator } from "../../../../src/agents/tools/builtin/calculator.ts";
 import { currentTime } from "../../../../src/agents/tools/builtin/current-time.ts";
@@ -22,13 +22,13 @@ describe("current_time", () => {
     expect(JSON.parse(content)).toEqual({ time, time_zone: zone, weekday });
   });
 
-  test("midnight is hour 00, and summer time has its own offset", async () => {
+  test("shows midnight as hour 00, and the offset of summer time", async () => {
     const { content } = await runTool({ time_zone: "Europe/Berlin" }, Date.UTC(2026, 6, 1, 22));
     expect(JSON.parse(content).time).toBe("2026-07-02T00:00:00+02:00");
   });
 
   test.each(["Mars/Olympus", "+03:00", "x".repeat(64), "Asia/Riyadh\0", "../etc"])(
-    "%j is no time zone",
+    "%j is not a time zone",
     async (time_zone) => {
       const { outcome, content } = await runTool({ time_zone });
       expect(outcome).toBe("error");
@@ -46,13 +46,13 @@ describe("calculator", () => {
       "busy",
       "The calculation was not begun, because too much else is being computed: try again later.",
     ],
-  ] as const)("that comes to no end (%s) is an error", async (reason, content) => {
+  ] as const)("without an end (%s) is an error", async (reason, content) => {
     const cut = createCalculator({ run: async () => ({ ok: false, reason }) });
     const result = await cut.run(createUse({ expression: "1^1" }));
     expect(result).toEqual({ outcome: "error", content, external: false });
   });
 
-  test("asks no Worker for the four operations of plain numbers, and one for all else", async () => {
+  test("uses no Worker for the four operations on plain numbers, and one otherwise", async () => {
     const requests: unknown[] = [];
     const watched = createCalculator({
       run: async (_, input) => {
@@ -66,7 +66,7 @@ describe("calculator", () => {
     expect(requests).toEqual(others);
   });
 
-  test("tells a value, or what is wrong", async () => {
+  test("returns a value, or the fault", async () => {
     expect(await calculator.run(createUse({ expression: "0.1 + 0.2" }))).toEqual({
       outcome: "ok",
       content: "0.3",
@@ -97,12 +97,12 @@ describe("read_output", () => {
     [{ offset: Number.MAX_SAFE_INTEGER }, "Nothing is left there: the result has 6 characters."],
   ])("with %j reads whole characters", async (args, content) => {
     expect(await read("a🐪bمc🐫", args)).toEqual({ outcome: "ok", content, external: false });
-    // What came from outside stands behind the fence again.
+    // External content is fenced again.
     const outside = await read("a🐪bمc🐫", args, true);
     expect(outside).toEqual({ outcome: "ok", content, external: true });
   });
 
-  test("reads at most 16,000 characters at once, and all of them in turns", async () => {
+  test("reads at most 16,000 characters at once, and all in sequence", async () => {
     const whole = Array.from({ length: 40_000 }, (_, n) => (n % 7 === 0 ? "🐪" : "x")).join("");
     let joined = "";
     for (const offset of [0, 16_000, 32_000]) {

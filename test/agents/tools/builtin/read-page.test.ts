@@ -1,4 +1,4 @@
-// Holds `read_page` to what it opens, how far it follows, and what it tells of replies and failures.
+// `read_page`: permitted addresses, redirects, replies and failures.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KnownAddresses } from "../../../../src/agents/tools/address-memory.ts";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
@@ -60,7 +60,7 @@ const read = (path: string, rest: Partial<ToolUse> = {}, args: object = {}) => {
   return tool.run(createUse({ url: base + path, ...args }, rest));
 };
 
-test("a page is told with its title, its text and its links", async () => {
+test("returns a page with its title, text and links", async () => {
   expect(await read("/page")).toEqual({
     outcome: "ok",
     content: `Title: Camels\n\nThey walk. [Next](${base}/next)`,
@@ -70,7 +70,7 @@ test("a page is told with its title, its text and its links", async () => {
   });
 });
 
-test("a request says what it takes, takes nothing compressed, and carries nothing of the caller", async () => {
+test("a request names accepted types, accepts no compression, and carries nothing of the caller", async () => {
   seen.length = 0;
   await read("/page?a=1&b=%20#part");
   expect(seen.map(({ path }) => path)).toEqual(["/page?a=1&b=%20"]);
@@ -82,7 +82,7 @@ test("a request says what it takes, takes nothing compressed, and carries nothin
 });
 
 describe("redirects", () => {
-  test("three are followed, and it is told where they led", async () => {
+  test("three are followed, and the final address is shown", async () => {
     expect(await read("/hops/2")).toMatchObject({
       outcome: "ok",
       content: `Title: Camels\nAddress: ${base}/page\n\nThey walk. [Next](${base}/next)`,
@@ -90,7 +90,7 @@ describe("redirects", () => {
     });
   });
 
-  test("a fourth is not", async () => {
+  test("a fourth is refused", async () => {
     expect(await read("/hops/3")).toEqual({
       outcome: "error",
       content: "The address redirects more than 3 times.",
@@ -99,14 +99,14 @@ describe("redirects", () => {
     });
   });
 
-  test("each goes through the guard, and its failure names no IP address", async () => {
+  test("each passes the egress guard, and its failure names no IP address", async () => {
     const result = await read("/inward");
     expect(result.outcome).toBe("error");
     expect(result.content).toStartWith("It redirects elsewhere. ");
     expect(result.content).not.toMatch(/\d+\.\d+\.\d+/);
   });
 
-  test("a failure that names another host than was asked for is from outside", async () => {
+  test("a failure that names another host is external", async () => {
     const inner = guard([`127.0.0.1:${server.port}`], { resolve: async () => ["10.1.2.3"] });
     const result = await openPage(inner).run(createUse({ url: `${base}/elsewhere` }));
     expect(result).toMatchObject({ outcome: "error", external: true });
@@ -115,8 +115,8 @@ describe("redirects", () => {
   });
 });
 
-describe("a reply that is no page", () => {
-  test("an error is told with the beginning of what the server says", async () => {
+describe("a reply that is not a page", () => {
+  test("an error shows the beginning of the server's text", async () => {
     const result = await read("/missing");
     expect(result).toMatchObject({
       ...{ outcome: "error", external: true },
@@ -132,11 +132,11 @@ describe("a reply that is no page", () => {
     ["/bare", 503, "The server answered with status 503."],
     ["/picture", 200, "The reply is an image: only pages and texts can be read."],
     ["/empty", 200, "The reply is empty."],
-  ])("%s is an error in words of ours", async (path, http_status, content) => {
+  ])("%s is an error in fixed words", async (path, http_status, content) => {
     expect(await read(path)).toEqual({ outcome: "error", content, external: false, http_status });
   });
 
-  test("of what is too long the beginning is read, and that is said", async () => {
+  test("an overlong page is read from the start, and marked as cut", async () => {
     const { outcome, content } = await read("/long");
     expect(outcome).toBe("ok");
     expect(content).toStartWith("yyy");
@@ -147,7 +147,7 @@ describe("a reply that is no page", () => {
   });
 });
 
-describe("what cannot be asked", () => {
+describe("an address that cannot be requested", () => {
   test.each([
     ["http://camels.example.com/", "The URL must begin with https://."],
     ["https://10.0.0.1/", "The URL must name its host by a DNS name, not by an IP address."],
@@ -155,14 +155,14 @@ describe("what cannot be asked", () => {
     ["file:///etc/passwd", "The URL must begin with https:// and name a host."],
     ["#", "The URL must begin with https:// and name a host."],
     ["https://printer.local/", "Names that end in .local are not public."],
-  ])("%s is told in the guard's words", async (url, content) => {
+  ])("%s has the guard's message", async (url, content) => {
     using internet = pretendInternet();
     const result = await openPage(guard([], { dial: internet.dial })).run(createUse({ url }));
     expect(result).toEqual({ outcome: "error", content, external: false });
     expect(internet.dialled).toEqual([]);
   });
 
-  test("a name that resolves to a place inside", async () => {
+  test("a name that resolves to an internal address", async () => {
     using internet = pretendInternet();
     const use = createUse({ url: "https://camels.example.com/" });
     const result = await openPage(guard([], { dial: internet.dial })).run(use);
@@ -171,7 +171,7 @@ describe("what cannot be asked", () => {
     expect([result.content.includes("127.0.0.1"), internet.dialled]).toEqual([false, []]);
   });
 
-  test("what does not answer in time is late, and so is what nobody waits for any more", async () => {
+  test("a server that does not answer in time is late, and so is a cancelled request", async () => {
     const allow = [`127.0.0.1:${server.port}`];
     const clock = createManualClock();
     const late = openPage(guard(allow, { clock }));
@@ -186,7 +186,7 @@ describe("what cannot be asked", () => {
   });
 });
 
-test("what is asked of the guard is bounded", async () => {
+test("requests to the guard are bounded", async () => {
   const requests: GuardedRequest[] = [];
   const inner = guard([]);
   const tool = openPage({
@@ -208,7 +208,7 @@ test("what is asked of the guard is bounded", async () => {
   expect(tool.timeout_ms).toBeGreaterThan(requests[0]!.timeoutMs);
 });
 
-test("a page of which nobody waits for the text any more is not read", async () => {
+test("a page whose call was cancelled is not read", async () => {
   const leaving = new AbortController();
   const headers = new Headers({ "content-type": "text/html" });
   const body = new TextEncoder().encode("<p>They walk.");
@@ -226,7 +226,7 @@ test("a page of which nobody waits for the text any more is not read", async () 
   });
 });
 
-describe("after something from outside was read", () => {
+describe("once external content was read", () => {
   const known = new KnownAddresses();
   const marked = { has_external: true, isKnownAddress: (url: string) => known.has(url) };
   beforeAll(() => known.add(`See ${base}/page and ${base}/list?of=1.`));
@@ -241,7 +241,7 @@ describe("after something from outside was read", () => {
     "/pa%67e",
     "/list?of=1&leak=1",
     "/",
-  ])("%s stood nowhere, and nothing is sent", async (path) => {
+  ])("%s never appeared, and no request is sent", async (path) => {
     seen.length = 0;
     const result = await read(path, marked);
     expect(result).toMatchObject({ outcome: "error", external: false });
@@ -250,7 +250,7 @@ describe("after something from outside was read", () => {
   });
 
   test.each(["/page", "/page#leak", "/x/../page", "/list?of=1"])(
-    "%s is an address that stood there, whatever is never sent of it",
+    "%s appeared before, apart from parts that are never sent",
     async (path) => {
       seen.length = 0;
       await read(path, marked);
@@ -260,13 +260,13 @@ describe("after something from outside was read", () => {
     },
   );
 
-  test("before that every address is taken", async () => {
+  test("before external content every address is accepted", async () => {
     const before = { has_external: false, isKnownAddress: async () => false };
     expect(await read("/page", before)).toMatchObject({ outcome: "ok" });
   });
 });
 
-test("menus are left out unless the whole page is wanted", async () => {
+test("menus are left out unless the whole page is requested", async () => {
   const body = "<nav>Menu</nav><p>Text";
   const head = `HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: ${body.length}\r\n\r\n`;
   using internet = pretendInternet(() => head + body);

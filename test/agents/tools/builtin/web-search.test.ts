@@ -1,4 +1,4 @@
-// Holds `web_search` to the rights of the run's key, and to what it tells of results and failures.
+// `web_search`: the rights of the run's key, results and failures.
 import { describe, expect, test } from "bun:test";
 import { checkArguments } from "../../../../src/agents/tools/arguments.ts";
 import {
@@ -22,7 +22,7 @@ function createStub(answer: SearchAnswer) {
 
 const none: SearchAnswer = { ok: true, results: [] };
 
-test("results are numbered plain text from outside", async () => {
+test("returns results as numbered plain text, marked external", async () => {
   const { tool } = createStub({
     ok: true,
     results: [
@@ -38,7 +38,7 @@ test("results are numbered plain text from outside", async () => {
   });
 });
 
-test("nothing found is no error", async () => {
+test("an empty result is not an error", async () => {
   const { tool } = createStub(none);
   expect(await tool.run(createUse({ query: "x" }))).toMatchObject({
     outcome: "ok",
@@ -46,7 +46,7 @@ test("nothing found is no error", async () => {
   });
 });
 
-test("the search is asked for the run's key, and cancelled with the run", async () => {
+test("searches with the run's key, and is cancelled with the run", async () => {
   const { tool, requests } = createStub(none);
   const use = createUse({ query: "camels", language: "AR", max_results: 7 });
   await tool.run(use);
@@ -58,7 +58,7 @@ test("the search is asked for the run's key, and cancelled with the run", async 
   ]);
 });
 
-test("a key without the scope `search` reaches no search", async () => {
+test("a key without the scope `search` cannot search", async () => {
   const { tool, requests } = createStub(none);
   const use = createUse({ query: "x" }, { caller: { ...caller, scopes: ["agents"] } });
   expect(await tool.run(use)).toEqual({
@@ -72,7 +72,7 @@ test("a key without the scope `search` reaches no search", async () => {
 describe("a search that failed", () => {
   const failure: SearchAnswer = { ok: false, code: "upstream_error", reason: "status 502" };
 
-  test("tells its code, and nothing that is for the log", async () => {
+  test("shows its code, and no detail meant for the log", async () => {
     const { tool } = createStub(failure);
     expect(await tool.run(createUse({ query: "x" }))).toEqual({
       outcome: "error",
@@ -81,7 +81,7 @@ describe("a search that failed", () => {
     });
   });
 
-  test("is late when its time was over", async () => {
+  test("is late after its time-out", async () => {
     const { tool } = createStub(failure);
     const use = createUse({ query: "x" }, { signal: AbortSignal.abort() });
     expect(await tool.run(use)).toMatchObject({ outcome: "timeout", external: false });

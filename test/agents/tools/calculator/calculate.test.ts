@@ -1,4 +1,4 @@
-// Holds the calculator to exact decimals, to its grammar, and to an end whatever is written.
+// The calculator: exact decimals, its grammar, and bounded time for any text.
 import { describe, expect, test } from "bun:test";
 import { calculate } from "../../../../src/agents/tools/calculator/calculate.ts";
 
@@ -47,7 +47,7 @@ test.each([
   expect(calculate(text)).toEqual({ ok: true, text: value });
 });
 
-describe("what could be meant in two ways is asked back", () => {
+describe("an ambiguous expression is refused with a question", () => {
   test.each([
     ["50 + 10%", "per cent"],
     ["5 % 3", "mod(a, b)"],
@@ -63,7 +63,7 @@ describe("what could be meant in two ways is asked back", () => {
   });
 });
 
-describe("what is no arithmetic is no calculation", () => {
+describe("text that is not arithmetic is refused", () => {
   test.each([
     ...["", " ", "x", "a = 1", "f(x) = x", "f(1)", "1 +", "(1", "1)", "sin", "abs()", "abs(1, 2)"],
     ...["a.b", "a[0]", "[1, 2]", "{}", '"text"', "`x`", "1; 2", "1 > 2", "1 ? 2 : 3", "import(1)"],
@@ -77,7 +77,7 @@ describe("what is no arithmetic is no calculation", () => {
   });
 });
 
-describe("what is not defined has no value", () => {
+describe("an undefined expression has no value", () => {
   test.each([
     ["1/0", "Division by zero."],
     ["0^-1", "Division by zero."],
@@ -96,7 +96,7 @@ describe("what is not defined has no value", () => {
 });
 
 const QUARTER_TURN = "1.570796326794896619231321691639751442098584699687552910487472296";
-describe("where the library would never return there is a value", () => {
+describe("returns a value where the library would never finish", () => {
   test.each([
     ["atan(1e5000)", QUARTER_TURN],
     ["atan(-9.9e9999)", `-${QUARTER_TURN}`],
@@ -106,7 +106,7 @@ describe("where the library would never return there is a value", () => {
     ["cos(1e-9999)", "1"],
     ["sin(1e-9999)", "1e-9999"],
     ["tan(1e-9999)", "1e-9999"],
-    // Each level was evaluated twice, and so the last of 62 more often than anybody can wait.
+    // Evaluating each of 62 levels twice would never finish.
     [`${"1^".repeat(61)}1`, "1"],
     [`${"pow(1,".repeat(50)}1${")".repeat(50)}`, "1"],
     ["2^1e-9999", "1"],
@@ -121,14 +121,14 @@ describe("where the library would never return there is a value", () => {
     ["sin", "1.0000000000000000000000001e-45", "9.9e-46"],
     ["cos", "1.1e-45", "9.9e-46"],
     ["atan", "9.9e89", "1e90"],
-  ])("%s passes from what is computed to what is known without a step", (name, computed, known) => {
+  ])("%s is continuous where computation meets the known limit", (name, computed, known) => {
     const { text } = calculate(`${name}(${computed}) - ${name}(${known})`);
     const [difference, apart] = [Number(text), Math.abs(Number(computed) - Number(known))];
     expect(Math.abs(difference)).toBeLessThanOrEqual(apart);
   });
 });
 
-describe("nothing runs long or grows", () => {
+describe("no expression runs long or grows", () => {
   test.each([
     ["9^9^9^9", "A number is larger than 1e9999."],
     ["9^9^9", "A number is larger than 1e9999."],
@@ -157,7 +157,7 @@ describe("nothing runs long or grows", () => {
     expect(calculate(`max(1, -${calls(8)}, (${calls(9)})!^2)`).ok).toBe(false);
   });
 
-  test("powers that are made of logarithms are among them, powers of whole numbers are not", () => {
+  test("powers computed by logarithms count as slow, whole powers do not", () => {
     const sum = (term: string, count: number) =>
       Array.from({ length: count }, () => term).join("+");
     for (const term of ["e^e", "pow(7,.3)", "2^(1/2)", "1^1e16", "2^-0.5", "3^ln(2)"]) {
@@ -169,14 +169,14 @@ describe("nothing runs long or grows", () => {
     }
   });
 
-  test("a text full of large factorials, powers and remainders has its value", () => {
+  test("evaluates a text full of large factorials, powers and remainders", () => {
     for (const text of [fill("999!+"), fill("1.1^9e4+"), fill("mod(9e9999,7e-9999)+")]) {
       expect(calculate(text.slice(0, text.lastIndexOf("+"))).ok).toBe(true);
     }
   });
 });
 
-test("a fault quotes little of what was written, and whole characters", () => {
+test("a fault quotes little of the text, in whole characters", () => {
   const { text } = calculate(`1 ${"🐪".repeat(400)}`);
   expect(text).toBe(`An operator is expected, before \`${"🐪".repeat(10)}…\`.`);
 });

@@ -1,4 +1,4 @@
-// A connection is read anew for each call: its secret goes to its hosts and its owner's tools only.
+// A connection is read for each call; only its hosts and its owner's tools get the secret.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const OWNER = "a-1";
 const HOST = "api.example.com";
 const SECRET = "sk_canary_77";
 
-/** What a hand at the database can do. */
+/** Direct changes to the database. */
 const hand = store(
   "hand",
   {},
@@ -78,7 +78,7 @@ const ask = (id: string, fields: object = {}) =>
   open({ id, account_id: OWNER, host: HOST, ...fields });
 const refuse = (problem: string) => ({ ok: false as const, problem });
 
-test("agents.does.connection an allowed host gets the secret, with how it is sent", async () => {
+test("agents.does.connection an allowed host gets the secret and its header", async () => {
   const bearer = await create();
   expect(await ask(bearer.id)).toEqual({
     ...{ ok: true, connection: { kind: "bearer", header_name: null, secret: SECRET } },
@@ -93,7 +93,7 @@ test("agents.does.connection an allowed host gets the secret, with how it is sen
   });
 });
 
-test("no other host gets it, whichever way it is spelled", async () => {
+test("no other host gets it, however spelled", async () => {
   const { id } = await create();
   const hosts = ["example.com", `x.${HOST}`, `${HOST}.`, `${HOST}:444`, "", "API.EXAMPLE.COM"];
   for (const host of hosts) {
@@ -104,7 +104,7 @@ test("no other host gets it, whichever way it is spelled", async () => {
   expect((await ask(unbound.id)).ok).toBe(false);
 });
 
-test("agents.authentication.6 another account's is none, also where its row was moved", async () => {
+test("agents.authentication.6 another account's connection is not found, also if its row was moved", async () => {
   const { id } = await create({}, "a-2");
   const none = refuse("Its connection does not exist any more.");
   expect(await ask(id)).toEqual(none);
@@ -113,7 +113,7 @@ test("agents.authentication.6 another account's is none, also where its row was 
   expect(await ask(id)).toEqual(refuse("Its connection has no secret."));
 });
 
-test("what was changed or deleted counts from the next call on", async () => {
+test("a change or deletion takes effect at the next call", async () => {
   const { id } = await create();
   await connections.setSecret(id, OWNER, "another");
   expect(await ask(id)).toMatchObject({ connection: { secret: "another" } });
@@ -124,7 +124,7 @@ test("what was changed or deleted counts from the next call on", async () => {
   expect((await ask(id, { host: "other.example.com" })).ok).toBe(false);
 });
 
-test("agents.errors.connections_unavailable without its key no secret is opened, and none is set; with it they are", async () => {
+test("agents.errors.connections_unavailable no secret is opened or set without the encryption key; with it they are", async () => {
   const { id } = await create();
   const key = await Bun.file(file).text();
   rmSync(file);
@@ -133,7 +133,7 @@ test("agents.errors.connections_unavailable without its key no secret is opened,
   const unavailable = expect.objectContaining({ code: "connections_unavailable" });
   await expect(create({ name: "Another" })).rejects.toEqual(unavailable);
   await expect(connections.setSecret(id, OWNER, "another")).rejects.toEqual(unavailable);
-  // All else works.
+  // Everything else works.
   await connections.change(id, OWNER, { name: "Renamed" });
   expect(await connections.list(OWNER)).toHaveLength(1);
   await Bun.write(file, key);
@@ -145,7 +145,7 @@ test("agents.errors.connections_unavailable without its key no secret is opened,
   expect(secrets.said.join("\n")).not.toContain("canary");
 });
 
-test("a secret that was damaged or is gone is said to be so", async () => {
+test("a damaged or missing secret is reported", async () => {
   const { id } = await create();
   await database.bind(hand).damage();
   const problem = "The secret of its connection cannot be read; set it anew.";
@@ -156,7 +156,7 @@ test("a secret that was damaged or is gone is said to be so", async () => {
   expect((await ask(id)).ok).toBe(true);
 });
 
-test("its use is written once a minute, however often it is used", async () => {
+test("its use is written once a minute at most", async () => {
   const { id } = await create();
   const begun_at = clock.now();
   const readUse = async () => (await connections.require(id, OWNER)).last_used_at;

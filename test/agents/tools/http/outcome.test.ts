@@ -1,4 +1,4 @@
-// What a call has come to, for each way in which its request can end.
+// The outcome of a call for each end of its request.
 import { expect, test } from "bun:test";
 import { classifyOutcome } from "../../../../src/agents/tools/http/endpoint.ts";
 import type { GuardedOutcome } from "../../../../src/net/index.ts";
@@ -13,7 +13,7 @@ const failure = (
   status: number | null = null,
 ): GuardedOutcome => ({ ok: false, code, message: "It failed.", sent, status });
 
-/** How it ended, and what that is for a call that reads and for one that writes. */
+/** An end of a request, and its outcome for a read and for a write. */
 const TABLE: [string, GuardedOutcome, reads: string, writes: string][] = [
   ["200", answer(200), "ok", "ok"],
   ["201", answer(201), "ok", "ok"],
@@ -36,11 +36,11 @@ const TABLE: [string, GuardedOutcome, reads: string, writes: string][] = [
   ["522", answer(522), "error", "outcome_unknown"],
   ["524", answer(524), "error", "outcome_unknown"],
   ["refused by the guard", failure("forbidden", false), "error", "error"],
-  ["no such name", failure("dns", false), "error", "error"],
+  ["an unknown host name", failure("dns", false), "error", "error"],
   ["no connection", failure("refused", false), "error", "error"],
   ["no certificate", failure("tls", false), "error", "error"],
-  ["late before it was sent", failure("timeout", false), "timeout", "error"],
-  ["cancelled before it was sent", failure("aborted", false), "timeout", "error"],
+  ["late before sending", failure("timeout", false), "timeout", "error"],
+  ["cancelled before sending", failure("aborted", false), "timeout", "error"],
   ["late", failure("timeout", true), "timeout", "outcome_unknown"],
   ["cancelled", failure("aborted", true), "timeout", "outcome_unknown"],
   ["reset", failure("reset", true), "error", "outcome_unknown"],

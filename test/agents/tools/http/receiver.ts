@@ -20,13 +20,13 @@ export interface Received {
 
 export interface Receiver {
   origin: string;
-  /** With its port. */
+  /** The host with its port. */
   host: string;
   received: Received[];
   [Symbol.dispose](): void;
 }
 
-/** Answers each request as it is told; by default with what it was sent. */
+/** Answers each request by `answer`; by default echoes it. */
 export function openReceiver(
   answer: (request: Received) => Response | Promise<Response> = ({ body }) =>
     new Response(body, { headers: { "content-type": "application/json" } }),
@@ -54,13 +54,13 @@ export function openReceiver(
 
 export interface CallOptions {
   revision?: Partial<StoredRevision>;
-  /** null: the tool has no connection; left out: one of kind bearer with the canary. */
+  /** null means no connection; by default a bearer connection with the canary. */
   connection?: OpenCredentials | null;
   arguments?: Record<string, unknown>;
   use?: Partial<ToolUse>;
-  /** The time that ends requests; left out: it stands still. */
+  /** The clock of time-outs; by default it stands still. */
   clock?: ManualClock;
-  /** The head of a reply has come. */
+  /** Called when the head of a reply arrives. */
   onHead?(): void;
 }
 
@@ -69,7 +69,7 @@ export const bearer: OpenCredentials = async () => ({
   connection: { kind: "bearer", header_name: null, secret: SECRET },
 });
 
-/** Registered for an endpoint, unless said otherwise a write that carries the canary. */
+/** Registers a tool for an endpoint; by default a write that carries the canary. */
 export function createTool(endpoint: string, options: CallOptions = {}) {
   const { revision, connection = bearer, clock, onHead } = options;
   const stored: StoredRevision = {
@@ -83,7 +83,7 @@ export function createTool(endpoint: string, options: CallOptions = {}) {
   return createHttpTool(stored, { egress, openConnection: connection ?? bearer });
 }
 
-/** The way to dial, with an ear at the replies. */
+/** Dials, and reports the heads of replies. */
 function overhear(onHead: CallOptions["onHead"]): typeof dial {
   return (target, options) =>
     dial(target, {

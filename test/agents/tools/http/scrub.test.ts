@@ -1,4 +1,4 @@
-// A secret is taken out of what came back, in every form in which an endpoint says it again.
+// Removal of a secret from a reply, in every encoding that an endpoint may echo.
 import { describe, expect, test } from "bun:test";
 import { scrub } from "../../../../src/agents/tools/http/scrub.ts";
 
@@ -17,7 +17,7 @@ const entities = (text: string) => [...text].map((one) => `&#${one.charCodeAt(0)
 const units = (text: string) =>
   [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 
-/** How an endpoint may say a text again. */
+/** Encodings in which an endpoint may echo a text. */
 const FORMS: Record<string, (text: string) => string> = {
   "as it is": (text) => text,
   "in other letters": (text) => text.toUpperCase(),
@@ -37,7 +37,7 @@ const FORMS: Record<string, (text: string) => string> = {
   "with HTML's numbers": entities,
   "with units of UTF-16": units,
 };
-/** Those that make other characters of it: too short a secret could stand there by chance. */
+/** Encodings with other characters, where a short secret could appear by chance. */
 const ENCODED: Record<string, (text: string) => string> = {
   "in base64": (text) => Buffer.from(text).toString("base64"),
   "in base64 for URLs": (text) => Buffer.from(text).toString("base64url"),
@@ -54,13 +54,13 @@ const ENCODED: Record<string, (text: string) => string> = {
   "in capital hexadecimal": (text) => toHex(text).toUpperCase(),
 };
 
-/** Percent signs, JSON's units and HTML's numbers, each read once. */
+/** Decodes percent signs, JSON escapes and HTML entities once each. */
 const decodeEscapes = (text: string) =>
   text.replaceAll(/%([0-9a-f]{2})|\\u([0-9a-f]{4})|&#(\d+);/gi, (_, byte, unit, code) =>
     String.fromCharCode(code ? Number(code) : Number.parseInt(byte ?? unit, 16)),
   );
 
-/** What a text may say to who decodes it, from wherever he begins. */
+/** All decodings of a text, from any offset. */
 const readings = (text: string): string[] =>
   text.split("[secret]").flatMap((part) => {
     const plain = part.replaceAll(/%0D%0A|\s/g, "");
@@ -73,7 +73,7 @@ const readings = (text: string): string[] =>
       ...offsets.slice(0, 2).map((one) => Buffer.from(one, "hex").toString("latin1")),
     ];
   });
-/** So many characters of a secret in a row may be left of it where it was encoded or cut. */
+/** Maximum characters of a secret that may remain in a row where it was encoded or cut. */
 const FEW = 3;
 const leaves = (secret: string, says: string) => {
   const parts = Array.from({ length: secret.length - FEW }, (_, at) =>
@@ -82,7 +82,7 @@ const leaves = (secret: string, says: string) => {
   return readings(says).some((one) => parts.some((part) => one.includes(part)));
 };
 
-describe("whatever the form", () => {
+describe("in any encoding", () => {
   for (const [name, form] of Object.entries({ ...FORMS, ...ENCODED })) {
     for (const secret of SECRETS.filter((one) => name in FORMS || one.length > 5)) {
       test(`${secret.slice(0, 8)} ${name}`, async () => {
@@ -99,14 +99,14 @@ describe("whatever the form", () => {
   }
 });
 
-test("every one of several is taken out, and what stands between stays", async () => {
+test("removes each of several, and keeps the text between", async () => {
   const secret = SECRETS[0]!;
   const text = `${secret},${encodeURIComponent(secret)};${secret.toUpperCase()}\n${btoa(secret)}`;
   const says = await scrub(text, secret, false);
   expect(says).toMatch(/^\[secret\],\[secret\];\[secret\]\n\[secret\].{0,4}$/);
 });
 
-test("a line break inside of what only began like it takes nothing else out", async () => {
+test("a line break inside a partial match removes nothing else", async () => {
   const secret = SECRETS[0]!;
   const encoded = btoa(secret).replace(/=+$/, "");
   const begun = `${encoded.slice(0, 4)}\n!`;
@@ -115,18 +115,18 @@ test("a line break inside of what only began like it takes nothing else out", as
   );
 });
 
-test("those that overlap are taken out together", async () => {
+test("removes overlapping ones together", async () => {
   expect(await scrub("-aXaXaXaXaX-", "aXaXaXaX", false)).toBe("-[secret]-");
 });
 
-test("a text without the secret stays as it is, escapes and all", async () => {
+test("a text without the secret stays unchanged, with its escapes", async () => {
   const text = '{"a":"\\u00e9 \\n %41 &amp; 😀 [secret] \\"","b":"c2VjcmV0"}';
   for (const secret of SECRETS) expect(await scrub(text, secret, false)).toBe(text);
 });
 
 describe("at a cut", () => {
   for (const [name, form] of Object.entries({ ...FORMS, ...ENCODED })) {
-    test(`no part of it is left before a cut, ${name}`, async () => {
+    test(`leaves no part of it before a cut, ${name}`, async () => {
       const secret = SECRETS[0]!;
       const said = form(secret);
       for (let kept = 1; kept < said.length; kept++) {
@@ -139,14 +139,14 @@ describe("at a cut", () => {
     });
   }
 
-  test("a text that was not cut keeps what only looks like a beginning of it", async () => {
+  test("a text without a cut keeps a partial match at its end", async () => {
     expect(await scrub("ends with sk_live", SECRETS[0]!, false)).toBe("ends with sk_live");
     expect(await scrub("ends with sk_live", SECRETS[0]!, true)).toBe("ends with ");
   });
 });
 
 describe("short secrets", () => {
-  test("of three characters or fewer only what stands alone is taken out", async () => {
+  test("of up to three characters are removed only as whole words", async () => {
     expect(await scrub("key=abc, abcd, xabc, (ABC) abc", "abc", false)).toBe(
       "key=[secret], abcd, xabc, ([secret]) [secret]",
     );
@@ -159,27 +159,27 @@ describe("short secrets", () => {
 });
 
 describe("secrets with a scheme", () => {
-  test("what stands behind the scheme is the secret", async () => {
+  test("removes the part after the scheme", async () => {
     expect(await scrub("You sent: token abcdef123", "Token abcdef123", false)).toBe(
       "You sent: token [secret]",
     );
     expect(await scrub("You sent ab c", "ab c", false)).toBe("You sent [secret]");
   });
 
-  test("of Basic it is the password, too", async () => {
+  test("removes the password of Basic, too", async () => {
     const sent = `Basic ${btoa("wadi:s3cret/pass")}`;
     const says = await scrub(`${sent} for wadi with s3cret\\/pass`, sent, false);
     expect(says).toBe("Basic [secret] for wadi with [secret]");
   });
 
-  test("of Basic a password of four characters goes, too", async () => {
+  test("removes a password of Basic of four characters, too", async () => {
     const sent = `Basic ${btoa("wadi:s3cr")}`;
     expect(await scrub("wadi with s3cr", sent, false)).toBe("wadi with [secret]");
   });
 });
 
-test("its time grows with the text and not with its square", async () => {
-  // A search that goes back would take longer for each than a test may.
+test("takes time linear in the text", async () => {
+  // A backtracking search would exceed the test's time-out.
   const worst = [
     ["a".repeat(300_000), `${"a".repeat(8_191)}b`],
     ["%41".repeat(100_000), `${"A".repeat(8_191)}B`],

@@ -1,9 +1,9 @@
-// Holds the judging of values to JSON Schema 2020-12, keyword by keyword, and faults to their words.
+// Validation by JSON Schema 2020-12, keyword by keyword, and the messages of faults.
 import { describe, expect, test } from "bun:test";
 import type { Parameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
 import { check, fill, findIn } from "./schemas.ts";
 
-/** The fields of a schema as JSON text, values that fit it, and values that do not. */
+/** The fields of a schema as JSON text, with valid and invalid values. */
 type Line = [fields: string, fits: string[], breaks: string[]];
 
 const lines: Line[] = [
@@ -103,7 +103,7 @@ const lines: Line[] = [
   ],
   ['"$ref":"#/$defs/a~1b%20%25%C3%A9~0","$defs":{"a/b %é~":{"type":"string"}}', ['"a"'], ["1"]],
   [
-    // A list of texts is made of a list of anything: the anchor outside wins.
+    // A list of strings extends a list of anything: the outer anchor wins.
     '"$id":"texts","$ref":"list","$defs":{"t":{"$dynamicAnchor":"item","type":"string"},"l":{"$id":"list","items":{"$dynamicRef":"#item"},"$defs":{"any":{"$dynamicAnchor":"item"}}}}',
     ['["a"]', "[]"],
     ["[1]"],
@@ -120,9 +120,9 @@ const lines: Line[] = [
   ],
 ];
 
-describe("what a value has to be", () => {
+describe("validates a value", () => {
   test.each(lines)("{%s}", async (fields, fits, breaks) => {
-    // Behind a property and an address, so that values of all kinds can be arguments.
+    // Nested under a property and an id, so that arguments can be values of any type.
     const id = fields.startsWith('"$id"') ? "" : '"$id":"here",';
     const parameters = JSON.parse(`{"type":"object","properties":{"value":{${id}${fields}}}}`);
     expect(await check(parameters)).toBe(null);
@@ -132,7 +132,7 @@ describe("what a value has to be", () => {
   });
 });
 
-describe("how a fault is told", () => {
+describe("describes a fault", () => {
   test.each<[string, string, string[]]>([
     ['"type":"integer"', "1.5", ["/value: must be an integer."]],
     ['"type":["string","null","array"]', "1", ["/value: must be a string, null or an array."]],
@@ -206,13 +206,13 @@ describe("how a fault is told", () => {
     expect(await findIn(parameters, JSON.parse(`{"value":${value}}`))).toEqual(says);
   });
 
-  test("what is wrong with the arguments as a whole names them", async () => {
+  test("a fault of the arguments as a whole names them", async () => {
     expect(await findIn({ type: "object", required: ["city"] }, {})).toEqual([
       'The arguments: must have the field "city".',
     ]);
   });
 
-  test("long lists and words are cut", async () => {
+  test("cuts long lists and words", async () => {
     const parameters = {
       type: "object",
       properties: { a: { enum: fill(50, (n) => `${n}`.repeat(99)) } },
@@ -223,8 +223,8 @@ describe("how a fault is told", () => {
   });
 });
 
-describe("schemas that are ready", () => {
-  test("what cannot be compiled is told and not thrown", async () => {
+describe("compiled schemas", () => {
+  test("a schema that cannot be compiled is reported, not thrown", async () => {
     expect(await findIn({ type: "object", allOf: 5 }, {})).toEqual([
       expect.stringMatching(/^`parameters` cannot be read as a JSON Schema \(/),
     ]);
@@ -233,7 +233,7 @@ describe("schemas that are ready", () => {
     ]);
   });
 
-  test("many different schemas, with patterns, are all judged by their own", async () => {
+  test("many different schemas with patterns each validate by their own", async () => {
     const all: Parameters[] = fill(300, (n) => ({
       type: "object",
       properties: { a: { pattern: `^${n}$` } },
@@ -245,7 +245,7 @@ describe("schemas that are ready", () => {
     }
   });
 
-  test("no code is made of a schema", async () => {
+  test("no code is generated from a schema", async () => {
     const { eval: evaluate, Function: Constructor } = globalThis;
     let made = 0;
     const refuse = () => {

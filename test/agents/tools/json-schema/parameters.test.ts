@@ -1,33 +1,30 @@
-// Holds callers' JSON Schemas to what may be registered, and values to what the schemas say.
+// Validation of callers' JSON Schemas, and of values by them.
 import { describe, expect, test } from "bun:test";
 import type { Parameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
 import { chain, check, fill, findIn } from "./schemas.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
-/** As a caller's body is read: with `__proto__` as a field like any other. */
+/** Parses a caller's body, where `__proto__` is an ordinary field. */
 const parse = (text: string): Parameters => JSON.parse(text);
 
 const nest = (depth: number, text: string): string =>
   `${'{"a":'.repeat(depth)}${text}${"}".repeat(depth)}`;
 
-describe("what may be registered", () => {
+describe("accepts", () => {
   test.each<[string, object]>([
-    ["nothing but the type", { type: "object" }],
+    ["only the type", { type: "object" }],
     ["the dialect by name", { $schema: DIALECT, type: "object" }],
-    ["the dialect by its older spelling", { $schema: `${DIALECT}#`, type: "object" }],
+    ["the dialect by its old spelling", { $schema: `${DIALECT}#`, type: "object" }],
     ["a reference to a definition", { type: "object", $ref: "#/$defs/a", $defs: { a: {} } }],
     [
-      "definitions by their older name",
+      "definitions by their old name",
       { type: "object", $ref: "#/definitions/a", definitions: { a: {} } },
     ],
     ["a tree", { type: "object", properties: { child: { $ref: "#" } } }],
+    ["an `$id`", { $id: "https://a.example/b", type: "object", properties: { c: { $ref: "b" } } }],
     [
-      "an address of its own",
-      { $id: "https://a.example/b", type: "object", properties: { c: { $ref: "b" } } },
-    ],
-    [
-      "an address inside",
+      "a nested `$id`",
       { type: "object", $ref: "inner", $defs: { a: { $id: "inner", type: "object" } } },
     ],
     ["an anchor", { type: "object", $ref: "#a", $defs: { any: { $anchor: "a" } } }],
@@ -35,10 +32,10 @@ describe("what may be registered", () => {
       "a name that has to be escaped",
       { type: "object", $ref: "#/$defs/a~1b%20%C3%A9", $defs: { "a/b é": {} } },
     ],
-    ["words that nobody knows", { type: "object", "x-shown": true, format: "hue" }],
-    ["prose with an address", { type: "object", default: { $id: "%", $ref: "http://x" } }],
+    ["unknown keywords", { type: "object", "x-shown": true, format: "hue" }],
+    ["a description with a URL", { type: "object", default: { $id: "%", $ref: "http://x" } }],
     ["data with a reference", { type: "object", const: { $ref: "http://x", $anchor: "" } }],
-    ["properties that are called like keywords", { type: "object", properties: { $ref: {} } }],
+    ["properties named like keywords", { type: "object", properties: { $ref: {} } }],
     ["16 levels", parse(`{"type":"object","default":${nest(15, "1")}}`)],
     ["500 parts", { type: "object", anyOf: fill(498, () => ({})) }],
     ["32 KB", { type: "object", title: "x".repeat(32 * 1024 - 28) }],
@@ -100,7 +97,7 @@ describe("what may be registered", () => {
     "urn:a:b",
     "https://parameters.invalid/b",
     DIALECT,
-  ])("a reference to %s leads nowhere", async ($ref) => {
+  ])("a reference to %s is unresolved", async ($ref) => {
     const places = { $defs: { a: {} }, "x-other": {} };
     for (const keyword of ["$ref", "$dynamicRef"]) {
       const parameters = { type: "object", ...places, properties: { a: { [keyword]: $ref } } };
@@ -111,12 +108,12 @@ describe("what may be registered", () => {
     }
   });
 
-  test.each(["%", "http://[", "#%zz"])("%j is no reference", async ($ref) => {
+  test.each(["%", "http://[", "#%zz"])("%j is not a reference", async ($ref) => {
     const says = await check({ type: "object", properties: { a: { $ref } } });
     expect(says).toStartWith("`parameters/properties/a/$ref` must ");
   });
 
-  test("a refusal is one short line, whatever the schema quotes", async () => {
+  test("a refusal is one short line for any schema", async () => {
     const name = `a\n\u0000🐪${"b".repeat(5_000)}`;
     for (const schema of [{ pattern: `(\n${name}` }, { $ref: name }, { type: name }]) {
       const says = await check({ type: "object", properties: { [name]: schema } });
@@ -125,7 +122,7 @@ describe("what may be registered", () => {
     }
   });
 
-  test("nothing is fetched for a schema", async () => {
+  test("fetches nothing for a schema", async () => {
     let requestCount = 0;
     const server = Bun.serve({
       port: 0,
@@ -162,11 +159,11 @@ describe("what may be registered", () => {
     [{ $ref: 1 }, /\/\$ref: must be a string/],
     [{ pattern: 1 }, /\/pattern: must be a string/],
     [{ const: { a: 1 }, enum: 5 }, /\/enum: must be an array/],
-  ])("%j is not valid by the meta-schema", async (fields, says) => {
+  ])("the meta-schema rejects %j", async (fields, says) => {
     expect(await check({ type: "object", ...fields })).toMatch(says);
   });
 
-  test("no schema changes how others are judged", async () => {
+  test("no schema affects the validation of others", async () => {
     const vocabulary = { [`${DIALECT}#`]: true, "https://a.example": false };
     const own = { $id: DIALECT, type: "object", $vocabulary: vocabulary, minProperties: 1 };
     expect(await check(own)).toBe(null);

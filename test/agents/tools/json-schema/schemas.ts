@@ -1,4 +1,4 @@
-// Makes callers' schemas for tests, and judges values by them.
+// Builds callers' schemas for tests, and validates values by them.
 import { createSchemaCheck } from "../../../../src/agents/tools/json-schema/check.ts";
 import {
   findFaults,
@@ -8,13 +8,13 @@ import { inlineCompute } from "../../../support/compute.ts";
 
 const checkSchema = createSchemaCheck(inlineCompute);
 
-/** What is wrong with a schema, or null. */
+/** The fault of a schema, or null. */
 export const check = (schema: object) => checkSchema(schema as Parameters, "a-1");
 
 export const fill = <T>(length: number, make: (n: number) => T): T[] =>
   Array.from({ length }, (_, n) => make(n));
 
-/** A chain of definitions, each made of the next, behind `$ref`. */
+/** A chain of definitions, each a `$ref` to the next. */
 export const chain = (length: number, link: (next: string) => object, end: object = {}) => ({
   $ref: "#/$defs/d0",
   $defs: Object.fromEntries([
@@ -23,6 +23,6 @@ export const chain = (length: number, link: (next: string) => object, end: objec
   ]),
 });
 
-/** What is wrong with a value. */
+/** The faults of a value. */
 export const findIn = (schema: object, value: unknown) =>
   findFaults(schema as Parameters, value, 5);

@@ -1,18 +1,18 @@
-// Holds schemas and checks to bounds: no schema runs for ever, and none takes all the time.
+// Bounds of schemas and checks: every schema ends, and yields to others.
 import { describe, expect, test } from "bun:test";
 import { chain, check, fill, findIn } from "./schemas.ts";
 
-describe("what a check costs", () => {
+describe("the work of a check is bounded", () => {
   test.each<[string, object]>([
     ["a reference to itself", { $ref: "#" }],
     ["a dynamic reference to itself", { $dynamicAnchor: "a", $dynamicRef: "#a" }],
     [
-      "a circle of two",
+      "a cycle of two",
       { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: { anyOf: [{ $ref: "#" }] } } },
     ],
-    ["a condition that is itself", { if: { $ref: "#" } }],
+    ["a condition that is its own test", { if: { $ref: "#" } }],
     ["a negation of itself", { not: { $ref: "#" } }],
-    ["a chain that doubles", chain(40, ($ref) => ({ allOf: [{ $ref }, { $ref }] }))],
+    ["a chain that doubles at each level", chain(40, ($ref) => ({ allOf: [{ $ref }, { $ref }] }))],
     ["a chain of alternatives", chain(40, ($ref) => ({ oneOf: [{ $ref }, { $ref }] }))],
     [
       "a chain of conditions",
@@ -38,7 +38,7 @@ describe("what a check costs", () => {
     $defs: { n: { [keyword]: fill(15, () => ({ items: { $ref: "#/$defs/n" }, maxItems: 1 })) } },
   });
 
-  // Each would take from seconds to ages. Steps are counted, so the answer is always the same.
+  // Each would take seconds or far longer. Steps are counted, so the result is deterministic.
   test.each<[string, object, unknown]>([
     [
       "a schema that depends on itself",
@@ -46,12 +46,12 @@ describe("what a check costs", () => {
       1,
     ],
     [
-      "a property that is itself",
+      "a property with its own schema",
       JSON.parse('{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}'),
       1,
     ],
     ["a fan of alternatives at each level", fan("anyOf"), deep(60)],
-    ["a fan of demands at each level", fan("allOf"), deep(60)],
+    ["many requirements at each level", fan("allOf"), deep(60)],
     [
       "a condition in a condition",
       {
@@ -83,12 +83,12 @@ describe("what a check costs", () => {
       "x".repeat(250_000),
     ],
     [
-      "many demands for each item",
+      "many requirements for each item",
       items({ required: fill(2_500, (n) => `${n}`) }),
       fill(80_000, () => ({})),
     ],
     [
-      "an automaton that forgets nothing",
+      "an automaton with exponential states",
       all(1, () => ({ pattern: "(a|b)*a[ab]{900}c" })),
       "ab".repeat(120_000),
     ],
@@ -97,7 +97,7 @@ describe("what a check costs", () => {
       all(60, (n) => ({ pattern: `(a|b)*c${n}` })),
       "ab".repeat(100_000),
     ],
-  ])("%s is given up", async (_what, parameters, a) => {
+  ])("%s is aborted", async (_what, parameters, a) => {
     expect(await check(parameters)).toBe(null);
     expect(await findIn(parameters, { a })).toEqual(tooMuch);
   });
@@ -129,7 +129,7 @@ describe("what a check costs", () => {
       fill(15_000, () => ({ b: "camel" })),
     ],
     [
-      "definitions in a circle that nothing leads to",
+      "an unreachable cycle of definitions",
       { type: "object", $defs: { a: { anyOf: [{ type: "null" }, { $ref: "#/$defs/a" }] } } },
       1,
     ],
@@ -143,12 +143,12 @@ describe("what a check costs", () => {
       },
       deep(60),
     ],
-  ])("%s are judged", async (_what, parameters, a) => {
+  ])("%s are validated", async (_what, parameters, a) => {
     expect(await check(parameters)).toBe(null);
     expect(await findIn(parameters, { a })).toEqual([]);
   });
 
-  test("a check that was given up leaves nothing behind", async () => {
+  test("an aborted check leaves no state", async () => {
     const parameters = fan("anyOf");
     expect(await findIn(parameters, { a: deep(60) })).toEqual(tooMuch);
     expect(await findIn(parameters, { a: [] })).toEqual([]);

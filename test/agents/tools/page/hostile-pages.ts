@@ -1,35 +1,35 @@
-// Pages that are written to hold a reader up, and what is left out of each.
+// Pages written to slow a reader down, and the content left out of each.
 
 const BYTES = 1_100_000;
 const fill = (text: string, before = "") =>
   before + text.repeat(Math.floor((BYTES - before.length) / text.length));
 
 export const hostilePages: readonly [name: string, html: string, omissions: string[]][] = [
-  ["elements without end", fill("<div>", "x"), ["depth"]],
-  ["elements that others close", fill("</i>", `x${"<b>".repeat(100_000)}`), ["depth"]],
-  ["closing tags at a depth that is read", fill("</i>", `x${"<b>".repeat(250)}`), []],
+  ["endless elements", fill("<div>", "x"), ["depth"]],
+  ["elements closed by others", fill("</i>", `x${"<b>".repeat(100_000)}`), ["depth"]],
+  ["closing tags at a permitted depth", fill("</i>", `x${"<b>".repeat(250)}`), []],
   ["forms in forms at that depth", fill("<form>", `x<form>${"<b>".repeat(250)}`), []],
   ["drawings in drawings", fill("<svg><foreignobject>", "x"), ["depth"]],
   ["lists in lists", fill("<ul><li>x"), ["depth"]],
   ["tables in tables", fill("<table><tr><td>x"), ["depth"]],
   ["quotations in quotations", fill("<blockquote>x"), ["depth"]],
   ["closing tags alone", fill("</p>", "x"), []],
-  ["links that grow", fill("<a href=y>a</a>", `<base href="/${"x".repeat(1_900)}/">`), ["length"]],
-  ["links that nobody closes", fill("<a href=y>x"), ["length"]],
-  ["indents that grow", fill("x<br>", "<blockquote>".repeat(250)), ["length"]],
+  ["growing links", fill("<a href=y>a</a>", `<base href="/${"x".repeat(1_900)}/">`), ["length"]],
+  ["unclosed links", fill("<a href=y>x"), ["length"]],
+  ["growing indents", fill("x<br>", "<blockquote>".repeat(250)), ["length"]],
   ["a million attributes", `${fill(" a=b c", "x<a")}>x`, []],
   ["as many names", `x<a ${Array.from({ length: 200_000 }, (_, i) => `a${i}`).join(" ")}>`, []],
   ["one attribute", `${fill("x", 'x<a href="')}">x</a>`, []],
   ["styles", fill(`<b style="${"display ".repeat(240)}">x</b>`), []],
-  ["a comment without end", fill("-", "x<!--"), []],
-  ["comments that almost end", fill("--!", "x<!--"), []],
-  ["a script that almost ends", fill("</scrip", "x<script>"), []],
+  ["an unclosed comment", fill("-", "x<!--"), []],
+  ["comments that almost close", fill("--!", "x<!--"), []],
+  ["a script that almost closes", fill("</scrip", "x<script>"), []],
   ["a name without end", fill("a", "x<"), []],
   ["entities", fill("&lt;"), []],
-  ["entities that almost are", fill("&CounterClockwiseContourIntegra"), ["length"]],
+  ["almost valid entities", fill("&CounterClockwiseContourIntegra"), ["length"]],
   ["brackets", fill("<"), ["length"]],
   ["spaces", fill(" ", "x"), []],
-  ["what nobody sees", fill("\u200b".repeat(100), "x").slice(0, 700_000), []],
+  ["invisible characters", fill("\u200b".repeat(100), "x").slice(0, 700_000), []],
   ["cells", fill("<td>", "<table><tr><td>x"), []],
-  ["parts of two kinds in turn", fill("<nav>a</nav>b"), ["sides"]],
+  ["alternating parts of two kinds", fill("<nav>a</nav>b"), ["sides"]],
 ];

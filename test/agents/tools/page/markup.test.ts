@@ -1,18 +1,18 @@
-// Holds the text of a page to what a reader of the page would see.
+// The text of a page is what its reader sees.
 import { describe, expect, test } from "bun:test";
-import { read, readText } from "./reading.ts";
+import { read, readText } from "./page-reader.ts";
 
 const HOME = "https://camels.example.com";
 
 test.each<[string, string, string]>([
   ["headings", "<h1>One</h1><h3>Two <b>bold</b></h3>text", "# One\n\n### Two bold\n\ntext"],
   ["paragraphs", "<p>One\n  two<p>three<br>four", "One two\n\nthree\nfour"],
-  ["words that elements touch", "un<b>believ</b>able <i>now</i>", "unbelievable now"],
+  ["words adjacent to elements", "un<b>believ</b>able <i>now</i>", "unbelievable now"],
   ["entities", "&lt;p&gt; &amp;amp; caf&eacute; &#x1F42A;", "<p> &amp; café 🐪"],
   ["no-break spaces", "a&nbsp;&nbsp;b", "a b"],
   ["lists", "<ul><li>One<li>Two<ul><li>In</ul><li>Three</ul>", "- One\n- Two\n  - In\n- Three"],
   ["numbered lists", "<ol start=9><li>a<li>b</ol>", "9. a\n10. b"],
-  ["a list with a start of nonsense", "<ol start=x><li>a</ol>", "1. a"],
+  ["a list with an invalid start", "<ol start=x><li>a</ol>", "1. a"],
   ["long items", "<ul><li><p>One</p><p>More</p><li>Two</ul>", "- One\n\n  More\n\n- Two"],
   ["items without words", "<ul><li></li><li> <li>x</ul>y", "- x\n\ny"],
   ["headings without words", "<h2></h2>x", "x"],
@@ -23,7 +23,7 @@ test.each<[string, string, string]>([
   ["empty cells", "<table><tr><td><td>x<td></td><tr><td>y<td><td>z</table>", "| x\ny | | z"],
   ["cells with blocks", "<table><tr><td><p>a</p><td><div>b</div></table>", "a | b"],
   ["tables in tables", "<table><tr><td>a<table><tr><td>b</table><td>c</table>", "a\nb | c"],
-  ["cells of no table", "<td>a<td>b", "ab"],
+  ["cells outside a table", "<td>a<td>b", "ab"],
   ["code", "<pre>\n  if (a)\n    <b>b</b>;\n</pre>x", "```\n  if (a)\n    b;\n```\n\nx"],
   ["code with line elements", "<pre>a<br>b</pre>", "```\na\nb\n```"],
   ["code in a list", "<ul><li>x<pre>a\nb</pre></ul>", "- x\n\n  ```\n  a\n  b\n  ```"],
@@ -47,7 +47,7 @@ describe("links", () => {
     ["<base href=/docs/><base href=/no/><a href=x>x</a>", `[x](${HOME}/docs/x)`],
     ["<base href=javascript:0><a href=x>x</a>", `[x](${HOME}/wiki/x)`],
     ["<pre><a href=/x>code</a></pre>", "```\ncode\n```"],
-  ])("%s is told with its address", async (html, text) => {
+  ])("%s is shown with its address", async (html, text) => {
     expect(await readText(html)).toBe(text);
   });
 
@@ -59,12 +59,12 @@ describe("links", () => {
     "<a href>x</a>",
     `<a href="/${"y".repeat(3_000)}">x</a>`,
     "<a href=/y><svg><title>no</title></svg></a>x",
-  ])("%.60s leads nowhere", async (html) => {
+  ])("%.60s is no usable link", async (html) => {
     expect(await readText(html)).toBe("x");
   });
 });
 
-describe("what a reader does not see is left out", () => {
+describe("leaves out invisible content", () => {
   test.each([
     "<script>no</script>",
     "<style>no</style>",
@@ -95,12 +95,12 @@ describe("what a reader does not see is left out", () => {
     expect(await readText(`<p>before</p>${html}<p>after</p>`)).toBe("before\n\nafter");
   });
 
-  test("an unclosed script or comment hides the rest, as it does in a browser", async () => {
+  test("an unclosed script or comment hides the rest, as in a browser", async () => {
     expect(await readText("seen<script>if (a < b) no")).toBe("seen");
     expect(await readText("seen<!-- no <p>no")).toBe("seen");
   });
 
-  test("characters without a shape are left out, wherever they stand", async () => {
+  test("leaves out invisible characters everywhere", async () => {
     const tags = [..."ignore"].map((sign) => String.fromCodePoint(0xe0000 + sign.charCodeAt(0)));
     const html = `<title>T\u200b</title>a${tags.join("")}b&#8203;c\u2060\ufeff d<img alt="${tags[0]}e">`;
     expect(await read(html)).toMatchObject({ title: "T", text: "abc d(image: e)" });
@@ -122,26 +122,26 @@ describe("what a reader does not see is left out", () => {
   });
 });
 
-describe("the main part", () => {
+describe("the main content", () => {
   const side = "<header>Top</header><nav>Menu</nav><aside>Beside</aside><footer>End</footer>";
   const long = "Camels walk. ".repeat(20).trim();
 
-  test("menus, headers and footers of the page are left out, and that is said", async () => {
+  test("leaves out menus, headers and footers, and says so", async () => {
     const page = await read(`${side}<div>${long}</div>`);
     expect(page).toEqual({ ok: true, title: "", text: long, omissions: ["sides"] });
   });
 
-  test("the whole page has them in the order of the page", async () => {
+  test("the whole page includes them in page order", async () => {
     const page = await read(`${side}<div>x</div>`, { isWhole: true });
     const text = "Top\n\nMenu\n\nBeside\n\nEnd\n\nx";
     expect(page).toEqual({ ok: true, title: "", text, omissions: [] });
   });
 
-  test("a page that has nothing else shows them", async () => {
+  test("a page with nothing else shows them", async () => {
     expect(await readText(side)).toBe("Top\n\nMenu\n\nBeside\n\nEnd");
   });
 
-  test("where a page says what its main part is, that is its text", async () => {
+  test("is the element that the page marks as main", async () => {
     expect(await readText(`<div>Not this</div><main><p>${long}</main>`)).toBe(long);
     expect(await readText(`<div>Not this</div><div role=main>${long}</div>`)).toBe(long);
     expect(await readText("<div>This too</div><main>Loading …</main>")).toBe(
@@ -149,7 +149,7 @@ describe("the main part", () => {
     );
   });
 
-  test("articles are it where they are most of the page", async () => {
+  test("is the articles if they make up most of the page", async () => {
     const article = `<article><header>By Sam</header>${long}</article>`;
     expect(await readText(`<div>Not this</div>${article}`)).toBe(`By Sam\n\n${long}`);
     const teaser = `<div>${long} ${long}</div><article>${long}</article>`;
@@ -157,7 +157,7 @@ describe("the main part", () => {
   });
 });
 
-test("the title is told beside the text, on one line and not without end", async () => {
+test("returns the title separately, on one line and bounded", async () => {
   expect(await read("<title>\n Camels &amp;\n dunes </title>x")).toMatchObject({
     title: "Camels & dunes",
     text: "x",
@@ -166,7 +166,7 @@ test("the title is told beside the text, on one line and not without end", async
   expect(page.ok && page.title).toBe("🐪".repeat(150));
 });
 
-test("XHTML closes elements in its own way", async () => {
+test("XHTML elements may close themselves", async () => {
   const html = "<?xml version='1.0'?><html><script src='x'/><p>a<br/><![CDATA[<b>]]></p></html>";
   expect(await readText(html, { type: "application/xhtml+xml" })).toBe("a\n<b>");
 });

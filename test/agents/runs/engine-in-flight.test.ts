@@ -1,9 +1,9 @@
-// Writes that are under way, or about to be, when something else happens to their tool or their run.
+// Writes in flight, or about to start, when their tool or run changes.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { ToolResult } from "../../../src/agents/tools/contract.ts";
 import { createCut, createCutAt } from "./cut.ts";
+import { approvalsOf, decideAll, pendingOf, verifyApprovals } from "./decisions.ts";
 import { outcomesOf, resultsOf, verifyLog, within } from "./log.ts";
-import { approvalsOf, decideAll, pendingOf, verifyApprovals } from "./people.ts";
 import { createProcesses } from "./processes.ts";
 import { createReceiver, done, makeSender, pin, pinWriter, silent, unknown } from "./senders.ts";
 import {
@@ -24,18 +24,18 @@ const verify = async (trial: Trial, id: string) => {
   await verifyLog(trial, id);
   await verifyApprovals(trial, id);
 };
-/** Unknown the first time, done from then on. */
+/** Unknown at the first attempt, done afterwards. */
 const onceUnknown = () => createReceiver(({ time }) => (time === 1 ? unknown() : done()));
 
-describe("a tool that is switched off", () => {
-  test("between plan and sending sends nothing; others of the round are sent", async () => {
+describe("a disabled tool", () => {
+  test("between plan and sending is not called; others of the round are", async () => {
     const receiver = createReceiver();
     const sender = (name: string) => makeSender(name, receiver, { risk: "write" });
     const trial = await open(script(call(write(), ["keyed", {}], write(2), add())), {
       ...pin([sender("write"), sender("keyed")], { unattended_writes: true }),
       wrap: (store) => ({
         ...store,
-        // Behind the look at the round's tools: only the intent's own look can tell.
+        // After the check of the round's tools, only the intent's own check can detect it.
         async intend(...args) {
           await trial.switchTool("write", "disabled");
           return store.intend(...args);
@@ -51,7 +51,7 @@ describe("a tool that is switched off", () => {
     await verify(trial, id);
   });
 
-  test("while the model asks for it is not called, though it only reads", async () => {
+  test("during the model's reply is not called, though it only reads", async () => {
     const receiver = createReceiver();
     const model = async (_ask: unknown, _signal: unknown, turn: number) => {
       if (turn === 0) await trial.switchTool("look", "disabled");
@@ -64,7 +64,7 @@ describe("a tool that is switched off", () => {
     expect(receiver.arrivals).toEqual([]);
   });
 
-  test("while nobody knows what became of its call is not asked for again by an approval", async () => {
+  test("while its call's outcome is unknown requests no approval for a repeat", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver));
     const id = await trial.run();
@@ -77,7 +77,7 @@ describe("a tool that is switched off", () => {
     await verify(trial, id);
   });
 
-  test("right behind an approval is neither sent nor asked about again", async () => {
+  test("right after an approval is neither called nor subject to another approval", async () => {
     const receiver = onceUnknown();
     let intents = 0;
     const trial = await open(script(call(write())), {
@@ -100,7 +100,7 @@ describe("a tool that is switched off", () => {
     await verify(trial, id);
   });
 
-  test("and on again while its call waits sends it as it was shown", async () => {
+  test("and enabled again while its call waits receives it as shown", async () => {
     const receiver = createReceiver();
     const trial = await open(
       script(call(write())),
@@ -117,7 +117,7 @@ describe("a tool that is switched off", () => {
 });
 
 describe("a cancel", () => {
-  test("right before a write is sent keeps it from being sent, and that is known", async () => {
+  test("right before a write is sent prevents it, with a known outcome", async () => {
     const receiver = createReceiver();
     const trial = await open(script(call(write(), add())), {
       ...pinWriter(receiver),
@@ -136,7 +136,7 @@ describe("a cancel", () => {
     await verify(trial, id);
   });
 
-  test("while it is written that a write is sent leaves it unsent, and its outcome unknown", async () => {
+  test("while a write's intent is stored leaves it unsent, with an unknown outcome", async () => {
     const receiver = createReceiver();
     const trial = await open(script(call(write())), {
       ...pinWriter(receiver),
@@ -156,7 +156,7 @@ describe("a cancel", () => {
     await verify(trial, id);
   });
 
-  test("while results are written takes nothing from what it breaks off", async () => {
+  test("while results are written keeps the results of the calls it aborts", async () => {
     const broken = Promise.withResolvers<void>();
     const receiver = createReceiver(async (_arrival, { signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -182,7 +182,7 @@ describe("a cancel", () => {
   });
 });
 
-test("a write of which the process has lost the run is not sent, and nothing more is done", async () => {
+test("a process that has lost the run does not send its write, and does nothing more", async () => {
   const receiver = createReceiver();
   let intents = 0;
   const trial = await open(script(call(write())), {
@@ -200,8 +200,8 @@ test("a write of which the process has lost the run is not sent, and nothing mor
   expect([intents, receiver.arrivals, trial.lines]).toEqual([1, [], []]);
 });
 
-/** What ends or lets go a run in the middle of a write. */
-describe("a write under way", () => {
+/** Ends or releases a run during a write. */
+describe("a write in flight", () => {
   const begin = async (options: Partial<TrialOptions> = {}) => {
     const receiver = createReceiver(() => silent());
     const pinned = pinWriter(receiver);
@@ -224,7 +224,7 @@ describe("a write under way", () => {
     await verify(trial, id);
   };
 
-  test("of a run that is cancelled: its outcome is unknown", async () => {
+  test("of a cancelled run has an unknown outcome", async () => {
     const { trial, id, receiver } = await begin();
     await trial.cancel(id);
     expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
@@ -232,7 +232,7 @@ describe("a write under way", () => {
     await expectUnknown(trial, id);
   });
 
-  test("of a run whose time is used up: its outcome is unknown", async () => {
+  test("of a run past its time budget has an unknown outcome", async () => {
     const { trial, id } = await begin(within({ max_run_seconds: 5 }));
     await trial.clock.advance(5_000);
     expect(await trial.ended(id)).toMatchObject({
@@ -241,19 +241,19 @@ describe("a write under way", () => {
     await expectUnknown(trial, id);
   });
 
-  test("of a run whose key is revoked: its outcome is unknown", async () => {
+  test("of a run whose key is revoked has an unknown outcome", async () => {
     const { trial, id } = await begin();
     await trial.endKey();
     expect(await trial.ended(id)).toMatchObject({ error: { code: "permission_denied" } });
     await expectUnknown(trial, id);
   });
 
-  test("of a run that kills its processes: its outcome is unknown", async () => {
+  test("of a run that crashes its processes has an unknown outcome", async () => {
     const cut = createCut();
     const { trial, id, pinned } = await begin(cut.wraps);
     cut.die();
     for (let process = 2; process <= 6; process++) {
-      // It dies before a person is asked.
+      // The process dies before an approval is requested.
       const next = createCutAt({ write: "settle", side: "before" });
       await open(script(), { ...pinned, ...next.wraps });
       await next.reached.promise;
@@ -263,7 +263,7 @@ describe("a write under way", () => {
     await expectUnknown(trial, id);
   });
 
-  test("whose tool is off at the next start is asked about by nobody: its outcome is unknown", async () => {
+  test("whose tool is disabled at the next start has an unknown outcome, without an approval", async () => {
     const cut = createCut();
     const { trial, id, pinned, receiver } = await begin(cut.wraps);
     cut.die();
@@ -274,7 +274,7 @@ describe("a write under way", () => {
     await expectUnknown(second, id);
   });
 
-  test("at a stop is asked about at the next start, as is what was never heard of again", async () => {
+  test("at a stop requests an approval at the next start, as does one without any reply", async () => {
     const { trial, id, pinned, receiver } = await begin();
     const stopped = trial.engine.stop(30_000);
     await trial.clock.advance(31_000);
@@ -290,7 +290,7 @@ describe("a write under way", () => {
     await verify(second, id);
   });
 
-  test("is broken off with a round that a bug of ours ends, and asked about", async () => {
+  test("is aborted with a round that a bug ends, and requests an approval", async () => {
     let isAborted = false;
     const receiver = createReceiver((_arrival, { signal }) => {
       signal.addEventListener("abort", () => {
@@ -320,7 +320,7 @@ describe("a write under way", () => {
     expect(receiver.times()).toEqual([1]);
   });
 
-  test("of a process that others take for dead is asked about; what comes late changes nothing", async () => {
+  test("of a process considered dead requests an approval; a late result changes nothing", async () => {
     const late = Promise.withResolvers<ToolResult>();
     const receiver = createReceiver(() => late.promise);
     const pinned = pinWriter(receiver);

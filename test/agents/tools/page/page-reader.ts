@@ -1,4 +1,4 @@
-// Reads a page in a test, as it would have come from a server.
+// Reads a page in a test, as if a server had sent it.
 import { type PageText, readPage } from "../../../../src/agents/tools/page/page.ts";
 
 interface Sent {
@@ -17,7 +17,7 @@ export function read(body: string | Uint8Array, sent: Sent = {}): Promise<PageTe
   return readPage({ ...reply, isWhole: sent.isWhole ?? false });
 }
 
-/** The text of a page that can be read. */
+/** The text of a readable page. */
 export async function readText(body: string | Uint8Array, sent: Sent = {}): Promise<string> {
   const page = await read(body, sent);
   if (!page.ok) throw new Error(page.problem);

@@ -1,4 +1,4 @@
-// People who are asked, and who decide: of the approvals of a run.
+// Reads of a run's approvals, and decisions on them.
 import { expect } from "bun:test";
 import type { Approval, ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import { type Decision, decideApproval } from "../../../src/agents/approvals/decision.ts";
@@ -6,7 +6,7 @@ import type { Trial } from "./trial.ts";
 
 const FILTER = { account_id: null, agent_id: null, status: null, before: null, limit: 100 };
 
-/** In the order in which they were asked for. */
+/** The run's approvals in the order of their requests. */
 export async function approvalsOf(trial: Trial, run_id: string): Promise<ApprovalRow[]> {
   return (await trial.approvals.list({ ...FILTER, run_id })).toReversed();
 }
@@ -15,7 +15,7 @@ export async function pendingOf(trial: Trial, run_id: string): Promise<ApprovalR
   return (await approvalsOf(trial, run_id)).filter(({ status }) => status === "pending");
 }
 
-/** As the route does it, with a key that may. */
+/** Decides like the route, with an authorized key. */
 export function decide(
   trial: Trial,
   approval_id: string,
@@ -29,21 +29,21 @@ export function decide(
   });
 }
 
-/** How it is refused; `accepted`: it is not. */
+/** The code of a refusal, or `accepted`. */
 export const codeOf = (deciding: Promise<unknown>): Promise<string> =>
   deciding.then(
     () => "accepted",
     (refusal: { code: string }) => refusal.code,
   );
 
-/** Decides all that a run waits for. */
+/** Decides every pending approval of a run. */
 export async function decideAll(trial: Trial, run_id: string, decision: Decision): Promise<number> {
   const pending = await pendingOf(trial, run_id);
   for (const { id } of pending) await decide(trial, id, decision);
   return pending.length;
 }
 
-/** The history of each approval: its row, its steps and its events say the same, once each. */
+/** Checks that row, steps and events of each approval agree, once each. */
 export async function verifyApprovals(trial: Trial, run_id: string): Promise<void> {
   const rows = await approvalsOf(trial, run_id);
   const steps = (await trial.steps(run_id))
@@ -58,7 +58,7 @@ export async function verifyApprovals(trial: Trial, run_id: string): Promise<voi
     expect(history.map(({ event }) => event)).toEqual(["requested", ...after] as never);
     expect(history.map(({ approval }) => approval.status)).toEqual(["pending", ...after] as never);
     const sent = events.filter(({ approval }) => approval?.id === id);
-    // Processes of one instant mint ids of their own: `requested` sorts behind `decided`.
+    // Ids of processes at one instant may sort `requested` after `decided`.
     sent.sort((one, other) => (one.type < other.type ? 1 : -1));
     expect(sent).toEqual(
       history.map(({ event, approval }) => ({
