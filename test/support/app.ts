@@ -1,4 +1,4 @@
-// The whole app for black-box tests: on a manual clock, with the fixed keys of `dev`, with or without a socket.
+// The whole app for black-box tests: manual clock, fixed keys of `dev`, optional socket.
 
 import type { OpenBackend } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
@@ -19,7 +19,7 @@ export interface TestAppOptions {
   listens?: boolean;
   start_ms?: number;
   place?: DatabaseLocation;
-  /** Seed of its ids; a second app on the same data needs another. */
+  /** Seed of the ids; a second app on the same data needs another seed. */
   seed?: number;
   secretsKeyFile?: string;
   openBackend?(log: Log): OpenBackend;
@@ -29,7 +29,7 @@ export interface TestAppOptions {
 export interface AskOptions {
   /** null sends no Authorization header. */
   key?: string | null;
-  /** An object is sent as JSON, a text or bytes as they are. */
+  /** An object is sent as JSON, a string or bytes unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -39,7 +39,7 @@ export interface TestApp {
   app: App;
   clock: ManualClock;
   lines: Record<string, unknown>[];
-  /** Resolves with the first line that holds this code, written already or to come. */
+  /** Resolves with the first line with this code, past or future. */
   logged(code: string): Promise<Record<string, unknown>>;
   url: string;
   ask(method: string, path: string, options?: AskOptions): Promise<Response>;

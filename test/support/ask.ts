@@ -1,7 +1,7 @@
-// Creates model requests with only what a test is about.
+// Creates model requests from the fields that a test needs.
 import { createPlainRequest, type ModelRequest } from "../../src/models/providers/contract.ts";
 
-/** A text is the only user message; the budget is the largest by default. */
+/** A string becomes the only user message; the budget is the largest by default. */
 export function createAsk(
   message: string | ModelRequest["messages"],
   some: Partial<ModelRequest> = {},

@@ -1,13 +1,13 @@
-// Runs the compiled program as its users do: to its end, or as a server.
+// Runs the compiled program like its users: to its end, or as a server.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { executable } from "../../scripts/build.ts";
 
 export interface RunOptions {
-  /** Over an environment that holds nothing of Bun's, Node's or Wadi's. */
+  /** Added to an environment without variables of Bun, Node or Wadi. */
   env?: Record<string, string>;
-  /** The room's directory by default. */
+  /** By default the test's own directory. */
   cwd?: string;
   stdin?: string;
   command?: readonly string[];
@@ -27,7 +27,7 @@ export interface Server {
   banner: readonly string[];
   logged(text: string): Promise<string>;
   countLogged(text: string): number;
-  /** Closes this end of the log: nobody reads what the server prints from now on. */
+  /** Closes this end of the log, so that later output is not read. */
   stopReading(): Promise<void>;
   signal(name: "SIGTERM" | "SIGINT" | "SIGKILL" | "SIGHUP"): void;
   /** The exit code; null: a signal ended it. */
@@ -53,7 +53,7 @@ export interface Room {
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
   serve(args: readonly string[], options?: RunOptions): Promise<Server>;
   start(args: readonly string[], options?: RunOptions): Talker;
-  /** What a start prints on a terminal, without its `\r`; it is ended then. */
+  /** Output of a start on a terminal, without `\r`; the process is then ended. */
   show(args: readonly string[]): Promise<string>;
   close(): Promise<void>;
 }
@@ -130,7 +130,7 @@ export function openRoom(): Room {
         cwd: directory,
         env: { PATH: process.env.PATH, HOME: directory },
         terminal: {
-          // As wide as the longest line, which else would be broken.
+          // As wide as the longest line, which would wrap otherwise.
           cols: 400,
           data(_, bytes) {
             shown += Buffer.from(bytes).toString().replaceAll("\r", "");

@@ -1,6 +1,6 @@
-// Self-signed certificates for tests, valid until 2126; their keys are public and guard nothing.
+// Self-signed certificates for tests, valid until 2126; their keys are public.
 
-/** The only name that the first certificate stands for. */
+/** The only host name of the first certificate. */
 export const certificateName = "hooks.acme.com";
 
 export const certificate = `-----BEGIN CERTIFICATE-----
@@ -22,7 +22,7 @@ QYHBvvtSxyKbDaIpZmFrmcglVqj0Ae879HBpKJDKBRlsMSmEM8NmHF8/
 -----END PRIVATE KEY-----
 `;
 
-/** Stands for `localhost` and 127.0.0.1. */
+/** A certificate for `localhost` and 127.0.0.1. */
 export const localCertificate = `-----BEGIN CERTIFICATE-----
 MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM

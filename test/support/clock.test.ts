@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { wait } from "../../src/platform/clock.ts";
 import { createManualClock } from "./clock.ts";
 
-test("timers fire in the order of their instants, each at its own", async () => {
+test("timers fire in order, each at its own instant", async () => {
   const clock = createManualClock(1_000);
   const fired: [string, number, number][] = [];
   const note = (name: string) => () => fired.push([name, clock.monotonic(), clock.now()]);
@@ -20,7 +20,7 @@ test("timers fire in the order of their instants, each at its own", async () => 
   expect(clock.pending()).toBe(1);
 });
 
-test("a chain of waits runs within one move, each wait from where the last one ended", async () => {
+test("a chain of waits runs within one advance, each from the end of the last", async () => {
   const clock = createManualClock();
   const ends: number[] = [];
   const run = (async () => {
@@ -45,7 +45,7 @@ test("a cancelled timer does not fire, and cancelling again does nothing", async
   expect(fired).toBe(0);
 });
 
-test("a timer without delay fires by itself, after the code that set it, and once", async () => {
+test("a timer without delay fires once, after the code that set it, without an advance", async () => {
   const clock = createManualClock();
   let fired = 0;
   const turn = new Promise<void>((resolve) => clock.after(0, resolve));
@@ -67,7 +67,7 @@ test("shifting the wall clock moves neither durations nor timers", async () => {
   expect([clock.now(), clock.monotonic(), fired]).toEqual([-3_990, 10, 1]);
 });
 
-test("what a timer throws reaches the test that moves the clock", async () => {
+test("an error of a timer reaches the test that advances the clock", async () => {
   const clock = createManualClock();
   clock.after(1, () => {
     throw new Error("broken");

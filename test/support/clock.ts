@@ -1,13 +1,13 @@
-// A clock that stands still until a test moves it, and then fires every timer at its own instant.
+// A clock that a test advances; every timer fires at its own instant.
 import type { Cancel, Clock } from "../../src/platform/clock.ts";
 
 export interface ManualClock extends Clock {
   /**
-   * Moves both clocks, firing what falls due in its order; after each timer all that waits for it
-   * runs. What began right before has set its timers by then. `advance(0)` only lets things run.
+   * Moves both clocks, and fires due timers in order; after each one its dependent work runs. Work
+   * started right before has set its timers by then. `advance(0)` only lets pending work run.
    */
   advance(ms: number): Promise<void>;
-  /** Moves the wall clock alone, as an operator or a time server does. */
+  /** Moves only the wall clock, like an operator or a time server. */
   shiftWall(ms: number): void;
   pending(): number;
 }
@@ -17,7 +17,7 @@ interface Timer {
   run(): void;
 }
 
-/** Starts at a fixed instant of 2026; a timer without delay is due, and fires without any move. */
+/** Starts at a fixed instant of 2026; a timer without delay fires without an advance. */
 export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): ManualClock {
   let monotonic_ms = 0;
   let offsetMs = start_ms;
@@ -60,7 +60,7 @@ export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): Manual
   };
 }
 
-/** One turn of the event loop: every promise that can settle by itself has settled. */
+/** Waits one turn of the event loop, in which every ready promise settles. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

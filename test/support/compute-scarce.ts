@@ -1,4 +1,4 @@
-// A process without free descriptors that is asked to compute, and asked again when some are free.
+// A process without free descriptors that computes, and tries again when some are free.
 import { closeSync, openSync } from "node:fs";
 import { ComputePool } from "../../src/compute/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";

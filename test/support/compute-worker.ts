@@ -1,4 +1,4 @@
-// A compute Worker of tests: what it is asked to do is good, slow, wrong, or the end of it.
+// A compute Worker of tests, whose tasks succeed, run slowly, fail or kill it.
 import { type ComputeTask, implementTask, serveComputations } from "../../src/compute/index.ts";
 
 export const ECHO: ComputeTask<unknown, unknown> = { name: "echo", timeoutMs: 1_000 };
@@ -9,7 +9,7 @@ export const COUNT: ComputeTask<null, number> = { name: "count", timeoutMs: 1_00
 
 let count = 0;
 
-// A test imports the tasks from here too.
+// Tests import the tasks from here too.
 if (!Bun.isMainThread) {
   serveComputations([
     implementTask(ECHO, async (input) => input),

@@ -1,4 +1,4 @@
-// Computes in the test's own thread what the program has computed by Workers.
+// Runs compute tasks in the test's thread instead of Workers.
 import { toolComputations } from "../../src/agents/tools/computations.ts";
 import type { Computed, ComputeService } from "../../src/compute/index.ts";
 import { tokenComputations } from "../../src/models/bundled-tokenizer/computations.ts";
@@ -15,7 +15,7 @@ export const inlineCompute: ComputeService = {
     { signal }: { signal?: AbortSignal },
   ): Promise<Computed<Output>> {
     if (signal?.aborted) return { ok: false, reason: "aborted" };
-    // Copied, as on the way to a Worker.
+    // Cloned, as for a Worker.
     const value = await known.get(name)!.run(structuredClone(input));
     return { ok: true, value: structuredClone(value) as Output };
   },

@@ -1,4 +1,4 @@
-// A process that creates keys without end and prints each id that was acknowledged: FILE.
+// A process that creates keys endlessly, and prints each acknowledged id: FILE.
 import { keyStore } from "../../src/access/store.ts";
 import { createSystemIds } from "../../src/platform/ids.ts";
 import { openTestDatabase, WRITER } from "./database.ts";

@@ -1,4 +1,4 @@
-// A process that does one case of the conformance table with the writer in a Worker: FILE METHOD WRITER.
+// A process that runs one conformance case with the writer in a Worker: FILE METHOD WRITER.
 import "./fail-points.ts";
 import { bindStores, cases } from "../store/cases.ts";
 import { openTestDatabase } from "./database.ts";

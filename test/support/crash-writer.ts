@@ -1,3 +1,3 @@
-// The tests' writer with its fail points armed, as in a test build.
+// The tests' writer with fail points enabled, as in a test build.
 import "./fail-points.ts";
 import "./database-writer.ts";

@@ -1,4 +1,4 @@
-// Processes that die, or hold things, on purpose: started, watched by the lines they print, killed.
+// Processes that crash or hold locks on purpose: started, watched by their output, killed.
 import { Database as Connection } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { executable } from "../../scripts/build.ts";
@@ -8,11 +8,11 @@ export interface Child {
   send(line: string): void;
   kill(): void;
   terminate(): void;
-  /** Unread output, once it has ended. */
+  /** Unread output after its end. */
   ended: Promise<{ lines: string[]; errors: string; code: number; signal: unknown }>;
 }
 
-/** Starts a command; `env` goes over this process's own. */
+/** Starts a command; `env` overrides this process's environment. */
 export function start(command: string[], env: Record<string, string> = {}): Child {
   const child = Bun.spawn(command, {
     env: { ...process.env, ...env },
@@ -56,7 +56,7 @@ export function startProgram(
   return start([program, ...args], { ...env, WADI_FAIL_POINT: failPoint });
 }
 
-/** Another process that holds the write lock of a SQLite file until it is let go. */
+/** Another process that holds the write lock of a SQLite file until its release. */
 export async function holdWriteLock(file: string): Promise<{ release(): Promise<void> }> {
   const script = `
     const { Database } = require("bun:sqlite");
@@ -75,8 +75,8 @@ export async function holdWriteLock(file: string): Promise<{ release(): Promise<
 }
 
 /**
- * Every row of every table of a file that no process has open, save the number of its commits;
- * throws unless it is whole.
+ * Returns every row of every table of a closed file, except its number of commits; throws for a
+ * damaged file.
  */
 export function dumpDatabase(file: string): Record<string, unknown[]> {
   using connection = new Connection(file);
@@ -105,6 +105,6 @@ async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<st
     rest = lines.pop()!;
     yield* lines;
   }
-  // A last line without its end was never printed whole: it acknowledges nothing.
+  // An unfinished last line acknowledges nothing.
   return undefined;
 }

@@ -1,4 +1,4 @@
-// Databases for tests: empty ones on every engine, with the trial store beside the program's own.
+// Empty test databases on every engine, with the trial store beside the program's stores.
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ export async function openTestDatabase(
   return { ...database, failures, failed: failed.promise };
 }
 
-/** What `work` is rejected with; `expect().rejects` would hold up a PGlite in this same thread. */
+/** The rejection of `work`; `expect().rejects` would block a PGlite in this thread. */
 export async function failureOf(work: Promise<unknown>): Promise<Error> {
   try {
     await work;
@@ -47,7 +47,7 @@ export async function failureOf(work: Promise<unknown>): Promise<Error> {
   throw new Error("it did not fail");
 }
 
-/** Makes databases; each place is empty and used once. */
+/** Creates databases; each place is empty and used once. */
 export interface Ground {
   makePlace(): Promise<DatabaseLocation>;
   release(): Promise<void>;
@@ -58,7 +58,7 @@ export const memory: Ground = {
   release: async () => {},
 };
 
-/** Files in a directory of their own; `writer`: written by a Worker. */
+/** Files in a separate directory; with `writer` a Worker writes them. */
 export function openFiles(writer?: URL): Ground & { directory: string } {
   const directory = mkdtempSync(join(tmpdir(), "wadi-store-"));
   return {
@@ -72,7 +72,7 @@ export function openFiles(writer?: URL): Ground & { directory: string } {
   };
 }
 
-/** The same with tables that were made once, which takes a fifth as long. */
+/** Files with tables that are created once, which takes a fifth of the time. */
 export function openCopies(writer?: URL): Ground {
   const { directory, makePlace, release } = openFiles(writer);
   const original = join(directory, "original.db");
@@ -105,7 +105,7 @@ export function openServer(server: string, hasTables = true): Ground {
   };
 }
 
-/** One database of a server, emptied for each use. */
+/** One database of a server, which is emptied for each use. */
 export function openEmptiedServer(server: string): Ground {
   const { makePlace, release } = openServer(server);
   let place: DatabaseLocation & { kind: "postgres" };

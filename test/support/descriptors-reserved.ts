@@ -1,4 +1,4 @@
-// A process that opens files until none is left, with descriptors kept in reserve.
+// A process that opens files until descriptors run out, with some in reserve.
 import { openSync } from "node:fs";
 import { reserveDescriptors, withReserve } from "../../src/platform/descriptors.ts";
 

@@ -1,4 +1,4 @@
-// README.md and the pages of src/docs/ as tests read them: their texts and fenced blocks.
+// Reads README.md and the pages of src/docs/: their text and fenced blocks.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -45,7 +45,7 @@ export function readCommands({ text }: Document, heading: string): string[] {
   return [...chapter.matchAll(/^```sh\n(.+?)\n```$/gms)].map(([, block]) => block!);
 }
 
-/** Says whether a line is the shown one, which leaves something out at each `…`. */
+/** Whether a line matches the documented one, in which `…` matches any text. */
 export function isShown(line: string, shown: string): boolean {
   const pieces = shown.split("…");
   let at = 0;

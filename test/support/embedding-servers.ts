@@ -1,4 +1,4 @@
-// Servers of embeddings as their projects document them, with a toy tokenizer of one token a word.
+// Embedding servers as their projects document them, with one token per word.
 
 export interface AskedServer {
   name: string;
@@ -54,7 +54,7 @@ const EOS = 2;
 const words = new Map<string, number>();
 const named = new Map<number, string>();
 
-/** One id a word, the same in every server; those of "a b" never those of "ab". */
+/** One id per word, equal in every server; "a b" and "ab" differ. */
 export function tokenize(text: string, framed = true): number[] {
   const ids = text.split(" ").map((word) => {
     const known = words.get(word);
@@ -106,7 +106,7 @@ export function writeData(read: readonly (readonly number[])[], body: Json): Jso
 const refuse = (status: number, error: unknown) => Response.json({ error }, { status });
 const isText = (one: unknown) => typeof one === "string";
 
-/** vLLM with `max_model_len`; its texts have tokens around them, its ids are taken as they are. */
+/** vLLM with `max_model_len`; it adds tokens around texts, and takes ids unchanged. */
 export function vllm({ window = 8_192 } = {}): EmbeddingRoutes {
   return {
     "POST /tokenize": ({ prompt, add_special_tokens = true }) => {
@@ -132,7 +132,7 @@ export function vllm({ window = 8_192 } = {}): EmbeddingRoutes {
   };
 }
 
-/** llama.cpp; an input has to fit into one physical batch, `-ub`. */
+/** llama.cpp; an input must fit into one physical batch, `-ub`. */
 export function llama({ ubatch = 8_192 } = {}): EmbeddingRoutes {
   return {
     "POST /tokenize": ({ content = "", add_special = false }) => ({
@@ -152,7 +152,7 @@ export function llama({ ubatch = 8_192 } = {}): EmbeddingRoutes {
   };
 }
 
-/** Ollama: it cuts in silence, at the window that a request asks for. */
+/** Ollama, which truncates silently at the window of the request. */
 export function ollama({ window = 2_048, model = "bge-m3" } = {}): EmbeddingRoutes {
   return {
     "GET /api/version": () => ({ version: "0.34.2" }),
@@ -174,7 +174,7 @@ export function ollama({ window = 2_048, model = "bge-m3" } = {}): EmbeddingRout
         prompt_eval_count: read.reduce((sum, ids) => sum + ids.length, 0),
       };
     },
-    // The request cannot change the server's window here.
+    // This route cannot change the server's window.
     "POST /v1/embeddings": (body) =>
       writeData(
         (body.input as string[]).map((text) => tokenize(text).slice(0, window)),
@@ -183,7 +183,7 @@ export function ollama({ window = 2_048, model = "bge-m3" } = {}): EmbeddingRout
   };
 }
 
-/** Text Embeddings Inference: it turns ids into text again, and that into ids. */
+/** Text Embeddings Inference, which converts ids to text, and that to ids. */
 export function tei({ window = 8_192, batch = 32 } = {}): EmbeddingRoutes {
   const refuseTei = (status: number, message: string, type: string) =>
     Response.json({ message, code: status, type }, { status });

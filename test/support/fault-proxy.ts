@@ -1,11 +1,11 @@
-// A proxy of bare sockets in front of a model server, which does to a reply whatever networks and servers do.
+// A socket proxy in front of a model server, which injects faults of networks and servers.
 import type { Socket } from "bun";
 import { listenApart } from "./ports.ts";
 
 export interface Connection {
   requests: number;
   sent_bytes: number;
-  /** Settles when the gateway has closed it, or when it was reset. */
+  /** Settles when the gateway closes or resets it. */
   closed: Promise<void>;
 }
 
@@ -13,9 +13,9 @@ export interface Link {
   /** Head and body; empty while the connection is only open. */
   request: string;
   connection: Connection;
-  /** Sends bytes; settles when the system has them all, or the connection is closed. */
+  /** Sends bytes; settles when the system took them, or the connection is closed. */
   say(bytes: string | Uint8Array): Promise<void>;
-  /** Lets the gateway run, so that what is sent next comes apart from what was sent before. */
+  /** Lets the gateway run, so that the next bytes arrive separately. */
   turn(): Promise<void>;
   /** Ends the reply (FIN). */
   end(): void;
@@ -30,10 +30,10 @@ export interface FaultProxy {
   url: string;
   port: number;
   connections: Connection[];
-  /** Fault of the next requests; null passes them on. */
+  /** Fault of the next requests; null forwards them. */
   fault: Fault | null;
   greeting: Fault | null;
-  /** From now on nothing listens here, and what was open is closed. */
+  /** Stops listening, and closes open connections. */
   refuse(): void;
   restore(): void;
   stop(): void;
@@ -96,7 +96,7 @@ export function startFaultProxy(upstream_url: string): FaultProxy {
   return proxy;
 }
 
-/** A fault of the test itself must not pass for one of the network's. */
+/** A bug of the test must not look like a network fault. */
 function run(fault: Fault, link: Link): void {
   Promise.resolve(fault(link)).catch((error) => {
     queueMicrotask(() => {
@@ -178,7 +178,7 @@ export function sayAndEnd(...pieces: (string | Uint8Array)[]): Fault {
   };
 }
 
-/** Sends this and breaks the connection as soon as it can have been read. */
+/** Sends the bytes, and resets the connection once they can have been read. */
 export function sayAndReset(text: string): Fault {
   return async (link) => {
     await sayAndStay(text)(link);
@@ -195,7 +195,7 @@ export function sayAndStay(...pieces: (string | Uint8Array)[]): Fault {
   };
 }
 
-/** A reply with its length; `fields` are header lines in front of it. */
+/** A reply with its length; `fields` are its first header lines. */
 export function writeReply(body: string, status = "200 OK", fields: string[] = []): string {
   const length = encoder.encode(body).length;
   const head = ["content-type: application/json", ...fields, `content-length: ${length}`];

@@ -1,4 +1,4 @@
-// The rules of a single file: what it may not use, its size, its name and its first sentence.
+// Rules of a single file: forbidden uses, size, name and first sentence.
 
 import { moduleOf } from "./module-graph.ts";
 import { type Breach, find, type Rule } from "./rule.ts";

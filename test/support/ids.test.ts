@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createSeededIds } from "./ids.ts";
 
-test("the same seed makes the same ids, another seed makes others", () => {
+test("the same seed makes the same ids, another seed makes other ids", () => {
   const make = (seed: number) => {
     const ids = createSeededIds(seed);
     return [ids.uuid(), ids.token(24), ids.uuid(), ids.token(24)];
@@ -10,7 +10,7 @@ test("the same seed makes the same ids, another seed makes others", () => {
   expect(new Set([...make(7), ...make(8)]).size).toBe(8);
 });
 
-test("UUIDs are of version 7 and ascend, tokens are base62 of the length asked for", () => {
+test("UUIDs are of version 7 and ascend, tokens are base62 of the requested length", () => {
   const ids = createSeededIds();
   const uuids = Array.from({ length: 500 }, () => ids.uuid());
   for (const uuid of uuids) {

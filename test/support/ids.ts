@@ -2,7 +2,7 @@ import type { Ids } from "../../src/platform/ids.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** The same seed makes the same ids in the same order; UUIDs are of version 7 and ascend. */
+/** The same seed makes the same ids in order; UUIDs are of version 7 and ascend. */
 export function createSeededIds(seed = 1): Ids {
   const draw = createDraw(seed);
   const drawHex = (length: number) =>
@@ -20,7 +20,7 @@ export function createSeededIds(seed = 1): Ids {
   };
 }
 
-/** Fractions from 0 up to 1, by a linear congruence: of its bits the high ones are good. */
+/** Fractions from 0 up to 1 by a linear congruential generator, whose high bits are good. */
 function createDraw(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -7,7 +7,7 @@ import { type Breach, find, type Rule } from "./rule.ts";
 const ground = ["platform", "settings", "net", "crypto", "database", "compute"];
 const shared = [...ground, "storage", "cluster", "outbox", "retention"];
 
-// The modules from the top of the graph to its ground, each with the modules that it may import.
+// The modules from top to bottom of the graph, each with its permitted imports.
 export const mayImport: Record<string, readonly string[]> = {
   cli: [...shared, "admin", "docs", "app"],
   console: ["platform", "http", "admin"],
@@ -262,7 +262,7 @@ export const importRules: Rule[] = [
   },
 ];
 
-/** The files by which the imports of one file come to another, types aside. */
+/** The files on an import path from one file to another, without type imports. */
 function findPath(
   file: SourceFile,
   goal: string,

@@ -1,4 +1,4 @@
-// The request log as tests read it: every row and sum, and one entry with only what matters.
+// Reads the request log's rows and sums in tests, and creates entries.
 import { Type } from "@sinclair/typebox";
 import { type Database, sql, store } from "../../src/database/index.ts";
 import { LogEntry } from "../../src/gateway/request-log/entry.ts";

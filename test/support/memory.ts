@@ -1,4 +1,4 @@
-// A database in memory whose tables are there: to make them each time would take most of its opening.
+// A database in memory copied with its tables, since creating them dominates opening.
 import { Database as Connection } from "bun:sqlite";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { type Migration, migrateSqlite } from "../../src/database/migrate.ts";
@@ -6,7 +6,7 @@ import { migrations } from "../../src/database/migrations/index.ts";
 
 const images = new Map<string, Uint8Array>();
 
-/** Tables of these further migrations, too. */
+/** Adds tables of these migrations. */
 export async function placeInMemory(...further: Migration[]): Promise<DatabaseLocation> {
   const name = further.map(({ name }) => name).join();
   const image = images.get(name) ?? (await makeImage([...migrations, ...further]));

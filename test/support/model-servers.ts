@@ -1,5 +1,5 @@
-// Model servers as their projects document them, for who has to tell them apart: each answers its
-// own routes with bodies of their form, and chats with one token.
+// Model servers as their projects document them, for tests of detection: each answers its own
+// routes with bodies of their form, and chats with one token.
 
 interface Body {
   model?: string;
@@ -51,11 +51,11 @@ export const refuse = (status: number, message: string) =>
   );
 
 interface Chatting {
-  /** What of a request makes its prompt longer than 9 tokens. */
+  /** Tokens that a request adds to a prompt of 9. */
   count?(body: Body): number;
   judge?(body: Body): Response | undefined;
   say?(body: Body): object;
-  /** Ends streams with a chunk of usage when asked; true by default. */
+  /** Whether streams end with a requested usage chunk; true by default. */
   tellsUsage?: boolean;
   holdsSchema?: boolean;
 }
@@ -88,7 +88,7 @@ export function chat(chatting: Chatting = {}): Route {
 
 const hasTools = (body: Body) => (body.tools ? 140 : 0);
 const hasImage = (body: Body) => Array.isArray(body.messages?.[0]?.content);
-/** A template like Qwen3's: switched off, it closes an empty thought. */
+/** A template like Qwen3's, which writes an empty thought if thinking is off. */
 const countQwen = (body: Body) =>
   hasTools(body) + (body.chat_template_kwargs?.enable_thinking === false ? 4 : 0);
 
@@ -120,7 +120,7 @@ export function vllm(more: Routes = {}): Routes {
   };
 }
 
-/** SGLang 0.5 with DeepSeek-V3.1; its server_info holds its key, as the real one's may. */
+/** SGLang 0.5 with DeepSeek-V3.1; its server_info may hold its key, like the real one. */
 export function sglang(more: Routes = {}): Routes {
   const id = "deepseek-ai/DeepSeek-V3.1";
   const card = { id, object: "model", created: 1_790_000_000, owned_by: "sglang", root: id };
@@ -147,7 +147,7 @@ export function sglang(more: Routes = {}): Routes {
   };
 }
 
-/** llama-server with a Gemma that sees: two slots of half the window. */
+/** llama-server with a Gemma that accepts images: two slots of half the window. */
 export function llamaServer(more: Routes = {}): Routes {
   const meta = { vocab_type: 2, n_vocab: 262_144, n_ctx_train: 131_072, n_params: 3_880_099_328 };
   const id = "gemma-3-4b-it-Q4_K_M.gguf";
@@ -176,7 +176,7 @@ export function llamaServer(more: Routes = {}): Routes {
   };
 }
 
-/** Ollama with a model that thinks and one of embeddings; the first is loaded with 8192 tokens. */
+/** Ollama with a reasoning model, loaded with 8192 tokens, and an embedding model. */
 export function ollama(more: Routes = {}): Routes {
   const card = (id: string) => ({
     id,
@@ -224,7 +224,7 @@ export function embedding(dimensions = 1_024): Route {
   });
 }
 
-/** Text Embeddings Inference with bge-m3: it has no list of models. */
+/** Text Embeddings Inference with bge-m3, without a list of models. */
 export function textEmbeddings(more: Routes = {}): Routes {
   return {
     "GET /info": () => ({
@@ -239,7 +239,7 @@ export function textEmbeddings(more: Routes = {}): Routes {
   };
 }
 
-/** Text Generation Inference with a Llama; it names its one model as it was started. */
+/** Text Generation Inference with a Llama, named as at its start. */
 export function textGeneration(): Routes {
   const model_id = "meta-llama/Llama-3.1-8B-Instruct";
   const card = { id: model_id, object: "model", created: 0, owned_by: model_id };

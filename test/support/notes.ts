@@ -1,4 +1,4 @@
-// Writes notes in tests as a run does: by a part, inside somebody else's transaction.
+// Writes notes in tests like a run: inside another store's transaction.
 import { applyNoteEffect, type NoteEffect } from "../../src/agents/notes/store.ts";
 import { store } from "../../src/database/index.ts";
 

@@ -1,4 +1,4 @@
-// PostgreSQL in WebAssembly, for tests: one session, one database, there on every machine.
+// PostgreSQL in WebAssembly for tests: one session and one database, on every machine.
 import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
@@ -11,12 +11,12 @@ import { EMPTY } from "./postgres.ts";
 
 const SERVER = process.env.WADI_TEST_POSTGRES;
 
-/** A PostgreSQL without tables each time: the given server, or PGlite. */
+/** An empty PostgreSQL for each use: the configured server, or PGlite. */
 export async function openPostgres(): Promise<Ground> {
   return SERVER ? openServer(SERVER, false) : openPglite();
 }
 
-/** One for all the test files of a process, which run in turn: making it takes seconds. */
+/** One for all test files of a process, since creating it takes seconds. */
 let served: ReturnType<typeof serve> | undefined;
 
 async function openPglite(): Promise<Ground> {
@@ -29,7 +29,7 @@ async function openPglite(): Promise<Ground> {
   return { makePlace, release: async () => {} };
 }
 
-/** The same with its tables made once and emptied each time, which takes a tenth as long. */
+/** A PostgreSQL whose tables are created once and emptied, which takes a tenth of the time. */
 export async function openEmptiedPglite(): Promise<Ground> {
   const ground = await openPglite();
   const { engine } = await served!;
@@ -42,7 +42,7 @@ export async function openEmptiedPglite(): Promise<Ground> {
   return { ...ground, makePlace };
 }
 
-/** Beside the builds, since a fresh one is made in six times as long as a copy of it is read. */
+/** Cached beside the builds, since creating one takes six times as long as reading it. */
 const ORIGINAL = join(
   dirname(executable()),
   `pglite-${manifest.devDependencies["@electric-sql/pglite"]}.tar`,
@@ -60,7 +60,7 @@ async function createEngine(): Promise<PGlite> {
 async function serve() {
   const engine = await createEngine();
   const server = new PGLiteSocketServer({ db: engine, port: 0, maxConnections: 8 });
-  // All connections are one session: the next would find the last one's prepared statements.
+  // All connections share one session, and so its prepared statements.
   server.addEventListener("connection", () => void engine.exec("DISCARD ALL"));
   await server.start();
   const url = `postgres://postgres@${server.getServerConn()}/postgres`;

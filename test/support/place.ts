@@ -1,4 +1,4 @@
-// Where a test's data lies: in memory, or on the engine that the whole run was asked for.
+// The place of a test's data: in memory, or on the engine of the whole test run.
 import { afterAll } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,8 +16,8 @@ export interface TestPlace {
 }
 
 /**
- * A place of the test's own. `WADI_TEST_PLACE=sqlite` or `=postgres` (on the server of WADI_TEST_POSTGRES) puts every
- * black-box test on that engine; otherwise they run in memory.
+ * Opens a separate place for a test, in memory by default. `WADI_TEST_PLACE=sqlite` or `=postgres`
+ * (on the server of WADI_TEST_POSTGRES) runs every black-box test on that engine.
  */
 export async function openTestPlace(
   place: DatabaseLocation | undefined,
@@ -34,7 +34,7 @@ export async function openTestPlace(
   }
 }
 
-/** An empty database as bytes: to make its tables each time would take longer than to copy them. */
+/** An empty database as bytes, since copying tables is faster than creating them. */
 let original: Uint8Array | undefined;
 
 async function openFile(writer: URL): Promise<TestPlace> {

@@ -1,11 +1,11 @@
-/** Linux gives away ports from 32,768 on, other systems from 49,152 on. */
+/** Linux assigns ports from 32,768, other systems from 49,152. */
 const FROM = 12_000;
 const COUNT = 20_000;
 const TRIES_MAX = 20;
 
 /**
- * Listens on a port that no system gives away by itself: while nothing listens there, neither
- * another server nor a connection that goes out can take it.
+ * Listens on a port outside the ranges that systems assign: while it is free, no other server or
+ * outgoing connection takes it.
  */
 export function listenApart<T>(listen: (port: number) => T): T {
   for (let tries = 1; ; tries++) {

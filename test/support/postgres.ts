@@ -1,4 +1,4 @@
-// Databases of tests on a PostgreSQL: copied from one with tables, emptied and dropped.
+// Test databases on PostgreSQL: copied from a template, emptied and dropped.
 import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ function addressOf(server: string, name: string): string {
   return url.href;
 }
 
-/** Changes with whatever makes tables. */
+/** Changes with the code that creates tables. */
 function hashMigrations(): string {
   const folder = join(import.meta.dir, "../../src/database");
   const hash = createHash("sha256");
@@ -34,7 +34,7 @@ function hashMigrations(): string {
 
 const templates = new Map<string, Promise<string>>();
 
-/** The name of a database with tables and no rows, made once for each server and state of the migrations. */
+/** The name of a template database, made once per server and state of the migrations. */
 function findTemplate(server: string): Promise<string> {
   const template = templates.get(server) ?? makeTemplate(server);
   templates.set(server, template);
@@ -53,7 +53,7 @@ async function makeTemplate(server: string): Promise<string> {
   const clock = createManualClock();
   await (await openDatabase({ place, stores: [], clock, onFailure() {} })).close();
   await cutOff(server, aside);
-  // Made aside and renamed, so that nobody copies half of it; another process may be first.
+  // Created under another name and renamed, so that no process copies half of it.
   await runOn(server, `ALTER DATABASE ${aside} RENAME TO ${name}`).catch(async (failure) => {
     await runOn(server, `DROP DATABASE ${aside}`);
     if (failure.errno !== DUPLICATE_DATABASE) throw failure;
@@ -63,7 +63,7 @@ async function makeTemplate(server: string): Promise<string> {
 
 const DUPLICATE_DATABASE = "42P04";
 
-/** Ends every connection to a database but this one's own, and returns when they are gone. */
+/** Ends every other connection to a database, and waits until they are closed. */
 const cutOffText = (database: string) => `DO $$ BEGIN
   PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = ${database} AND pid <> pg_backend_pid();
@@ -77,14 +77,14 @@ const cutOff = (server: string, name: string) => runOn(server, cutOffText(`'${na
 
 const makeName = () => `wadi_test_${randomUUID().replaceAll("-", "")}`;
 
-/** With tables, which are copied: to make them takes twice as long. */
+/** Creates a database with copied tables, which is twice as fast as creating them. */
 export async function createDatabase(server: string): Promise<string> {
   const name = makeName();
   await runOn(server, `CREATE DATABASE ${name} TEMPLATE ${await findTemplate(server)}`);
   return addressOf(server, name);
 }
 
-/** In a language that does not sort by code points, so that nothing leans on the server's. */
+/** Uses a locale that does not sort by code points, so that no test depends on the server's. */
 export async function createEmptyDatabase(server: string, name = makeName()): Promise<string> {
   await runOn(
     server,
@@ -101,8 +101,8 @@ export async function dropDatabase(server: string, url: string): Promise<void> {
 }
 
 /**
- * Deletes every row but those of the database itself, by a function that is made once: its plans
- * are kept. A table's references are to older tables.
+ * Deletes every row except those of the database itself, by a function that is created once, so
+ * that its plans are cached. Tables refer to older tables only.
  */
 export const EMPTY = `DO $$ BEGIN
   IF to_regproc('wadi_empty') IS NULL THEN
@@ -114,7 +114,7 @@ export const EMPTY = `DO $$ BEGIN
   PERFORM wadi_empty();
 END $$`;
 
-/** A connection for each database that is emptied: its plans are kept as long as it is. */
+/** One connection for each database that is emptied, since it caches its plans. */
 const emptying = new Map<string, SQL>();
 
 /** Cuts off all other connections first. */

@@ -1,4 +1,4 @@
-// An endpoint of tools on loopback that writes down what comes, and answers or does not.
+// An endpoint of tools on loopback that records requests, and answers or not.
 
 export interface Arrived {
   path: string;

@@ -1,4 +1,4 @@
-// What networks, servers and proxies do to a whole reply in JSON, whoever of the gateway asked for it.
+// Faults of networks, servers and proxies in a JSON reply, for every client in the gateway.
 import {
   type Fault,
   LAST_CHUNK,
@@ -10,7 +10,7 @@ import {
   writeReply,
 } from "./fault-proxy.ts";
 
-/** Stands for details of servers and proxies, which must reach no caller. */
+/** Represents details of servers and proxies, which must not reach a caller. */
 export const CANARY = "canary at 10.9.8.7:8443";
 
 export const writePage = (title: string) =>
@@ -30,10 +30,10 @@ export const withLength = (length: number) =>
 export const sayHalf = (status: string): Fault =>
   sayAndEnd(`${writeHead(status, ["content-length: 99"])}{"error":"${CANARY}`);
 
-/** `kept`: the connection may be used again. */
+/** `kept` means that the connection may be reused. */
 export type ReplyFault = [title: string, fault: Fault, kept?: "kept"];
 
-/** Replies without a head are an error of the server. */
+/** Replies without a head count as an error of the server. */
 export const HEADLESS: readonly ReplyFault[] = [
   ["hangs up without a byte", sayAndEnd()],
   ["resets without a byte", sayAndReset("")],
@@ -62,7 +62,7 @@ export const HEADLESS: readonly ReplyFault[] = [
   ["has a chunk of more than numbers tell", sayAndStay(`${CHUNKED}${"f".repeat(40)}\r\n${CANARY}`)],
 ];
 
-/** A good reply that breaks off is an error of the server too. */
+/** An interrupted valid reply counts as an error of the server too. */
 export function listBroken(good: string): ReplyFault[] {
   const surface = good.slice(0, 40);
   return [
@@ -91,7 +91,7 @@ export function listBroken(good: string): ReplyFault[] {
   ];
 }
 
-/** Other forms of the whole reply, which are understood. */
+/** Other forms of a whole reply, which are accepted. */
 export function listForms(good: string): ReplyFault[] {
   return [
     ["ends its reply with the connection", sayAndEnd(writeHead("200 OK", [JSON_TYPE]) + good)],
@@ -119,7 +119,7 @@ export function listForms(good: string): ReplyFault[] {
   ];
 }
 
-/** Replies that fall silent; waiting for the rest takes the whole time-out. */
+/** Replies that stall; waiting for the rest takes the whole time-out. */
 export function listSilences(good: string): [where: string, said: string][] {
   return [
     ["at all", ""],

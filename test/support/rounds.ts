@@ -1,6 +1,6 @@
-// How much of what is repeated or drawn the tests try: a fifth, or the share that ROUNDS names.
+// The share of random rounds that tests run: a fifth, or the value of ROUNDS.
 
-/** `ROUNDS=1` tries everything; more of it only draws more often. */
+/** `ROUNDS=1` runs every round; a higher value adds random ones. */
 const SHARE = Number(process.env.ROUNDS ?? "0.2");
 
 export const countRounds = (full: number): number => Math.max(1, Math.round(full * SHARE));

@@ -8,9 +8,9 @@ export type Breach = [line: number, says: string];
 export interface Rule {
   says: string;
   check(file: SourceFile, graph: ModuleGraph): Breach[];
-  /** Trees that break the rule, so that it cannot hold by finding nothing. */
+  /** Trees that break the rule, to prove that it finds them. */
   refuses: Record<string, string>[];
-  /** Trees that come close to breaking the rule and keep it. */
+  /** Trees that almost break the rule. */
   allows?: Record<string, string>[];
 }
 

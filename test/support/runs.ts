@@ -1,4 +1,4 @@
-// Runs as tests write and read them: a start with only what matters, and every row beside it.
+// Starts runs in tests, and reads their rows.
 import { Type } from "@sinclair/typebox";
 import { ApprovalRow } from "../../src/agents/approvals/approval.ts";
 import { DEFAULT_BUDGETS } from "../../src/agents/definitions/version.ts";
@@ -72,7 +72,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
   };
 }
 
-/** So many rounds, each of ten tokens read, five written, and one call. */
+/** This many rounds, each with ten prompt tokens, five completion tokens and one call. */
 const makeUsage = (rounds: number): RunRow["usage"] => ({
   prompt_tokens: 10 * rounds,
   completion_tokens: 5 * rounds,

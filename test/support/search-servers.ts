@@ -1,4 +1,4 @@
-// SearXNG and Brave's web search as their documentation has them, with their errors, and slow where a test says so.
+// SearXNG and Brave's web search as documented, with their errors and optional delays.
 
 export interface AskedSearch {
   path: string;
@@ -13,9 +13,9 @@ export type SearchScript = (asked: AskedSearch) => Response | Promise<Response>;
 export interface SearchServer {
   url: string;
   asked: AskedSearch[];
-  /** Answers of the next requests; null answers as the real server does. */
+  /** Answers of the next requests; null answers like the real server. */
   script: SearchScript | null;
-  /** The status of its /healthz, which is not among what was asked. */
+  /** The status of its /healthz, whose requests are not recorded. */
   health: number;
   looks: number;
   stop(): Promise<void>;
@@ -56,7 +56,7 @@ function startServer(base: string, path: string, answer: SearchScript): SearchSe
   return server;
 }
 
-/** What Flask writes where SearXNG aborts. */
+/** The page that Flask writes when SearXNG aborts. */
 export function writeErrorPage(status: number, title: string): Response {
   const html = `<!doctype html>\n<html lang=en>\n<title>${status} ${title}</title>\n<h1>${title}</h1>\n`;
   return new Response(html, { status, headers: { "content-type": "text/html; charset=utf-8" } });
@@ -68,7 +68,7 @@ export interface SearxngHit {
   content?: unknown;
 }
 
-/** A reply of SearXNG; `unresponsive` are names of engines and why. */
+/** A reply of SearXNG; `unresponsive` lists engines with their errors. */
 export function writeSearxngReply(
   query: string,
   hits: readonly SearxngHit[],
@@ -103,7 +103,7 @@ export const PAGES: readonly Required<SearxngHit>[] = Array.from({ length: 25 },
   content: `What page ${n} says.`,
 }));
 
-/** `formats` are its search.formats; `is_limited`: its limiter does not let us pass. */
+/** `formats` is its setting search.formats; with `is_limited` its limiter refuses requests. */
 export function startSearxng({ formats = ["html", "json"], is_limited = false } = {}) {
   return startServer("", "/search", ({ query }) => {
     if (is_limited) return writeErrorPage(429, "Too Many Requests");
@@ -201,7 +201,7 @@ export function startBrave() {
   });
 }
 
-/** Answers that are held back until `release`; `met` settles when so many requests are held. */
+/** Answers delayed until `release`; `met` settles when this many requests wait. */
 export function holdAnswers(server: SearchServer) {
   const gate = Promise.withResolvers<void>();
   const before = server.asked.length;

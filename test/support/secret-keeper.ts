@@ -1,4 +1,4 @@
-// A store with secrets like the program's: each part as a write of its own.
+// A store of secrets like the program's, with each part as a separate write.
 
 import {
   dropSecret,
@@ -8,7 +8,7 @@ import {
 } from "../../src/crypto/store.ts";
 import { sql, store } from "../../src/database/index.ts";
 
-/** Holds a write inside its transaction: `reached` resolves once it is there. */
+/** Pauses a write inside its transaction; `reached` resolves once it is paused. */
 export const holding = {
   wait: async () => {},
   begin() {
@@ -27,13 +27,13 @@ export const keeperStore = store(
   {},
   {
     put: async (tx, secret: SealedSecret) => putSecret(tx, secret),
-    /** Holds after the statements; only where writes run in this thread. */
+    /** Pauses after the statements; only if writes run in this thread. */
     async putHeld(tx, secret: SealedSecret) {
       await putSecret(tx, secret);
       await holding.wait();
     },
     drop: async (tx, kind: SecretKind, row_id: string) => dropSecret(tx, kind, row_id),
-    /** Damages a sealed secret as somebody at the database could. */
+    /** Damages a sealed secret, like a direct change in the database. */
     async damage(tx, row_id: string, sealed: string) {
       await tx.run(sql`UPDATE secrets SET sealed = ${sealed} WHERE row_id = ${row_id}`);
     },

@@ -1,4 +1,4 @@
-// The installation's secrets in a test: sealed with a key for its time, or with that of a file.
+// Secrets in a test, sealed with a temporary key or a key file.
 
 import { createSecrets, type SecretStore } from "../../src/crypto/index.ts";
 import type { Database } from "../../src/database/index.ts";
@@ -8,7 +8,7 @@ export type TestSecrets = SecretStore & {
   said: string[];
 };
 
-/** Without a file the key lasts as long as the returned object. */
+/** Without a file the key lives as long as the returned object. */
 export function openTestSecrets(
   database: Database,
   clock: Clock,

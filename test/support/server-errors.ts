@@ -1,4 +1,4 @@
-// How model servers, and the proxies in front of them, say what went wrong: their real shapes, row by row.
+// Real error replies of model servers and of proxies in front of them.
 import type { UpstreamCode } from "../../src/models/providers/contract.ts";
 
 const json = (value: unknown) => JSON.stringify(value);
@@ -10,7 +10,7 @@ const page = (title: string) =>
   `<html>\r\n<head><title>${title}</title></head>\r\n<body><center><h1>${title}</h1></center>` +
   "<hr><center>nginx/1.25.3 (10.9.8.7)</center></body>\r\n</html>\r\n";
 
-/** `elsewhere`: another replica may do better. */
+/** `elsewhere` means that another replica may succeed. */
 export type ServerError = [
   title: string,
   status: number,
@@ -300,7 +300,7 @@ const BROKEN: ServerError[] = [
 
 export const SERVER_ERRORS = [...TOO_LONG, ...OVERLOADED, ...REFUSED, ...BROKEN];
 
-/** Errors under status 200: as a whole reply, or as the event of a stream. */
+/** Errors under status 200, as a whole reply or as an event of a stream. */
 export const EVENT_ERRORS: [title: string, event: string, code: UpstreamCode][] = [
   [
     "SGLang's queue",

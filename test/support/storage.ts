@@ -1,4 +1,4 @@
-// What the rows of runs and events of an account take, added up from the rows themselves.
+// Stored bytes of an account's runs and events, summed from the rows.
 import { Type } from "@sinclair/typebox";
 import { type Database, type Sql, sql, store } from "../../src/database/index.ts";
 

@@ -1,4 +1,4 @@
-// What tests read of threads, runs and approvals beside what their stores show.
+// Reads of threads, runs and approvals that their stores do not offer.
 import { Type } from "@sinclair/typebox";
 import { ApprovalRow } from "../../src/agents/approvals/approval.ts";
 import { MessageRow } from "../../src/agents/threads/thread.ts";

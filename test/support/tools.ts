@@ -1,11 +1,11 @@
-// Numbers revisions of tools in tests: making a thousand of them proves no more than having one.
+// Sets revision numbers of tools in tests, which avoids creating a thousand revisions.
 import { sql, store } from "../../src/database/index.ts";
 
 export const toolWrites = store(
   "tool-writes",
   {},
   {
-    /** The only revision of a tool is the one of this number, with none before it. */
+    /** Gives a tool's only revision this number. */
     number: async (tx, account_id: string, name: string, revision: number) => {
       for (const table of [sql`tool_revisions`, sql`tools`]) {
         await tx.run(

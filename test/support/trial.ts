@@ -1,4 +1,4 @@
-// A store of the tests' own, with every form of column and every way in which a write can go wrong.
+// A store for tests, with every column type and every failure of a write.
 import { type Static, Type } from "@sinclair/typebox";
 import {
   type Database,
@@ -104,7 +104,7 @@ export const trialStore = store(
   },
   {
     create: async (tx, trial: Trial) => insert(tx, trial),
-    /** All of them in one transaction; each wakes whoever listens on "trial". */
+    /** Creates all in one transaction; each notifies the channel "trial". */
     createAll: async (tx, trials: Trial[]) => {
       for (const trial of trials) {
         await insert(tx, trial);
@@ -121,7 +121,7 @@ export const trialStore = store(
       tx.tell("trial", trial.id);
       throw new TypeError(`a bug at ${trial.id}`);
     },
-    /** Reads each, then writes one more: two at once would lose one, were they not kept apart. */
+    /** Reads each and adds one; without isolation, concurrent calls would lose an increment. */
     increment: async (tx, ids: string[]) => {
       for (const id of ids) {
         const trial = await tx.one(Trial, sql`SELECT * FROM trials WHERE id = ${id}`);
@@ -136,9 +136,9 @@ export const trialStore = store(
       if (next) await tx.run(sql`UPDATE trials SET flag = 1 WHERE id = ${next.id}`);
       return next?.id;
     },
-    /** Changes every row in one statement, which SQLite can take back by itself. */
+    /** Changes every row in one statement, which SQLite can roll back by itself. */
     overwrite: async (tx, text: string) => tx.run(sql`UPDATE trials SET text = ${text}`),
-    /** SQLite: the file may not grow any more, as on a full disk. */
+    /** Stops a SQLite file from growing, as on a full disk. */
     fillDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 1`)),
     freeDisk: async (tx) => void (await tx.run(sql`PRAGMA max_page_count = 4294967294`)),
     empty: async (tx, isPostgres: boolean) => {
@@ -146,12 +146,12 @@ export const trialStore = store(
       await tx.run(sql`PRAGMA defer_foreign_keys = ON`);
       for (const { name } of await tx.all(Name, TABLES)) await tx.run(writeDeletion(name));
     },
-    /** Sets `signal` to 1 and keeps the thread that serves the writes until somebody sets 2. */
+    /** Sets `signal` to 1, and blocks the writing thread until it is set to 2. */
     hold: async (_, signal: Int32Array) => {
       Atomics.store(signal, 0, 1);
       Atomics.wait(signal, 0, 1);
     },
-    /** A bug outside any write: it ends the thread that serves them. */
+    /** A bug outside any write, which ends the writing thread. */
     explode: async () => {
       setTimeout(() => {
         throw new Error("the thread has a bug");

@@ -1,11 +1,11 @@
-// Triggers as tests of the store write and fire them: with only what matters.
+// Creates and fires triggers for tests of the store.
 import type { SealedSecret } from "../../src/crypto/store.ts";
 import type { TriggerChange } from "../../src/triggers/store/change.ts";
 import type { DueInstant, FireInput } from "../../src/triggers/store/fire.ts";
 import type { TriggerRow } from "../../src/triggers/trigger.ts";
 import { BEGIN, makePreparedRun } from "./runs.ts";
 
-/** Of kind cron, due a minute after the beginning. */
+/** A trigger of kind cron, due a minute after `BEGIN`. */
 export const makeTrigger = (id: string, fields: Partial<TriggerRow> = {}): TriggerRow => ({
   ...{ id, account_id: "a-1", name: `Of ${id} "ä"`, agent_id: "g-1", kind: "cron" },
   ...{ status: "active", paused_reason: null, cron: "* * * * *", time_zone: "UTC" },
@@ -28,7 +28,7 @@ export const sealTrigger = (
   ...{ kind: "trigger", row_id: id, account_id, sealed, key_id: "k-1", set_at: created_at },
 });
 
-/** By its owner, half a minute later; the schedule's next instant is the second one. */
+/** A fire by its owner, half a minute later; the next instant is the second one. */
 export const makeChange = (id: string, fields: Partial<TriggerChange> = {}): TriggerChange => ({
   ...{ id, account_id: "a-1", fields: {}, transition: null, key_id: "k-2" },
   ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, next_fire_at: BEGIN + 120_000 },
@@ -52,7 +52,7 @@ export function makeFiring(
   };
 }
 
-/** A minute after the beginning, on time; the next minute follows. */
+/** A fire on time, a minute after `BEGIN`; the next minute follows. */
 const makeInstant = (fields: Partial<DueInstant> = {}): DueInstant => ({
   ...{ dueAt: BEGIN + 60_000, scheduledAt: BEGIN + 60_000, nextFireAt: BEGIN + 120_000 },
   ...{ seen: { cron: "* * * * *", time_zone: "UTC" }, missedCount: 0, isMissed: false },

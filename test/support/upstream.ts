@@ -1,4 +1,4 @@
-// A model server that does what a test says, and remembers what it was asked.
+// A scripted model server that records its requests.
 
 export interface AskedRequest {
   path: string;
@@ -13,7 +13,7 @@ export interface ScriptedUpstream {
   url: string;
   asked: AskedRequest[];
   script: Script;
-  /** The status of its /health, which is not among what was asked. */
+  /** The status of its /health, whose requests are not recorded. */
   health: number;
   stop(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function answerText(content: string): Response {
   });
 }
 
-/** A stream of frames, each sent as it stands: `data: {…}\n\n`, halves of frames, garbage. */
+/** A stream of frames, each sent unchanged: `data: {…}\n\n`, half frames, garbage. */
 export function answerFrames(frames: readonly string[], status = 200): Response {
   const encoder = new TextEncoder();
   const body = new ReadableStream({

@@ -1,4 +1,4 @@
-// A receiver of webhooks on loopback that verifies what comes, writes it down, and answers as told.
+// A webhook receiver on loopback that verifies and records requests, and answers by script.
 import { Webhook } from "standardwebhooks";
 
 export interface Arrival {
@@ -58,7 +58,7 @@ export function openWebhookReceiver(first?: Answer): WebhookReceiver {
   };
 }
 
-/** The body of what came, by the standard's own library; throws where the signature is wrong. */
+/** The body verified by the standard's own library; throws for an invalid signature. */
 export function verify({ text, headers }: Arrival, secret: string): unknown {
   return new Webhook(secret).verify(text, Object.fromEntries(headers));
 }

@@ -1,4 +1,4 @@
-// Endpoints and deliveries as tests write and read them: what happens outside, and what sends.
+// Endpoints and deliveries for tests, with writes of other processes.
 import { Type } from "@sinclair/typebox";
 import type { SealedSecret } from "../../src/crypto/store.ts";
 import { type Database, into, sql, store } from "../../src/database/index.ts";
@@ -16,7 +16,7 @@ const Counts = Type.Object({
   counted: Type.Integer(),
 });
 
-/** Changes that other processes make to the same rows. */
+/** Writes by other processes to the same rows. */
 export const webhookWrites = store(
   "webhook-writes",
   {
@@ -34,7 +34,7 @@ export const webhookWrites = store(
     },
     waiting: (db) =>
       db.all(OutboxRow, sql`SELECT * FROM outbox WHERE is_pending = 1 ORDER BY created_at, id`),
-    /** What each endpoint says that it has waiting, and how many it has. */
+    /** The counter of each endpoint, and its actual number of waiting deliveries. */
     count: (db) =>
       db.all(
         Counts,
@@ -100,7 +100,7 @@ export const sealOf = (
   ...{ kind: "webhook", row_id: id, account_id, sealed, key_id: "k-1", set_at: BEGIN },
 });
 
-/** A number as a UUID in which nothing has been counted on. */
+/** A number as a UUID. */
 export const idOf = (number: number) =>
   `01920000-0000-7000-8000-${(number * 4_096).toString(16).padStart(12, "0")}`;
 
