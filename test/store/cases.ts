@@ -102,7 +102,7 @@ export interface Case {
   title: string;
   /** Prepares the database. */
   setup?(stores: Stores): Promise<unknown>;
-  /** Calls the method once. A write's first case changes something: the crash matrix kills it there. */
+  /** Calls the method once. A write's first case changes something, for the crash matrix. */
   act(stores: Stores): Promise<unknown>;
   /** Checks the answer of `act`, and later reads. */
   check(answer: unknown, stores: Stores): Promise<void> | void;
