@@ -31,7 +31,7 @@ const begin = async () => {
   await trial.reaches(id, "waiting_approval");
   return id;
 };
-const toldOf = (turn: number) =>
+const toolMessagesOf = (turn: number) =>
   trial.asks[turn]!.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
 const TTL_MS = 60_000;
 const SHORT = { approval_ttl_seconds: TTL_MS / 1000 };
@@ -219,7 +219,7 @@ describe("agents.states.waiting_approval_reject: a denied call", () => {
     const [approval] = await pendingOf(trial, id);
     await decide(trial, approval!.id, "rejected", "Too dear.");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
-    expect(toldOf(1)).toEqual([expect.stringContaining("Too dear.")]);
+    expect(toolMessagesOf(1)).toEqual([expect.stringContaining("Too dear.")]);
     expect(await resultsOf(trial, id)).toMatchObject([{ outcome: "rejected", cost: "0.000000" }]);
     expect(receiver.arrivals).toEqual([]);
     await verifyLog(trial, id);
@@ -264,7 +264,7 @@ describe("agents.states.waiting_approval_reject: a denied call", () => {
     await trial.clock.advance(1);
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
     expect(await outcomesOf(trial, id)).toEqual(["expired", "rejected"]);
-    expect(toldOf(1)).toEqual([expect.stringContaining("Nobody decided in time")]);
+    expect(toolMessagesOf(1)).toEqual([expect.stringContaining("Nobody decided in time")]);
     expect(await approvalsOf(trial, id)).toMatchObject([
       { status: "expired", decided_by: null, decided_at: approval!.expires_at },
     ]);

@@ -221,7 +221,7 @@ describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => 
     await trial.until(async () => (await trial.steps(id)).length > 0);
     await trial.clock.advance(5_000);
   };
-  const toldUnpriced = async (id: string) => {
+  const countUnpriced = async (id: string) => {
     const steps = await trial.steps(id);
     return steps.filter(({ data }) => (data as { event?: string }).event === "price_missing")
       .length;
@@ -239,14 +239,14 @@ describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => 
     });
     // Priced parts still count against a budget.
     expect(run.priced).toBe(240);
-    expect(await toldUnpriced(id)).toBe(1);
+    expect(await countUnpriced(id)).toBe(1);
   });
 
   test("a run that ends with it has an unknown cost too", async () => {
     await open(() => failing("context_length_exceeded", { usage }));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({ status: "failed", cost: { total: null } });
-    expect(await toldUnpriced(id)).toBe(1);
+    expect(await countUnpriced(id)).toBe(1);
   });
 
   test("a reply without any output costs nothing", async () => {
@@ -255,6 +255,6 @@ describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => 
     const id = await trial.run();
     await askAgain(id);
     expect(await trial.ended(id)).toMatchObject({ cost: { model: 120, total: 120 } });
-    expect(await toldUnpriced(id)).toBe(0);
+    expect(await countUnpriced(id)).toBe(0);
   });
 });

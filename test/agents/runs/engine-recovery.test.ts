@@ -171,7 +171,7 @@ describe("a run whose process died", () => {
     await verifyLog(last, id);
   });
 
-  test("repeatedly because of one run does not fail other runs: suspects run one at a time", async () => {
+  test("does not fail with another run that keeps crashing: suspects run one at a time", async () => {
     const isPoison = (ask: InternalChatRequest) => JSON.stringify(ask).includes("poison");
     const ids: string[] = [];
     let poison = "";
@@ -217,7 +217,7 @@ describe("a run whose process died", () => {
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
   });
 
-  test("only in the view of others lets that process write nothing, and register again", async () => {
+  test("continues elsewhere if its living process is declared dead, which registers again", async () => {
     const late = Promise.withResolvers<void>();
     const first = await begin(
       async () => {

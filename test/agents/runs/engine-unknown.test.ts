@@ -11,7 +11,7 @@ const { open, closeAll } = createProcesses();
 afterEach(closeAll);
 
 const write = (n = 1): CallRequest => ["write", { n }];
-const toldOf = (trial: Trial, turn: number) =>
+const toolMessagesOf = (trial: Trial, turn: number) =>
   trial.asks[turn]!.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
 const verify = async (trial: Trial, id: string) => {
   await verifyLog(trial, id);
@@ -70,7 +70,9 @@ describe("a write whose outcome is unknown", () => {
         ...{ status: "succeeded", usage: { tool_calls: 2 }, cost: { tools: 0 } },
       });
       expect(receiver.times()).toEqual([1]);
-      expect(toldOf(trial, 1)).toContainEqual(expect.stringContaining("Nobody knows whether"));
+      expect(toolMessagesOf(trial, 1)).toContainEqual(
+        expect.stringContaining("Nobody knows whether"),
+      );
       expect((await outcomesOf(trial, id)).toSorted()).toEqual(["ok", "outcome_unknown"]);
       expect(await approvalsOf(trial, id)).toEqual([]);
       await verify(trial, id);
@@ -129,7 +131,7 @@ describe("an approval of such a call", () => {
     const [approval] = await pendingOf(trial, id);
     await decide(trial, approval!.id, "rejected", "It has arrived.");
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 2 } });
-    expect(toldOf(trial, 1)).toEqual([
+    expect(toolMessagesOf(trial, 1)).toEqual([
       expect.stringMatching(/Nobody knows whether .* a person decided .* It has arrived\./),
     ]);
     // An identical call requests no approval; another call is sent.
@@ -145,7 +147,7 @@ describe("an approval of such a call", () => {
     await trial.reaches(id, "waiting_approval");
     await trial.clock.advance(60_000);
     expect(await trial.ended(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 1 } });
-    expect(toldOf(trial, 1)).toEqual([expect.stringContaining("nobody decided in time")]);
+    expect(toolMessagesOf(trial, 1)).toEqual([expect.stringContaining("nobody decided in time")]);
     expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
     expect(receiver.times()).toEqual([1]);
     await verify(trial, id);

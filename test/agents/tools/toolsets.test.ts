@@ -81,7 +81,7 @@ test("the earliest of very many tools are evicted and read again", async () => {
   expect(reads.filter((read) => read.startsWith("pinned"))).toEqual(["pinned tool_0 1"]);
 });
 
-test("a disabled tool disappears at the next check, and returns at the one after it is enabled", async () => {
+test("a refresh applies tools that were disabled or enabled since the last one", async () => {
   const { openToolset, disabled } = open();
   disabled.add("send");
   const toolset = await openToolset("a-1", versionOf(pin("send"), pin("other")));
