@@ -214,7 +214,7 @@ const versionCases: Case[] = [
   },
   {
     method: "agents.addVersion",
-    title: "refuses a stale version, an invalid model or tool, and a taken slug",
+    title: "refuses a plan made for another version, model or tools, and a taken slug",
     async setup(stores) {
       await create(stores, "g-1");
       await create(stores, "g-2");

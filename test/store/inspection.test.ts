@@ -28,7 +28,7 @@ const open = (place: DatabaseLocation, more = {}) =>
   });
 
 for (const [engine, openGround] of engines) {
-  test(`absent, older, current and newer are told apart on ${engine}`, async () => {
+  test(`absent, older, current and newer are distinguished on ${engine}`, async () => {
     const ground = await openGround();
     const place = await ground.makePlace();
     if (place.kind === "memory") throw new Error("nothing else could look at it");

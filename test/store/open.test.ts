@@ -146,7 +146,7 @@ test("the error names a data directory that is not writable", async () => {
   mkdirSync(closed);
   chmodSync(closed, 0o500);
   chmodSync(directory, 0o755);
-  // Root may write everywhere, so the attempt is made as nobody.
+  // Root may write everywhere, so the attempt is made as the user `nobody`.
   const script = `
     import { openDatabase } from "${DATABASE}";
     if (process.getuid() === 0) process.setuid(65534);

@@ -53,7 +53,7 @@ function testServers(server: string): void {
     for (const database of [writer, reader]) await database.close();
   });
 
-  test("report only that something changed if the list is too long or from elsewhere", async () => {
+  test("report only that something changed if the list is too long or foreign", async () => {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const many = Array.from({ length: 500 }, (_, i) => makeTrial(`many-${i}-${"x".repeat(20)}`));
     const long = receive(reader, "trial", 1);

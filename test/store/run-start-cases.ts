@@ -227,7 +227,7 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
-    title: "counts runs from before a clock correction, and none of a day in the future",
+    title: "counts runs up to an hour ahead of a corrected clock, and none further ahead",
     async setup(stores) {
       await start(stores, "r-1", { created_at: BEGIN + 3_600_000 });
       await start(stores, "r-2", { account_id: "a-2", created_at: BEGIN + 3_600_001 });

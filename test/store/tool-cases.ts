@@ -35,7 +35,7 @@ const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => na
 const registrationCases: Case[] = [
   {
     method: "tools.register",
-    title: "stores the first revision of a name as number one",
+    title: "stores the first revision of a name as number one, whatever the request says",
     act: (stores) => register(stores, "send", { revision: 7, title: "Send", risk: "read" }),
     async check(answer, { tools }) {
       const first = shown("send", { title: "Send", risk: "read" });

@@ -263,7 +263,7 @@ const changeCases: Case[] = [
   },
   {
     method: "triggers.change",
-    title: "resumes for the key of the request, or for its previous key",
+    title: "resumes for the key of the request, or without one for the previous key",
     async setup(stores) {
       await fill(stores);
       for (const [id, account_id] of Object.entries({ "t-1": "a-1", "t-3": "a-2" })) {

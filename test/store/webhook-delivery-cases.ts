@@ -59,11 +59,11 @@ const testCases: Case[] = [
       await stores.webhooks.update(own("w-2"), { status: "disabled" }, makeFan(5));
     },
     act: async ({ webhooks }) => {
-      const wishes = [
+      const requests = [
         ...[request({ accountId: "a-2" }), request({ webhookId: "w-9" })],
         ...[request({ webhookId: "w-2" }), request({ waitingMax: 1 })],
       ];
-      return Promise.all(wishes.map((one) => codeOf(webhooks.test(one, fresh(9)))));
+      return Promise.all(requests.map((one) => codeOf(webhooks.test(one, fresh(9)))));
     },
     async check(answer, stores) {
       expect(answer).toEqual([
