@@ -107,9 +107,12 @@ describe("a key file", () => {
 
   test("that others can read is used, with a warning", () => {
     makeKeyFile(file);
-    chmodSync(file, 0o644);
-    expect(read()).toHaveLength(1);
-    expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
+    for (const mode of [0o644, 0o640, 0o604]) {
+      chmodSync(file, mode);
+      warned.length = 0;
+      expect(read()).toHaveLength(1);
+      expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
+    }
   });
 
   test("that is no regular file is reported and not waited for", () => {

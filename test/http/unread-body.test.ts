@@ -67,6 +67,21 @@ describe("a refused body is not read to its end", () => {
     }
   }
 
+  test("a refused body of 256 KB leaves the connection open, and a longer one ends it", async () => {
+    const client = await openRaw(http.server.url, "POST");
+    const send = (bytes: number) => {
+      const head = `POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${bytes}\r\n\r\n`;
+      client.write(head + "x".repeat(bytes));
+    };
+    send(256 * 1024);
+    const reply = await client.read();
+    expect(reply).toMatchObject({ status: 401 });
+    expect(reply!.headers.connection).not.toBe("close");
+    send(256 * 1024 + 1);
+    expect(await client.read()).toMatchObject({ status: 401, headers: { connection: "close" } });
+    await client.closed;
+  });
+
   test("a caller who sends no more gets the reply, and is disconnected after a second", async () => {
     const client = await openRaw(http.server.url, "POST");
     client.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n");

@@ -88,6 +88,14 @@ describe("when descriptors are scarce", () => {
     expect(choose(ages, [], need)).toEqual([ages[1]!.port]);
   });
 
+  test("an idle connection has a tenth of a second for its next request", () => {
+    const need = { missing: 9, spare: 0 };
+    const idle = [99, 100].map((sentAgoMs) =>
+      make({ hasReceived: true, hasSent: true, sentAgoMs }),
+    );
+    expect(choose(idle, [], need)).toEqual([idle[1]!.port]);
+  });
+
   test("more connections are closed than descriptors are missing, which saves searches", () => {
     expect(choose(all, [], { missing: 1, spare: 2 })).toHaveLength(3);
     expect(choose(all, [], { missing: 0, spare: 2 })).toEqual([]);

@@ -156,6 +156,12 @@ describe("short secrets", () => {
     expect(await scrub("aé éa ä", "a", false)).toBe("aé éa ä");
     expect(await scrub("%41%42 AB", "AB", false)).toBe("[secret] [secret]");
   });
+
+  test("of four characters is taken out within words, too", async () => {
+    expect(await scrub("key=abcd, xabcdx, ABCDs", "abcd", false)).toBe(
+      "key=[secret], x[secret]x, [secret]s",
+    );
+  });
 });
 
 describe("secrets with a scheme", () => {
