@@ -224,12 +224,14 @@ const outcomeCases: Case[] = [
         limit("f-3", { active_runs: 2, daily_runs: 2 }),
       ]);
     },
-    check(answer) {
+    async check(answer, { ran }) {
       expect(namesOf(answer)).toEqual([
         ...["limited active_runs_limit", "limited daily_runs_limit", "started"],
       ]);
       const waits = (answer as Fired[]).map((one) => one.kind === "fired" && one.retry_after);
       expect(waits).toEqual(["5", "86400", null]);
+      // Of what was limited nothing stays but its fire.
+      expect(await ran.threads()).toHaveLength(2);
     },
   },
   {

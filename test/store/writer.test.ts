@@ -156,6 +156,23 @@ describe("a writer", () => {
     await database.close();
   });
 
+  test("tells nobody of writes that a full disk undoes", async () => {
+    const { database, trials } = await open();
+    const told: (string | null)[] = [];
+    database.listen("trial", (id) => void told.push(id));
+    await trials.fillDisk();
+    const group = await Promise.allSettled([
+      trials.createAll([makeTrial("undone")]),
+      trials.create(makeTrial("big", { text: "x".repeat(1_000_000) })),
+    ]);
+    expect(group.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await trials.freeDisk();
+    await trials.createAll([makeTrial("done")]);
+    // Without an id: somebody wrote.
+    expect(told.filter((id) => id !== null)).toEqual(["done"]);
+    await database.close();
+  });
+
   test("waits while another process holds the write lock", async () => {
     const { file, database, trials } = await open();
     const holder = await holdWriteLock(file);

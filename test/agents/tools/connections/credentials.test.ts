@@ -172,3 +172,10 @@ test("its use is written once a minute at most", async () => {
   expect(await readUse()).toBe(begun_at + 60_000);
   expect(warnings).toEqual([]);
 });
+
+test("a call whose secret cannot be opened is no use of it", async () => {
+  const { id } = await create();
+  await database.bind(hand).damage();
+  expect((await ask(id)).ok).toBe(false);
+  expect((await connections.require(id, OWNER)).last_used_at).toBeNull();
+});
