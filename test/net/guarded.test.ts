@@ -78,6 +78,14 @@ test("no name resolves to a hostile address, alone or among public ones", async 
   expect([hostileAddresses.length > 60, internet.dialled]).toEqual([true, []]);
 });
 
+test("a name is refused for one private address, even after four public ones", async () => {
+  using internet = pretendInternet();
+  const answers = ["93.184.216.34", "93.184.216.35", "93.184.216.36", "93.184.216.37", "10.0.0.1"];
+  const egress = guard([], { resolve: async () => answers, dial: internet.dial });
+  const outcome = await egress.request({ ...ask, url: "https://hooks.example.com/" });
+  expect([outcome, internet.dialled]).toMatchObject([{ ok: false, code: "forbidden" }, []]);
+});
+
 test("a name that changes to loopback between two attempts is refused at the second", async () => {
   using internet = pretendInternet();
   const answers = [["93.184.216.34"], ["127.0.0.1"]];

@@ -32,3 +32,26 @@ test.each([
   expect(await of("https://whole.example.com/b")).toBe(true);
   expect(await of("https://bare.example.com/c")).toBe(false);
 });
+
+test("an output that an earlier run read again brings no address: a tool may have repeated the model's", async () => {
+  const made = "https://made.example.com/?told=secret";
+  const found = "https://found.example.com/a";
+  const rest = { thread_id: "thread of r-1", run_id: "r-1", created_at: BEGIN };
+  const tell = (seq: number, name: string, args: object, content: string): Message[] => [
+    {
+      ...{ ...rest, id: `m-${seq}`, seq, role: "assistant", content: null, external: false },
+      ...{ tool_calls: [{ id: `c-${seq}`, name, arguments: JSON.stringify(args) }] },
+      tool_call_id: null,
+    },
+    {
+      ...{ ...rest, id: `m-${seq + 1}`, seq: seq + 1, role: "tool", content, external: true },
+      ...{ tool_calls: null, tool_call_id: `c-${seq}` },
+    },
+  ];
+  const messages = [
+    ...tell(1, "repeat", { text: made }, `You said ${made}, and I say ${found}`),
+    ...tell(3, "read_output", { tool_call_id: "c-1" }, `You said ${made}, and I say ${found}`),
+  ];
+  const known = recallAddresses({ version, row: makeRun("r-2") }, messages)!;
+  expect([await known.has(made), await known.has(found)]).toEqual([false, true]);
+});

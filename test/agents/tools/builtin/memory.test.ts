@@ -48,7 +48,12 @@ describe("memory_list", () => {
   });
 
   test("is external if one of the notes is", async () => {
-    expect(await keep([camels, outside]).run("list")).toMatchObject({ external: true });
+    for (const rows of [
+      [camels, outside],
+      [outside, camels],
+    ]) {
+      expect(await keep(rows).run("list")).toMatchObject({ external: true });
+    }
   });
 
   test("reports that there are none", async () => {
