@@ -124,11 +124,14 @@ export const requestLogCases: Case[] = [
   },
   {
     method: "ledger.sweep",
-    title: "deletes the oldest up to a limit, and keeps the sums",
+    title: "deletes the oldest up to a limit, also without an account, and keeps the sums",
     setup: (stores) =>
       add(
         stores,
-        [3, 1, 2, 4].map((n) => makeEntry(`e-${n}`, { at: NOON + n })),
+        [3, 1, 2, 4].map((n) => {
+          const account_id = n === 1 ? null : "a-1";
+          return makeEntry(`e-${n}`, { at: NOON + n, account_id });
+        }),
       ),
     act: ({ requestLog }) => requestLog.sweep(NOON + 4, 2),
     async check(answer, stores) {

@@ -43,3 +43,11 @@ test("a tool that returns no result fails only its own call", async () => {
   expect(result).toMatchObject({ outcome: "error", content: "The tool failed on our side." });
   expect(lines).toMatchObject([["runs: a tool failed", { run_id: "r-1", tool: "look" }]]);
 });
+
+test("the log of a tool that failed tells nothing of what the tool was given", async () => {
+  const tool = { name: "look", timeout_ms: 1_000, run: async () => ({ outcome: "ok" }) };
+  const { lines, run } = openCall(tool as unknown as Tool, { arguments: { to: "zqargument" } });
+  await run();
+  expect(lines).toHaveLength(1);
+  expect(JSON.stringify(lines)).not.toContain("zqargument");
+});
