@@ -152,13 +152,16 @@ const replayCases: Case[] = [
         await codeOf(webhooks.replay(forgotten!.id, request())),
         await codeOf(webhooks.replay(failed!.id, request({ waitingMax: 3 }))),
       ];
+      // An expired event is refused before the limit, since a retry cannot succeed.
+      await settle(stores, 1, "failed");
+      codes.push(await codeOf(webhooks.replay(forgotten!.id, request({ waitingMax: 0 }))));
       await disable(stores);
       return [...codes, await codeOf(webhooks.replay(failed!.id, request()))];
     },
     async check(answer, stores) {
       expect(answer).toEqual([
         ...["delivery_not_found", "delivery_not_found", "webhook_not_found", "event_expired"],
-        ...["deliveries_limit", "endpoint_disabled"],
+        ...["deliveries_limit", "event_expired", "endpoint_disabled"],
       ]);
       expect(await miscounted(stores)).toEqual([]);
     },
