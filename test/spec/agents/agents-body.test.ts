@@ -76,7 +76,7 @@ describe("agents.errors.p9 agents.errors.p4 agents.errors.p5 400 without a code,
     });
   }
 
-  test("what is as long as it may be is kept, in characters and not in bytes", async () => {
+  test("a text of maximum length is stored, counted in characters and not in bytes", async () => {
     const text = (characters: number) => "😀".repeat(characters);
     const fields = {
       ...{ name: text(200), system_prompt: text(50_000), description: text(2_000) },
@@ -90,7 +90,7 @@ describe("agents.errors.p9 agents.errors.p4 agents.errors.p5 400 without a code,
     });
   });
 
-  test("half a character becomes a mark that every engine keeps", async () => {
+  test("a lone surrogate is replaced by U+FFFD, which every engine stores", async () => {
     const { name, version } = await createAgent(app, { name: "a\ud83d", system_prompt: "\udc00b" });
     expect([name, version.system_prompt]).toEqual(["a\ufffd", "\ufffdb"]);
   });
@@ -111,7 +111,7 @@ const JUDGED: [title: string, fields: object, param: string][] = [
   ["more than can be kept", { budgets: { max_cost_sar: 1e20 } }, "budgets.max_cost_sar"],
 ];
 
-describe("agents.errors.invalid_request what code judges has a code", () => {
+describe("agents.errors.invalid_request a rule that code checks has a code", () => {
   for (const [title, fields, param] of JUDGED) {
     test(title, async () => {
       const body = { name: "Helper", system_prompt: "Be brief.", ...fields };

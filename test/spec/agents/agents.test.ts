@@ -34,7 +34,7 @@ const DEFAULTS = {
 };
 
 describe("POST /v1/agents", () => {
-  test("agents.endpoints.agents.post_agents agents.endpoints.agents.get_agents_id agents.resources.agent it needs a name and a prompt", async () => {
+  test("agents.endpoints.agents.post_agents agents.endpoints.agents.get_agents_id agents.resources.agent an agent requires a name and a prompt", async () => {
     const agent = await createAgent(app, { name: "First one" });
     const { id, created_at } = agent;
     const version = {
@@ -52,7 +52,7 @@ describe("POST /v1/agents", () => {
     expect(await readJson(await app.get(`/v1/agents/${id}`))).toEqual(agent);
   });
 
-  test("agents.resources.version agents.resources.policy agents.resources.budgets it keeps all that is sent", async () => {
+  test("agents.resources.version agents.resources.policy agents.resources.budgets an agent stores every field that is sent", async () => {
     const policy = {
       ...{ approval_ttl_seconds: 60, unattended_writes: true, on_approval_expired: "fail" },
       ...{ writes_after_external_content: "allow", on_unknown_outcome: "report" },
@@ -74,7 +74,7 @@ describe("POST /v1/agents", () => {
     ]);
   });
 
-  test("null is as good as left out, where a field has a default", async () => {
+  test("null equals an omitted field, where the field has a default", async () => {
     const none = { model: null, slug: null, description: null, tools: null, metadata: null };
     const whole = await createAgent(app, {
       ...{ ...none, policy: null, budgets: null, model_params: null },
@@ -91,7 +91,7 @@ describe("POST /v1/agents", () => {
     expect(each.version).toMatchObject(DEFAULTS);
   });
 
-  test("an amount may be a text or a number, and comes back with six places", async () => {
+  test("an amount may be a string or a number, and is returned with six decimals", async () => {
     const amounts = ["0", "1.20", "12.000001", 0, 1.2, 0.000001, 3];
     const shown: string[] = [];
     for (const max_cost_sar of amounts) {
@@ -106,7 +106,7 @@ describe("POST /v1/agents", () => {
 });
 
 describe("slugs", () => {
-  test("agents.errors.slug_taken a slug that was sent is refused where it is taken", async () => {
+  test("agents.errors.slug_taken a slug in use is refused", async () => {
     await createAgent(app, { slug: "taken" });
     const other = await createAgent(app, { slug: "free" });
     const body = { name: "Taken", system_prompt: "x", slug: "taken" };
@@ -120,13 +120,13 @@ describe("slugs", () => {
     await createAgent(app, { slug: "taken" }, { key: `${KEY}-other` });
   });
 
-  test("one that is made from the name has a number where it is taken", async () => {
+  test("a generated slug gets a number if it is in use", async () => {
     const slugs: string[] = [];
     for (let n = 0; n < 4; n++) slugs.push((await createAgent(app, { name: "Two Words" })).slug);
     expect(slugs).toEqual(["two-words", "two-words-2", "two-words-3", "two-words-4"]);
   });
 
-  test("many at once get one each", async () => {
+  test("concurrent creations get distinct slugs", async () => {
     const made = await Promise.all(
       Array.from({ length: 20 }, () => createAgent(app, { name: "Crowd" })),
     );
@@ -155,7 +155,7 @@ describe("agents.errors.p11 the key must be able to call the model", () => {
     );
   });
 
-  test("a key's list narrows it, also for the default model", async () => {
+  test("a key's model list narrows it, also for the default model", async () => {
     const { key } = await allow(app, "narrow", { scopes: ["agents"], models: ["second"] });
     await readJson(await create({ model: "second" }, key), 201);
     const refused = [403, "model_not_permitted", "model"] as const;
@@ -164,7 +164,7 @@ describe("agents.errors.p11 the key must be able to call the model", () => {
     await expectRefusal(await create({ model: "svc" }, key), ...refused);
   });
 
-  test("the default model by any of its names is shown as the alias", async () => {
+  test("the default model under any of its names is shown as the alias", async () => {
     const models: string[] = [];
     for (const model of [undefined, "svc", "svc-v0", "own"]) {
       models.push((await createAgent(app, { model })).version.model);
@@ -172,7 +172,7 @@ describe("agents.errors.p11 the key must be able to call the model", () => {
     expect(models).toEqual(["svc", "svc", "svc", "own"]);
   });
 
-  test("a model that is switched off or blocked may be named: it may be back", async () => {
+  test("a model that is switched off or blocked may be named, since it may return", async () => {
     const { models } = app.app.admin;
     for (const [turn, back] of [
       ["off", "on"],
@@ -186,7 +186,7 @@ describe("agents.errors.p11 the key must be able to call the model", () => {
   });
 });
 
-describe("whose it is", () => {
+describe("ownership", () => {
   const routes = (id: string): [string, string, object?][] => [
     ["GET", `/v1/agents/${id}`],
     ["PATCH", `/v1/agents/${id}`, { name: "Mine" }],
@@ -195,7 +195,7 @@ describe("whose it is", () => {
     ["POST", `/v1/agents/${id}/versions`, {}],
   ];
 
-  test("agents.authentication.6 agents.errors.agent_not_found another's is as good as missing", async () => {
+  test("agents.authentication.6 agents.errors.agent_not_found another account's agent is reported as not found", async () => {
     const { id } = await createAgent(app);
     const missing = routes(crypto.randomUUID());
     for (const [i, [method, path, body]] of routes(id).entries()) {
@@ -210,7 +210,7 @@ describe("whose it is", () => {
     expect(await readJson(await app.get(`/v1/agents/${id}`))).toMatchObject({ name: "Helper" });
   });
 
-  test("agents.resources.p4 an id is a UUID, in any case", async () => {
+  test("agents.resources.p4 an id is a UUID in any case", async () => {
     const { id } = await createAgent(app);
     expect((await readJson(await app.get(`/v1/agents/${id.toUpperCase()}`))).id).toBe(id);
     for (const [method, path, body] of routes("helper")) {
@@ -218,7 +218,7 @@ describe("whose it is", () => {
     }
   });
 
-  test("agents.errors.permission_denied a key without an owner makes none, and has none", async () => {
+  test("agents.errors.permission_denied a key without an owner creates no agents, and owns none", async () => {
     const key = `${KEY}-ownerless`;
     const reply = await app.post("/v1/agents", { name: "x", system_prompt: "x" }, { key });
     await expectRefusal(reply, 403, "permission_denied");
@@ -227,7 +227,7 @@ describe("whose it is", () => {
 });
 
 describe("GET /v1/agents", () => {
-  test("agents.endpoints.agents.get_agents every agent of the caller, newest first, without versions", async () => {
+  test("agents.endpoints.agents.get_agents lists every agent of the caller, newest first, without versions", async () => {
     const { key } = await allow(app, "lister", { scopes: ["agents"] });
     expect(await readJson(await app.get("/v1/agents", { key }))).toEqual({ data: [] });
     const made: Json[] = [];
@@ -242,7 +242,7 @@ describe("GET /v1/agents", () => {
 });
 
 describe("PATCH /v1/agents/{id}", () => {
-  test("agents.does.agent it changes what is sent; an archived agent says when", async () => {
+  test("agents.does.agent PATCH changes the fields that are sent; an archived agent shows its time", async () => {
     const made = await createAgent(app, { description: "old", metadata: { a: "b" } });
     await app.clock.advance(1_000);
     const at = new Date(app.clock.now()).toISOString();
@@ -261,7 +261,7 @@ describe("PATCH /v1/agents/{id}", () => {
     expect(await readJson(await patch(made.id, { name: "New" }))).toEqual(back);
   });
 
-  test("what a version does is none of its fields, and a name has no default", async () => {
+  test("fields of a version are refused, and a name has no default", async () => {
     const { id } = await createAgent(app);
     const refusals: [object, string][] = [
       [{ system_prompt: "x" }, "system_prompt"],
@@ -278,7 +278,7 @@ describe("PATCH /v1/agents/{id}", () => {
 });
 
 describe("agents.does.agent operator_hold", () => {
-  test("shows the agent's hold, else its account's", async () => {
+  test("shows the agent's hold, or else its account's", async () => {
     const { account_id, key } = await allow(app, "held", { scopes: ["agents"] });
     const { id } = await createAgent(app, {}, { key });
     const read = async () => {
@@ -306,7 +306,7 @@ describe("agents.does.agent operator_hold", () => {
 });
 
 describe("POST /v1/agents/{id}/check", () => {
-  test("agents.does.risk.read says of each tool what becomes of its calls", async () => {
+  test("agents.does.risk.read reports for each tool whether its calls ask, run or are refused", async () => {
     const tools = ["web_search", "calculator"];
     const policy = { require_approval: ["calculator"] };
     const { id } = await createAgent(app, { tools, policy });
@@ -328,7 +328,7 @@ describe("POST /v1/agents/{id}/check", () => {
   });
 });
 
-test("gateway.authentication.4 a check names the scopes that the asking key lacks", async () => {
+test("gateway.authentication.4 a check names the scopes that the key lacks", async () => {
   const tools = ["web_search", "calculator"];
   const { id } = await createAgent(app, { tools, model_params: { reasoning: true } });
   const check = async (scopes: Scope[]) => {
@@ -344,7 +344,7 @@ test("gateway.authentication.4 a check names the scopes that the asking key lack
   expect(await check(["search", "reasoning"])).toEqual([[], [null, null]]);
 });
 
-test("agents.resources.p1 replies have every field of their schemas, which require what is never null", async () => {
+test("agents.resources.p1 replies have every field of their schemas, which require the non-nullable fields", async () => {
   const document = (await readJson(await app.get("/openapi.json"))) as Document;
   const { schemas } = document.components;
   const agent = await createAgent(app, { tools: ["calculator"] });

@@ -55,11 +55,11 @@ const readSays = async (reply: Response): Promise<Says> =>
   reply.status === 200 ? [200] : ((await readRefusal(reply)) as Says);
 
 describe("the decision table", () => {
-  test("has a row for each state that an approval can be in", () => {
+  test("has a row for each state of an approval", () => {
     expect(Object.keys(BY_STATE)).toEqual(Object.keys(STATES));
   });
 
-  test("agents.endpoints.approvals.approval_missing_or_owned_by agents.endpoints.approvals.key_lacks_agents_approve agents.endpoints.approvals.key_is_the_one_that agents.authentication.5: object, scope, key, body and state are judged in this order, in all that may come together", async () => {
+  test("agents.endpoints.approvals.approval_missing_or_owned_by agents.endpoints.approvals.key_lacks_agents_approve agents.endpoints.approvals.key_is_the_one_that agents.authentication.5: object, scope, key, body and state are checked in this order, in every combination", async () => {
     const account_id = (await front.app.access.accounts.find("other"))!.id;
     const starter = await createKey(front, { scopes: ["agents", "agents.approve"] });
     const keys: [key: string, judge: (starts: string) => Says | null][] = [
@@ -103,7 +103,7 @@ describe("the decision table", () => {
     expect(tried).toBe(7 * 2 * 2 * 6 * 8);
   });
 
-  test("agents.errors.approval_not_found agents.authentication.6: missing and another's are the same bytes, whatever the key may", async () => {
+  test("agents.errors.approval_not_found agents.authentication.6: missing and other accounts' approvals get identical bytes, whatever the key's scopes", async () => {
     const { approval } = await bringTo(front, "pending");
     const account_id = (await front.app.access.accounts.find("other"))!.id;
     const headers = { "x-request-id": "same" };
@@ -127,7 +127,7 @@ describe("the decision table", () => {
     expect(await front.read(`/v1/approvals/${approval.id}`)).toEqual(approval);
   });
 
-  test("what is no UUID, a query, and another method are refused before anybody is asked", async () => {
+  test("an invalid UUID, a query, and another method are refused before any lookup", async () => {
     const { approval } = await bringTo(front, "pending");
     const path = `/v1/approvals/${approval.id}`;
     for (const key of [APPROVER, KEY, `${KEY}-none`, OTHER]) {
@@ -143,7 +143,7 @@ describe("the decision table", () => {
 });
 
 describe("a decision", () => {
-  test("agents.endpoints.approvals.post_v1_approvals_id agents.endpoints.approvals.post_v1_approvals_id_2 agents.states.p6 agents.resources.approval: is taken once, of one that was pending, and shown with who decided", async () => {
+  test("agents.endpoints.approvals.post_v1_approvals_id agents.endpoints.approvals.post_v1_approvals_id_2 agents.states.p6 agents.resources.approval: is accepted once for a pending approval, and shown with its author", async () => {
     for (const [verb, status] of [
       ["approve", "approved"],
       ["reject", "rejected"],
@@ -162,7 +162,7 @@ describe("a decision", () => {
     }
   });
 
-  test("agents.endpoints.approvals.same_decision_again agents.states.p7: the same again is 200 and changes nothing, whoever says it, whenever, with whatever reason", async () => {
+  test("agents.endpoints.approvals.same_decision_again agents.states.p7: repeating it is 200 and changes nothing, from any key, at any time, with any reason", async () => {
     const second = await createKey(front, { scopes: ["agents.approve"] });
     for (const verb of VERBS) {
       const { approval, run } = await bringTo(front, "pending");
@@ -182,7 +182,7 @@ describe("a decision", () => {
     }
   });
 
-  test("agents.endpoints.approvals.opposite_decision_after_a_decision agents.states.p8 agents.errors.approval_decided: the opposite is 409 and changes nothing", async () => {
+  test("agents.endpoints.approvals.opposite_decision_after_a_decision agents.states.p8 agents.errors.approval_decided: the opposite decision is 409 and changes nothing", async () => {
     for (const [verb, opposite] of [VERBS, VERBS.toReversed()] as const) {
       const { approval } = await bringTo(front, "pending");
       const first = await decided(front, approval.id, verb!);
@@ -192,7 +192,7 @@ describe("a decision", () => {
     }
   });
 
-  test("agents.endpoints.approvals.after_expiry agents.states.p9 agents.errors.approval_expired: a millisecond before its time is over it can be decided, and then no more, also before anything has looked", async () => {
+  test("agents.endpoints.approvals.after_expiry agents.states.p9 agents.errors.approval_expired: is accepted a millisecond before the expiry and refused afterwards, even before the expiry pass", async () => {
     const [late, just] = [await bringTo(front, "pending"), await bringTo(front, "pending")];
     await front.clock.advance(59_999);
     expect((await decided(front, just.approval.id, "approve")).status).toBe("approved");
@@ -206,7 +206,7 @@ describe("a decision", () => {
     expect((await front.read(`/v1/runs/${late.run.id}`)).pending_approvals).toEqual([]);
   });
 
-  test("agents.endpoints.approvals.cancelled_or_its_run_ended agents.states.p10 agents.errors.approval_closed: of a run that was cancelled or has ended is 409", async () => {
+  test("agents.endpoints.approvals.cancelled_or_its_run_ended agents.states.p10 agents.errors.approval_closed: is 409 for a cancelled or ended run", async () => {
     for (const state of ["cancelled", "closed with its run"]) {
       const { approval, run } = await bringTo(front, state);
       expect(approval).toMatchObject({ status: "closed", reason: null, decided_by: null });
@@ -220,7 +220,7 @@ describe("a decision", () => {
   });
 });
 
-describe("who decides", () => {
+describe("permission to decide", () => {
   test("agents.authentication.2 agents.errors.scope_required: `agents.approve` decides and reads nothing, `agents` reads and decides nothing", async () => {
     const { approval } = await bringTo(front, "pending");
     const path = `/v1/approvals/${approval.id}`;
@@ -239,7 +239,7 @@ describe("who decides", () => {
     expect((await decide(front, approval.id, "approve", {}, decider)).status).toBe(200);
   });
 
-  test("agents.authentication.3: the grace period serves who reads without `agents`, and lets nobody decide", async () => {
+  test("agents.authentication.3: the grace period lets a key without `agents` read, and never decide", async () => {
     const starter = await createKey(lenient, { scopes: ["agents.approve"] });
     // Who starts a run needs `agents` no more, and is still the one that started it.
     const { approval } = await bringTo(lenient, "pending", starter);
@@ -259,7 +259,7 @@ describe("who decides", () => {
     await expectRefusal(missing, 404, "approval_not_found");
   });
 
-  test("agents.authentication.1 agents.authentication.4: no key, one that has ended, and an internal one are refused before all", async () => {
+  test("agents.authentication.1 agents.authentication.4: missing, ended and internal keys are refused first", async () => {
     const { approval } = await bringTo(front, "pending");
     const account_id = front.account_id;
     const wish = { account_id, scopes: ["agents.approve" as const] };
@@ -275,7 +275,7 @@ describe("who decides", () => {
     expect((await front.read(`/v1/approvals/${approval.id}`)).status).toBe("pending");
   });
 
-  test("agents.authentication.5: a key stays the one that started the run when it is rotated, with both its secrets", async () => {
+  test("agents.authentication.5: a rotated key remains the one that started the run, with both its secrets", async () => {
     const wish = {
       account_id: front.account_id,
       scopes: ["agents" as const, "agents.approve" as const],
@@ -296,7 +296,7 @@ describe("who decides", () => {
     expect((await decide(front, theirs.id, "reject", {}, secret)).status).toBe(200);
   });
 
-  test("agents.authentication.5: revoking the key that started a run leaves the decision to others", async () => {
+  test("agents.authentication.5: revoking the key that started a run lets other keys decide", async () => {
     const wish = { account_id: front.account_id, scopes: ["agents" as const] };
     const { key, secret } = await storeKey(front.app.access, wish);
     const { approval } = await bringTo(front, "pending", secret);
@@ -317,7 +317,7 @@ describe("the reason", () => {
     // No text at all: what cannot be written as UTF-8 is replaced.
     ["half \ud83d of it", "half \ufffd of it"],
   ];
-  test("agents.endpoints.approvals.post_v1_approvals_id agents.resources.approval: is kept and shown as it was sent, in each place", async () => {
+  test("agents.endpoints.approvals.post_v1_approvals_id agents.resources.approval: is stored and shown as it was sent, in each place", async () => {
     for (const [sent, expected = sent] of TAKEN) {
       for (const verb of VERBS) {
         const { approval, run } = await bringTo(front, "pending");
@@ -331,7 +331,7 @@ describe("the reason", () => {
     }
   });
 
-  test("agents.errors.p5 agents.errors.p9: is refused where it is too long or no text, and so is any other field, by its name", async () => {
+  test("agents.errors.p5 agents.errors.p9: is refused if it is too long or not a string, and so is any unknown field, by its name", async () => {
     const { approval } = await bringTo(front, "pending");
     const wrong: [body: unknown, param: string | null][] = [
       [{ reason: "x".repeat(1_001) }, "reason"],

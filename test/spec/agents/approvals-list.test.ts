@@ -66,14 +66,14 @@ async function walk(query: string, limit: number): Promise<Json[]> {
 }
 
 describe("GET /v1/approvals", () => {
-  test("agents.endpoints.approvals.v1_approvals_and_v1: lists the account's newest first, each as it is read alone", async () => {
+  test("agents.endpoints.approvals.v1_approvals_and_v1: lists the account's approvals newest first, each as its own route returns it", async () => {
     expect(await list()).toEqual({ data: newest(), next_before: null });
     for (const one of made) expect(await front.read(`/v1/approvals/${one.id}`)).toEqual(one);
     const upper = await front.read(`/v1/approvals/${made[0]!.id.toUpperCase()}`);
     expect(upper).toEqual(made[0]!);
   });
 
-  test("agents.endpoints.approvals.v1_approvals_and_v1: pages of every size lead from one to the next without gap or repeat", async () => {
+  test("agents.endpoints.approvals.v1_approvals_and_v1: pages of every size continue one another without gap or repeat", async () => {
     for (const limit of [1, 2, 3, 4, 10, 11, 12, 200]) {
       expect(await walk("", limit)).toEqual(newest());
       expect(await walk("status=pending", limit)).toEqual(
@@ -82,7 +82,7 @@ describe("GET /v1/approvals", () => {
     }
   });
 
-  test("agents.endpoints.approvals.v1_approvals_and_v1: filters narrow it, alone and together", async () => {
+  test("agents.endpoints.approvals.v1_approvals_and_v1: filters narrow the list, alone and combined", async () => {
     const filters: [query: string, wanted: (one: Json) => boolean][] = [
       ...["pending", "approved", "rejected", "expired", "closed"].map(
         (status): [string, (one: Json) => boolean] => [
@@ -111,7 +111,7 @@ describe("GET /v1/approvals", () => {
     }
   });
 
-  test("what is decided between two pages leaves those behind it where they are", async () => {
+  test("a decision between two pages does not shift the later ones", async () => {
     await using own = await startRuns();
     const asked = (await ask(own, await own.begin(), 6)).toReversed();
     const first = await own.read("/v1/approvals?status=pending&limit=2");
@@ -122,7 +122,7 @@ describe("GET /v1/approvals", () => {
     expect(second.data.map(({ id }: Json) => id)).toEqual([asked[2]!.id, asked[4]!.id]);
   });
 
-  test("agents.errors.p9: limits of 1 to 200, and 50 where none is named", async () => {
+  test("agents.errors.p9: a page has 1 to 200 approvals, and 50 by default", async () => {
     await using own = await startRuns();
     const run = await own.begin();
     await ask(own, run, 250);
@@ -139,7 +139,7 @@ describe("GET /v1/approvals", () => {
     }
   });
 
-  test("a page of long arguments is told in parts and is the same page", async () => {
+  test("a page with long arguments is sent in chunks, with the same content", async () => {
     await using own = await startRuns();
     const text = "x".repeat(100_000);
     await ask(own, await own.begin(), 25, { arguments: { text } });
@@ -154,8 +154,8 @@ describe("GET /v1/approvals", () => {
   });
 });
 
-describe("what it refuses", () => {
-  test("agents.errors.p9: cursors that are not its own, of another filter's list, or of another account's", async () => {
+describe("its refusals", () => {
+  test("agents.errors.p9: refuses an invalid cursor, and one of another filter or another account", async () => {
     const { next_before } = await list("limit=2");
     const { next_before: ofPending } = await list("limit=2&status=pending");
     const { next_before: ofRuns } = await front.read("/v1/runs?limit=1");
@@ -175,7 +175,7 @@ describe("what it refuses", () => {
     await expectRefusal(theirs, 400, undefined, "before");
   });
 
-  test("agents.errors.p9 agents.errors.p5: other fields, and values that there are none of, by their name", async () => {
+  test("agents.errors.p9 agents.errors.p5: refuses unknown fields and unknown values, by their name", async () => {
     const wrong: [query: string, param: string][] = [
       ["status=done", "status"],
       ["status=", "status"],
@@ -192,7 +192,7 @@ describe("what it refuses", () => {
     await expectRefusal(one, 400, undefined, "status");
   });
 
-  test("agents.authentication.6 agents.errors.approval_not_found: what is another account's is not there, in the path and in the query", async () => {
+  test("agents.authentication.6 agents.errors.approval_not_found: another account's approval is not found, in the path and in the query", async () => {
     for (const id of [made[0]!.id, NOWHERE]) {
       const reply = await front.get(`/v1/approvals/${id}`, { key: OTHER });
       await expectRefusal(reply, 404, "approval_not_found");

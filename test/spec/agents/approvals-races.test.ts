@@ -117,7 +117,7 @@ function shuffle<T>(items: readonly T[], draw: (below: number) => number): T[] {
   return items.map(() => left.splice(draw(left.length), 1)[0]!);
 }
 
-test("agents.states.p6 agents.states.p7 agents.states.p8: of those who approve and reject at once one wins, and all others meet what it decided", async () => {
+test("agents.states.p6 agents.states.p7 agents.states.p8: of concurrent approvals and rejections one wins, and all others see its decision", async () => {
   await using front = await startAsking();
   const keys = [APPROVER, await createKey(front, { scopes: ["agents.approve"] })];
   const draw = createDraw(SEED);
@@ -141,7 +141,7 @@ test("agents.states.p6 agents.states.p7 agents.states.p8: of those who approve a
   expect([...became].toSorted()).toEqual(["approved", "rejected"]);
 }, 120_000);
 
-test("agents.states.waiting_approval_cancel agents.states.p10: beside a cancel either a decision wins or all is closed", async () => {
+test("agents.states.waiting_approval_cancel agents.states.p10: a decision concurrent with a cancel either wins or is closed", async () => {
   await using front = await startAsking();
   const draw = createDraw(SEED);
   const became = new Set<string>();
@@ -155,7 +155,7 @@ test("agents.states.waiting_approval_cancel agents.states.p10: beside a cancel e
   expectBoth(became, "closed");
 }, 120_000);
 
-test("agents.states.p9 agents.does.risk.p1: at the moment of its expiry either a decision wins or it expires", async () => {
+test("agents.states.p9 agents.does.risk.p1: at the moment of expiry either a decision wins or the approval expires", async () => {
   await using front = await startAsking();
   const draw = createDraw(SEED);
   const became = new Set<string>();
@@ -170,7 +170,7 @@ test("agents.states.p9 agents.does.risk.p1: at the moment of its expiry either a
   expectBoth(became, "expired");
 }, 120_000);
 
-test("agents.states.p6 agents.states.p9 agents.states.p10: of an approval, a rejection, a cancel and its expiry at once exactly one wins, and the history says which", async () => {
+test("agents.states.p6 agents.states.p9 agents.states.p10: of a concurrent approval, rejection, cancel and expiry exactly one wins, and the history names it", async () => {
   await using front = await startAsking();
   const draw = createDraw(SEED);
   const became = new Set<string>();

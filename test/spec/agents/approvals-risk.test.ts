@@ -66,7 +66,7 @@ describe("agents.does.risk.write", () => {
     [{ ...unattended, require_approval: ["memory_set"] }, false, ["listed"]],
     [{ ...unattended, ...allow, require_approval: ["memory_set"] }, true, ["listed"]],
   ];
-  test("agents.does.risk.write a write asks unless the policy lets it run, and after outside content unless the policy allows that", async () => {
+  test("agents.does.risk.write a write asks unless the policy lets it run, and asks after external content unless the policy allows that", async () => {
     for (const [policy, has_read, why] of CASES) {
       const waiting = await run(
         await agentOf(policy),
@@ -90,7 +90,7 @@ describe("agents.does.risk.write", () => {
     }
   });
 
-  test("agents.does.risk.write what an earlier run on the thread has read from outside counts for the next one", async () => {
+  test("agents.does.risk.write external content that an earlier run on the thread read also taints the next run", async () => {
     const agent = await agentOf({ unattended_writes: true });
     const first = await run(agent, `${SEARCH}!say Read.`);
     expect(first.status).toBe("succeeded");
@@ -107,7 +107,7 @@ describe("agents.does.risk.irreversible", () => {
   const TEXT = '{ "to":"Zürich","sum":1.50e1,  "a":{"z":[1,null],"b":"\\u00e9"} }';
   const SENT = '{"a":{"b":"é","z":[1,null]},"sum":15,"to":"Zürich"}';
 
-  test("agents.does.risk.irreversible no switch lets it run, and once approved exactly what was shown is sent, once", async () => {
+  test("agents.does.risk.irreversible no switch lets it run, and an approved call is sent once, exactly as shown", async () => {
     receiver.received.length = 0;
     const waiting = await run(await agentOf(LIFTED), `!tool wire_money ${TEXT}${DONE}`);
     const [approval] = (await readPending(front, waiting)) as [Json];
@@ -124,7 +124,7 @@ describe("agents.does.risk.irreversible", () => {
     ]);
   });
 
-  test("agents.does.risk.irreversible rejected, expired, cancelled or switched off meanwhile nothing is ever sent", async () => {
+  test("agents.does.risk.irreversible a call that is rejected, expired, cancelled or switched off is never sent", async () => {
     receiver.received.length = 0;
     const turn = (verb: string) => front.post(`/v1/tools/wire_money/${verb}`, undefined);
     const ends: Record<string, (approval: Json) => Promise<unknown>> = {

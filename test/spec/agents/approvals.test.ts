@@ -37,8 +37,8 @@ const sum = (steps: Json[]) =>
     [kind, data.event ?? data.outcome ?? data.decision ?? ""].join(" "),
   );
 
-describe("a call that needs a person", () => {
-  test("agents.does.approval agents.resources.approval agents.does.risk.p1 agents.does.risk.read agents.states.running_tool_call_needs_approval: stops its run, and is shown with all that it would do", async () => {
+describe("a call that needs approval", () => {
+  test("agents.does.approval agents.resources.approval agents.does.risk.p1 agents.does.risk.read agents.states.running_tool_call_needs_approval: pauses its run, and is shown with all its effects", async () => {
     await using front = await startAsking();
     const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     expect(run).toMatchObject({
@@ -74,7 +74,7 @@ describe("a call that needs a person", () => {
     });
   });
 
-  test("agents.does.risk.read: a tool that the policy does not list runs by itself, and nobody is asked", async () => {
+  test("agents.does.risk.read: a tool that the policy does not list runs without approval", async () => {
     await using front = await startAsking({ require_approval: ["current_time"] });
     const { id } = await front.begin(
       { input: { message: `${add("1 + 1")}\n${DONE}` } },
@@ -84,7 +84,7 @@ describe("a call that needs a person", () => {
     expect((await front.read(`/v1/approvals?run_id=${id}`)).data).toEqual([]);
   });
 
-  test("what the run read from outside stands with what it asks for afterwards", async () => {
+  test("content that the run read from outside is shown with its later approvals", async () => {
     await using front = await startAsking();
     const script = `!tool web_search {"query":"wadi"}\n!next\n${add("1 + 1")}\n${DONE}`;
     const { run, approvals } = await beginAsking(front, script);
@@ -96,7 +96,7 @@ describe("a call that needs a person", () => {
 });
 
 describe("approved", () => {
-  test("agents.does.p2 agents.states.waiting_approval_approve agents.endpoints.approvals.post_v1_approvals_id: the run goes on, and the tool is called once with what was shown", async () => {
+  test("agents.does.p2 agents.states.waiting_approval_approve agents.endpoints.approvals.post_v1_approvals_id: the run continues, and the tool is called once with the arguments shown", async () => {
     await using front = await startAsking();
     const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     const approval = await decided(front, approvals[0]!.id, "approve", { reason: "Fine." });
@@ -118,7 +118,7 @@ describe("approved", () => {
     expect(await front.read(`/v1/approvals/${approval.id}`)).toEqual(approval);
   });
 
-  test("agents.authentication.1: of a run whose key has ended meanwhile, nothing is called any more", async () => {
+  test("agents.authentication.1: a run whose key has ended makes no further call", async () => {
     await using front = await startAsking();
     const wish = { account_id: front.account_id, scopes: ["agents" as const] };
     const { key, secret } = await storeKey(front.app.access, wish);
@@ -135,7 +135,7 @@ describe("approved", () => {
 });
 
 describe("rejected", () => {
-  test("agents.states.waiting_approval_reject agents.endpoints.approvals.post_v1_approvals_id_2: the run goes on without the call, and its model is told why", async () => {
+  test("agents.states.waiting_approval_reject agents.endpoints.approvals.post_v1_approvals_id_2: the run continues without the call, and its model gets the reason", async () => {
     await using front = await startAsking();
     const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     const approval = await decided(front, approvals[0]!.id, "reject", { reason: "Not today." });
@@ -147,7 +147,7 @@ describe("rejected", () => {
     expect((await readHistory(front, approval)).events).toEqual(["requested", "rejected"]);
   });
 
-  test("the same call later in the run is refused without asking again, another one is asked for", async () => {
+  test("a repeat of the call is denied without asking, and a different call asks", async () => {
     await using front = await startAsking();
     const script = [add("6 * 7"), "!next", add("6 * 7"), "!next", add("6 * 8"), DONE].join("\n");
     const { run, approvals } = await beginAsking(front, script);
@@ -164,7 +164,7 @@ describe("rejected", () => {
 });
 
 describe("expired", () => {
-  test("agents.does.risk.p1 agents.states.p9: after `approval_ttl_seconds` it ends by itself, and the run goes on", async () => {
+  test("agents.does.risk.p1 agents.states.p9: after `approval_ttl_seconds` the approval expires, and the run continues", async () => {
     await using front = await startAsking();
     const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     await front.clock.advance(TTL_MS - 1);
@@ -186,7 +186,7 @@ describe("expired", () => {
     await expectRefusal(await decide(front, approval.id, "approve"), 409, "approval_expired");
   });
 
-  test("with `on_approval_expired` = `fail` the run ends with it", async () => {
+  test("with `on_approval_expired` = `fail` the run fails", async () => {
     await using front = await startAsking({ on_approval_expired: "fail" });
     const { run } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     await front.clock.advance(TTL_MS);
@@ -195,7 +195,7 @@ describe("expired", () => {
     });
   });
 
-  test("each at its own time, and the run waits for the last", async () => {
+  test("each approval expires at its own time, and the run waits for the last", async () => {
     await using front = await startAsking();
     const first = await beginAsking(front, `${add("1 + 1")}\n${DONE}`);
     await front.clock.advance(20_000);
@@ -209,7 +209,7 @@ describe("expired", () => {
 });
 
 describe("closed", () => {
-  test("agents.states.waiting_approval_cancel agents.states.p10: cancelling its run closes all that is pending, and leaves what was decided", async () => {
+  test("agents.states.waiting_approval_cancel agents.states.p10: cancelling its run closes pending approvals and keeps decided ones", async () => {
     await using front = await startAsking();
     const script = `${add("1 + 1")}\n${add("2 + 2")}\n${add("3 + 3")}\n${DONE}`;
     const { run, approvals } = await beginAsking(front, script);
@@ -232,7 +232,7 @@ describe("closed", () => {
 });
 
 describe("several in one round", () => {
-  test("agents.states.waiting_approval_approve: the run goes on behind the last of them, each as it was decided", async () => {
+  test("agents.states.waiting_approval_approve: the run continues after the last decision, each call as decided", async () => {
     await using front = await startAsking();
     const script = `${add("1 + 1")}\n${add("2 + 2")}\n${add("3 + 3")}\n!tool current_time {}\n${DONE}`;
     const { run, approvals } = await beginAsking(front, script);
@@ -260,7 +260,7 @@ describe("several in one round", () => {
     });
   });
 
-  test("a run that asks round after round waits for each, and its thread shows what came of them", async () => {
+  test("a run that asks in several rounds waits for each, and its thread shows the results", async () => {
     await using front = await startAsking();
     const { run } = await beginAsking(front, `${add("1 + 1")}\n!next\n${add("2 + 2")}\n${DONE}`);
     const decidedIds = new Set<string>();
@@ -278,8 +278,8 @@ describe("several in one round", () => {
   });
 });
 
-describe("what is told of it", () => {
-  test("agents.events.webhook.4 agents.events.webhook.1 agents.states.running_tool_call_needs_approval agents.states.waiting_approval_approve agents.states.waiting_approval_reject: each request and each end is one event, with the approval as it was then", async () => {
+describe("events and streams", () => {
+  test("agents.events.webhook.4 agents.events.webhook.1 agents.states.running_tool_call_needs_approval agents.states.waiting_approval_approve agents.states.waiting_approval_reject: each request and each end is one event, with the approval in its state at that time", async () => {
     await using front = await startAsking();
     const told: [string, Json][] = [];
     const ends = {
@@ -303,7 +303,7 @@ describe("what is told of it", () => {
     for (const one of told) expect(listed).toContainEqual(one);
   });
 
-  test("agents.events.stream.type_approval_requested_approval agents.events.stream.type_approval_decided_approval: a stream shows it behind its steps, first as it was asked, then as it was decided, live and when it is read again", async () => {
+  test("agents.events.stream.type_approval_requested_approval agents.events.stream.type_approval_decided_approval: a stream shows the approval after its steps, first pending, then decided, live and replayed", async () => {
     await using front = await startAsking();
     const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
     const live = await front.get(`/v1/runs/${run.id}/events`);
@@ -324,7 +324,7 @@ describe("what is told of it", () => {
     }
   });
 
-  test("agents.does.p2: a run that waits for a person does not count as active, and others go on", async () => {
+  test("agents.does.p2: a run that waits for approval does not count as active, and other runs start", async () => {
     await using front = await startAsking({}, { env: { WADI_LIMITS__ACTIVE_RUNS: "1" } });
     for (let waiting = 0; waiting < 3; waiting++) await beginAsking(front, add("6 * 7"));
     const { id } = await front.begin({ input: { message: "!say ok" } });

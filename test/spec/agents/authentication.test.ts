@@ -46,7 +46,7 @@ async function expectEverywhere(given: AskOptions, says: unknown[], on = app): P
 }
 
 describe("agents.authentication.1", () => {
-  test("agents.authentication.1 agents.endpoints.p1 agents.errors.p9 no route is without a key", async () => {
+  test("agents.authentication.1 agents.endpoints.p1 agents.errors.p9 every route requires a key", async () => {
     expect(routes.length).toBeGreaterThan(18);
     await expectEverywhere({ key: null }, [401, undefined, null]);
     for (const authorization of ["Bearer", KEY, `Basic ${KEY}`, `Bearer${KEY}`]) {
@@ -54,13 +54,13 @@ describe("agents.authentication.1", () => {
     }
   });
 
-  test("agents.authentication.1 a key in any other place is none", async () => {
+  test("agents.authentication.1 a key in any other place is ignored", async () => {
     const headers = { "x-api-key": KEY, cookie: `key=${KEY}` };
     const reply = await app.get(`/v1/agents?api_key=${KEY}`, { key: null, headers });
     expect(await readRefusal(reply)).toEqual([401, undefined, null]);
   });
 
-  test("agents.authentication.1 unknown, revoked and expired keys get the same bytes on every route", async () => {
+  test("agents.authentication.1 unknown, revoked and expired keys get identical bytes on every route", async () => {
     const bodies = new Set<string>();
     for (const key of ["x", `${KEY}x`, `${KEY}-revoked`, `${KEY}-expired`, "svc_sk_"]) {
       await expectEverywhere({ key }, [401, undefined, null]);
@@ -69,7 +69,7 @@ describe("agents.authentication.1", () => {
     expect(bodies.size).toBe(1);
   });
 
-  test("agents.authentication.1 a revoked key is refused on its very next request", async () => {
+  test("agents.authentication.1 a revoked key is refused on its next request", async () => {
     const account_id = (await app.app.access.accounts.find("dev"))!.id;
     const wish = { account_id, scopes: ["agents" as const] };
     const { key, secret } = await storeKey(app.app.access, wish);
@@ -90,14 +90,14 @@ describe("agents.authentication.2", () => {
     }
   };
 
-  test("agents.authentication.2 agents.errors.scope_required no other scope is `agents`", async () => {
+  test("agents.authentication.2 agents.errors.scope_required no other scope replaces `agents`", async () => {
     const others: Scope[] = ["agents.approve", "embeddings", "search", "reasoning", "think"];
     for (const scopes of [[], others]) {
       await expectScopeAsked({ key: await createKey(app, { scopes }) });
     }
   });
 
-  test("agents.authentication.2 agents.endpoints.p2 `agents` alone is let in everywhere", async () => {
+  test("agents.authentication.2 agents.endpoints.p2 `agents` alone opens every route", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
     const owned = { agent_id: (await createAgent(app)).id };
     for (const route of routes) {
@@ -108,7 +108,7 @@ describe("agents.authentication.2", () => {
     }
   });
 
-  test("agents.authentication.2 the scope is asked for before anything of the request is read", async () => {
+  test("agents.authentication.2 the scope is checked before the request is read", async () => {
     const key = `${KEY}-none`;
     await expectScopeAsked({ key, body: undefined, headers: { "content-type": "text/x" } });
     for (const path of ["/v1/agents/mine", "/v1/runs?colour=red", "/v1/runs/1/steps?limit=0"]) {
@@ -118,7 +118,7 @@ describe("agents.authentication.2", () => {
 });
 
 describe("agents.authentication.3", () => {
-  test("agents.authentication.3 in the grace a key without `agents` is served, save where the refusal is certain", async () => {
+  test("agents.authentication.3 the grace period accepts a key without `agents`, except where the refusal is certain", async () => {
     for (const route of routes) {
       const name = nameOf(route);
       const reply = await askRoute(lenient, route, { key: `${KEY}-none` });
@@ -131,7 +131,7 @@ describe("agents.authentication.3", () => {
     }
   });
 
-  test("agents.authentication.3 the grace lets nobody in who has no valid key", async () => {
+  test("agents.authentication.3 the grace period accepts no invalid key", async () => {
     await expectEverywhere({ key: null }, [401, undefined, null], lenient);
     const denied = [403, "permission_denied", null];
     await expectEverywhere({ key: `${KEY}-internal` }, denied, lenient);
@@ -145,13 +145,13 @@ describe("agents.authentication.4", () => {
     await expectEverywhere({ key: `${KEY}-internal` }, says);
   });
 
-  test("agents.authentication.4 an internal header closes every route, for every key that is valid", async () => {
+  test("agents.authentication.4 an internal header closes every route to every valid key", async () => {
     const headers = { "x-svc-internal-hop": "" };
     await expectEverywhere({ headers }, says);
     await expectEverywhere({ headers, key: "x" }, [401, undefined, null]);
   });
 
-  test("agents.authentication.4 agents.errors.permission_denied a key without an owner makes and finds nothing", async () => {
+  test("agents.authentication.4 agents.errors.permission_denied a key without an owner creates nothing and finds nothing", async () => {
     const key = await createKey(app, { account_id: null, scopes: ["agents", "agents.approve"] });
     const { id } = await createAgent(app);
     for (const route of routes) {
@@ -172,7 +172,7 @@ describe("agents.authentication.4", () => {
   });
 });
 
-test("agents.resources.p4 what is not there is not found only for whom the route is open", async () => {
+test("agents.resources.p4 a missing object is reported as not found only after the key passes its checks", async () => {
   const path = `/v1/agents/${NOWHERE}`;
   expect((await app.get(path)).status).toBe(404);
   expect((await app.get(path, { key: `${KEY}-none` })).status).toBe(403);

@@ -170,7 +170,7 @@ const formsOf = (secret: string) => [
   btoa(secret).slice(2, -4),
 ];
 
-test("agents.endpoints.tools.p5 no secret is seen outside its endpoint, and nothing that is said in a log", async () => {
+test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, and no user content appears in a log", async () => {
   const { bearer, header, basic, second } = SECRETS;
   const made = [
     await createConnection(app, { name: "bearer", secret: bearer }),

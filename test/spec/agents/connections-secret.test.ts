@@ -68,7 +68,7 @@ const readFiles = () =>
     .map((name) => readFileSync(join(directory, name), "latin1"));
 
 describe("agents.endpoints.tools.p5", () => {
-  test("agents.endpoints.tools.p5 agents.does.connection a canary reaches the endpoint, and stands in no reply, step, event, log or file", async () => {
+  test("agents.endpoints.tools.p5 agents.does.connection a secret reaches its endpoint, and appears in no reply, step, event, log or file", async () => {
     const connection = await registerSender();
     const replies: ((secret: string) => Response)[] = [
       answer,
@@ -119,7 +119,7 @@ describe("agents.endpoints.tools.p5", () => {
     return last;
   }
 
-  test("agents.resources.tool a call is signed with the connection's secret, and repeats nothing of another call", async () => {
+  test("agents.resources.tool a call is signed with the connection's secret, and carries nothing of another call", async () => {
     await registerSender();
     const { steps } = await run(2);
     const calls = steps.filter(({ kind }) => kind === "tool_call").map(({ data }) => data);
@@ -140,7 +140,7 @@ describe("agents.endpoints.tools.p5", () => {
   });
 });
 
-test("agents.does.connection a secret that was changed, and hosts that were, count from the next call on", async () => {
+test("agents.does.connection changed secrets and hosts apply from the next call", async () => {
   const { id } = await registerSender();
   expect((await tryOut()).outcome).toBe("ok");
   await readJson(await app.ask("PUT", `${PATH}/${id}/secret`, { body: { secret: "another" } }));
@@ -161,7 +161,7 @@ test("agents.does.connection a secret that was changed, and hosts that were, cou
   expect(last_used_at).toBe(new Date(app.clock.now()).toISOString());
 });
 
-test("agents.errors.connections_unavailable without its key no secret is stored or sent, and all else works", async () => {
+test("agents.errors.connections_unavailable without its key no secret is stored or sent, and everything else works", async () => {
   const { id } = await registerSender();
   rmSync(join(directory, "secrets.key"));
   await app.clock.advance(1_000);

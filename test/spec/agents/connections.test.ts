@@ -35,7 +35,7 @@ const remove = (id: string, key = KEY) => app.ask("DELETE", `${PATH}/${id}`, { k
 const read = async (id: string): Promise<Json> => readJson(await app.get(`${PATH}/${id}`));
 
 describe("POST /v1/tools/connections", () => {
-  test("agents.endpoints.tools.p3 agents.resources.connection a bearer token needs a name and a secret, and is shown without it", async () => {
+  test("agents.endpoints.tools.p3 agents.resources.connection a bearer token needs a name and a secret, and is shown without the secret", async () => {
     const connection = await create({ name: "Letters ä" });
     const { id, created_at } = connection;
     expect(connection).toEqual({
@@ -49,7 +49,7 @@ describe("POST /v1/tools/connections", () => {
     expect((await readJson(await app.get(PATH))).data[0]).toEqual(connection);
   });
 
-  test("agents.does.connection agents.resources.connection a header is named, and hosts are kept in their order", async () => {
+  test("agents.does.connection agents.resources.connection a header has a name, and hosts keep their order", async () => {
     const hosts = ["b.example.com", "127.0.0.1:9000", "[::1]:8080", "xn--bcher-kva.example"];
     const fields = { kind: "header", header_name: "X-Api-Key", allowed_hosts: hosts };
     expect(await create(fields)).toMatchObject(fields);
@@ -72,7 +72,7 @@ describe("POST /v1/tools/connections", () => {
     await create({ name: name.toUpperCase() });
   });
 
-  test("agents.errors.connection_limit_reached agents.limits.run_admission_trigger_endpoint an account may have as many as the operator says", async () => {
+  test("agents.errors.connection_limit_reached agents.limits.run_admission_trigger_endpoint an account has at most the operator's number of connections", async () => {
     const small = await startService({ env: { WADI_LIMITS__CONNECTIONS: "2" } });
     const add = (name: string, key = KEY) =>
       small.post(PATH, { name, kind: "bearer", secret: SECRET }, { key });
@@ -85,7 +85,7 @@ describe("POST /v1/tools/connections", () => {
     await small.stop();
   });
 
-  test("agents.errors.permission_denied a key without an owner has none, and makes none", async () => {
+  test("agents.errors.permission_denied a key without an owner has no connections, and creates none", async () => {
     const key = `${KEY}-ownerless`;
     await expectRefusal(await post({}, key), 403, "permission_denied");
     expect((await readJson(await app.get(PATH, { key }))).data).toEqual([]);
@@ -101,7 +101,7 @@ describe("POST /v1/tools/connections", () => {
   });
 });
 
-describe("agents.errors.invalid_request what no request could carry is refused", () => {
+describe("agents.errors.invalid_request a value that no request could carry is refused", () => {
   const HEADERS = [
     ...["Host", "content-type", "Content-Length", "Transfer-Encoding", "Connection", "Cookie"],
     ...["Idempotency-Key", "webhook-signature", "Webhook-Id", "X-Request-Id", "Accept", "TE"],
@@ -147,7 +147,7 @@ describe("agents.errors.invalid_request what no request could carry is refused",
     ["a space behind", { kind: "header", header_name: "X-Key", secret: `${SECRET} ` }],
   ];
   test.each(SECRETS)(
-    "agents.endpoints.tools.p5 a secret with %s, of which nothing is said again",
+    "agents.endpoints.tools.p5 refuses a secret with %s, without repeating it",
     async (_, fields) => {
       const reply = await post(fields);
       expect(await reply.clone().text()).not.toContain("canary");
@@ -162,7 +162,7 @@ describe("agents.errors.invalid_request what no request could carry is refused",
     },
   );
 
-  test("agents.errors.p4 agents.endpoints.tools.p5 what the schema refuses has no code, and a secret of another type is not said again", async () => {
+  test("agents.errors.p4 agents.endpoints.tools.p5 a schema error has no code, and a secret of another type is not repeated", async () => {
     const wrong = [123_456_789_123, true, null, ["sk_canary"], { sk: "canary" }, ""];
     wrong.push("x".repeat(8_193));
     const { id } = await create();
@@ -186,7 +186,7 @@ describe("agents.errors.invalid_request what no request could carry is refused",
 });
 
 describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => {
-  test("agents.endpoints.tools.p3 PATCH changes its name and its hosts, and nothing else", async () => {
+  test("agents.endpoints.tools.p3 PATCH changes its name and hosts, and nothing else", async () => {
     const before = await create({ allowed_hosts: ["a.example.com", "b.example.com"] });
     await app.clock.advance(1_000);
     const name = `Renamed ${before.name}`;
@@ -200,7 +200,7 @@ describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => 
     expect(await readJson(await patch(before.id, {}))).toEqual(fewer);
   });
 
-  test("agents.endpoints.tools.p5 others than its hosts come with its secret, and no key that does not know it sends it there", async () => {
+  test("agents.endpoints.tools.p5 new hosts require its secret again, so that no key can send an unknown secret there", async () => {
     const { id } = await create({ allowed_hosts: ["a.example.com"] });
     const elsewhere = ["mine.example.com"];
     for (const allowed_hosts of [elsewhere, ["a.example.com", ...elsewhere], [], null]) {
@@ -217,7 +217,7 @@ describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => 
     expect((await readJson(again)).allowed_hosts).toEqual(elsewhere);
   });
 
-  test("agents.endpoints.tools.p3 agents.endpoints.tools.p5 PUT and POST set another secret, which is not shown either", async () => {
+  test("agents.endpoints.tools.p3 agents.endpoints.tools.p5 PUT and POST replace the secret, without showing it", async () => {
     const before = await create();
     let last = before.secret_set_at;
     for (const method of ["PUT", "POST"]) {
@@ -232,7 +232,7 @@ describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => 
     }
   });
 
-  test("agents.endpoints.tools.p3 agents.errors.connection_not_found DELETE ends it, and it is not there any more", async () => {
+  test("agents.endpoints.tools.p3 agents.errors.connection_not_found DELETE removes it, and it is not found afterwards", async () => {
     const { id, name } = await create();
     const reply = await remove(id);
     expect([reply.status, await reply.text()]).toEqual([204, ""]);
@@ -246,7 +246,7 @@ describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => 
     await create({ name });
   });
 
-  test("agents.endpoints.tools.p3 one that the latest revision of an enabled tool uses stays", async () => {
+  test("agents.endpoints.tools.p3 a connection used by the latest revision of an enabled tool cannot be deleted", async () => {
     const { id } = await create();
     const name = "uses_a_connection";
     await register(app, { name, endpoint: ENDPOINT, connection_id: id });
@@ -262,7 +262,7 @@ describe("agents.endpoints.tools.p3 a connection is changed and deleted", () => 
 });
 
 describe("agents.endpoints.tools.p3 a connection is bound to its hosts", () => {
-  test("agents.endpoints.tools.p3 one without hosts is for that of the first tool with it", async () => {
+  test("agents.endpoints.tools.p3 without hosts it is bound to the host of its first tool", async () => {
     const { id } = await create();
     await register(app, { name: "first_of_it", endpoint: ENDPOINT, connection_id: id });
     expect((await read(id)).allowed_hosts).toEqual(["api.example.com"]);
@@ -276,7 +276,7 @@ describe("agents.endpoints.tools.p3 a connection is bound to its hosts", () => {
     await register(app, { ...other, connection_id: id });
   });
 
-  test("agents.errors.connection_not_found a tool takes no connection of another account, and none that is not there", async () => {
+  test("agents.errors.connection_not_found a tool cannot use a connection that is missing or belongs to another account", async () => {
     const theirs = await create({}, `${KEY}-other`);
     for (const connection_id of [theirs.id, NOWHERE]) {
       const reply = await app.post("/v1/tools", makeTool({ name: "thief", connection_id }));
@@ -287,8 +287,8 @@ describe("agents.endpoints.tools.p3 a connection is bound to its hosts", () => {
   });
 });
 
-describe("agents.endpoints.tools.p3 its routes are no tool's", () => {
-  test("agents.endpoints.tools.p3 a tool cannot have their name, and an id that is none is 400", async () => {
+describe("agents.endpoints.tools.p3 its routes are not routes of a tool", () => {
+  test("agents.endpoints.tools.p3 a tool cannot be named `connections`, and an invalid id is 400", async () => {
     const reply = await app.post("/v1/tools", makeTool({ name: "connections" }));
     expect((await readRefusal(reply))[2]).toBe("name");
     expect(await readRefusal(await app.get(`${PATH}/revisions`))).toEqual([400, undefined, "id"]);
@@ -304,7 +304,7 @@ describe("agents.endpoints.tools.p3 its routes are no tool's", () => {
 });
 
 describe("agents.errors.not_enabled while http tools are switched off", () => {
-  test("agents.errors.not_enabled nothing is made or changed, and all is still read and deleted", async () => {
+  test("agents.errors.not_enabled creation and changes are refused, reads and deletions still work", async () => {
     const off = await startApp();
     const body = { name: "Letters", kind: "bearer", secret: SECRET };
     const connection = await readJson(await off.post(PATH, body), 201);

@@ -36,7 +36,7 @@ const enable = async (front: TestApp, id: string) =>
 const forget = (front: TestApp) => front.app.database.bind(outboxStore).sweep(FAR_MS, 1_000);
 
 describe("POST /v1/webhooks/{id}/test", () => {
-  test("agents.events.webhook.1 agents.resources.delivery an event `webhook.test` is due at once, whatever kinds are selected", async () => {
+  test("agents.events.webhook.1 agents.resources.delivery an event `webhook.test` is due at once, whatever types are selected", async () => {
     const { id, url } = await createWebhook(app, { events: ["run.failed"] });
     const delivery = await tryOut(id);
     const now = new Date(app.clock.now()).toISOString();
@@ -54,7 +54,7 @@ describe("POST /v1/webhooks/{id}/test", () => {
     expect((await readJson(await app.get(`${PATH}/${id}`))).pending_deliveries).toBe(1);
   });
 
-  test("agents.errors.endpoint_disabled one that is disabled is enabled first", async () => {
+  test("agents.errors.endpoint_disabled a disabled endpoint must be enabled first", async () => {
     const { id } = await createWebhook(app);
     const delivery = await tryOut(id);
     await disable(app, id);
@@ -72,7 +72,7 @@ describe("POST /v1/webhooks/{id}/test", () => {
 });
 
 describe("GET /v1/webhooks/{id}/deliveries", () => {
-  test("agents.endpoints.webhooks.p1 agents.resources.webhook_event_body what happened to whom is listed, and read with its event", async () => {
+  test("agents.endpoints.webhooks.p1 agents.resources.webhook_event_body lists each delivery with its state, and returns it with its event", async () => {
     const { front, id } = await open();
     await happen(front, 1);
     await give(front);
@@ -90,7 +90,7 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     await front.stop();
   });
 
-  test("agents.endpoints.webhooks.p1 pages go from the newest on, of a status, of a kind, or of whichever", async () => {
+  test("agents.endpoints.webhooks.p1 pages are newest first, filtered by status, by type, or unfiltered", async () => {
     const { front, id } = await open({ WADI_LIMITS__WAITING_DELIVERIES: "4" });
     await happen(front, 3);
     await give(front);
@@ -124,7 +124,7 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     await front.stop();
   });
 
-  test("agents.errors.p9 a page has 1 to 200, and a cursor is of the same list with the same filters", async () => {
+  test("agents.errors.p9 a page has 1 to 200 deliveries, and a cursor belongs to its list and filters", async () => {
     const { front, id } = await open();
     await happen(front, 3);
     await give(front);
@@ -143,7 +143,7 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     await front.stop();
   });
 
-  test("agents.errors.delivery_not_found agents.errors.webhook_not_found one is found by its own endpoint only", async () => {
+  test("agents.errors.delivery_not_found agents.errors.webhook_not_found a delivery is found under its own endpoint only", async () => {
     const { id } = await createWebhook(app);
     const other = await createWebhook(app);
     const delivery = await tryOut(id);
@@ -188,7 +188,7 @@ describe("POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay", () => {
     await front.stop();
   });
 
-  test("agents.errors.event_expired an event that is no longer kept is sent no more", async () => {
+  test("agents.errors.event_expired an event past its retention is not sent again", async () => {
     const { front, id } = await open();
     await happen(front, 1);
     await give(front);
@@ -203,7 +203,7 @@ describe("POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay", () => {
 });
 
 describe("agents.errors.deliveries_limit", () => {
-  test("agents.errors.deliveries_limit agents.limits.run_admission_trigger_endpoint what more may not wait is kept as failed, and sent when there is room", async () => {
+  test("agents.errors.deliveries_limit agents.limits.run_admission_trigger_endpoint deliveries over the limit are stored as failed, and can be sent when there is room", async () => {
     const { front, id } = await open({ WADI_LIMITS__WAITING_DELIVERIES: "2" });
     await happen(front, 5);
     await give(front);
@@ -237,7 +237,7 @@ describe("agents.errors.deliveries_limit", () => {
   });
 });
 
-test("agents.errors.deliveries_limit agents.errors.endpoints_limit of many at once as many are taken as there may be", async () => {
+test("agents.errors.deliveries_limit agents.errors.endpoints_limit of concurrent requests only as many as the limit are accepted", async () => {
   const env = { WADI_LIMITS__WAITING_DELIVERIES: "5", WADI_LIMITS__ENDPOINTS: "3" };
   const { front, id } = await open(env);
   const many = (ask: () => Promise<Response>) => Promise.all(Array.from({ length: 12 }, ask));
@@ -253,7 +253,7 @@ test("agents.errors.deliveries_limit agents.errors.endpoints_limit of many at on
 });
 
 describe("POST /v1/webhooks/{id}/deliveries", () => {
-  test("agents.endpoints.webhooks.p1 all that was lost in a while is sent again", async () => {
+  test("agents.endpoints.webhooks.p1 resends all deliveries lost in a period", async () => {
     const { front, id } = await open();
     const lose = async (count: number) => {
       await happen(front, count);
@@ -281,7 +281,7 @@ describe("POST /v1/webhooks/{id}/deliveries", () => {
     await front.stop();
   });
 
-  test("agents.endpoints.webhooks.p1 many are sent again, in several turns, and what is no longer kept is passed over", async () => {
+  test("agents.endpoints.webhooks.p1 many deliveries are resent in several batches, and expired ones are skipped", async () => {
     const env = { WADI_LIMITS__ACTIVE_RUNS: "10000", WADI_LIMITS__DAILY_RUNS: "10000" };
     const { front, id } = await open(env);
     await happen(front, 3);
@@ -297,7 +297,7 @@ describe("POST /v1/webhooks/{id}/deliveries", () => {
     await front.stop();
   });
 
-  test("agents.errors.invalid_request its dates are instants of a calendar, one after the other", async () => {
+  test("agents.errors.invalid_request its dates are valid instants in ascending order", async () => {
     const { id } = await createWebhook(app);
     for (const [body, param] of [
       [{ since: "yesterday" }, "since"],

@@ -41,7 +41,7 @@ const key = `${KEY}-approver`;
 const VALID = { name: "Helper", system_prompt: "Be brief." };
 
 describe("agents.errors.p1", () => {
-  test("agents.errors.p1 agents.errors.p5 the envelope has message, type and param, and code where there is one", async () => {
+  test("agents.errors.p1 agents.errors.p5 the envelope has message, type and param, and a code if one exists", async () => {
     const shown = await Promise.all([
       app.post("/v1/agents", { ...VALID, slug: "A" }),
       app.post("/v1/agents", { ...VALID, budgets: { max_cost_sar: "much" } }),
@@ -63,7 +63,7 @@ describe("agents.errors.p1", () => {
     ]);
   });
 
-  test("the message may tell of the case, the code is one and the same", async () => {
+  test("the message may depend on the case, the code does not", async () => {
     const codes = new Set<string>();
     const messages = new Set<string>();
     for (const body of [{ budgets: { max_cost_sar: "x" } }, { tools: ["unheard_of"] }]) {
@@ -77,8 +77,8 @@ describe("agents.errors.p1", () => {
   });
 });
 
-describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 without code", () => {
-  test("agents.resources.p4 agents.errors.p9 an id in the path that is no UUID, on every route", async () => {
+describe("agents.errors.p4 agents.errors.p9 an invalid request is 400 without code", () => {
+  test("agents.resources.p4 agents.errors.p9 refuses an invalid UUID in the path, on every route", async () => {
     const ids = ["1", "mine", `${NOWHERE}0`, NOWHERE.slice(1), NOWHERE.replaceAll("-", ""), "%00"];
     ids.push(`{${NOWHERE}}`, `${NOWHERE.slice(0, -1)}g`, "%F0%9F%98%80", `urn:uuid:${NOWHERE}`);
     for (const route of routes) {
@@ -93,7 +93,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
-  test("agents.errors.p9 agents.errors.p5 a query parameter that the route does not know, save on the steps", async () => {
+  test("agents.errors.p9 agents.errors.p5 refuses an unknown query parameter, except on the steps", async () => {
     for (const route of routes) {
       for (const name of ["colour", "Limit", "api_key", "__proto__"]) {
         const reply = await askRoute(app, route, { query: { [name]: "1" } });
@@ -105,7 +105,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
-  test("agents.errors.p9 a query parameter that is sent twice, empty, or out of its range", async () => {
+  test("agents.errors.p9 refuses a query parameter that is repeated, empty, or out of range", async () => {
     for (const route of routes) {
       for (const [name, schema] of Object.entries(listQuery(route))) {
         const wrong = schema.type === "integer" ? ["x", "", "-1", "1.5", "1e3", "9999999999"] : [];
@@ -126,7 +126,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
-  test("agents.errors.p9 a body that is no JSON, no object, or has an unknown field", async () => {
+  test("agents.errors.p9 refuses a body that is not JSON, not an object, or has an unknown field", async () => {
     const bodies: [body: string, param: string | null][] = [
       ["{", null],
       ["nonsense", null],
@@ -157,7 +157,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
-  test("agents.errors.p9 a route without a body refuses one that says something", async () => {
+  test("agents.errors.p9 a route without a body refuses a non-empty one", async () => {
     const withoutBody = routes.filter(({ body, method }) => !body && method !== "GET");
     expect(withoutBody.length).toBeGreaterThan(9);
     const bodies: [body: string, param: string | null][] = [
@@ -178,7 +178,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
     }
   });
 
-  test("agents.errors.p9 a body of another content type", async () => {
+  test("agents.errors.p9 refuses a body of another content type", async () => {
     for (const route of withBody()) {
       const headers = { "content-type": "application/x-www-form-urlencoded" };
       const reply = await askRoute(app, route, { key, headers });
@@ -190,7 +190,7 @@ describe("agents.errors.p4 agents.errors.p9 a request that is not valid is 400 w
 });
 
 describe("agents.p5", () => {
-  test("agents.p5 agents.errors.not_enabled until it is opened every route answers 503, with a key or without", async () => {
+  test("agents.p5 agents.errors.not_enabled until the service is enabled every route answers 503, with or without a key", async () => {
     for (const route of routes) {
       for (const key of [KEY, `${KEY}-none`, `${KEY}-internal`, "x", null]) {
         for (const id of [NOWHERE, "mine"]) {
@@ -204,15 +204,15 @@ describe("agents.p5", () => {
     }
   });
 
-  test("agents.p5 the gateway and the document are open all the same", async () => {
+  test("agents.p5 the gateway and the document are available all the same", async () => {
     expect((await closed.get("/v1/models")).status).toBe(200);
     expect((await closed.get("/openapi.json", { key: null })).status).toBe(200);
     expect(listRoutes(await readDocument(closed)).length).toBe(routes.length);
   });
 });
 
-describe("what is no route", () => {
-  test("agents.p3 another method, or a path that is none, is not found in this half's envelope", async () => {
+describe("unknown routes", () => {
+  test("agents.p3 another method or an unknown path is not found, in the envelope of the agents API", async () => {
     const known = new Map<string, string[]>();
     for (const { method, path } of routes) known.set(path, [...(known.get(path) ?? []), method]);
     for (const [path, methods] of known) {
@@ -242,7 +242,7 @@ describe("what is no route", () => {
   });
 });
 
-test("agents.errors.p1 a request id is repeated, and one that is malformed replaced", async () => {
+test("agents.errors.p1 a request id is echoed, and a malformed one is replaced", async () => {
   for (const route of routes) {
     const mine = await askRoute(app, route, { headers: { "x-request-id": "mine-1" } });
     expect(mine.headers.get("x-request-id")).toBe("mine-1");

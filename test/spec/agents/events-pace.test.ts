@@ -50,7 +50,7 @@ async function follow(front: RunsFront, run: Json) {
   };
 }
 
-test("who is told what happens and has a megabyte unread is cut off, and comes again; who reads misses nothing", async () => {
+test("a reader with a megabyte unread is disconnected and reconnects; a prompt reader misses nothing", async () => {
   await using front = await startListening();
   const run = await front.begin();
   const epoch = await front.claim();
@@ -71,7 +71,7 @@ test("who is told what happens and has a megabyte unread is cut off, and comes a
   for (const one of [slow, quick, again]) one.leave();
 });
 
-test("agents.events.stream.p4: a replay waits for who reads it, and all of it comes in the end", async () => {
+test("agents.events.stream.p4: a replay waits for its reader, and arrives completely", async () => {
   await using front = await startListening();
   const run = await front.begin();
   await front.finish(run, "succeeded", { steps: makeLong(STEPS) });

@@ -67,7 +67,7 @@ const sum = (frame: Json | string): string => {
 };
 const sumAll = (frames: (Json | string)[]) => frames.map(sum);
 
-test("agents.endpoints.runs.get_runs_id_events, agents.events.stream.p1, agents.events.stream.type_run_status_status, agents.events.stream.type_step_completed_step, agents.events.stream.type_run_completed_run, agents.states.queued_platform_start: a stream tells the status, each step in order, each change of status and the end", async () => {
+test("agents.endpoints.runs.get_runs_id_events, agents.events.stream.p1, agents.events.stream.type_run_status_status, agents.events.stream.type_step_completed_step, agents.events.stream.type_run_completed_run, agents.states.queued_platform_start: a stream contains the status, each step in order, each change of status and the end", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const stream = await follow(front, run);
@@ -102,7 +102,7 @@ test("agents.events.stream.type_run_failed_run, agents.events.stream.p4: each co
   }
 });
 
-test("agents.events.stream.type_run_status_status: no change of status is left out where several commits are read at once", async () => {
+test("agents.events.stream.type_run_status_status: no change of status is omitted when several commits are read at once", async () => {
   await using front = await startRuns();
   const [run, other] = [await front.begin(), await front.begin()];
   const streams = [await follow(front, run), await follow(front, other)];
@@ -138,7 +138,7 @@ test("agents.events.stream.type_run_status_status: no change of status is left o
   expect(sumAll(await last.rest())).toEqual(["run.status cancelled", "run.failed", "[DONE]"]);
 });
 
-test("agents.events.stream.type_approval_requested_approval, agents.events.stream.type_approval_decided_approval: behind the steps of an approval it stands as it was then", async () => {
+test("agents.events.stream.type_approval_requested_approval, agents.events.stream.type_approval_decided_approval: an approval follows its steps in its state at that time", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const epoch = await front.claim();
@@ -165,7 +165,7 @@ test("agents.events.stream.type_approval_requested_approval, agents.events.strea
   ]);
 });
 
-test("agents.events.stream.type_run_status_status: a run that was decided on as soon as it waited is told to have waited", async () => {
+test("agents.events.stream.type_run_status_status: a run decided on as soon as it waits still shows that it waited", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const epoch = await front.claim();
@@ -192,7 +192,7 @@ test("agents.events.stream.type_run_status_status: a run that was decided on as 
   ]);
 });
 
-test("many streams of one run, early and late, are told the same", async () => {
+test("concurrent streams of one run, early and late, get the same events", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const epoch = await front.claim();
@@ -211,7 +211,7 @@ test("many streams of one run, early and late, are told the same", async () => {
   for (const stream of streams) expect(sumAll(await stream.rest())).toEqual(expected);
 });
 
-test("agents.events.stream.p2, agents.limits.stream_idle_comment: a comment comes after each 15 seconds with nothing to send", async () => {
+test("agents.events.stream.p2, agents.limits.stream_idle_comment: a comment follows every 15 seconds without events", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const stream = await follow(front, run);
@@ -249,7 +249,7 @@ test("agents.events.stream.p3: a stop of the server ends every stream at once, w
   await stopped;
 });
 
-test("agents.events.stream.p5, agents.limits.open_event_streams, agents.errors.too_many_streams: a key has at most 20 streams open", async () => {
+test("agents.events.stream.p5, agents.limits.open_event_streams, agents.errors.too_many_streams: a key has at most 20 open streams", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const streams: Stream[] = [];
@@ -265,7 +265,7 @@ test("agents.events.stream.p5, agents.limits.open_event_streams, agents.errors.t
   expect((await follow(front, run)).response.status).toBe(200);
 });
 
-test("a key that is revoked loses its streams at once, one that expires within 5 seconds", async () => {
+test("a revoked key loses its streams at once, an expired one within 5 seconds", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const { account_id, app, clock } = front;

@@ -114,7 +114,7 @@ async function nameTool({ path }: Route): Promise<string> {
 const success = ({ operation }: Route) =>
   Number(Object.keys(operation.responses).find((status) => status < "3"));
 
-test("agents.errors.p9 every route with a body answers whatever body is sent, as it is documented", async () => {
+test("agents.errors.p9 every route with a body replies to any body as documented", async () => {
   const draw = createDraw(SEED);
   for (const route of routes.filter(({ body }) => body)) {
     // Each way to decide has an approval of its own, which the first valid body decides.
@@ -143,7 +143,7 @@ test("agents.errors.p9 every route with a body answers whatever body is sent, as
   }
 }, 120_000);
 
-test("agents.errors.p9 every route answers whatever stands behind its path, as it is documented", async () => {
+test("agents.errors.p9 every route replies to any query as documented", async () => {
   const draw = createDraw(SEED);
   let tried = 0;
   for (const route of routes.filter(({ method }) => method === "GET")) {
@@ -162,7 +162,7 @@ test("agents.errors.p9 every route answers whatever stands behind its path, as i
   expect(tried).toBeGreaterThan(6);
 }, 120_000);
 
-test("agents.resources.p4 every route answers whatever stands in its path, as it is documented", async () => {
+test("agents.resources.p4 every route replies to any path parameter as documented", async () => {
   const draw = createDraw(SEED);
   const places = [..."%/?#.-\u0000😀 {}_'\";:@&=+~aF0"];
   for (const route of routes.filter(({ path }) => path.includes("{"))) {

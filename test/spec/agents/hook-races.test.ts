@@ -19,7 +19,7 @@ async function race(front: HookFront, hook: object, nameOf: (n: number) => strin
   };
 }
 
-test("agents.endpoints.triggers.p6 fifty of one webhook-id start exactly one run, and all are told of the same fire", async () => {
+test("agents.endpoints.triggers.p6 fifty requests with one webhook-id start exactly one run, and all get the same fire", async () => {
   const front = await startHook({ limits: LIMITS }, { listens: true });
   for (const overlap of ["allow", "skip"]) {
     const hook = await front.createHook({ overlap });
@@ -39,7 +39,7 @@ test("agents.endpoints.triggers.p6 fifty of one webhook-id start exactly one run
   await front.stop();
 });
 
-test("agents.endpoints.triggers.p5 of fifty with a webhook-id each every one has a fire of its own", async () => {
+test("agents.endpoints.triggers.p5 fifty requests with different webhook-ids start a fire each", async () => {
   const front = await startHook({ limits: `${LIMITS}\nactive_runs = 1_000` });
   const { statuses, fires } = await race(front, front.hook, String);
   expect(new Set(statuses)).toEqual(new Set([202]));
@@ -55,7 +55,7 @@ test("agents.endpoints.triggers.p5 of fifty with a webhook-id each every one has
   await front.stop();
 });
 
-test("agents.errors.rate_limited of fifty at once as many pass as may", async () => {
+test("agents.errors.rate_limited of fifty concurrent requests only as many as the limit are accepted", async () => {
   const front = await startHook({ limits: "hook_requests_per_minute = 20" });
   const { statuses } = await race(front, front.hook, String);
   expect(statuses).toEqual([...Array(20).fill(202), ...Array(SENDERS - 20).fill(429)]);

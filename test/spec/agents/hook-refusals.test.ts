@@ -50,14 +50,14 @@ describe("agents.errors.trigger_paused", () => {
     expect((await front.fired({ id: "one" })).outcome).toBe("started");
   });
 
-  test("agents.errors.trigger_paused that of an archived agent is paused", async () => {
+  test("agents.errors.trigger_paused the trigger of an archived agent is paused", async () => {
     const path = `/v1/agents/${front.agent.id}`;
     await front.ask("PATCH", path, { body: { status: "archived" } });
     await expectRefusal(await front.send(), 409, "trigger_paused");
     expect((await readTrigger()).paused_reason).toMatchObject({ type: "agent" });
   });
 
-  test("agents.states.p12 a fire that its key, which has ended, refuses is kept, and pauses the trigger at once", async () => {
+  test("agents.states.p12 a fire refused because its key has ended is recorded, and pauses the trigger at once", async () => {
     const account_id = front.account_id;
     const { key, secret } = await storeKey(front.app.access, { account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
@@ -85,7 +85,7 @@ describe("agents.errors.trigger_paused", () => {
     expect(await front.fired({ id: "one" })).toMatchObject({ id: refused!.id, outcome: "started" });
   });
 
-  test("agents.states.p12 so does a model that the key may call no more", async () => {
+  test("agents.states.p12 so does a model that the key may no longer call", async () => {
     const models = ["stub-nothing"];
     const key = await createKey(front, { scopes: ["agents"], models });
     const body = { name: "Of a narrow key", kind: "webhook", agent_id: front.agent.id };
@@ -100,7 +100,7 @@ describe("agents.errors.trigger_paused", () => {
 describe("agents.errors.agent_held", () => {
   const held = [503, "agent_held", "60"];
 
-  test("agents.errors.agent_held nothing is started, and the same request is taken once the hold is released", async () => {
+  test("agents.errors.agent_held nothing starts, and the same request is accepted after the hold is released", async () => {
     await hold();
     expect(await tell({ id: "one" })).toEqual(held);
     expect(await tell({ id: "one" })).toEqual(held);
@@ -115,7 +115,7 @@ describe("agents.errors.agent_held", () => {
     expect(await front.countRuns()).toBe(1);
   });
 
-  test("agents.errors.agent_held a hold on the account is one on all its agents", async () => {
+  test("agents.errors.agent_held a hold on the account holds all its agents", async () => {
     const { holds } = front.app.access;
     const { account_id } = front;
     await holds.hold({ kind: "account", id: account_id, account_id, reason: null, since: 0 });
@@ -124,7 +124,7 @@ describe("agents.errors.agent_held", () => {
     await front.fired();
   });
 
-  test("agents.errors.agent_held agents.states.p12 it is told before a key that has ended, which pauses behind it", async () => {
+  test("agents.errors.agent_held agents.states.p12 a hold is reported before an ended key, which pauses the trigger after the hold", async () => {
     const { account_id } = front;
     const { key, secret } = await storeKey(front.app.access, { account_id, scopes: ["agents"] });
     const body = { name: "Of another key", kind: "webhook", agent_id: front.agent.id };
@@ -138,7 +138,7 @@ describe("agents.errors.agent_held", () => {
     expect(await front.listFires()).toMatchObject([{ outcome: "refused", webhook_id: "one" }]);
   });
 
-  test("agents.errors.agent_held it is told behind a pause, and before the limit and what is sent", async () => {
+  test("agents.errors.agent_held a hold is reported after a pause, and before the limit and the body", async () => {
     await reopen("hook_requests_per_minute = 1");
     await hold();
     expect(await tell({ id: "one" })).toEqual(held);
@@ -155,7 +155,7 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
   const limited = (seconds: string) => [429, "rate_limited", seconds];
   beforeEach(() => reopen("hook_requests_per_minute = 3"));
 
-  test("agents.errors.rate_limited agents.limits.retry_after so many in any minute, each trigger for itself", async () => {
+  test("agents.errors.rate_limited agents.limits.retry_after each trigger has its own limit per minute", async () => {
     const other = await front.createHook();
     await front.fired();
     await front.clock.advance(20_000);
@@ -172,7 +172,7 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
     expect(await front.listFires()).toHaveLength(4);
   });
 
-  test("agents.errors.rate_limited only signed requests count, and of those none that is known or paused", async () => {
+  test("agents.errors.rate_limited only signed requests count, except known and paused ones", async () => {
     for (let n = 0; n < 5; n++) {
       await expectRefusal(await front.send({ signature: "" }), 401, "invalid_signature");
     }
@@ -188,7 +188,7 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
     await front.fired({ id: "one" }, 200);
   });
 
-  test("agents.errors.rate_limited another limit holds from the next request on", async () => {
+  test("agents.errors.rate_limited a changed limit applies from the next request", async () => {
     const change = (limit: number) => {
       const limits = `[limits]\nhook_requests_per_minute = ${limit}\n`;
       return front.app.change(readSettings(limits, "wadi.toml", {}, { "server.port": 0 }));
@@ -206,8 +206,8 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
   });
 });
 
-describe("agents.errors.rate_limited its runs are at a limit", () => {
-  test("agents.errors.rate_limited of active runs: the same request is taken when there is room", async () => {
+describe("agents.errors.rate_limited limits of its runs", () => {
+  test("agents.errors.rate_limited active runs: the same request is accepted when there is room", async () => {
     await reopen("active_runs = 1");
     const first = await front.fired();
     expect(await tell({ id: "two" })).toEqual([429, "rate_limited", "5"]);
@@ -220,14 +220,14 @@ describe("agents.errors.rate_limited its runs are at a limit", () => {
     expect(await front.fired({ id: "two" })).toMatchObject({ id: limited!.id, outcome: "started" });
   });
 
-  test("agents.errors.rate_limited of runs a day: it says when", async () => {
+  test("agents.errors.rate_limited daily runs: the reply says when to retry", async () => {
     await reopen("daily_runs = 1");
     await front.fired();
     await front.clock.advance(3_600_000);
     expect(await tell()).toEqual([429, "rate_limited", String(23 * 3_600)]);
   });
 
-  test("agents.errors.rate_limited agents.limits.one_run_per_thread of its thread", async () => {
+  test("agents.errors.rate_limited agents.limits.one_run_per_thread a busy thread refuses the run", async () => {
     const { thread_id, id } = await front.begin();
     const hook = await front.createHook({ thread_id });
     expect(await tell({ hook, id: "one" })).toEqual([429, "rate_limited", "10"]);
@@ -239,7 +239,7 @@ describe("agents.errors.rate_limited its runs are at a limit", () => {
 });
 
 describe("agents.limits.request_rate", () => {
-  test("agents.limits.request_rate agents.limits.retry_after an address is counted before anything else is read", async () => {
+  test("agents.limits.request_rate agents.limits.retry_after the address limit is checked before anything else is read", async () => {
     await front.stop();
     const env = { WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "10" };
     front = await startHook({}, { env });
@@ -253,7 +253,7 @@ describe("agents.limits.request_rate", () => {
     await front.fired();
   });
 
-  test("agents.limits.request_rate no key's limit is touched", async () => {
+  test("agents.limits.request_rate no limit of a key is affected", async () => {
     await front.stop();
     front = await startHook({}, { env: { WADI_LIMITS__REQUESTS_PER_MINUTE: "3" } });
     for (let n = 0; n < 5; n++) await front.fired();
@@ -261,7 +261,7 @@ describe("agents.limits.request_rate", () => {
   });
 });
 
-describe("what is switched off", () => {
+describe("disabled features", () => {
   const everything: Sending[] = [
     {},
     { signature: "" },
@@ -272,13 +272,13 @@ describe("what is switched off", () => {
   const change = (text: string) =>
     front.app.change(readSettings(text, "wadi.toml", {}, { "server.port": 0 }));
 
-  test("agents.errors.not_enabled agents.p5 the service that is not open answers 503 to whatever is sent", async () => {
+  test("agents.errors.not_enabled agents.p5 a disabled service answers 503 to every request", async () => {
     await change("[agents]\nopen = false\n");
     for (const sending of everything)
       expect(await tell(sending)).toEqual([503, "not_enabled", null]);
   });
 
-  test("agents.errors.not_enabled so do triggers, before any limit", async () => {
+  test("agents.errors.not_enabled so do disabled triggers, before any limit", async () => {
     await change("[agents]\ntriggers = false\n[limits]\naddress_requests_per_minute = 1\n");
     for (const sending of everything)
       expect(await tell(sending)).toEqual([503, "not_enabled", null]);
@@ -286,7 +286,7 @@ describe("what is switched off", () => {
     await front.fired();
   });
 
-  test("agents.errors.triggers_unavailable so does the service without its secrets key, until it is back", async () => {
+  test("agents.errors.triggers_unavailable so does the service without its secrets key, until it is restored", async () => {
     const directory = mkdtempSync(join(tmpdir(), "wadi-hook-"));
     const file = join(directory, "secrets.key");
     await front.stop();

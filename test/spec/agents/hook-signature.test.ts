@@ -26,8 +26,8 @@ const expectUnsigned = async (sending: Sending) =>
 const rotate = async (hook: Json, overlap_seconds: number) =>
   readJson(await front.post(`/v1/triggers/${hook.id}/rotate-secret`, { overlap_seconds }));
 
-describe("agents.authentication.p3 one refusal for all that can be wrong", () => {
-  test("agents.authentication.p3 agents.errors.invalid_signature the same bytes, whatever is wrong", async () => {
+describe("agents.authentication.p3 one refusal for every invalid signature", () => {
+  test("agents.authentication.p3 agents.errors.invalid_signature every invalid signature gets identical bytes", async () => {
     const { hook } = front;
     const cron = { agent_id: front.agent.id, kind: "cron", cron: "0 0 1 1 *", name: "Yearly" };
     const scheduled = await createTrigger(front, cron);
@@ -87,7 +87,7 @@ describe("agents.authentication.p3 one refusal for all that can be wrong", () =>
     await front.fired();
   });
 
-  test("agents.authentication.p2 the bytes are verified, not what they say", async () => {
+  test("agents.authentication.p2 the signature covers the bytes, not their meaning", async () => {
     const { hook } = front;
     const timestamp = String(now_s());
     const signature = signWith(hook.secret, "one", timestamp, '{"a":1}');
@@ -97,7 +97,7 @@ describe("agents.authentication.p3 one refusal for all that can be wrong", () =>
     await front.fired({ id: "one", timestamp, signature, body: '{"a":1}' });
   });
 
-  test("agents.authentication.p2 before a body is known to be JSON, it has to be signed", async () => {
+  test("agents.authentication.p2 the signature is verified before the body is parsed", async () => {
     await expectUnsigned({ body: "no JSON", secrets: [IMPORTED] });
     await expectRefusal(await front.send({ body: "no JSON" }), 400, "invalid_request");
   });
@@ -105,28 +105,31 @@ describe("agents.authentication.p3 one refusal for all that can be wrong", () =>
 
 describe("agents.authentication.webhook_id agents.limits.hook_webhook_id", () => {
   const good = ["x", "x".repeat(128), "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "a b", "a, b"];
-  test.each(good)("agents.limits.hook_webhook_id %j is one", async (id) => {
+  test.each(good)("agents.limits.hook_webhook_id %j is valid", async (id) => {
     const { id: fire_id } = await front.fired({ id });
     expect(await front.listFires()).toMatchObject([{ id: fire_id, webhook_id: id }]);
   });
 
   const bad = ["x".repeat(129), "x".repeat(4_000), "caf\u00e9", "a\tb", "\u0080"];
-  test.each(bad)("agents.limits.hook_webhook_id %j is none, however it is signed", async (id) => {
-    // A header's bytes are read as Latin-1: signed as they are read, and as they were sent.
-    const timestamp = String(now_s());
-    for (const named of [id, Buffer.from(id, "latin1").toString("utf8")]) {
-      const signature = signWith(front.hook.secret, named, timestamp, BODY);
-      await expectUnsigned({ id, timestamp, signature });
-    }
-  });
+  test.each(bad)(
+    "agents.limits.hook_webhook_id %j is invalid, however it is signed",
+    async (id) => {
+      // A header's bytes are read as Latin-1: signed as they are read, and as they were sent.
+      const timestamp = String(now_s());
+      for (const named of [id, Buffer.from(id, "latin1").toString("utf8")]) {
+        const signature = signWith(front.hook.secret, named, timestamp, BODY);
+        await expectUnsigned({ id, timestamp, signature });
+      }
+    },
+  );
 
-  test("agents.limits.hook_webhook_id nothing is none", async () => {
+  test("agents.limits.hook_webhook_id an absent id is invalid", async () => {
     await expectUnsigned({ id: "" });
   });
 });
 
 describe("agents.authentication.webhook_timestamp agents.limits.hook_timestamp_tolerance", () => {
-  test("agents.limits.hook_timestamp_tolerance 300 seconds either way are near enough, and no more", async () => {
+  test("agents.limits.hook_timestamp_tolerance accepts 300 seconds in either direction, and no more", async () => {
     // In the middle of a second, too, it is the second that counts.
     for (const ms of [0, 999]) {
       await front.clock.advance(ms);
@@ -139,7 +142,7 @@ describe("agents.authentication.webhook_timestamp agents.limits.hook_timestamp_t
     }
   });
 
-  test("agents.authentication.webhook_timestamp whole seconds, as their text was signed", async () => {
+  test("agents.authentication.webhook_timestamp accepts whole seconds, verified in the text that was signed", async () => {
     const at = String(now_s());
     await front.fired({ timestamp: `0${at}` });
     const spellings = [`${at}.0`, `+${at}`, `-${at}`, `${at}abc`, `0x${now_s().toString(16)}`, ""];
@@ -149,7 +152,7 @@ describe("agents.authentication.webhook_timestamp agents.limits.hook_timestamp_t
     }
   });
 
-  test("agents.limits.hook_timestamp_tolerance it is the clock of now: what was near is stale later", async () => {
+  test("agents.limits.hook_timestamp_tolerance the tolerance is relative to the current time: an accepted timestamp becomes stale", async () => {
     const timestamp = now_s();
     await front.clock.advance((TOLERANCE_S + 1) * 1_000);
     await expectUnsigned({ timestamp, id: "one" });
@@ -159,14 +162,14 @@ describe("agents.authentication.webhook_timestamp agents.limits.hook_timestamp_t
 });
 
 describe("agents.authentication.webhook_signature", () => {
-  test("agents.authentication.webhook_signature of several signatures one is enough", async () => {
+  test("agents.authentication.webhook_signature one valid signature of several is enough", async () => {
     const good = front.sign({ id: "one" }).headers["webhook-signature"]!;
     const bad = front.sign({ id: "one", secrets: [IMPORTED] }).headers["webhook-signature"]!;
     await front.fired({ id: "one", signature: `${bad} v2,x v1a,y ${good}` });
     await expectUnsigned({ id: "two", signature: `${bad} ${bad}` });
   });
 
-  test("agents.authentication.webhook_signature while a secret is exchanged both verify, then the new one alone", async () => {
+  test("agents.authentication.webhook_signature during a rotation both secrets verify, afterwards only the new one", async () => {
     const { hook } = front;
     const { secret } = await rotate(hook, 60);
     expect(secret).not.toBe(hook.secret);
@@ -180,7 +183,7 @@ describe("agents.authentication.webhook_signature", () => {
     await front.fired({ secrets: [hook.secret, secret] });
   });
 
-  test("agents.authentication.webhook_signature of three the oldest holds no more, and without an overlap the one before neither", async () => {
+  test("agents.authentication.webhook_signature of three secrets the oldest no longer verifies; without an overlap neither does the previous one", async () => {
     const { hook } = front;
     const second = await rotate(hook, 60);
     const third = await rotate(hook, 60);
@@ -192,7 +195,7 @@ describe("agents.authentication.webhook_signature", () => {
     await front.fired({ secrets: [fourth.secret] });
   });
 
-  test("agents.resources.trigger a secret that the sender brings along verifies", async () => {
+  test("agents.resources.trigger a secret supplied by the sender verifies", async () => {
     for (const bytes of [24, 32, 64]) {
       const secret = `whsec_${Buffer.alloc(bytes, bytes).toString("base64")}`;
       const hook = await front.createHook({ secret });
@@ -202,12 +205,12 @@ describe("agents.authentication.webhook_signature", () => {
   });
 });
 
-describe("agents.authentication.7 what the packages of the standard's authors sign", () => {
+describe("agents.authentication.7 signatures by the packages of the standard's authors", () => {
   test.each([
     ["standardwebhooks", Standard],
     ["svix", Svix],
   ] as const)(
-    "agents.authentication.7 agents.authentication.p1 %s is taken",
+    "agents.authentication.7 agents.authentication.p1 %s is accepted",
     async (_, Webhook) => {
       for (const [n, body] of ["{}", BODY, '"é 😀"', `"${"x".repeat(60_000)}"`].entries()) {
         const at = new Date(front.clock.now());
@@ -223,7 +226,7 @@ describe("agents.authentication.7 what the packages of the standard's authors si
   );
 });
 
-describe("headers that are sent twice", () => {
+describe("repeated headers", () => {
   let raw: HookFront;
   beforeEach(async () => {
     raw = await startHook({}, { listens: true });
@@ -244,7 +247,7 @@ describe("headers that are sent twice", () => {
   const list = (headers: Record<string, string>) =>
     Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
 
-  test("agents.errors.invalid_signature say two things, and none of both is believed", async () => {
+  test("agents.errors.invalid_signature a repeated signature header is refused", async () => {
     const { headers } = raw.sign({ id: "one" });
     const other = {
       ...{ "webhook-id": "two", "webhook-timestamp": "1" },
@@ -266,14 +269,14 @@ describe("headers that are sent twice", () => {
     expect(await send(list(headers))).toEqual([202, undefined]);
   });
 
-  test("agents.errors.unsupported_media_type of two content types none is JSON", async () => {
+  test("agents.errors.unsupported_media_type a repeated content type is not JSON", async () => {
     const lines = list(raw.sign().headers);
     expect(await send([...lines, "content-type: application/json"])).toEqual([
       ...[415, "unsupported_media_type"],
     ]);
   });
 
-  test("bytes beyond ASCII are no webhook-id, in whatever encoding", async () => {
+  test("a webhook-id with non-ASCII bytes is invalid in any encoding", async () => {
     const { headers } = raw.sign({ id: "one" });
     for (const id of ["caf\u00e9", Buffer.from("café").toString("latin1"), "a\u007fb"]) {
       const signature = signWith(raw.hook.secret, id, headers["webhook-timestamp"]!, BODY);

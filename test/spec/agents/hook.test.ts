@@ -27,13 +27,13 @@ describe("agents.endpoints.triggers.p3", () => {
     }
   });
 
-  test("agents.endpoints.triggers.p3 a key without a signature is none", async () => {
+  test("agents.endpoints.triggers.p3 a key without a signature is not accepted", async () => {
     const headers = { "content-type": "application/json" };
     const reply = await front.post(front.hook.hook_path, BODY, { headers });
     await expectRefusal(reply, 401, "invalid_signature");
   });
 
-  test("agents.endpoints.p1 the document names it as the only route without a key", async () => {
+  test("agents.endpoints.p1 the document lists it as the only route without a key", async () => {
     const signed = listSigned(await readDocument(front));
     expect(signed.map(({ method, path }) => `${method} ${path}`)).toEqual([
       "POST /v1/hooks/{trigger_id}",
@@ -46,7 +46,7 @@ describe("agents.endpoints.triggers.p3", () => {
     }
   });
 
-  test("agents.endpoints.triggers.p3 its id may be written in capitals, and what stands behind the path says nothing", async () => {
+  test("agents.endpoints.triggers.p3 its id is case-insensitive, and the query is ignored", async () => {
     await front.fired({
       path: front.hook.hook_path.replace(front.hook.id, front.hook.id.toUpperCase()),
     });
@@ -55,7 +55,7 @@ describe("agents.endpoints.triggers.p3", () => {
 });
 
 describe("agents.endpoints.triggers.p5", () => {
-  test("agents.endpoints.triggers.p5 agents.does.trigger it starts a run that acts for the trigger's key", async () => {
+  test("agents.endpoints.triggers.p5 agents.does.trigger it starts a run on behalf of the trigger's key", async () => {
     const fire = await front.fired({ id: "order-17" });
     expect(fire.outcome).toBe("started");
     const run = await front.read(`/v1/runs/${fire.run_id}`);
@@ -72,7 +72,7 @@ describe("agents.endpoints.triggers.p5", () => {
     ]);
   });
 
-  test("agents.endpoints.triggers.p5 a fire that an earlier run stands against is skipped, and is told as one", async () => {
+  test("agents.endpoints.triggers.p5 a fire blocked by an earlier run is skipped, and reported as skipped", async () => {
     const hook = await front.createHook({ overlap: "skip" });
     const first = await front.fired({ hook });
     const second = await front.fired({ hook, id: "again" });
@@ -83,7 +83,7 @@ describe("agents.endpoints.triggers.p5", () => {
     expect((await front.fired({ hook })).outcome).toBe("started");
   });
 
-  test("agents.events.webhook.4 agents.does.trigger every fire is an event, and the same again is none", async () => {
+  test("agents.events.webhook.4 agents.does.trigger every fire is an event, and a repeated request is none", async () => {
     const { id, name, kind, agent_id } = front.hook;
     await front.fired({ id: "one" });
     await front.fired({ id: "one" }, 200);
@@ -94,7 +94,7 @@ describe("agents.endpoints.triggers.p5", () => {
 });
 
 describe("agents.endpoints.triggers.p6 a known webhook-id", () => {
-  test("agents.endpoints.triggers.p6 is answered with its first fire and starts nothing, whatever it is sent with", async () => {
+  test("agents.endpoints.triggers.p6 is answered with its first fire and starts nothing, whatever the repeat contains", async () => {
     const first = await front.fired({ id: "order-17" });
     const again = await front.send({ id: "order-17" });
     expect([again.status, await again.json()]).toEqual([200, { fire: first }]);
@@ -106,7 +106,7 @@ describe("agents.endpoints.triggers.p6 a known webhook-id", () => {
     expect(await front.listFires()).toHaveLength(1);
   });
 
-  test("agents.endpoints.triggers.p6 is known also when its run is over, the trigger paused, its agent held, its limit reached", async () => {
+  test("agents.endpoints.triggers.p6 is recognised even when its run is over, the trigger paused, its agent held, or its limit reached", async () => {
     const first = await front.fired({ id: "order-17" });
     await front.finish(await front.read(`/v1/runs/${first.run_id}`));
     await front.app.admin.agents.hold(front.agent.id, null);
@@ -115,7 +115,7 @@ describe("agents.endpoints.triggers.p6 a known webhook-id", () => {
     expect(await front.fired({ id: "order-17" }, 200)).toEqual(first);
   });
 
-  test("agents.endpoints.triggers.p6 belongs to its trigger, and is told apart to the letter", async () => {
+  test("agents.endpoints.triggers.p6 belongs to its trigger, and is case-sensitive", async () => {
     const other = await front.createHook();
     const fires = [
       await front.fired({ id: "order-17" }),
@@ -126,7 +126,7 @@ describe("agents.endpoints.triggers.p6 a known webhook-id", () => {
     expect(new Set(fires.map(({ run_id }) => run_id)).size).toBe(4);
   });
 
-  test("agents.endpoints.triggers.p6 is only asked for behind the signature", async () => {
+  test("agents.endpoints.triggers.p6 is looked up only after the signature is verified", async () => {
     await front.fired({ id: "order-17" });
     const reply = await front.send({ id: "order-17", secrets: ["whsec_AAAA"] });
     await expectRefusal(reply, 401, "invalid_signature");
@@ -139,13 +139,16 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     ...['"\\ud83d\\ude00 \\u0000 \\ud800"', '{"hook":{"message":"x"},"__proto__":1}'],
     "[".repeat(64) + "]".repeat(64),
   ];
-  test.each(values)("agents.endpoints.triggers.p4 %j is JSON, and the run has it", async (body) => {
-    const { run_id } = await front.fired({ body });
-    const text = await (await front.get(`/v1/runs/${run_id}`)).text();
-    const { input, external_content } = JSON.parse(text);
-    expect([Object.keys(input), external_content]).toEqual([["message", "hook"], true]);
-    expect(JSON.stringify(input.hook)).toBe(JSON.stringify(JSON.parse(body)));
-  });
+  test.each(values)(
+    "agents.endpoints.triggers.p4 %j is JSON, and is passed to the run",
+    async (body) => {
+      const { run_id } = await front.fired({ body });
+      const text = await (await front.get(`/v1/runs/${run_id}`)).text();
+      const { input, external_content } = JSON.parse(text);
+      expect([Object.keys(input), external_content]).toEqual([["message", "hook"], true]);
+      expect(JSON.stringify(input.hook)).toBe(JSON.stringify(JSON.parse(body)));
+    },
+  );
 
   const others: [string, string | Uint8Array][] = [
     ["nothing", ""],
@@ -158,7 +161,7 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     ["bytes that are no UTF-8", Uint8Array.from([0x22, 0xff, 0x22])],
   ];
   test.each(others)(
-    "agents.errors.invalid_request %s is none, and starts nothing",
+    "agents.errors.invalid_request %s is not JSON, and starts nothing",
     async (_, body) => {
       await expectRefusal(await front.send({ body, id: "one" }), 400, "invalid_request");
       expect(await front.listFires()).toEqual([]);
@@ -167,7 +170,7 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     },
   );
 
-  test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB are read, and no byte more", async () => {
+  test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB are read, and one byte more is refused", async () => {
     const fill = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
     await front.fired({ body: fill(BYTES_MAX) });
     const reply = await front.send({ body: fill(BYTES_MAX + 1) });
@@ -180,7 +183,7 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     );
   });
 
-  test("agents.endpoints.triggers.p4 agents.errors.unsupported_media_type must be said to be JSON", async () => {
+  test("agents.endpoints.triggers.p4 agents.errors.unsupported_media_type must have the content type of JSON", async () => {
     for (const type of ["application/json; charset=utf-8", "Application/Json"]) {
       await front.fired({ headers: { "content-type": type } });
     }

@@ -27,7 +27,7 @@ describe("agents.limits.request_rate", () => {
     return statuses;
   };
 
-  test("agents.limits.request_rate 120 requests of a key are answered, over all routes together, and no more on any", async () => {
+  test("agents.limits.request_rate a key gets 120 requests over all routes together, and no more on any route", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
     expect(await askAround(120, key)).not.toContain(429);
     for (const route of routes) {
@@ -38,7 +38,7 @@ describe("agents.limits.request_rate", () => {
     }
   });
 
-  test("agents.limits.request_rate agents.limits.retry_after it slides: a place is free 60 s after it was taken", async () => {
+  test("agents.limits.request_rate agents.limits.retry_after the window slides: a request is admitted 60 s after an earlier one", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
     const wait = async () => (await app.get("/v1/runs", { key })).headers.get("retry-after");
     await askAround(60, key);
@@ -54,7 +54,7 @@ describe("agents.limits.request_rate", () => {
     expect(await wait()).toBe("20");
   });
 
-  test("agents.limits.request_rate refusals count, and keys of one account do not share", async () => {
+  test("agents.limits.request_rate refusals count, and keys of one account have separate limits", async () => {
     const [first, second] = [
       await createKey(app, { scopes: [] }),
       await createKey(app, { scopes: ["agents"] }),
@@ -67,7 +67,7 @@ describe("agents.limits.request_rate", () => {
     expect((await app.get("/v1/models", { key: first })).status).toBe(200);
   });
 
-  test("agents.limits.request_rate before it, keys that are none are refused; behind it, what the request says is not read", async () => {
+  test("agents.limits.request_rate invalid keys are refused before the limit; the request is not read after it", async () => {
     const key = await createKey(app, { scopes: ["agents"] });
     await askAround(120, key);
     for (const path of ["/v1/agents/mine", "/v1/runs?colour=red"]) {
@@ -78,7 +78,7 @@ describe("agents.limits.request_rate", () => {
 });
 
 describe("agents.limits.request_rate by address", () => {
-  test("agents.limits.request_rate agents.limits.retry_after a client's address is counted over all keys, known or not", async () => {
+  test("agents.limits.request_rate agents.limits.retry_after a client's address is counted over all keys, known or unknown", async () => {
     const env = { WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "10" };
     const app = await startApp({ listens: true, env });
     for (const key of [KEY, `${KEY}-other`, "x", null, `${KEY}-none`]) {
@@ -116,7 +116,7 @@ describe("agents.limits.body_size", () => {
     return text.padEnd(bytes);
   };
 
-  test("agents.limits.body_size agents.errors.p10 a body of 256 KB is read, one byte more is 413 without code", async () => {
+  test("agents.limits.body_size agents.errors.p10 a body of 256 KB is read, and one byte more is 413 without code", async () => {
     for (const route of withBody) {
       const key = `${KEY}-approver`;
       const fits = await askRoute(app, route, { key, body: stretch(route, BYTES_MAX) });
@@ -126,7 +126,7 @@ describe("agents.limits.body_size", () => {
     }
   });
 
-  test("agents.limits.body_size a chunked body is refused as soon as it is known to be too long", async () => {
+  test("agents.limits.body_size a chunked body is refused as soon as it exceeds the limit", async () => {
     const gone = "01920000-0000-7000-8000-00000000dead";
     const lines = [
       "POST /v1/agents",
@@ -148,7 +148,7 @@ describe("agents.limits.body_size", () => {
     }
   });
 
-  test("agents.limits.body_size a length that is announced as too long is refused before a byte of it", async () => {
+  test("agents.limits.body_size a Content-Length over the limit is refused before the body is read", async () => {
     for (const path of ["/v1/agents", "/v1/runs/01920000-0000-7000-8000-00000000dead/cancel"]) {
       const head =
         `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${KEY}\r\n` +
@@ -157,7 +157,7 @@ describe("agents.limits.body_size", () => {
     }
   });
 
-  test("agents.limits.body_size a text as long as its field allows fits, in any script", async () => {
+  test("agents.limits.body_size a text of the field's maximum length fits, in any script", async () => {
     const body = { name: "😀".repeat(200), system_prompt: "x".repeat(100_000) };
     expect((await app.post("/v1/agents", body)).status).toBe(201);
     const longer = { ...body, system_prompt: "x".repeat(100_001) };

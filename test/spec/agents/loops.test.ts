@@ -64,7 +64,7 @@ async function openLoop({ overlap, active_runs = 20 }: LoopWish): Promise<Loop> 
 }
 
 describe("a loop of trigger, run, tool and the trigger's own hook", () => {
-  test("does not begin where the guard of what leaves knows no such place", async () => {
+  test("does not begin where the egress guard does not allow the address", async () => {
     const app = await startService({ settings: "", listens: true });
     apps.push(app);
     const tool = {
@@ -75,19 +75,19 @@ describe("a loop of trigger, run, tool and the trigger's own hook", () => {
     expect(refused.error).toMatchObject({ code: "url_refused", param: "endpoint" });
   });
 
-  test("starts nothing while the run before it is not over, unless overlaps are allowed", async () => {
+  test("starts nothing until the previous run is over, unless overlaps are allowed", async () => {
     const { begin, outcomes } = await openLoop({ overlap: "skip" });
     await begin();
     expect(await outcomes()).toEqual(["started", "skipped"]);
   });
 
-  test("ends where the account has as many runs as it may", async () => {
+  test("ends at the account's maximum of runs", async () => {
     const { begin, outcomes } = await openLoop({ overlap: "allow", active_runs: 1 });
     await begin();
     expect(await outcomes()).toEqual(["started", "limited"]);
   });
 
-  test("ends where the trigger has had its requests of a minute (agents.errors.rate_limited)", async () => {
+  test("ends at the trigger's requests per minute (agents.errors.rate_limited)", async () => {
     const { begin, outcomes } = await openLoop({ overlap: "allow", active_runs: 100 });
     await begin();
     expect(await outcomes()).toEqual(Array.from({ length: 1 + HOOKS_A_MINUTE }, () => "started"));

@@ -77,7 +77,7 @@ describe("agents.p4 agents.versioning.4", () => {
     for (const { path } of routes) expect(path).toStartWith("/v1/");
   });
 
-  test("agents.p4 each operation says what it takes, what it needs and what it refuses with", () => {
+  test("agents.p4 each operation documents its parameters, its scopes and its errors", () => {
     for (const { method, path, operation, body } of routes) {
       const name = `${method} ${path}`;
       const { responses, parameters, description } = operation;
@@ -104,12 +104,12 @@ describe("agents.p4 agents.versioning.4", () => {
     }
   });
 
-  test("agents.versioning.1 the preview's version is the program's: 0.1.0", () => {
+  test("agents.versioning.1 the preview's version equals the program's: 0.1.0", () => {
     expect(manifest.version).toBe("0.1.0");
     expect(document.info.version).toBe("0.0.0-test");
   });
 
-  test("agents.errors.p12 what starting a run is refused with is named, and the header that makes it safe", () => {
+  test("agents.errors.p12 the errors of starting a run are documented, and the idempotency header", () => {
     const { operation } = routes.find((one) => one.path === "/v1/agents/{id}/runs" && one.body)!;
     const text = Object.values(operation.responses)
       .map((one) => one.description)
@@ -125,7 +125,7 @@ describe("agents.p4 agents.versioning.4", () => {
     });
   });
 
-  test("agents.p4 agents.endpoints.webhooks.p4 every reply is a schema of a name that is described, and the frames of a stream are one", () => {
+  test("agents.p4 agents.endpoints.webhooks.p4 every reply is a named, described schema, and the frames of a stream are one", () => {
     for (const { operation } of routes) {
       for (const { content } of Object.values(operation.responses)) {
         for (const { schema } of Object.values(content ?? {})) {
@@ -140,7 +140,7 @@ describe("agents.p4 agents.versioning.4", () => {
     expect(Object.keys(operation.responses["200"]!.content)).toEqual(["text/event-stream"]);
   });
 
-  test("agents.p4 every example of a body fits, and is accepted as it stands", async () => {
+  test("agents.p4 every example of a body is valid, and is accepted unchanged", async () => {
     let tried = 0;
     for (const route of routes.filter(({ body }) => body?.examples)) {
       for (const [n, example] of route.body!.examples!.entries()) {
@@ -174,7 +174,7 @@ describe("agents.events.webhook.1", () => {
     return requestBody!.content["application/json"]!.schema;
   };
 
-  test("agents.events.webhook.1 agents.events.webhook.2 the document has each kind of event, with the body that is sent", async () => {
+  test("agents.events.webhook.1 agents.events.webhook.2 the document has each type of event, with the body that is sent", async () => {
     expect(Object.keys(document.webhooks)).toEqual([
       ...["run.completed", "run.failed", "approval.requested", "approval.decided"],
       ...["trigger.fired", "webhook.test"],
@@ -236,14 +236,14 @@ describe("agents.resources.p1", () => {
   const readDelivery = async () =>
     readJson(await app.get(`/v1/webhooks/${mine.webhook.id}/deliveries/${mine.delivery.id}`));
 
-  test("agents.resources.p1 a resource has every field of its schema, always, and fits it", async () => {
+  test("agents.resources.p1 a resource always has every field of its schema, and is valid", async () => {
     for (const [name, value] of await listShown()) {
       expect([name, Object.keys(value)]).toEqual([name, Object.keys(schemaOf(name).properties!)]);
       expect([name, breaches(name, value)]).toEqual([name, []]);
     }
   });
 
-  test("agents.resources.p1 `required` lists exactly the fields that are never null", () => {
+  test("agents.resources.p1 `required` lists exactly the non-nullable fields", () => {
     for (const name of [...RESOURCES, ...MORE_RESOURCES]) {
       const { properties = {}, required } = schemaOf(name);
       const never = Object.keys(properties).filter((field) => !mayBeNull(properties[field]!));
@@ -251,7 +251,7 @@ describe("agents.resources.p1", () => {
     }
   });
 
-  test("agents.resources.p2 what stands in another object may be absent where it is not required", () => {
+  test("agents.resources.p2 an optional field of a nested object may be absent", () => {
     // Of a resource's own objects the hook of an input is such a field.
     const { input } = schemaOf("Run").properties!;
     expect(input!.required).toEqual(["message"]);
@@ -268,7 +268,7 @@ describe("agents.resources.p1", () => {
     }
   });
 
-  test("agents.p4 every frame of a stream fits the schema, also that of a run which failed", async () => {
+  test("agents.p4 every frame of a stream is valid, also of a failed run", async () => {
     const { id } = await startRun(app, mine.agent.id, { input: { message: "!stall" } });
     await app.ask("POST", `/v1/runs/${id}/cancel`);
     const reply = await app.get(`/v1/runs/${mine.run.id}/events`);

@@ -95,7 +95,7 @@ async function ask({ route, where, name }: Place, id: string) {
   return { status: reply.status, headers, body: await reply.text() };
 }
 
-test("the places of ids are found", () => {
+test("the routes' id parameters are found", () => {
   const names = listPlaces().map(nameOf);
   expect(names).toContain("GET /v1/agents/{id} path id");
   expect(names).toContain("POST /v1/agents/{id}/runs body thread_id");
@@ -114,7 +114,7 @@ test("the places of ids are found", () => {
 });
 
 describe("agents.authentication.6", () => {
-  test("agents.authentication.6 whatever id stands wherever, another's answers as one that never was", async () => {
+  test("agents.authentication.6 another account's id gets the same reply as an unknown one, in every parameter", async () => {
     const codes = new Set<string>();
     for (const place of listPlaces()) {
       const missing = await ask(place, NOBODYS[0]!);
@@ -135,7 +135,7 @@ describe("agents.authentication.6", () => {
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 
-  test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another kind is none", async () => {
+  test("agents.errors.agent_not_found agents.errors.run_not_found agents.errors.thread_not_found an id of another type of object is unknown", async () => {
     const ids = listIds(theirs);
     for (const place of listPlaces().filter(({ where }) => where === "path")) {
       const kind = place.name === "delivery_id" ? "delivery" : kindOf(place.route);
@@ -147,7 +147,7 @@ describe("agents.authentication.6", () => {
     }
   });
 
-  test("agents.authentication.6 what was asked for changed nothing of it", async () => {
+  test("agents.authentication.6 requests for another account's objects change nothing", async () => {
     const read = async (path: string) => readJson(await app.get(path));
     expect(await read(`/v1/agents/${mine.agent.id}`)).toEqual(mine.agent);
     expect(await read(`/v1/runs/${mine.run.id}`)).toEqual(mine.run);
@@ -165,7 +165,7 @@ describe("agents.authentication.6", () => {
     expect(data.map((one: Json) => one.id)).toEqual([mine.delivery.id]);
   });
 
-  test("agents.authentication.6 a run in progress is not cancelled by another account, and its thread takes no run of theirs", async () => {
+  test("agents.authentication.6 another account can neither cancel a run in progress nor start one on its thread", async () => {
     const slow = { input: { message: "!stall" } };
     const run = await startRun(app, mine.agent.id, slow, KEY);
     for (const id of [run.id, run.id.toUpperCase()]) {
@@ -183,7 +183,7 @@ describe("agents.authentication.6", () => {
     await app.post(`/v1/runs/${run.id}/cancel`, undefined);
   });
 
-  test("agents.authentication.6 no list shows another's objects, nor its sums", async () => {
+  test("agents.authentication.6 no list shows another account's objects, nor their sums", async () => {
     const secrets = Object.values(listIds(mine)).filter((id) => id !== listIds(mine).call);
     for (const route of routes.filter(
       ({ method, path }) => method === "GET" && !path.includes("{"),
@@ -196,7 +196,7 @@ describe("agents.authentication.6", () => {
     expect(usage.totals.runs).toBe(2);
   });
 
-  test("agents.authentication.6 a cursor of another's list is none of one's own", async () => {
+  test("agents.authentication.6 a cursor of another account's list is invalid", async () => {
     const { id } = await createAgent(app);
     for (let n = 0; n < 3; n++) await startRun(app, id, { input: { message: "Hello" } }, KEY);
     for (const path of ["/v1/runs", "/v1/threads"]) {
@@ -209,7 +209,7 @@ describe("agents.authentication.6", () => {
     }
   });
 
-  test("agents.authentication.6 another key of the same account sees what the first one made", async () => {
+  test("agents.authentication.6 another key of the same account sees the objects of the first", async () => {
     const key = `${KEY}-approver`;
     const { agent, run, tool } = mine;
     const paths = [`/v1/agents/${agent.id}`, `/v1/runs/${run.id}`, `/v1/tools/${tool.name}`];

@@ -15,7 +15,7 @@ async function cancel(front: RunsFront, run: Json): Promise<Json> {
 const listEvents = async ({ app, account_id }: RunsFront) =>
   (await app.database.bind(outboxStore).list(account_id)).map(({ type }) => String(type));
 
-test("agents.endpoints.runs.post_runs_id_cancel, agents.states.queued_post_v1_runs_id_cancel, agents.states.p4: a queued run is cancelled at once, and its thread is free", async () => {
+test("agents.endpoints.runs.post_runs_id_cancel, agents.states.queued_post_v1_runs_id_cancel, agents.states.p4: a queued run is cancelled at once, and its thread becomes free", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   await front.clock.advance(500);
@@ -30,7 +30,7 @@ test("agents.endpoints.runs.post_runs_id_cancel, agents.states.queued_post_v1_ru
   expect((await front.askStart({ thread_id: run.thread_id })).status).toBe(202);
 });
 
-test("agents.states.running_cancel, agents.states.p5: a running run is asked to stop, once, and goes on till its next step", async () => {
+test("agents.states.running_cancel, agents.states.p5: a running run is asked to stop once, and continues to its next step", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   await front.claim();
@@ -47,7 +47,7 @@ test("agents.states.running_cancel, agents.states.p5: a running run is asked to 
   ]);
 });
 
-test("agents.states.waiting_approval_cancel: a run that waits is cancelled at once, with its pending approvals", async () => {
+test("agents.states.waiting_approval_cancel: a waiting run is cancelled at once, with its pending approvals", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const epoch = await front.claim();

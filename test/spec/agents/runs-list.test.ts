@@ -19,7 +19,7 @@ async function beginMany(front: RunsFront, count: number, agent = front.agent): 
 }
 const MANY = { limits: "active_runs = 1000" };
 
-test("agents.endpoints.runs.get_runs, agents.endpoints.runs.get_agents_id_runs, agents.resources.p6: pages are newest first, and lead from one to the next without gap or repeat", async () => {
+test("agents.endpoints.runs.get_runs, agents.endpoints.runs.get_agents_id_runs, agents.resources.p6: pages are newest first, and continue one another without gap or repeat", async () => {
   await using front = await startRuns(MANY);
   const runs = await beginMany(front, 7);
   const other = await front.createAgent();
@@ -47,7 +47,7 @@ test("agents.endpoints.runs.get_runs, agents.endpoints.runs.get_agents_id_runs, 
   expect(exact.next_before).toBeNull();
 });
 
-test("agents.limits.runs_page: a page has 50 runs unless 1 to 200 are asked for", async () => {
+test("agents.limits.runs_page: a page has 50 runs by default, and 1 to 200 on request", async () => {
   await using front = await startRuns(MANY);
   await beginMany(front, 51);
   expect((await front.read("/v1/runs")).data).toHaveLength(50);
@@ -61,7 +61,7 @@ test("agents.limits.runs_page: a page has 50 runs unless 1 to 200 are asked for"
   }
 });
 
-test("agents.authentication.6: a forged cursor reads nothing, whatever stands in it", async () => {
+test("agents.authentication.6: a forged cursor reads nothing, whatever it contains", async () => {
   await using front = await startRuns();
   await front.begin();
   const { key, account_id } = await allow(front, "others", { scopes: ["agents"] });
@@ -97,7 +97,7 @@ test("agents.endpoints.runs.get_runs: a cursor that is not this list's next_befo
   await expectRefusal(theirs, 400, undefined, "before");
 });
 
-test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agents.states.p2: runs are found by status and by trigger, the reserved ones never", async () => {
+test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agents.states.p2: runs are filtered by status and by trigger; reserved values find none", async () => {
   await using front = await startRuns();
   const runs = await beginMany(front, 4);
   await front.post(`/v1/runs/${runs[0]!.id}/cancel`, undefined);
@@ -129,7 +129,7 @@ test("agents.endpoints.runs.p1, agents.endpoints.runs.p2, agents.states.p1, agen
   await expectRefusal(await front.get("/v1/runs?trigger_kind=x"), 400, undefined, "trigger_kind");
 });
 
-test("agents.limits.runs_page: a page of 200 is that of four of 50, whatever its parts", async () => {
+test("agents.limits.runs_page: a page of 200 equals four of 50, whatever its chunks", async () => {
   await using front = await startRuns(MANY);
   await beginMany(front, 203);
   const page: Json = await front.read("/v1/runs?limit=200");
@@ -148,7 +148,7 @@ test("agents.limits.runs_page: a page of 200 is that of four of 50, whatever its
   expect([early.data.length, early.next_before]).toEqual([102, null]);
 });
 
-test("runs are found by thread and by time", async () => {
+test("runs are filtered by thread and by time", async () => {
   await using front = await startRuns();
   const runs = await beginMany(front, 5);
   const at = (seconds: number) => `2026-11-20T12:00:0${seconds}.000Z`;
@@ -165,7 +165,7 @@ test("runs are found by thread and by time", async () => {
   }
 });
 
-test("agents.authentication.6, agents.errors.run_not_found: another account sees no run, and its ids are as unknown as none, in path and query", async () => {
+test("agents.authentication.6, agents.errors.run_not_found: another account finds no run, and its ids are unknown, in path and query", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const { key } = await allow(front, "rival", { scopes: ["agents"] });

@@ -7,7 +7,7 @@ import { type Json, startRuns } from "./runs-front.ts";
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 
 describe("a start", () => {
-  test("agents.endpoints.runs.post_agents_id_runs, agents.states.none_post_v1_agents_id_runs, agents.does.run, agents.resources.run, agents.endpoints.runs.get_runs_id: it answers 202 with the whole queued run", async () => {
+  test("agents.endpoints.runs.post_agents_id_runs, agents.states.none_post_v1_agents_id_runs, agents.does.run, agents.resources.run, agents.endpoints.runs.get_runs_id: replies 202 with the complete queued run", async () => {
     await using front = await startRuns();
     const run = await front.begin({ metadata: { ticket: "7" } });
     expect(run).toEqual({
@@ -48,7 +48,7 @@ describe("a start", () => {
     expect(await front.read(`/v1/runs/${run.id}`)).toEqual(run);
   });
 
-  test("agents.does.thread: without a thread it begins one, on which the next run adds", async () => {
+  test("agents.does.thread: a run without a thread creates one, which the next run continues", async () => {
     await using front = await startRuns();
     const first = await front.begin();
     expect(await front.read(`/v1/threads/${first.thread_id}`)).toMatchObject({
@@ -66,7 +66,7 @@ describe("a start", () => {
     ]);
   });
 
-  test("agents.does.version: a run keeps the version it was started with", async () => {
+  test("agents.does.version: a run keeps the version that it started with", async () => {
     await using front = await startRuns();
     const first = await front.begin();
     await front.post(`/v1/agents/${front.agent.id}/versions`, { system_prompt: "Be long." });
@@ -75,7 +75,7 @@ describe("a start", () => {
     expect(await front.read(`/v1/runs/${first.id}`)).toEqual(first);
   });
 
-  test("agents.does.cost.1, agents.does.cost.2: the prices of its model and tools are frozen, unknown ones as null", async () => {
+  test("agents.does.cost.1, agents.does.cost.2: the prices of its model and tools are fixed at the start, unknown ones as null", async () => {
     const more = `[agents]\ntool_prices = { read_output = "0.5" }
 [[models]]\nid = "free-1"\nself_hosted = true\ncapabilities = ["tools"]\nupstream = { kind = "stub" }\n`;
     await using front = await startRuns({ more });
@@ -89,7 +89,7 @@ describe("a start", () => {
     });
   });
 
-  test("agents.resources.budgets: budgets of a body may only be lower than the version's", async () => {
+  test("agents.resources.budgets: budgets in the body can only lower those of the version", async () => {
     await using front = await startRuns();
     const agent = await front.createAgent({ budgets: { max_rounds: 5, max_cost_sar: "2" } });
     const start = (budgets: object) =>
@@ -140,7 +140,7 @@ describe("a start", () => {
     [{ input: { message: "a" }, budgets: { max_run_seconds: 1e300 } }, "budgets.max_run_seconds"],
     [{ input: { message: "a" }, budgets: { rounds: 1 } }, "budgets.rounds"],
   ];
-  test("agents.errors.p4, agents.errors.p5, agents.errors.p9: a wrong body is refused without a code, by its field", async () => {
+  test("agents.errors.p4, agents.errors.p5, agents.errors.p9: an invalid body is refused without a code, by its field", async () => {
     await using front = await startRuns();
     for (const [body, param] of WRONG) {
       const response = await front.post(`/v1/agents/${front.agent.id}/runs`, body);
@@ -156,7 +156,7 @@ describe("a start", () => {
 describe("Idempotency-Key", () => {
   const again = (key: string) => ({ headers: { "idempotency-key": key } });
 
-  test("the same request is answered with the first run for 24 hours, whatever has become of the agent", async () => {
+  test("a repeated request gets the first run for 24 hours, whatever became of the agent", async () => {
     await using front = await startRuns();
     const first = (await (await front.askStart({}, again("a"))).json()) as Json;
     const { agent, account_id } = front;
@@ -171,7 +171,7 @@ describe("Idempotency-Key", () => {
     expect(third.id).not.toBe(first.id);
   });
 
-  test("another body is refused, the order of its fields is none, and other agents have other keys", async () => {
+  test("another body is refused, field order is ignored, and keys are separate per agent", async () => {
     await using front = await startRuns();
     const path = `/v1/agents/${front.agent.id}/runs`;
     const [a, b] = ['{"input":{"message":"x"},"metadata":{"a":"1","b":"2"}}', "{}"];
@@ -196,8 +196,8 @@ describe("Idempotency-Key", () => {
   });
 });
 
-describe("who may start what", () => {
-  test("agents.errors.agent_not_found, agents.authentication.6: another account's agent is as unknown as none", async () => {
+describe("permission to start a run", () => {
+  test("agents.errors.agent_not_found, agents.authentication.6: another account's agent is reported as unknown", async () => {
     await using front = await startRuns();
     const { key } = await allow(front, "rival", { scopes: ["agents"] });
     const foreign = await front.askStart({}, { key });
@@ -217,7 +217,7 @@ describe("who may start what", () => {
     }
   });
 
-  test("agents.errors.agent_held, agents.does.agent: neither a held agent nor one of a held account starts", async () => {
+  test("agents.errors.agent_held, agents.does.agent: neither a held agent nor one of a held account starts a run", async () => {
     await using front = await startRuns();
     const { holds } = front.app.access;
     const { account_id, agent } = front;
@@ -232,7 +232,7 @@ describe("who may start what", () => {
     }
   });
 
-  test("an archived agent starts nothing", async () => {
+  test("an archived agent starts no run", async () => {
     await using front = await startRuns();
     await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
     await expectRefusal(await front.askStart(), 409, "agent_archived");
@@ -253,7 +253,7 @@ describe("who may start what", () => {
     await expectRefusal(response, 404, "model_not_found", "model");
   });
 
-  test("a model that is switched off or blocked refuses no start", async () => {
+  test("a model that is switched off or blocked does not prevent a start", async () => {
     await using front = await startRuns();
     for (const turn of ["off", "block"] as const) {
       await front.app.admin.models.turn("stub-1", turn);
@@ -263,7 +263,7 @@ describe("who may start what", () => {
 });
 
 describe("threads", () => {
-  test("agents.errors.thread_not_found, agents.errors.thread_agent_mismatch, agents.errors.thread_busy, agents.limits.one_run_per_thread: a thread is one's own, its agent's, and has one run at a time", async () => {
+  test("agents.errors.thread_not_found, agents.errors.thread_agent_mismatch, agents.errors.thread_busy, agents.limits.one_run_per_thread: a thread must belong to the caller and the agent, and has one run at a time", async () => {
     await using front = await startRuns();
     const run = await front.begin();
     const { thread_id } = run;
@@ -286,7 +286,7 @@ describe("threads", () => {
 });
 
 describe("limits", () => {
-  test("agents.errors.active_runs_limit, agents.limits.run_admission_trigger_endpoint, agents.limits.retry_after: only so many are queued or running", async () => {
+  test("agents.errors.active_runs_limit, agents.limits.run_admission_trigger_endpoint, agents.limits.retry_after: limits the queued and running runs", async () => {
     await using front = await startRuns({ limits: "active_runs = 2" });
     const first = await front.begin();
     await front.begin();
@@ -297,7 +297,7 @@ describe("limits", () => {
     expect((await front.askStart()).status).toBe(202);
   });
 
-  test("agents.errors.daily_runs_limit: so many in any 24 hours, and Retry-After says when the next may start", async () => {
+  test("agents.errors.daily_runs_limit: limits the runs in any 24 hours, and Retry-After says when the next may start", async () => {
     await using front = await startRuns({ limits: "daily_runs = 2" });
     await front.begin();
     await front.clock.advance(1_000);
@@ -310,7 +310,7 @@ describe("limits", () => {
     expect((await front.askStart()).status).toBe(429);
   });
 
-  test("agents.errors.daily_runs_limit: a clock that was a year ahead locks nobody out when it is put right", async () => {
+  test("agents.errors.daily_runs_limit: correcting a clock that was a year ahead leaves no account locked out", async () => {
     await using front = await startRuns({ limits: "daily_runs = 2" });
     const year_ms = 365 * 86_400_000;
     front.clock.shiftWall(year_ms);
@@ -321,7 +321,7 @@ describe("limits", () => {
     expect((await front.askStart()).status).toBe(202);
   });
 
-  test("agents.errors.p12: what is wrong first in the order is what is said", async () => {
+  test("agents.errors.p12: the first error in the order of checks is reported", async () => {
     await using front = await startRuns({ limits: "active_runs = 1" });
     const run = await front.begin();
     const { thread_id } = run;

@@ -5,7 +5,7 @@ import { type Json, makeSteps, startRuns } from "./runs-front.ts";
 
 const seqs = ({ data }: Json) => data.map(({ seq }: Json) => seq);
 
-test("agents.endpoints.runs.get_runs_id_steps, agents.does.step, agents.resources.step, agents.limits.steps: steps come in order, whole without parameters, else behind `after_seq` and at most `limit`", async () => {
+test("agents.endpoints.runs.get_runs_id_steps, agents.does.step, agents.resources.step, agents.limits.steps: steps come in order, all of them without parameters, else after `after_seq` and at most `limit`", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const path = `/v1/runs/${run.id}/steps`;
@@ -34,7 +34,7 @@ test("agents.endpoints.runs.get_runs_id_steps, agents.does.step, agents.resource
   expect(seqs(await front.read(`${path}?after_seq=2147483647`))).toEqual([]);
 });
 
-test("agents.endpoints.runs.get_runs_id_steps: other parameters are ignored, wrong ones refused", async () => {
+test("agents.endpoints.runs.get_runs_id_steps: unknown parameters are ignored, invalid ones refused", async () => {
   await using front = await startRuns();
   const run = await front.begin();
   const path = `/v1/runs/${run.id}/steps`;

@@ -54,7 +54,7 @@ describe("a run", () => {
     });
   });
 
-  test("alone fails by a message that is too long for its model, not those behind it on the thread (agents.does.thread)", async () => {
+  test("fails alone by a message that is too long for its model, unlike later runs on the thread (agents.does.thread)", async () => {
     await using app = await begin();
     const agent = await app.createAgent({});
     const long = "m ".repeat(49_900);
@@ -84,7 +84,7 @@ describe("a run", () => {
     ]);
   });
 
-  test("that needs a person waits, is not active meanwhile, and is cancelled with its approvals (agents.states.running_tool_call_needs_approval, agents.states.waiting_approval_cancel)", async () => {
+  test("that needs approval waits, is not active meanwhile, and is cancelled with its approvals (agents.states.running_tool_call_needs_approval, agents.states.waiting_approval_cancel)", async () => {
     await using app = await begin({ limits: "active_runs = 1" });
     const policy = { require_approval: ["calculator"] };
     const agent = await app.createAgent({ ...TOOLS, policy });
@@ -102,7 +102,7 @@ describe("a run", () => {
     ]);
   });
 
-  test("goes on with its thread, where the next one knows what was said", async () => {
+  test("continues on its thread, where the next run sees the earlier messages", async () => {
     await using app = await begin();
     const first = await app.begin({ input: { message: "!say I am blue." } });
     await ended(app, first.id);
@@ -123,7 +123,7 @@ describe("a run", () => {
 });
 
 describe("its cost", () => {
-  test("ends it at max_cost_sar, exceeded by one round at most (agents.does.cost.3, agents.states.running_priced_cost_reaches_max_cost)", async () => {
+  test("ends it at max_cost_sar, exceeded by at most one round (agents.does.cost.3, agents.states.running_priced_cost_reaches_max_cost)", async () => {
     await using app = await begin();
     const budgets = { max_cost_sar: "0.000000" };
     const agent = await app.createAgent({ ...TOOLS, budgets });
@@ -134,7 +134,7 @@ describe("its cost", () => {
     });
   });
 
-  test("is unknown where a price is, and then never zero (agents.does.cost.1, agents.does.cost.2)", async () => {
+  test("is unknown if a price is unknown, and then never zero (agents.does.cost.1, agents.does.cost.2)", async () => {
     await using app = await begin();
     const agent = await app.createAgent({ tools: ["web_search"] });
     const message = '!tool web_search {"query":"wadi"}\n!next\n!say done';

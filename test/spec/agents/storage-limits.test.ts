@@ -29,7 +29,7 @@ const AGENT = { name: "One more", system_prompt: "Be brief." };
 const makeAgent = (key = KEY) => front.post("/v1/agents", AGENT, { key });
 
 describe("limits.agents and limits.versions", () => {
-  test("agents.errors.p3 409 agent_limit_reached: an account has so many agents, archived ones beside them", async () => {
+  test("agents.errors.p3 409 agent_limit_reached: an account has a maximum of active agents, archived ones excluded", async () => {
     front = await startHook({ limits: "agents = 2" });
     const { id } = await readJson(await makeAgent(), 201);
     await expectRefusal(await makeAgent(), 409, "agent_limit_reached");
@@ -42,7 +42,7 @@ describe("limits.agents and limits.versions", () => {
     expect((await turn("active")).status).toBe(200);
   });
 
-  test("agents.errors.p3 409 version_limit_reached: an agent has so many versions, each readable", async () => {
+  test("agents.errors.p3 409 version_limit_reached: an agent has a maximum of versions, each readable", async () => {
     front = await startHook({ limits: "versions = 3" });
     const path = `/v1/agents/${front.agent.id}/versions`;
     for (const version of [2, 3]) {
@@ -54,7 +54,7 @@ describe("limits.agents and limits.versions", () => {
   });
 });
 
-test("agents.errors.p3 409 storage_limit_reached: an account stores so many bytes, and reads and deletes all the same", async () => {
+test("agents.errors.p3 409 storage_limit_reached: an account has a maximum of stored bytes, and can still read and delete", async () => {
   front = await startHook({ limits: "stored_bytes = 1_048_576", more: EGRESS });
   const { id: webhook_id } = await createWebhook(front);
   const system_prompt = "x".repeat(90_000);
@@ -81,7 +81,7 @@ test("agents.errors.p3 409 storage_limit_reached: an account stores so many byte
   expect(stored_bytes).toBeLessThanOrEqual(1_048_576);
 });
 
-test("agents.errors.rate_limited a hook of an account that may store no more is told to come again", async () => {
+test("agents.errors.rate_limited a hook of an account at its storage limit is asked to retry", async () => {
   front = await startHook({ limits: "stored_bytes = 1_048_576" });
   const message = "z".repeat(99_000);
   while ((await front.askStart({ input: { message } })).status === 202);
@@ -107,7 +107,7 @@ describe("limits.free_disk_bytes", () => {
     return { run, webhook_id };
   };
 
-  test("agents.errors.p3 while the disk is nearly full all that is new answers 503 with Retry-After, and nothing is stored", async () => {
+  test("agents.errors.p3 while the disk is nearly full every creation answers 503 with Retry-After, and nothing is stored", async () => {
     const { webhook_id } = await openFull();
     const { id } = front.agent;
     const tool = {
@@ -135,7 +135,7 @@ describe("limits.free_disk_bytes", () => {
     expect((await front.read("/v1/agents")).data).toHaveLength(1);
   });
 
-  test("agents.errors.p3 while the disk is nearly full what runs ends, chats are answered, and everything can be read and deleted", async () => {
+  test("agents.errors.p3 while the disk is nearly full active runs end, chats are answered, and reads and deletions work", async () => {
     const { run, webhook_id } = await openFull();
     await front.finish(run);
     expect((await front.read(`/v1/runs/${run.id}`)).status).toBe("succeeded");
@@ -146,7 +146,7 @@ describe("limits.free_disk_bytes", () => {
     expect(page).toMatch(/^wadi_disk_free_bytes [1-9]/m);
   });
 
-  test("agents.errors.p3 there is room again as soon as the disk has it, and 0 looks at no disk", async () => {
+  test("agents.errors.p3 writes resume as soon as the disk has room, and 0 disables the check", async () => {
     await openFull();
     await expectRefusal(await makeAgent(), 503, "service_unavailable");
     await change("free_disk_bytes = 1");

@@ -34,7 +34,7 @@ async function openThreads(name: string) {
 }
 
 describe("GET /v1/threads/{id}", () => {
-  test("agents.endpoints.threads.get_threads_id agents.does.thread shows the run in progress", async () => {
+  test("agents.endpoints.threads.get_threads_id agents.does.thread returns the run in progress", async () => {
     const { agent_id, account_id, runs, start, read } = await openThreads("one-thread");
     const { id: run_id, thread_id } = await start();
     const created_at = new Date(app.clock.now()).toISOString();
@@ -54,7 +54,7 @@ describe("GET /v1/threads/{id}", () => {
     expect(await read(`/${thread_id.toUpperCase()}`)).toEqual(again);
   });
 
-  test("agents.authentication.6 agents.errors.thread_not_found another's is as good as missing", async () => {
+  test("agents.authentication.6 agents.errors.thread_not_found another account's thread is reported as not found", async () => {
     const { start } = await openThreads("hidden-thread");
     const { thread_id } = await start();
     const missing = crypto.randomUUID();
@@ -75,7 +75,7 @@ describe("GET /v1/threads/{id}", () => {
 describe("GET /v1/threads", () => {
   const ids = ({ data }: Json): string[] => data.map(({ id }: Json) => id);
 
-  test("pages of the caller's threads, newest first, and those of one agent", async () => {
+  test("pages the caller's threads, newest first, or those of one agent", async () => {
     const { key, start, read } = await openThreads("many-threads");
     expect(await read("")).toEqual({ data: [], next_before: null });
     const made: string[] = [];
@@ -116,7 +116,7 @@ describe("GET /v1/threads", () => {
     expect(none).toEqual({ data: [], next_before: null });
   });
 
-  test("agents.errors.p9 what is no such page is refused", async () => {
+  test("agents.errors.p9 an invalid page is refused", async () => {
     const { start, read, key, account_id, agent_id } = await openThreads("no-pages");
     const others = await openThreads("others-pages");
     for (let n = 0; n < 2; n++) {
@@ -148,7 +148,7 @@ describe("GET /v1/threads", () => {
 });
 
 describe("GET /v1/threads/{id}/messages", () => {
-  test("agents.endpoints.threads.get_threads_id_messages agents.limits.thread_messages every message, or the last", async () => {
+  test("agents.endpoints.threads.get_threads_id_messages agents.limits.thread_messages returns every message, or the last ones", async () => {
     const { account_id, runs, start, read } = await openThreads("messages");
     const run = await start();
     const path = `/${run.thread_id}/messages`;
@@ -178,7 +178,7 @@ describe("GET /v1/threads/{id}/messages", () => {
     expect(await read(`/${run.thread_id}`)).toMatchObject({ message_count: 603 });
   });
 
-  test("agents.limits.thread_messages no other number of them", async () => {
+  test("agents.limits.thread_messages refuses any other number of messages", async () => {
     const { start, key } = await openThreads("no-messages");
     const { thread_id } = await start();
     for (const query of ["limit=0", "limit=501", "limit=x"]) {
@@ -207,7 +207,7 @@ test("agents.resources.p1 threads and messages have every field of their schemas
   }
 });
 
-test("a run is loaded with the newest of its thread, four million characters of it", async () => {
+test("a run loads the newest messages of its thread, up to four million characters", async () => {
   const { account_id, runs, start } = await openThreads("long-thread");
   const message = "m".repeat(100_000);
   let run = await start({ input: { message } });

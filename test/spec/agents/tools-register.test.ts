@@ -21,7 +21,7 @@ const without = (field: string) => {
 };
 
 describe("agents.endpoints.tools.post_tools", () => {
-  test("agents.endpoints.tools.post_tools agents.resources.tool a tool's first revision, with the defaults of what is left out", async () => {
+  test("agents.endpoints.tools.post_tools agents.resources.tool a tool's first revision has defaults for omitted fields", async () => {
     const made = await register(app, { name: "with_defaults" });
     expect(made).toEqual({
       ...{ name: "with_defaults", kind: "http", revision: 1, risk: "write", title: null },
@@ -36,7 +36,7 @@ describe("agents.endpoints.tools.post_tools", () => {
     expect(await register(app, nulls)).toEqual({ ...made, name: "with_nulls" });
   });
 
-  test("agents.endpoints.tools.post_tools what is sent is kept as it was sent", async () => {
+  test("agents.endpoints.tools.post_tools fields are stored as sent", async () => {
     const fields = {
       ...{ name: "0_as_sent", description: "😀".repeat(4_096), title: "é".repeat(256) },
       ...{ endpoint: "https://API.example.com:443/a?b=c%20d", timeout_ms: 120_000 },
@@ -79,7 +79,7 @@ describe("agents.endpoints.tools.post_tools", () => {
     }
   });
 
-  test("agents.endpoints.tools.post_tools agents.errors.invalid_request parameters that are no schema of an object are refused", async () => {
+  test("agents.endpoints.tools.post_tools agents.errors.invalid_request parameters that are not a schema of an object are refused", async () => {
     const deep = (levels: number): object =>
       levels === 0 ? {} : { type: "object", properties: { a: deep(levels - 1) } };
     for (const parameters of [
@@ -122,7 +122,7 @@ describe("agents.errors.url_refused", () => {
     }
   });
 
-  test("agents.errors.url_refused a revision is judged alike, behind its parameters", async () => {
+  test("agents.errors.url_refused a revision is checked by the same rules, after its parameters", async () => {
     const { name } = await register(app, { name: "moving" });
     const { name: _, ...body } = makeTool({ endpoint: "https://10.0.0.1/" });
     const path = `/v1/tools/${name}/revisions`;
@@ -135,7 +135,7 @@ describe("agents.errors.url_refused", () => {
     await expectRefusal(none, 404, "tool_not_found");
   });
 
-  test("what the operator has opened is no stranger's", async () => {
+  test("addresses that the operator allows are accepted", async () => {
     const { endpoint } = await register(app, {
       ...{ name: "own_machine", endpoint: "http://127.0.0.1:9/x" },
     });
@@ -144,7 +144,7 @@ describe("agents.errors.url_refused", () => {
 });
 
 describe("agents.errors.tool_exists", () => {
-  test("agents.errors.tool_exists a name is registered once, whatever became of it", async () => {
+  test("agents.errors.tool_exists a name can be registered once, whatever became of its tool", async () => {
     await register(app, { name: "only_once" });
     await expectRefusal(await post({ name: "only_once" }), 409, "tool_exists", "name");
     await readJson(await app.post("/v1/tools/only_once/disable", undefined));
@@ -153,7 +153,7 @@ describe("agents.errors.tool_exists", () => {
     await register(app, { name: "only_once" }, { key: OTHER });
   });
 
-  test("agents.errors.tool_exists the platform's names are taken, and `connections` is none", async () => {
+  test("agents.errors.tool_exists names of platform tools are taken, and `connections` is not allowed", async () => {
     const { data } = await readJson(await app.get("/v1/tools", { key: `${KEY}-ownerless` }));
     expect(data.length).toBeGreaterThan(3);
     for (const { name } of data)
@@ -161,7 +161,7 @@ describe("agents.errors.tool_exists", () => {
     await expectRefusal(await post({ name: "connections" }), 400, "invalid_request", "name");
   });
 
-  test("of registrations of one name at once exactly one wins", async () => {
+  test("of concurrent registrations of one name exactly one succeeds", async () => {
     const asked = Array.from({ length: 12 }, () => post({ name: "at_once" }));
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([201, ...new Array(11).fill(409)]);
@@ -169,7 +169,7 @@ describe("agents.errors.tool_exists", () => {
 });
 
 describe("agents.errors.connection_not_found", () => {
-  test("agents.errors.connection_not_found a connection that is not there registers nothing", async () => {
+  test("agents.errors.connection_not_found a missing connection registers nothing", async () => {
     const fields = { name: "connected", connection_id: NOWHERE };
     await expectRefusal(await post(fields), 404, "connection_not_found", "connection_id");
     expect((await app.get("/v1/tools/connected")).status).toBe(404);
@@ -182,7 +182,7 @@ describe("agents.errors.connection_not_found", () => {
 });
 
 describe("agents.errors.tool_limit_reached", () => {
-  test("agents.errors.tool_limit_reached agents.limits.run_admission_trigger_endpoint so many enabled tools, and disabled ones beside them", async () => {
+  test("agents.errors.tool_limit_reached agents.limits.run_admission_trigger_endpoint limits the enabled tools, and disabled ones do not count", async () => {
     const env = { WADI_LIMITS__TOOLS: "2" };
     const small = await startService({ env });
     const add = (name: string) => small.post("/v1/tools", makeTool({ name }));
@@ -204,7 +204,7 @@ describe("agents.errors.tool_limit_reached", () => {
 });
 
 describe("agents.endpoints.tools.p1 revisions", () => {
-  test("agents.resources.tool agents.endpoints.tools.p1 revisions are numbered from 1, and are whole", async () => {
+  test("agents.resources.tool agents.endpoints.tools.p1 revisions are numbered from 1, and are complete", async () => {
     const fields = { name: "revised", title: "Revised", risk: "read", timeout_ms: 5_000 };
     const first = await register(app, fields);
     const second = await revise(app, "revised", { description: "Sends it at once." });
@@ -218,7 +218,7 @@ describe("agents.endpoints.tools.p1 revisions", () => {
     expect([data, next_before]).toEqual([[second, { ...first, latest: false }], null]);
   });
 
-  test("agents.endpoints.tools.p1 pages of revisions go back to the first", async () => {
+  test("agents.endpoints.tools.p1 pages of revisions lead back to the first", async () => {
     await register(app, { name: "paged" });
     for (let n = 0; n < 4; n++) await revise(app, "paged");
     const read = async (query: string) => {
@@ -236,7 +236,7 @@ describe("agents.endpoints.tools.p1 revisions", () => {
     }
   });
 
-  test("revisions that are added at once are numbered without a gap", async () => {
+  test("concurrent revisions are numbered without a gap", async () => {
     await register(app, { name: "crowded" });
     const made = await Promise.all(Array.from({ length: 10 }, () => revise(app, "crowded")));
     expect(made.map(({ revision }) => revision).toSorted((a, b) => a - b)).toEqual([

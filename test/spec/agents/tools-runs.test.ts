@@ -33,7 +33,7 @@ async function runOnce(agent: Json, name: string): Promise<{ run: Json; result: 
 }
 
 describe("agents.does.tool", () => {
-  test("agents.does.version agents.resources.tool a run calls the revision that its version pinned, with the arguments as JSON", async () => {
+  test("agents.does.version agents.resources.tool a run calls the revision that its version pins, with the arguments as JSON", async () => {
     await register(app, { name: "look_up", endpoint: at("/first"), risk: "read" });
     const agent = await createAgent(app, { tools: ["look_up"] });
     await revise(app, "look_up", { endpoint: at("/second"), risk: "read" });
@@ -48,7 +48,7 @@ describe("agents.does.tool", () => {
     expect(asked).toEqual(['POST /first {"to":"Ada"}', 'POST /second {"to":"Ada"}']);
   });
 
-  test("agents.does.cost.2 a call costs nothing, whatever the operator priced of its name", async () => {
+  test("agents.does.cost.2 a call costs nothing, whatever price the operator set for its name", async () => {
     const settings = `
 [egress]
 allow = ["127.0.0.1:*"]
@@ -63,7 +63,7 @@ tool_prices = { paid = "3.00" }
     await priced.stop();
   });
 
-  test("a tool that is switched off is called by no run, and by the next one once it is on", async () => {
+  test("a tool that is switched off is not called, and is called again once it is on", async () => {
     await register(app, { name: "ring", endpoint: at("/ring"), risk: "read" });
     const agent = await createAgent(app, { tools: ["ring"] });
     receiver.received.length = 0;
@@ -75,7 +75,7 @@ tool_prices = { paid = "3.00" }
     expect(receiver.received).toHaveLength(1);
   });
 
-  test("a tool that is switched off while a run is under way is not called by its next round", async () => {
+  test("a tool that is switched off during a run is not called in its next round", async () => {
     await register(app, { name: "under_way", endpoint: at("/under_way"), risk: "read" });
     const agent = await createAgent(app, { tools: ["under_way"] });
     const arrived = Promise.withResolvers<void>();

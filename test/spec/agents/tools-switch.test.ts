@@ -19,7 +19,7 @@ const list = async (key = KEY): Promise<Json[]> =>
 const turn = (name: string, verb: string) => app.post(`/v1/tools/${name}/${verb}`, undefined);
 
 describe("agents.endpoints.tools.get_tools", () => {
-  test("agents.endpoints.tools.get_tools agents.does.tool the platform's tools, then the account's by name, the disabled ones too", async () => {
+  test("agents.endpoints.tools.get_tools agents.does.tool lists the platform's tools, then the account's by name, disabled ones included", async () => {
     const before = await list();
     for (const name of ["zeta", "alpha"]) await register(app, { name });
     const latest = await revise(app, "zeta", { title: "Zeta" });
@@ -31,7 +31,7 @@ describe("agents.endpoints.tools.get_tools", () => {
     expect(await list(`${KEY}-ownerless`)).toEqual(builtins);
   });
 
-  test("agents.endpoints.tools.get_tools a long catalogue is whole, each tool once", async () => {
+  test("agents.endpoints.tools.get_tools a long catalogue is complete, with each tool once", async () => {
     const names = Array.from({ length: 120 }, (_, i) => `many_${String(i).padStart(3, "0")}`);
     for (const name of names) await register(app, { name }, { key: OTHER });
     const listed = (await list(OTHER)).map(({ name }) => name);
@@ -42,7 +42,7 @@ describe("agents.endpoints.tools.get_tools", () => {
 });
 
 describe("agents.endpoints.tools.p1", () => {
-  test("agents.endpoints.tools.p1 a tool of the platform is read like any other", async () => {
+  test("agents.endpoints.tools.p1 a platform tool is read like any other", async () => {
     const [builtin] = await list();
     expect(await readJson(await app.get(`/v1/tools/${builtin.name}`))).toEqual(builtin);
     const path = `/v1/tools/${builtin.name}/revisions`;
@@ -50,7 +50,7 @@ describe("agents.endpoints.tools.p1", () => {
     expect((await readJson(await app.get(`${path}?before=1`))).data).toEqual([]);
   });
 
-  test("agents.endpoints.tools.p1 off and on, each as often as it is asked for", async () => {
+  test("agents.endpoints.tools.p1 switching off and on can be repeated", async () => {
     const made = await register(app, { name: "switched" });
     for (const [verb, status] of [
       ["enable", "enabled"],
@@ -63,7 +63,7 @@ describe("agents.endpoints.tools.p1", () => {
     }
   });
 
-  test("agents.endpoints.tools.p1 a disabled tool takes revisions, all of which are disabled", async () => {
+  test("agents.endpoints.tools.p1 a disabled tool accepts revisions, all of them disabled", async () => {
     await register(app, { name: "resting" });
     await turn("resting", "disable");
     expect(await revise(app, "resting")).toMatchObject({ revision: 2, status: "disabled" });
@@ -86,7 +86,7 @@ describe("agents.errors.tool_not_found", () => {
     ]);
   };
 
-  test("agents.errors.tool_not_found agents.authentication.6 one that is another's, or of no possible name, is not found", async () => {
+  test("agents.errors.tool_not_found agents.authentication.6 a tool of another account or with an impossible name is not found", async () => {
     await register(app, { name: "theirs_alone" }, { key: OTHER });
     const names = ["theirs_alone", "never", NOWHERE, "Send", "a%00b", "%ff", "x".repeat(3_000)];
     names.push("__proto__", "constructor", "%F0%9F%98%80", "a%2Fb", "..%2Ftools");
@@ -100,7 +100,7 @@ describe("agents.errors.tool_not_found", () => {
     expect(bodies.size).toBe(1);
   });
 
-  test("agents.errors.tool_not_found the platform's tools are nobody's to change", async () => {
+  test("agents.errors.tool_not_found no account can change the platform's tools", async () => {
     const [read, revisions, ...changes] = await askAll("calculator");
     expect([read!.status, revisions!.status]).toEqual([200, 200]);
     for (const reply of changes) {
@@ -111,7 +111,7 @@ describe("agents.errors.tool_not_found", () => {
 });
 
 describe("agents.errors.not_enabled", () => {
-  test("agents.errors.not_enabled agents.endpoints.tools.post_tools while http tools are off nothing changes them, whatever the body, and all is read", async () => {
+  test("agents.errors.not_enabled agents.endpoints.tools.post_tools while http tools are off every change is refused, whatever the body, and reads work", async () => {
     const settings = { WADI_AGENTS__HTTP_TOOLS: "false" };
     const closed = await startService({ env: settings });
     const key = `${KEY}-approver`;
@@ -134,13 +134,13 @@ describe("agents.errors.not_enabled", () => {
   });
 });
 
-describe("what a version names", () => {
+describe("tools of a version", () => {
   const pinsOf = ({ tool_revisions }: Json) =>
     tool_revisions.map(({ name, revision, kind }: Json) => `${name} ${revision} ${kind}`);
   const addVersion = async (id: string, body: object): Promise<Json> =>
     readJson(await app.post(`/v1/agents/${id}/versions`, body), 201);
 
-  test("agents.does.version agents.does.tool a version pins the latest revision, and keeps it where it is inherited", async () => {
+  test("agents.does.version agents.does.tool a version pins the latest revision, and keeps the pin when it is inherited", async () => {
     await register(app, { name: "pinned", risk: "read" });
     const tools = ["calculator", "pinned"];
     const agent = await createAgent(app, { tools });
@@ -157,7 +157,7 @@ describe("what a version names", () => {
     ]);
   });
 
-  test("a tool that is switched off is not newly named, and no hindrance where it is inherited", async () => {
+  test("a tool that is switched off cannot be newly named, and can still be inherited", async () => {
     await register(app, { name: "tired" });
     const agent = await createAgent(app, { tools: ["tired"] });
     await turn("tired", "disable");
@@ -175,7 +175,7 @@ describe("what a version names", () => {
     expect((await addVersion(agent.id, guard)).policy.require_approval).toEqual(["tired"]);
   });
 
-  test("agents.authentication.6 another's tool is none, to be named or guarded", async () => {
+  test("agents.authentication.6 another account's tool cannot be named or guarded", async () => {
     await register(app, { name: "foreign" }, { key: OTHER });
     const body = { name: "Thief", system_prompt: "Be brief." };
     const named = await app.post("/v1/agents", { ...body, tools: ["foreign"] });
@@ -189,7 +189,7 @@ describe("what a version names", () => {
     }
   });
 
-  test("versions that are made at once take no pin back", async () => {
+  test("concurrent versions do not revert a pin", async () => {
     await register(app, { name: "raced" });
     const agent = await createAgent(app, { tools: ["raced"] });
     await revise(app, "raced");

@@ -29,7 +29,7 @@ const trial = (name: string, args: unknown = { to: "Ada" }) =>
   app.post(`/v1/tools/${name}/test`, { arguments: args }, { key });
 
 describe("agents.endpoints.tools.p1 a test", () => {
-  test("agents.resources.tool sends the arguments as JSON to the latest revision, and says what came of it", async () => {
+  test("agents.resources.tool sends the arguments as JSON to the latest revision, and reports the result", async () => {
     await register(app, { name: "tried", endpoint: at("/first") });
     await revise(app, "tried", { endpoint: at("/second"), external_content: false });
     receiver.received.length = 0;
@@ -48,7 +48,7 @@ describe("agents.endpoints.tools.p1 a test", () => {
     expect((await readJson(await app.get("/v1/runs"))).data).toEqual([]);
   });
 
-  test("what fails is told, and is no error of the request", async () => {
+  test("a failure of the tool is reported, and is no error of the request", async () => {
     await register(app, { name: "broken", endpoint: at("/broken"), risk: "read" });
     await register(app, { name: "nobody", endpoint: "http://127.0.0.1:9/" });
     expect(await readJson(await trial("broken"))).toMatchObject({
@@ -59,14 +59,14 @@ describe("agents.endpoints.tools.p1 a test", () => {
     });
   });
 
-  test("a long result is told by head and tail", async () => {
+  test("a long result is reported by its beginning and end", async () => {
     await register(app, { name: "long", endpoint: at("/long") });
     const { content, truncated } = await readJson(await trial("long"));
     expect([truncated, content.length < 66_000]).toEqual([true, true]);
     expect(content).toContain("characters are left out here");
   });
 
-  test("agents.errors.invalid_request arguments that do not fit are refused, and nothing is sent", async () => {
+  test("agents.errors.invalid_request invalid arguments are refused, and nothing is sent", async () => {
     await register(app, { name: "strict", endpoint: at("/strict") });
     receiver.received.length = 0;
     const long = { to: 1, ["\n".repeat(500)]: "x".repeat(100_000) };
@@ -87,7 +87,7 @@ describe("agents.endpoints.tools.p1 a test", () => {
     expect(receiver.received).toEqual([]);
   });
 
-  test("agents.authentication.2 agents.errors.scope_required it needs both scopes, before anything of its body", async () => {
+  test("agents.authentication.2 agents.errors.scope_required it needs both scopes, checked before its body", async () => {
     await register(app, { name: "guarded", endpoint: at("/guarded") });
     const path = "/v1/tools/guarded/test";
     for (const scopes of [["agents"], ["agents.approve"]] as const) {
@@ -97,7 +97,7 @@ describe("agents.endpoints.tools.p1 a test", () => {
     }
   });
 
-  test("it takes no longer than its tool may", async () => {
+  test("it ends at its tool's timeout", async () => {
     const arrived = Promise.withResolvers<void>();
     using silent = openReceiver(() => {
       arrived.resolve();
@@ -114,7 +114,7 @@ describe("agents.endpoints.tools.p1 a test", () => {
     });
   });
 
-  test("at most eight of an account run at once, and a place is free when one has ended", async () => {
+  test("at most eight tests of an account run concurrently, and another starts when one ends", async () => {
     const waiting: (() => void)[] = [];
     const arrived = Promise.withResolvers<void>();
     using slow = openReceiver(async () => {

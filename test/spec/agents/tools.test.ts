@@ -25,7 +25,7 @@ afterAll(() => app.stop());
 
 const list = async (): Promise<Json[]> => (await readJson(await app.get("/v1/tools"))).data;
 
-test("agents.endpoints.tools.get_tools agents.does.tool lists what an agent version may use", async () => {
+test("agents.endpoints.tools.get_tools agents.does.tool lists the tools that an agent version may use", async () => {
   const tools = await list();
   const names = tools.map(({ name }) => name);
   expect(names).toEqual([
@@ -47,7 +47,7 @@ test("agents.endpoints.tools.get_tools agents.does.tool lists what an agent vers
   expect(agent.version.tools).toEqual(names);
 });
 
-test("agents.resources.tool shows the operator's prices, six places, and null where there is none", async () => {
+test("agents.resources.tool shows the operator's prices with six decimals, and null where there is none", async () => {
   const prices = Object.fromEntries((await list()).map((tool) => [tool.name, tool.price_sar]));
   expect(prices).toEqual({
     current_time: "0.000000",
@@ -64,11 +64,11 @@ test("agents.resources.tool shows the operator's prices, six places, and null wh
   await unpriced.stop();
 });
 
-test("agents.endpoints.tools.get_tools takes nothing behind its path", async () => {
+test("agents.endpoints.tools.get_tools accepts no query parameters", async () => {
   await expectRefusal(await app.get("/v1/tools?kind=http"), 400, undefined, "kind");
 });
 
-test("agents.does.p1 a run calls the model and its tools by itself, and says what each gave and cost", async () => {
+test("agents.does.p1 a run calls the model and its tools by itself, and records the result and cost of each", async () => {
   const { run, steps } = await populate(app, KEY);
   const results = steps.filter(({ kind }) => kind === "tool_result").map(({ data }) => data);
   // Two calls of one round end in whatever order, and one that failed costs nothing.

@@ -22,7 +22,7 @@ describe("agents.errors.invalid_request what no trigger can be", () => {
     // 30 February, and 31 of months that have none.
     ...["0 0 30 2 *", "0 0 31 4,6,9,11 *"],
   ];
-  test.each(CRONS)("agents.resources.trigger the schedule %j", async (cron) => {
+  test.each(CRONS)("agents.resources.trigger the schedule %j is refused", async (cron) => {
     const reply = await front.askCreate({ ...DAILY, cron });
     await expectRefusal(reply, 400, "invalid_request", "cron");
     const { id } = await front.createDaily();
@@ -30,7 +30,7 @@ describe("agents.errors.invalid_request what no trigger can be", () => {
   });
 
   const ZONES = ["", "Mars/Olympus", "+03:00", "UTC+3", "Europe", "../UTC", "Asia/Riyadh "];
-  test.each(ZONES)("agents.resources.trigger the zone %j", async (time_zone) => {
+  test.each(ZONES)("agents.resources.trigger the zone %j is refused", async (time_zone) => {
     const reply = await front.askCreate({ ...DAILY, time_zone });
     await expectRefusal(reply, 400, "invalid_request", "time_zone");
     const { id } = await front.createDaily();
@@ -56,13 +56,13 @@ describe("agents.errors.invalid_request what no trigger can be", () => {
     [{ time_zone: "UTC" }, "time_zone"],
     [{ catch_up_seconds: 0 }, "catch_up_seconds"],
   ];
-  test.each(FIELDS)("a hook that is given %j", async (fields, param) => {
+  test.each(FIELDS)("a hook with %j is refused", async (fields, param) => {
     const { id } = await front.create();
     await expectRefusal(await front.patch(id, fields), 400, "invalid_request", param);
     await readJson(await front.patch(id, { [param]: null }));
   });
 
-  test("a schedule that is taken away", async () => {
+  test("a schedule cannot be removed", async () => {
     const { id } = await front.createDaily();
     await expectRefusal(await front.patch(id, { cron: null }), 400, "invalid_request", "cron");
   });
@@ -72,7 +72,7 @@ describe("agents.errors.invalid_request what no trigger can be", () => {
     ...[bytes(23), bytes(65), `${bytes(24)}=`, `whsec_${"canary".repeat(40)}`, `${SECRET}\n`],
   ];
   test.each(SECRETS)(
-    "agents.resources.trigger the secret %j, of which nothing is said again",
+    "agents.resources.trigger the secret %j is refused without repeating it",
     async (secret) => {
       const reply = await front.askCreate({ secret });
       expect(await reply.clone().text()).not.toMatch(/canary|MfKQ9|BwcH/);
@@ -81,7 +81,7 @@ describe("agents.errors.invalid_request what no trigger can be", () => {
   );
 });
 
-describe("agents.errors.p4 what the schema refuses has no code", () => {
+describe("agents.errors.p4 a schema error has no code", () => {
   const WRONG: [object, string][] = [
     [{ name: "" }, "name"],
     [{ name: "n".repeat(201) }, "name"],
@@ -110,7 +110,7 @@ describe("agents.errors.p4 what the schema refuses has no code", () => {
     expect(await readRefusal(reply)).toEqual([400, undefined, param]);
   });
 
-  test("agents.errors.p9 a secret of another type is not said again", async () => {
+  test("agents.errors.p9 a secret of another type is not repeated", async () => {
     for (const secret of [123_456_789_123, ["canary"], { a: "canary" }, "canary".repeat(50)]) {
       const reply = await front.askCreate({ secret });
       expect(await reply.clone().text()).not.toMatch(/canary|1234567/);
@@ -119,13 +119,16 @@ describe("agents.errors.p4 what the schema refuses has no code", () => {
   });
 
   const FIXED = ["kind", "agent_id", "thread_id", "secret", "key_id", "id", "upcoming"];
-  test.each(FIXED)("agents.errors.p9 PATCH of %s, which stays as it is", async (field) => {
-    const { id } = await front.create();
-    const reply = await front.patch(id, { [field]: null });
-    expect(await readRefusal(reply)).toEqual([400, undefined, field]);
-  });
+  test.each(FIXED)(
+    "agents.errors.p9 PATCH of %s is refused, and leaves it unchanged",
+    async (field) => {
+      const { id } = await front.create();
+      const reply = await front.patch(id, { [field]: null });
+      expect(await readRefusal(reply)).toEqual([400, undefined, field]);
+    },
+  );
 
-  test("agents.errors.p9 an overlap of secrets that is too long or none", async () => {
+  test("agents.errors.p9 an overlap of secrets that is too long or invalid is refused", async () => {
     const { id } = await front.create();
     for (const overlap_seconds of [-1, 604_801, 0.5, "60"]) {
       const reply = await front.rotate(id, { overlap_seconds });
@@ -137,7 +140,7 @@ describe("agents.errors.p4 what the schema refuses has no code", () => {
   });
 });
 
-test("agents.resources.trigger what may be left out may be null, and bounds are inside", async () => {
+test("agents.resources.trigger optional fields accept null, and bounds are inclusive", async () => {
   const nothing = { input: null, thread_id: null, catch_up_seconds: null, time_zone: null };
   expect(await front.create({ ...nothing, cron: null, secret: null })).toMatchObject({
     ...{ ...nothing, cron: null, secret: expect.stringContaining("whsec_") },

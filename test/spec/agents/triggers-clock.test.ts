@@ -51,7 +51,7 @@ const endOf = (front: TriggersFront, { run_id }: Json) =>
     return run.finished_at !== null && run;
   });
 
-test("agents.does.trigger agents.resources.run at its instant a run starts for the trigger's key, and is worked off", async () => {
+test("agents.does.trigger agents.resources.run at its instant a run starts on behalf of the trigger's key, and completes", async () => {
   await using front = await start();
   const { id, key_id } = await front.create({ ...OFTEN, name: "Five", overlap: "allow" });
   const fire = await passOne(front, id);
@@ -76,7 +76,7 @@ test("agents.does.trigger agents.resources.run at its instant a run starts for t
   expect(list.data).toHaveLength(2);
 });
 
-test("agents.states.p12 a key that was revoked is refused, which pauses the trigger until another key resumes it", async () => {
+test("agents.states.p12 a revoked key refuses the fire, which pauses the trigger until another key resumes it", async () => {
   await using front = await start();
   const key = await createKey(front, { scopes: ["agents"] });
   const { id, key_id } = await front.create(OFTEN, { key });
@@ -98,7 +98,7 @@ test("agents.states.p12 a key that was revoked is refused, which pauses the trig
   expect(await passOne(front, id)).toMatchObject({ outcome: "started" });
 });
 
-test("agents.states.p12 a model that the key may not call any more is refused, which pauses the trigger", async () => {
+test("agents.states.p12 a model that the key may no longer call refuses the fire, which pauses the trigger", async () => {
   await using front = await start();
   const renting = await allow(front, "renting", { scopes: ["agents"] });
   const { key } = renting;
@@ -116,7 +116,7 @@ test("agents.states.p12 a model that the key may not call any more is refused, w
   expect((await passOne(front, id, key)).outcome).toBe("started");
 });
 
-test("agents.states.p12 of an agent that is archived nothing fires, nor when it is taken back", async () => {
+test("agents.states.p12 triggers of an archived agent do not fire, nor after it is restored", async () => {
   await using front = await start();
   const { id } = await front.create(OFTEN);
   const turn = async (status: string) => {
@@ -136,7 +136,7 @@ test("agents.states.p12 of an agent that is archived nothing fires, nor when it 
   expect((await passOne(front, id)).outcome).toBe("started");
 });
 
-test("agents.errors.agent_held while the operator holds the agent each instant is recorded as held, and then it goes on", async () => {
+test("agents.errors.agent_held while the operator holds the agent each instant is recorded as held, and later ones fire again", async () => {
   await using front = await start();
   const { id } = await front.create(OFTEN);
   const { agents } = front.app.admin;
@@ -150,7 +150,7 @@ test("agents.errors.agent_held while the operator holds the agent each instant i
   expect((await passOne(front, id)).outcome).toBe("started");
 });
 
-test("agents.resources.trigger with overlap `skip` none starts while a run waits for a person, with `allow` it does", async () => {
+test("agents.resources.trigger overlap `skip` starts no run while another waits for approval; `allow` does", async () => {
   await using front = await start();
   const agent = await createAgent(front, {
     ...{ tools: ["calculator"], policy: { require_approval: ["calculator"] } },
@@ -176,7 +176,7 @@ test("agents.resources.trigger with overlap `skip` none starts while a run waits
   expect((await passOne(front, id)).outcome).toBe("started");
 });
 
-test("agents.errors.active_runs_limit at a limit of its account none starts, and the trigger goes on", async () => {
+test("agents.errors.active_runs_limit at a limit of its account no run starts, and the trigger stays active", async () => {
   await using front = await start({ env: { WADI_LIMITS__ACTIVE_RUNS: "1" } });
   // Asked for first: it holds the one place.
   const body = { input: { message: "!stall" } };
@@ -190,7 +190,7 @@ test("agents.errors.active_runs_limit at a limit of its account none starts, and
   expect((await passOne(front, id)).outcome).toBe("started");
 });
 
-test("agents.errors.not_enabled while triggers are switched off none fires; then the latest instant is caught up with", async () => {
+test("agents.errors.not_enabled while triggers are switched off none fires; afterwards the latest missed instant fires", async () => {
   await using front = await start();
   const { id } = await front.create({ ...OFTEN, catch_up_seconds: 600 });
   const turn = (is_on: boolean) => {
@@ -211,7 +211,7 @@ test("agents.errors.not_enabled while triggers are switched off none fires; then
   });
 });
 
-test("agents.does.trigger a server that comes back fires the latest instant, if that may be caught up with", async () => {
+test("agents.does.trigger a restarted server fires the latest missed instant, if the catch-up allows it", async () => {
   const directory = mkdtempSync(join(tmpdir(), "wadi-clock-"));
   const place = { kind: "sqlite", file: join(directory, "wadi.db") } as const;
   const start_ms = Date.UTC(2026, 10, 20, 12);

@@ -26,7 +26,7 @@ const listFires = async (id: string, query = "", on = front) =>
 const endRun = (id: string) => front.ask("POST", `/v1/runs/${id}/cancel`);
 
 describe("POST /v1/triggers/{id}/fires", () => {
-  test("agents.endpoints.triggers.p1 agents.resources.fire agents.does.trigger a run of the kind `manual` is started and recorded, and the schedule stays", async () => {
+  test("agents.endpoints.triggers.p1 agents.resources.fire agents.does.trigger a run of the kind `manual` starts and is recorded, and the schedule stays", async () => {
     const input = { message: "Sum up ä." };
     const before = await front.createDaily({ input });
     await front.clock.advance(1_000);
@@ -56,14 +56,14 @@ describe("POST /v1/triggers/{id}/fires", () => {
     ]);
   });
 
-  test("agents.resources.trigger without a message of its own a run is asked a sentence", async () => {
+  test("agents.resources.trigger without a message of its own the trigger sends a default sentence", async () => {
     const { id, name } = await front.create();
     const at = new Date(front.clock.now()).toISOString();
     const { input } = await readRun((await fired(id)).run_id);
     expect(input).toEqual({ message: `The trigger "${name}" fired at ${at}.` });
   });
 
-  test("agents.authentication.5 its run acts for the trigger's key; neither that one nor the one that fired decides", async () => {
+  test("agents.authentication.5 its run acts for the trigger's key; neither that key nor the firing key may decide", async () => {
     await using asking = await startTriggers({ listens: true });
     const scopes = ["agents", "agents.approve"] as const;
     const [owner, firing, third] = await Promise.all(
@@ -86,7 +86,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
     await readJson(await decide(third));
   });
 
-  test("agents.authentication.5 nor does the key that was shown the hook's secret, whoever asks by it since", async () => {
+  test("agents.authentication.5 a key that was shown the hook's secret may not decide, whoever fires it later", async () => {
     await using asking = await startTriggers({ listens: true });
     const scopes = ["agents", "agents.approve"] as const;
     const [knowing, owner, third] = await Promise.all(
@@ -116,14 +116,14 @@ describe("POST /v1/triggers/{id}/fires", () => {
     await readJson(await decide(third));
   });
 
-  test("agents.errors.trigger_paused agents.states.p12 a paused trigger does not fire, and nothing is recorded", async () => {
+  test("agents.errors.trigger_paused agents.states.p12 a paused trigger does not fire, and records nothing", async () => {
     const { id } = await front.create();
     await readJson(await front.patch(id, { status: "paused" }));
     await expectRefusal(await front.fire(id), 409, "trigger_paused");
     expect(await front.listOutcomes(id)).toEqual([]);
   });
 
-  test("agents.resources.trigger with overlap `skip` none is started while one is not final, with `allow` it is", async () => {
+  test("agents.resources.trigger overlap `skip` starts no run while another is not final; `allow` does", async () => {
     const { id } = await front.create();
     const first = await fired(id);
     expect(await fired(id)).toMatchObject({
@@ -152,7 +152,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
     expect(await front.listOutcomes(id)).toEqual(["started", "limited", "skipped"]);
   });
 
-  test("agents.errors.agent_held while the operator holds agent or account nothing is started, and then it goes on", async () => {
+  test("agents.errors.agent_held while the operator holds agent or account nothing starts, and later fires start again", async () => {
     const { id } = await front.create();
     const account_id = (await front.app.access.accounts.find("dev"))!.id;
     const { holds } = front.app.access;
@@ -169,7 +169,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
     expect(await front.listOutcomes(id)).toEqual(["started", "held", "held"]);
   });
 
-  test("agents.states.p12 a fire that is refused because of the key pauses the trigger, until another key resumes it", async () => {
+  test("agents.states.p12 a fire refused because of the key pauses the trigger, until another key resumes it", async () => {
     const key = await createKey(front, { scopes: ["agents"] });
     const { id, key_id } = await front.create({}, { key });
     await front.app.admin.keys.revoke(key_id);
@@ -190,7 +190,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
     expect((await fired(id)).outcome).toBe("started");
   });
 
-  test("agents.states.p12 a fire that is refused because of the model pauses the trigger", async () => {
+  test("agents.states.p12 a fire refused because of the model pauses the trigger", async () => {
     const renting = await allow(front, "renting", { scopes: ["agents"] });
     const { key } = renting;
     await renting.grant("rented");
@@ -207,7 +207,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
     expect((await fired(id, front, key)).outcome).toBe("started");
   });
 
-  test("agents.errors.active_runs_limit agents.errors.daily_runs_limit at a limit none is started, and the trigger goes on", async () => {
+  test("agents.errors.active_runs_limit agents.errors.daily_runs_limit at a limit no run starts, and the trigger stays active", async () => {
     const env = { WADI_LIMITS__ACTIVE_RUNS: "1", WADI_LIMITS__DAILY_RUNS: "2" };
     await using small = await startTriggers({ env });
     const { id } = await small.create({ overlap: "allow" });
@@ -233,7 +233,7 @@ describe("POST /v1/triggers/{id}/fires", () => {
 });
 
 describe("GET /v1/triggers/{id}/fires", () => {
-  test("agents.endpoints.triggers.p1 agents.resources.p6 pages lead through all fires, newest first, or those of one outcome", async () => {
+  test("agents.endpoints.triggers.p1 agents.resources.p6 pages contain all fires, newest first, or those of one outcome", async () => {
     const { id } = await front.create();
     const other = await front.create();
     const made: Json[] = [];
@@ -270,7 +270,7 @@ describe("GET /v1/triggers/{id}/fires", () => {
     }
   });
 
-  test("agents.does.trigger two that fire at once are one run, and both are recorded", async () => {
+  test("agents.does.trigger two concurrent fires start one run, and both are recorded", async () => {
     const { id } = await front.create();
     const both = await Promise.all([fired(id), fired(id, front, APPROVER)]);
     expect(both.map(({ outcome }) => outcome).toSorted()).toEqual(["skipped", "started"]);

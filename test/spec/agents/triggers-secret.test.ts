@@ -43,7 +43,7 @@ async function isTaken(id: string, secret: string): Promise<boolean> {
 const rotated = async (id: string, body: object = {}): Promise<Json> =>
   readJson(await front.rotate(id, body));
 
-test("agents.endpoints.triggers.p1 agents.resources.trigger a new secret is shown once, beside which the one before holds for a day", async () => {
+test("agents.endpoints.triggers.p1 agents.resources.trigger a new secret is shown once, and the previous one stays valid for a day", async () => {
   const { secret: first, ...before } = await front.create();
   await front.clock.advance(5_000);
   const { secret: second, ...after } = await rotated(before.id);
@@ -65,7 +65,7 @@ test("agents.endpoints.triggers.p1 agents.resources.trigger a new secret is show
   expect((await front.read(before.id)).previous_secret_expires_at).toBeNull();
 });
 
-test("agents.resources.trigger how long the one before holds may be said, and a third never does", async () => {
+test("agents.resources.trigger the request sets how long the previous secret stays valid; an older one is invalid at once", async () => {
   const { id, secret: first } = await front.create({ secret: OWN });
   const { secret: second } = await rotated(id, { overlap_seconds: 7 * DAY_S });
   const third = await rotated(id, { overlap_seconds: 60 });
@@ -79,7 +79,7 @@ test("agents.resources.trigger how long the one before holds may be said, and a 
   expect(await isTaken(id, fourth.secret)).toBe(true);
 });
 
-test("agents.resources.trigger of two rotations at once no secret is lost", async () => {
+test("agents.resources.trigger two concurrent rotations lose no secret", async () => {
   const { id } = await front.create();
   const both = await Promise.all([rotated(id), rotated(id)]);
   for (const { secret } of both) expect(await isTaken(id, secret)).toBe(true);
@@ -94,7 +94,7 @@ test("agents.errors.invalid_request a schedule has no secret to rotate", async (
   await expectRefusal(await front.rotate(id), 400, "invalid_request");
 });
 
-test("agents.errors.triggers_unavailable without its key no secret is stored, and all that needs none works", async () => {
+test("agents.errors.triggers_unavailable without its key no secret is stored, and everything else works", async () => {
   const { id } = await front.create();
   const daily = await front.createDaily();
   rmSync(join(directory, "secrets.key"));
@@ -113,7 +113,7 @@ test("agents.errors.triggers_unavailable without its key no secret is stored, an
   expect((await front.remove(id)).status).toBe(204);
 });
 
-test("agents.resources.trigger no secret lies open in a file, or is said in a log", async () => {
+test("agents.resources.trigger no secret is in plain text in a file or a log", async () => {
   const { id, secret } = await front.create();
   const secrets = [OWN, secret, (await rotated(id)).secret];
   const own = await front.create({ secret: OWN });

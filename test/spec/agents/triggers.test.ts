@@ -23,7 +23,7 @@ const archive = (id: string) =>
   front.ask("PATCH", `/v1/agents/${id}`, { body: { status: "archived" } });
 
 describe("POST /v1/triggers", () => {
-  test("agents.endpoints.triggers.p1 agents.does.trigger agents.resources.trigger a schedule says when it fires next, in its zone", async () => {
+  test("agents.endpoints.triggers.p1 agents.does.trigger agents.resources.trigger a schedule shows its next fire in its zone", async () => {
     const input = { message: "Sum up ä." };
     const trigger = await front.createDaily({ name: "Morning ä", input });
     const at = nowText();
@@ -59,7 +59,7 @@ describe("POST /v1/triggers", () => {
     for (const reply of shown) expect(await reply.text()).not.toContain("whsec_");
   });
 
-  test("agents.resources.trigger a sender's own secret is taken, and seen nowhere else", async () => {
+  test("agents.resources.trigger a secret supplied by the sender is accepted, and shown nowhere else", async () => {
     const own = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const trigger = await front.create({ secret: own });
     expect(trigger.secret).toBe(own);
@@ -67,7 +67,7 @@ describe("POST /v1/triggers", () => {
     expect(JSON.stringify([data, front.lines])).not.toContain(own.slice(6));
   });
 
-  test("agents.resources.trigger a thread of the agent's takes the runs, and no other does", async () => {
+  test("agents.resources.trigger only a thread of the agent takes the runs", async () => {
     const start = { input: { message: "Hello" } };
     const begin = async (agent_id: string, key?: string) =>
       readJson(await front.post(`/v1/agents/${agent_id}/runs`, start, { key }), 202);
@@ -83,7 +83,7 @@ describe("POST /v1/triggers", () => {
     await refuse(NOWHERE, 404, "thread_not_found");
   });
 
-  test("agents.errors.agent_not_found the agent is the caller's, and not archived", async () => {
+  test("agents.errors.agent_not_found the agent must belong to the caller and not be archived", async () => {
     const theirs = await createAgent(front, {}, { key: OTHER });
     for (const agent_id of [theirs.id, NOWHERE]) {
       const reply = await front.askCreate({ agent_id });
@@ -106,7 +106,7 @@ describe("POST /v1/triggers", () => {
     await front.create({ name: name.toUpperCase() });
   });
 
-  test("agents.errors.triggers_limit agents.limits.run_admission_trigger_endpoint an account may have as many as the operator says", async () => {
+  test("agents.errors.triggers_limit agents.limits.run_admission_trigger_endpoint an account has at most the operator's number of triggers", async () => {
     await using small = await startTriggers({ env: { WADI_LIMITS__TRIGGERS: "2" } });
     const first = await small.createDaily();
     await small.create();
@@ -117,7 +117,7 @@ describe("POST /v1/triggers", () => {
     await small.create();
   });
 
-  test("agents.errors.permission_denied a key without an owner has none, and makes none", async () => {
+  test("agents.errors.permission_denied a key without an owner has no triggers, and creates none", async () => {
     const key = await createKey(front, { account_id: null, scopes: ["agents"] });
     await expectRefusal(await front.askCreate({}, { key }), 403, "permission_denied");
     expect((await readJson(await front.get(PATH, { key }))).data).toEqual([]);
@@ -135,7 +135,7 @@ describe("POST /v1/triggers", () => {
 });
 
 describe("GET /v1/triggers", () => {
-  test("agents.endpoints.triggers.p1 all of an account are listed, newest first, also more than one piece", async () => {
+  test("agents.endpoints.triggers.p1 lists every trigger of an account, newest first, beyond one chunk", async () => {
     await using many = await startTriggers({ env: { WADI_LIMITS__TRIGGERS: "1000" } });
     const made: Json[] = [];
     for (let n = 0; n < 103; n++) {
@@ -150,7 +150,7 @@ describe("GET /v1/triggers", () => {
 });
 
 describe("PATCH /v1/triggers/{id}", () => {
-  test("agents.endpoints.triggers.p1 what is sent is changed, and nothing else", async () => {
+  test("agents.endpoints.triggers.p1 changes the fields that are sent, and nothing else", async () => {
     const before = await front.createDaily({ input: { message: "Go" } });
     await front.clock.advance(1_000);
     expect(await readJson(await front.patch(before.id, {}))).toEqual(before);
@@ -167,7 +167,7 @@ describe("PATCH /v1/triggers/{id}", () => {
     expect(await front.read(before.id)).toEqual(emptied);
   });
 
-  test("agents.resources.trigger another schedule or zone holds from now on", async () => {
+  test("agents.resources.trigger a new schedule or zone applies from now", async () => {
     const { id } = await front.createDaily();
     const change = async (body: object) => (await readJson(await front.patch(id, body))).upcoming;
     const [day] = new Date(front.clock.now() + DAY_MS).toISOString().split("T");
@@ -178,7 +178,7 @@ describe("PATCH /v1/triggers/{id}", () => {
     ]);
   });
 
-  test("agents.resources.trigger of changes at once each is made, and the next fire is of the last schedule", async () => {
+  test("agents.resources.trigger concurrent changes are all applied, and the next fire follows the last schedule", async () => {
     const { id } = await front.createDaily();
     const hours = Array.from({ length: 12 }, (_, hour) => hour);
     const bodies = hours.flatMap((hour) => [
@@ -193,7 +193,7 @@ describe("PATCH /v1/triggers/{id}", () => {
     expect([next_fire_at, upcoming]).toEqual([fresh.next_fire_at, fresh.upcoming]);
   });
 
-  test("agents.states.p12 a paused trigger has no next fire, and goes on from now when it is resumed", async () => {
+  test("agents.states.p12 a paused trigger has no next fire, and continues from now when it is resumed", async () => {
     const before = await front.createDaily();
     const paused = await readJson(await front.patch(before.id, { status: "paused" }));
     expect(paused).toEqual({
@@ -217,7 +217,7 @@ describe("PATCH /v1/triggers/{id}", () => {
     expect(await readJson(await front.patch(before.id, { status: "active" }))).toEqual(resumed);
   });
 
-  test("agents.states.p12 who resumes a trigger is whom its runs act for, and nobody else becomes it", async () => {
+  test("agents.states.p12 runs act for the key that resumed the trigger, and for no other", async () => {
     const { id, key_id } = await front.create();
     const key = `${KEY}-approver`;
     const change = async (body: object) =>
@@ -229,7 +229,7 @@ describe("PATCH /v1/triggers/{id}", () => {
     expect(resumed).not.toBe(key_id);
   });
 
-  test("agents.authentication.1 who changes what its runs are asked, or is shown its secret, is whom they act for", async () => {
+  test("agents.authentication.1 runs act for the key that changed their message or was shown the secret", async () => {
     const key = `${KEY}-approver`;
     const input = { message: "What is new?" };
     const { id, key_id } = await front.create({ input });
@@ -248,7 +248,7 @@ describe("PATCH /v1/triggers/{id}", () => {
 });
 
 describe("DELETE /v1/triggers/{id}", () => {
-  test("agents.errors.trigger_not_found it is not there any more, and its name is free", async () => {
+  test("agents.errors.trigger_not_found a deleted trigger is not found, and its name is free", async () => {
     const { id, name } = await front.create();
     const reply = await front.remove(id);
     expect([reply.status, await reply.text()]).toEqual([204, ""]);
@@ -301,13 +301,13 @@ describe("agents.states.p12 archiving an agent", () => {
     expect(resumed).toMatchObject({ status: "active", paused_reason: null });
   };
 
-  test("agents.states.p12 taking it back leaves them paused, until somebody resumes them", async () => {
+  test("agents.states.p12 leaves them paused after it is restored, until a key resumes them", async () => {
     await using served = await startTriggers({ listens: true });
     const { id } = await served.createDaily();
     await archiveForAWhile(served, id, () => {});
   });
 
-  test("agents.states.p12 is seen also by a server that was not there", async () => {
+  test("agents.states.p12 is noticed by a server that was not running then", async () => {
     await using served = await startTriggers();
     const { id } = await served.createDaily();
     await archiveForAWhile(served, id, served.app.start);
@@ -315,7 +315,7 @@ describe("agents.states.p12 archiving an agent", () => {
 });
 
 describe("agents.errors.not_enabled while triggers are switched off", () => {
-  test("agents.errors.not_enabled nothing is made, changed or fired, and all is still read and deleted", async () => {
+  test("agents.errors.not_enabled creation, changes and fires are refused, reads and deletions still work", async () => {
     await using off = await startTriggers();
     const { secret, ...hook } = await off.create();
     const one = `${PATH}/${hook.id}`;
@@ -339,7 +339,7 @@ describe("agents.errors.not_enabled while triggers are switched off", () => {
   });
 });
 
-test("agents.authentication.3 a key without `agents` is refused on every route, in the grace period too", async () => {
+test("agents.authentication.3 a key without `agents` is refused on every route, even in the grace period", async () => {
   await using lenient = await startTriggers({ env: { WADI_AGENTS__ENFORCE_SCOPE: "false" } });
   const { id } = await createTrigger(lenient, { agent_id: lenient.agent.id });
   const given = { key: `${KEY}-none` };

@@ -51,7 +51,7 @@ test("agents.endpoints.usage.p1, agents.endpoints.usage.1, agents.endpoints.usag
   expect([first.rows.length, first.totals.runs]).toEqual([1, 1]);
 });
 
-test("agents.does.cost.1, agents.resources.usage_row: what nobody priced is null and counted, never zero", async () => {
+test("agents.does.cost.1, agents.resources.usage_row: an unknown price is null and counted, never zero", async () => {
   await using front = await startRuns();
   await spend(front, null);
   const unknown = await front.read(PATH);
@@ -64,7 +64,7 @@ test("agents.does.cost.1, agents.resources.usage_row: what nobody priced is null
   expect((await front.read(PATH)).rows[0].cost_sar).toBe("0.000007");
 });
 
-test("agents.endpoints.usage.p2: by agent each agent has a row, and those without runs none", async () => {
+test("agents.endpoints.usage.p2: by agent each agent with runs has a row", async () => {
   await using front = await startRuns();
   const other = await front.createAgent();
   await front.createAgent();
@@ -82,7 +82,7 @@ test("agents.endpoints.usage.p2: by agent each agent has a row, and those withou
   );
 });
 
-test("agents.endpoints.usage.2, agents.limits.usage_window: the window is the last 30 days unless it is named, of at most 92 days apart", async () => {
+test("agents.endpoints.usage.2, agents.limits.usage_window: the window is the last 30 days by default, and at most 92 days", async () => {
   await using front = await startRuns();
   const window = async (query: string) => {
     const { from, to } = await front.read(`${PATH}?${query}`);
@@ -96,7 +96,7 @@ test("agents.endpoints.usage.2, agents.limits.usage_window: the window is the la
   expect(await window("from=2026-01-01&to=2026-04-03")).toEqual(["2026-01-01", "2026-04-03"]);
 });
 
-test("agents.endpoints.usage.4, agents.errors.invalid_request: days that do not exist, lie outside or are turned round are told from what fails validation", async () => {
+test("agents.endpoints.usage.4, agents.errors.invalid_request: days that do not exist, are out of range or in reverse order differ from schema errors", async () => {
   await using front = await startRuns();
   for (const [query, param] of [
     ["from=2026-02-30", "from"],
@@ -124,7 +124,7 @@ test("agents.endpoints.usage.4, agents.errors.invalid_request: days that do not 
   }
 });
 
-test("agents.authentication.3: each account sees its own sums, and a key without the scope none, also in the grace period", async () => {
+test("agents.authentication.3: each account sees its own sums; a key without the scope sees none, even in the grace period", async () => {
   await using front = await startRuns({ more: "[agents]\nenforce_scope = false" });
   await spend(front, 5);
   const { key } = await allow(front, "rival", { scopes: ["agents"] });

@@ -22,7 +22,7 @@ const list = async (id: string, query = ""): Promise<Json> =>
   readJson(await app.get(`/v1/agents/${id}/versions${query}`));
 
 describe("POST /v1/agents/{id}/versions", () => {
-  test("agents.endpoints.agents.post_agents_id_versions the new one is current, the old ones stay", async () => {
+  test("agents.endpoints.agents.post_agents_id_versions the new version is current, the old ones stay", async () => {
     const agent = await createAgent(app, { tools: ["calculator"] });
     await app.clock.advance(1_000);
     const second = await add(agent.id, { system_prompt: "Be long." });
@@ -37,7 +37,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     expect((await list(agent.id)).data).toEqual([second, agent.version]);
   });
 
-  test("agents.does.version every field that is not sent is inherited, in objects field by field", async () => {
+  test("agents.does.version every omitted field is inherited, in objects field by field", async () => {
     const { id, version } = await createAgent(app, {
       ...{ model: "second", tools: ["web_search"] },
       policy: { unattended_writes: true, require_approval: ["web_search"] },
@@ -68,7 +68,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     expect(fifth.system_prompt).toBe(version.system_prompt);
   });
 
-  test("name, slug, description and metadata are the agent's own", async () => {
+  test("name, slug, description and metadata belong to the agent", async () => {
     const { id } = await createAgent(app, { metadata: { a: "b" }, description: "old" });
     const fields = { name: "New name", slug: "new-slug-of-it", description: null, metadata: {} };
     const made = await add(id, fields);
@@ -76,7 +76,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     expect(await read(id)).toMatchObject({ ...fields, current_version: 2, version: made });
   });
 
-  test("expected_version refuses to overwrite what its caller has not seen", async () => {
+  test("expected_version refuses to overwrite a version that the caller has not seen", async () => {
     const agent = await createAgent(app);
     await add(agent.id, { expected_version: 1, system_prompt: "2" });
     const late = await post(agent.id, { expected_version: 1, name: "Late" });
@@ -85,7 +85,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     await add(agent.id, { expected_version: 2 });
   });
 
-  test("many at once lose nothing: each inherits from the one before it", async () => {
+  test("concurrent versions lose nothing: each inherits from the previous one", async () => {
     const { id } = await createAgent(app);
     const bodies = [
       ...[{ policy: { unattended_writes: true } }, { policy: { approval_ttl_seconds: 77 } }],
@@ -106,7 +106,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     });
   });
 
-  test("agents.errors.p11 the key must be able to call the model, also an inherited one", async () => {
+  test("agents.errors.p11 the key must be able to call the model, even an inherited one", async () => {
     const { id } = await createAgent(app);
     const key = await createKey(app, { scopes: ["agents"], models: ["second"] });
     const refused = [403, "model_not_permitted", "model"] as const;
@@ -122,7 +122,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     expect(made.created_by_key_id).not.toBe(own.created_by_key_id);
   });
 
-  test("agents.errors.p9 agents.errors.invalid_request its fields are judged as those of a first one", async () => {
+  test("agents.errors.p9 agents.errors.invalid_request its fields are validated like those of a first version", async () => {
     const { id } = await createAgent(app);
     const strict: [object, string][] = [
       [{ system_prompt: null }, "system_prompt"],
@@ -148,7 +148,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     expect((await list(id)).data).toHaveLength(1);
   });
 
-  test("a tool that is gone is inherited as it was pinned, and cannot be asked for", async () => {
+  test("a tool that no longer exists is inherited as pinned, and cannot be newly named", async () => {
     const made = await createAgent(app, { tools: ["calculator"] });
     const { id: account_id } = (await app.app.access.accounts.find("dev"))!;
     const gone = { name: "gone", revision: 7, kind: "builtin", risk: "write" } as const;
@@ -162,7 +162,7 @@ describe("POST /v1/agents/{id}/versions", () => {
     await expectRefusal(asked, 400, "invalid_request", "tools.1");
   });
 
-  test("no body is a body without fields", async () => {
+  test("an absent body equals a body without fields", async () => {
     const { id } = await createAgent(app);
     expect(await readJson(await app.ask("POST", `/v1/agents/${id}/versions`), 201)).toMatchObject({
       version: 2,
@@ -194,7 +194,7 @@ describe("GET /v1/agents/{id}/versions", () => {
     expect(await list(id, "?before=1")).toEqual({ data: [], next_before: null });
   });
 
-  test("agents.limits.versions_page what is no such page is refused", async () => {
+  test("agents.limits.versions_page an invalid page is refused", async () => {
     const { id } = await createAgent(app);
     const refusals = {
       limit: ["limit=0", "limit=101", "limit=x", "limit=", "limit=1.5", "limit=1&limit=2"],

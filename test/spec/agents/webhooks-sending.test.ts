@@ -105,7 +105,7 @@ async function untilAsked(app: TestApp, run_id: string): Promise<void> {
   }
 }
 
-describe("agents.events.webhook.1 agents.events.webhook.4 every kind of event is sent", () => {
+describe("agents.events.webhook.1 agents.events.webhook.4 every type of event is sent", () => {
   test.each(Object.entries(KINDS))("%s", async (type, { about, act }) => {
     const front = await open();
     await act(front.app);
@@ -126,7 +126,7 @@ describe("agents.events.webhook.1 agents.events.webhook.4 every kind of event is
     }
   });
 
-  test("webhook.test, whatever kinds were selected", async () => {
+  test("webhook.test, whatever types are selected", async () => {
     const front = await open();
     const { id, came } = await tryOut(front);
     const { webhook } = front;
@@ -139,7 +139,7 @@ describe("agents.events.webhook.1 agents.events.webhook.4 every kind of event is
     expect(delivery).toMatchObject({ status: "delivered", last_response_status: 204 });
   });
 
-  test("and none that was not selected", async () => {
+  test("and no type that is not selected", async () => {
     const { app, receiver } = await open();
     await createWebhook(app, { url: `${receiver.url}/other`, events: ["run.failed"] });
     await run(app, "!say Done.");
@@ -153,7 +153,7 @@ describe("agents.events.webhook.1 agents.events.webhook.4 every kind of event is
 });
 
 describe("agents.authentication.7", () => {
-  test("agents.authentication.webhook_id agents.authentication.webhook_timestamp the signature is of the event's id, the time of the attempt and the bytes that came", async () => {
+  test("agents.authentication.webhook_id agents.authentication.webhook_timestamp the signature covers the event's id, the time of the attempt and the exact bytes", async () => {
     const front = await open();
     const { came } = await tryOut(front);
     const { secret } = front.webhook;
@@ -169,7 +169,7 @@ describe("agents.authentication.7", () => {
     expect(() => verify(came, `whsec_${btoa("x".repeat(32))}`)).toThrow("No matching signature");
   });
 
-  test("agents.authentication.webhook_signature after a rotation both secrets sign for as long as they overlap", async () => {
+  test("agents.authentication.webhook_signature after a rotation both secrets sign during the overlap", async () => {
     const front = await open();
     const { app, receiver, webhook } = front;
     const rotated = await readJson(
@@ -234,7 +234,7 @@ describe("agents.events.webhook.3 agents.resources.delivery", () => {
     }
   });
 
-  test("what cannot be reached, or is answered strangely, is told in a sentence", async () => {
+  test("a failed or invalid response is reported in a sentence", async () => {
     const front = await open((_, nth) => {
       if (nth === 1) return Response.redirect("http://127.0.0.1:9/elsewhere", 307);
       return new Response(Uint8Array.of(0x61, 0, 0xff), { status: 418 });
@@ -257,7 +257,7 @@ describe("agents.events.webhook.3 agents.resources.delivery", () => {
   });
 });
 
-test("agents.resources.webhook_endpoint one that answers 410 is disabled, and says why", async () => {
+test("agents.resources.webhook_endpoint an endpoint that answers 410 is disabled, with its reason", async () => {
   const front = await open(() => new Response("Gone.", { status: 410 }));
   const { id } = await tryOut(front);
   await untilTried(front, id, 1);
@@ -278,7 +278,7 @@ describe("a reload of the settings", () => {
   const change = ({ app }: Front, settings: string) =>
     app.app.change(readSettings(settings, "wadi.toml", {}, { "server.port": 0 }));
 
-  test("agents.errors.not_enabled while webhooks are switched off what happened waits", async () => {
+  test("agents.errors.not_enabled while webhooks are switched off deliveries wait", async () => {
     const front = await open();
     const { app, receiver, webhook } = front;
     await change(front, `[agents]\nwebhooks = false\n${SETTINGS}`);
@@ -298,7 +298,7 @@ describe("a reload of the settings", () => {
     expect((await untilTried(front, waiting.id, 1)).status).toBe("delivered");
   });
 
-  test("an address is judged at every attempt, by the places that are open then", async () => {
+  test("an address is checked at every attempt, by the current allow list", async () => {
     const front = await open();
     await change(front, SETTINGS.replace(/allow = .*/, "allow = []"));
     const { id } = await readJson(
@@ -312,7 +312,7 @@ describe("a reload of the settings", () => {
   });
 });
 
-test("the page of figures tells what attempts came to", async () => {
+test("the metrics page counts attempts by result", async () => {
   const front = await open((_, nth) => new Response(null, { status: nth === 1 ? 204 : 500 }), {
     hasOpenMetrics: true,
   });

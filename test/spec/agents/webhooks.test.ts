@@ -30,7 +30,7 @@ const read = async (id: string, on = app): Promise<Json> => readJson(await on.ge
 const remove = (id: string, key = KEY, on = app) => on.ask("DELETE", `${PATH}/${id}`, { key });
 
 describe("POST /v1/webhooks", () => {
-  test("agents.endpoints.webhooks.p1 agents.resources.webhook_endpoint an endpoint needs a URL and kinds of events, and is shown without its secret", async () => {
+  test("agents.endpoints.webhooks.p1 agents.resources.webhook_endpoint an endpoint needs a URL and types of events, and is shown without its secret", async () => {
     const { secret, ...made } = await createWebhook(app, { url: URL, events: ["run.failed"] });
     const { id, created_at } = made;
     expect(made).toEqual({
@@ -46,7 +46,7 @@ describe("POST /v1/webhooks", () => {
     expect(validateSigningSecret(secret)).toBeNull();
   });
 
-  test("agents.does.webhook agents.events.webhook.1 every kind of event can be selected, alone and with all others", async () => {
+  test("agents.does.webhook agents.events.webhook.1 every type of event can be selected, alone and with all others", async () => {
     const secrets = new Set<string>();
     for (const events of [KINDS, KINDS.toReversed(), ...KINDS.map((kind) => [kind])]) {
       const made = await createWebhook(app, { events, description: "The order desk ä" });
@@ -56,7 +56,7 @@ describe("POST /v1/webhooks", () => {
     expect(secrets.size).toBe(KINDS.length + 2);
   });
 
-  test("agents.errors.p9 what its schema says of a field is refused without a code", async () => {
+  test("agents.errors.p9 a schema error is refused without a code", async () => {
     const good = { url: URL, events: ["run.failed"] };
     const { id } = await createWebhook(app);
     for (const [fields, param] of [
@@ -104,7 +104,7 @@ describe("POST /v1/webhooks", () => {
     ...["https://hooks.example.com/a b", "https://2130706433/", "http://127.0.0.2:80/"],
   ];
   test.each(REFUSED)(
-    "agents.errors.url_refused agents.endpoints.webhooks.p3 %s is refused, made or changed",
+    "agents.errors.url_refused agents.endpoints.webhooks.p3 %s is refused, at creation and in a change",
     async (url) => {
       const closed = await startApp();
       const body = { url, events: ["run.failed"] };
@@ -116,7 +116,7 @@ describe("POST /v1/webhooks", () => {
     },
   );
 
-  test("agents.errors.endpoints_limit agents.limits.run_admission_trigger_endpoint an account may have as many as the operator says, disabled ones with them", async () => {
+  test("agents.errors.endpoints_limit agents.limits.run_admission_trigger_endpoint an account has at most the operator's number of endpoints, disabled ones included", async () => {
     const small = await startService({ env: { WADI_LIMITS__ENDPOINTS: "2" } });
     const add = (key = KEY) => small.post(PATH, { url: URL, events: ["run.failed"] }, { key });
     const first = await readJson(await add(), 201);
@@ -129,7 +129,7 @@ describe("POST /v1/webhooks", () => {
     await small.stop();
   });
 
-  test("agents.errors.permission_denied a key without an owner has none, and makes none", async () => {
+  test("agents.errors.permission_denied a key without an owner has no endpoints, and creates none", async () => {
     const key = `${KEY}-ownerless`;
     const body = { url: URL, events: ["run.failed"] };
     await expectRefusal(await app.post(PATH, body, { key }), 403, "permission_denied");
@@ -150,7 +150,7 @@ describe("POST /v1/webhooks", () => {
 });
 
 describe("GET, PATCH and DELETE /v1/webhooks", () => {
-  test("agents.endpoints.webhooks.p1 every endpoint of the account is listed, the newest first", async () => {
+  test("agents.endpoints.webhooks.p1 lists every endpoint of the account, newest first", async () => {
     const key = `${KEY}-other`;
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) ids.push((await createWebhook(app, {}, { key })).id);
@@ -158,7 +158,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
     expect(data.map(({ id }: Json) => id)).toEqual(ids.toReversed());
   });
 
-  test("agents.errors.webhook_not_found one that is missing or another's is not found", async () => {
+  test("agents.errors.webhook_not_found an endpoint that is missing or of another account is not found", async () => {
     const { id } = await createWebhook(app, {}, { key: `${KEY}-other` });
     for (const one of [id, NOWHERE]) {
       await expectRefusal(await app.get(`${PATH}/${one}`), 404, "webhook_not_found");
@@ -168,7 +168,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
     expect((await remove(id, `${KEY}-other`)).status).toBe(204);
   });
 
-  test("agents.endpoints.webhooks.p1 what is left out of a change stays, and what stays was not updated", async () => {
+  test("agents.endpoints.webhooks.p1 an omitted field stays, and a change without effect does not update the endpoint", async () => {
     const { secret, ...made } = await createWebhook(app, { url: URL, description: "One" });
     await app.clock.advance(1_000);
     expect(await readJson(await patch(app, made.id, {}))).toEqual(made);
@@ -184,7 +184,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
     expect(await read(made.id)).toMatchObject(elsewhere);
   });
 
-  test("agents.events.webhook.1 only what happens from then on is sent, to whoever selects it then", async () => {
+  test("agents.events.webhook.1 only later events are sent, to the endpoints that select them then", async () => {
     const front = await startService();
     const early = await createWebhook(front, { events: ["run.failed"] });
     await happen(front, 2);
@@ -201,7 +201,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
     await front.stop();
   });
 
-  test("agents.resources.webhook_endpoint one that is disabled is sent nothing, and what waited is cancelled", async () => {
+  test("agents.resources.webhook_endpoint a disabled endpoint is sent nothing, and its waiting deliveries are cancelled", async () => {
     const front = await startService();
     const { id } = await createWebhook(front, { events: ["run.failed"] });
     await happen(front, 2);
@@ -225,7 +225,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
     await front.stop();
   });
 
-  test("agents.endpoints.webhooks.p1 one that is deleted is gone with its deliveries", async () => {
+  test("agents.endpoints.webhooks.p1 a deleted endpoint is removed with its deliveries", async () => {
     const { id } = await createWebhook(app);
     const { id: delivery } = await readJson(await app.post(`${PATH}/${id}/test`, undefined), 202);
     expect((await remove(id)).status).toBe(204);
@@ -239,7 +239,7 @@ describe("GET, PATCH and DELETE /v1/webhooks", () => {
 });
 
 describe("agents.authentication.3", () => {
-  test("agents.authentication.3 a key without `agents` is refused every route of webhooks, also in the grace", async () => {
+  test("agents.authentication.3 a key without `agents` is refused on every route of webhooks, even in the grace period", async () => {
     const lenient = await startService({ env: { WADI_AGENTS__ENFORCE_SCOPE: "false" } });
     const key = await createKey(lenient, { scopes: ["agents.approve", "think"] });
     const one = `${PATH}/${NOWHERE}`;
@@ -274,7 +274,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
   const rotate = (id: string, body?: object, on = app) =>
     on.post(`${PATH}/${id}/rotate-secret`, body);
 
-  test("agents.resources.webhook_endpoint another secret is shown once, and the one before signs for a while", async () => {
+  test("agents.resources.webhook_endpoint a new secret is shown once, and the previous one signs during the overlap", async () => {
     const { secret, ...made } = await createWebhook(app);
     const { secret: second, ...rotated } = await readJson(await rotate(made.id));
     expect(validateSigningSecret(second)).toBeNull();
@@ -291,7 +291,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
     expect((await read(made.id)).previous_secret_expires_at).toBeNull();
   });
 
-  test("agents.resources.webhook_endpoint without an overlap the one before signs nothing more", async () => {
+  test("agents.resources.webhook_endpoint without an overlap the previous secret signs nothing more", async () => {
     const { id } = await createWebhook(app);
     const rotated = await readJson(await rotate(id, { overlap_seconds: 0 }));
     expect(rotated.previous_secret_expires_at).toBeNull();
@@ -300,7 +300,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
     });
   });
 
-  test("agents.errors.p9 agents.errors.webhook_not_found an overlap is at most a week, of one's own endpoint", async () => {
+  test("agents.errors.p9 agents.errors.webhook_not_found an overlap is at most a week, for the account's own endpoint", async () => {
     const { id } = await createWebhook(app);
     for (const overlap_seconds of [-1, 604_801, 1.5, "5"]) {
       const reply = await rotate(id, { overlap_seconds });
@@ -311,7 +311,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
   });
 });
 
-test("agents.errors.webhooks_unavailable without its key no secret is stored, and all else works", async () => {
+test("agents.errors.webhooks_unavailable without its key no secret is stored, and everything else works", async () => {
   const file = join(tmpdir(), `wadi-webhooks-${process.pid}.key`);
   const front = await startService({ secretsKeyFile: file });
   const { id } = await createWebhook(front);
@@ -331,7 +331,7 @@ test("agents.errors.webhooks_unavailable without its key no secret is stored, an
   rmSync(file, { force: true });
 });
 
-test("agents.errors.not_enabled while webhooks are switched off nothing is made, changed or sent again, and all is read and deleted", async () => {
+test("agents.errors.not_enabled while webhooks are switched off creation, changes and replays are refused, reads and deletions work", async () => {
   const off = await startApp();
   const { secret, ...made } = await createWebhook(off, { url: URL });
   const one = `${PATH}/${made.id}`;

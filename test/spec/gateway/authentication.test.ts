@@ -48,13 +48,13 @@ const chat = async (key: string, fields: object = {}, at = app) => {
 };
 
 describe("gateway.authentication.1", () => {
-  test("gateway.authentication.1 a key is sent as a bearer, with every request", async () => {
+  test("gateway.authentication.1 a key is sent as a bearer token with every request", async () => {
     for (const authorization of [`Bearer ${KEY}`, `bearer ${KEY}`, `BEARER   ${KEY}`]) {
       expect((await app.get("/v1/models", { headers: { authorization } })).status).toBe(200);
     }
   });
 
-  test("gateway.authentication.1 a key in any other place is none", async () => {
+  test("gateway.authentication.1 a key in any other place is ignored", async () => {
     const headers = { "x-api-key": KEY, "api-key": KEY, cookie: `key=${KEY}` };
     const reply = await app.get(`/v1/models?api_key=${KEY}&key=${KEY}`, { key: null, headers });
     expect(await readRefusal(reply)).toEqual([401, "missing_api_key", null]);
@@ -62,7 +62,7 @@ describe("gateway.authentication.1", () => {
 });
 
 describe("gateway.authentication.2", () => {
-  test("gateway.authentication.2 gateway.errors.missing_api_key no header, or one that bears nothing", async () => {
+  test("gateway.authentication.2 gateway.errors.missing_api_key no header, or one without a token", async () => {
     const says = [401, "missing_api_key", null];
     expect(await refusalOf({ key: null })).toEqual(says);
     const others = ["Bearer", "Bearer   ", KEY, `Basic ${KEY}`, `Token ${KEY}`, `Bearer${KEY}`];
@@ -71,7 +71,7 @@ describe("gateway.authentication.2", () => {
     }
   });
 
-  test("gateway.authentication.2 gateway.errors.invalid_api_key unknown, revoked and expired keys get the same bytes", async () => {
+  test("gateway.authentication.2 gateway.errors.invalid_api_key unknown, revoked and expired keys get identical bytes", async () => {
     const junk = ["x", `${KEY}x`, KEY.toUpperCase(), `"${KEY}"`, "x".repeat(5_000), "svc_sk_"];
     const keys = [...junk, `${KEY}-revoked`, `${KEY}-expired`, `svc_sk_${"0".repeat(49)}`];
     const bodies = new Set<string>();
@@ -83,7 +83,7 @@ describe("gateway.authentication.2", () => {
     expect(bodies.size).toBe(1);
   });
 
-  test("gateway.authentication.2 two Authorization headers are none of them", async () => {
+  test("gateway.authentication.2 two Authorization headers are both ignored", async () => {
     const send = async (...lines: string[]) => {
       const head = ["GET /v1/models HTTP/1.1", "Host: localhost", ...lines];
       const reply = (await sendRaw(app.url, `${head.join("\r\n")}\r\n\r\n`))!;
@@ -97,14 +97,14 @@ describe("gateway.authentication.2", () => {
     expect(await send(mine, "Authorization: Basic x")).toEqual([401, "invalid_api_key"]);
   });
 
-  test("gateway.authentication.2 a revoked key is refused on its very next request", async () => {
+  test("gateway.authentication.2 a revoked key is refused on its next request", async () => {
     const { key, secret } = await storeKey(app.app.access, { account_id: null });
     expect((await app.get("/v1/models", { key: secret })).status).toBe(200);
     await app.app.admin.keys.revoke(key.id);
     expect(await refusalOf({ key: secret })).toEqual([401, "invalid_api_key", null]);
   });
 
-  test("gateway.authentication.2 a key ends at its very instant", async () => {
+  test("gateway.authentication.2 a key expires at its exact instant", async () => {
     const key = await createKey(app, { expires_at: app.clock.now() + 5_000 });
     await app.clock.advance(4_999);
     expect((await app.get("/v1/models", { key })).status).toBe(200);
@@ -132,7 +132,7 @@ describe("gateway.authentication.3", () => {
     expect((await app.get("/v1/models", { headers: other })).status).toBe(200);
   });
 
-  test("gateway.authentication.3 who sends no valid key is told of that first", async () => {
+  test("gateway.authentication.3 an invalid key is reported first", async () => {
     const headers = { "x-svc-internal-hop": "1" };
     expect(await refusalOf({ headers, key: "x" })).toEqual([401, "invalid_api_key", null]);
     expect(await refusalOf({ headers, key: null })).toEqual([401, "missing_api_key", null]);
@@ -147,7 +147,7 @@ describe("gateway.authentication.4", () => {
     expect(await chat(key, { model: "deep" })).toEqual([403, "scope_required", "model"]);
   });
 
-  test("gateway.authentication.4 a scope enables its own field and no other", async () => {
+  test("gateway.authentication.4 a scope enables only its own field", async () => {
     const reasoning = await createKey(app, { scopes: ["reasoning"] });
     expect(await chat(reasoning, { reasoning: true })).toEqual([201]);
     expect(await chat(reasoning, { think: true })).toEqual([403, "scope_required", "think"]);
@@ -155,13 +155,13 @@ describe("gateway.authentication.4", () => {
     expect(await chat(others, { reasoning: true })).toEqual([403, "scope_required", "reasoning"]);
   });
 
-  test("gateway.authentication.4 a key without the scope is told of that before what the model lacks", async () => {
+  test("gateway.authentication.4 a missing scope is reported before a missing capability of the model", async () => {
     const fields = { model: "second", reasoning: true };
     expect(await chat(`${KEY}-none`, fields)).toEqual([403, "scope_required", "reasoning"]);
     expect(await chat(KEY, fields)).toEqual([400, "invalid_request", "reasoning"]);
   });
 
-  test("gateway.authentication.4 what is off needs no scope", async () => {
+  test("gateway.authentication.4 a disabled field needs no scope", async () => {
     for (const off of [false, null]) {
       expect(await chat(`${KEY}-none`, { reasoning: off, think: off })).toEqual([201]);
     }
@@ -171,14 +171,14 @@ describe("gateway.authentication.4", () => {
 describe("gateway.authentication.5", () => {
   const refused = [403, "model_not_permitted", "model"];
 
-  test("gateway.authentication.5 gateway.authentication.7 gateway.errors.model_not_permitted a key's model list narrows what it may call", async () => {
+  test("gateway.authentication.5 gateway.authentication.7 gateway.errors.model_not_permitted a key's model list narrows the models it may call", async () => {
     const key = await createKey(app, { models: ["main"] });
     expect(await chat(key, { model: "main" })).toEqual([201]);
     expect(await chat(key)).toEqual([201]);
     expect(await chat(key, { model: "second" })).toEqual(refused);
   });
 
-  test("gateway.authentication.5 without the default model in it, the alias and no model are refused", async () => {
+  test("gateway.authentication.5 a list without the default model refuses the alias and requests without a model", async () => {
     const key = await createKey(app, { models: ["second"] });
     expect(await chat(key, { model: "second" })).toEqual([201]);
     for (const fields of [{}, { model: "svc" }, { model: "svc-v0" }, { model: "main" }]) {
@@ -193,7 +193,7 @@ describe("gateway.authentication.5", () => {
     expect(await chat(key)).toEqual(refused);
   });
 
-  test("gateway.authentication.5 a list never widens what the account may call", async () => {
+  test("gateway.authentication.5 a list never extends the account's permissions", async () => {
     const key = await createKey(app, { models: ["elsewhere", "hidden", "inner"] });
     expect(await chat(key, { model: "elsewhere" })).toEqual(refused);
     for (const id of ["hidden", "inner"]) {
@@ -205,7 +205,7 @@ describe("gateway.authentication.5", () => {
 describe("gateway.authentication.6", () => {
   const refused = [403, "model_not_permitted", "model"];
 
-  test("gateway.authentication.6 gateway.authentication.7 gateway.errors.model_not_permitted a model of others needs a permission for itself", async () => {
+  test("gateway.authentication.6 gateway.authentication.7 gateway.errors.model_not_permitted an external model needs a grant of its own", async () => {
     const { key, grant, ungrant } = await allow(app, "six");
     expect(await chat(key, { model: "elsewhere" })).toEqual(refused);
     // One for another model is none.
@@ -218,7 +218,7 @@ describe("gateway.authentication.6", () => {
     expect(await chat(key, { model: "elsewhere" })).toEqual(refused);
   });
 
-  test("gateway.authentication.6 the permission is the account's: all its keys have it, no other account's", async () => {
+  test("gateway.authentication.6 the grant belongs to the account: all its keys have it, and no other account", async () => {
     const { account_id, grant } = await allow(app, "six of many");
     await grant("elsewhere");
     const key = await createKey(app, { account_id });
@@ -228,7 +228,7 @@ describe("gateway.authentication.6", () => {
     }
   });
 
-  test("gateway.authentication.6 a permission does not reach beyond the key's own list", async () => {
+  test("gateway.authentication.6 a grant does not extend the key's own list", async () => {
     const { key, grant } = await allow(app, "six and five", { models: ["main"] });
     await grant("elsewhere");
     expect(await chat(key, { model: "elsewhere" })).toEqual(refused);
@@ -238,7 +238,7 @@ describe("gateway.authentication.6", () => {
 describe("gateway.authentication.8", () => {
   const missing = [404, "model_not_found", "model"];
 
-  test("gateway.authentication.8 gateway.errors.model_not_found a private model is seen with a permission only", async () => {
+  test("gateway.authentication.8 gateway.errors.model_not_found a private model is visible only with a grant", async () => {
     const { key, grant } = await allow(app, "eight");
     expect(await chat(key, { model: "hidden" })).toEqual(missing);
     expect(await chat(key, { model: "hidden-elsewhere" })).toEqual(missing);
@@ -248,13 +248,13 @@ describe("gateway.authentication.8", () => {
     expect(await chat(key, { model: "hidden-elsewhere" })).toEqual([201]);
   });
 
-  test("gateway.authentication.8 an internal model is seen by nobody", async () => {
+  test("gateway.authentication.8 an internal model is visible to no key", async () => {
     const { key, grant } = await allow(app, "eight and more");
     await grant("inner");
     expect(await chat(key, { model: "inner" })).toEqual(missing);
   });
 
-  test("gateway.authentication.8 gateway.versioning.3 from the sunset on a hidden model answers byte for byte as an unknown one", async () => {
+  test("gateway.authentication.8 gateway.versioning.3 from the sunset on a hidden model replies byte for byte like an unknown one", async () => {
     const { key } = await allow(late, "eight and late");
     const answer = async (id: string, key: string) => {
       const options = { key, headers: { "x-request-id": "same" } };

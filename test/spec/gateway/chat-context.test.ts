@@ -48,10 +48,10 @@ async function readMessage(response: Response): Promise<string> {
   return ((await copy.json()) as { error: { message: string } }).error.message;
 }
 
-describe("gateway.endpoints.chat_completions.4 where the model server counts", () => {
+describe("gateway.endpoints.chat_completions.4 where the model server counts tokens", () => {
   for (const stream of [false, true]) {
     const kind = stream ? "a stream" : "a JSON reply";
-    test(`gateway.errors.context_length_exceeded ${kind} is refused with what was counted, and the model is not asked`, async () => {
+    test(`gateway.errors.context_length_exceeded ${kind} is refused with the counted tokens, and the model is not called`, async () => {
       await using front = await startFront();
       front.upstream.script = counting(WINDOW - 1_000 + 1);
       const response = await front.chat(LONG, { max_tokens: 1_000, stream });
@@ -69,7 +69,7 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
     });
   }
 
-  test("a request that cannot be too long is not counted, and one that comes again only once", async () => {
+  test("a request that cannot be too long is not counted, and a repeated one only once", async () => {
     await using front = await startFront();
     front.upstream.script = counting(100);
     await front.chat("Hello");
@@ -78,14 +78,14 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
     expect(paths(front)).toEqual([CHAT, "/tokenize", CHAT, CHAT, CHAT]);
   });
 
-  test("the budget is the model's own when the request says none", async () => {
+  test("the model's default budget applies when the request has none", async () => {
     await using front = await startFront({ model: "default_max_tokens = 2_000" });
     front.upstream.script = counting(WINDOW - 2_000 + 1);
     expect(await readMessage(await front.chat(LONG))).toContain("2000 for the reply");
     expect((await front.chat(LONG, { max_tokens: 1_999 })).status).toBe(201);
   });
 
-  test("gateway.endpoints.chat_completions.6 a cap of the key lowers the budget, and it fits", async () => {
+  test("gateway.endpoints.chat_completions.6 the key's output cap lowers the budget, so that the request fits", async () => {
     await using front = await startFront();
     const key = await createKey(front, { max_output_tokens: 500 });
     front.upstream.script = counting(WINDOW - 500);
@@ -101,7 +101,7 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
     expect(asked!.body.messages).toMatchObject([{ role: "system" }, { role: "user" }]);
   });
 
-  test("whoever asks for it: by alias, by no name, and by an unknown id with its headers", async () => {
+  test("the check applies by alias, without a model, and by an unknown id with its headers", async () => {
     await using front = await startFront();
     front.upstream.script = counting(WINDOW);
     for (const model of ["svc", "svc-v0", undefined, "test-1", "gpt-4o"]) {
@@ -112,7 +112,7 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
     }
   });
 
-  test("a caller who leaves meanwhile ends the count", async () => {
+  test("a caller that leaves cancels the count", async () => {
     await using front = await startFront();
     const counted = Promise.withResolvers<AskedRequest>();
     front.upstream.script = (asked) => {
@@ -130,7 +130,7 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
     expect(paths(front)).toEqual(["/tokenize"]);
   });
 
-  test("a count that does not come within five seconds leaves the judging to the answer", async () => {
+  test("a count that takes longer than five seconds leaves the decision to the model server", async () => {
     await using front = await startFront();
     const counted = Promise.withResolvers<void>();
     front.upstream.script = (asked) => {
@@ -145,8 +145,8 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts", (
   });
 });
 
-describe("gateway.endpoints.chat_completions.4 where it does not count", () => {
-  test("what is far too long is refused all the same", async () => {
+describe("gateway.endpoints.chat_completions.4 where the model server does not count", () => {
+  test("a request that is far too long is still refused", async () => {
     await using front = await startFront({ model: "default_max_tokens = 3_000" });
     front.upstream.script = silent(() => answerText("Hello"));
     const response = await front.chat("several words ".repeat(18_500));
@@ -155,7 +155,7 @@ describe("gateway.endpoints.chat_completions.4 where it does not count", () => {
     expect((await front.chat("several words ".repeat(18_000))).status).toBe(201);
   });
 
-  test("a budget that fills the window is refused, whatever is said", async () => {
+  test("a budget that fills the window is refused, whatever the messages", async () => {
     await using server = await startFront();
     const more = nameModel("short", "context_window = 4_096", server.upstream.url);
     await using front = await startFront({ more });
@@ -165,7 +165,7 @@ describe("gateway.endpoints.chat_completions.4 where it does not count", () => {
     expect(paths(server)).toEqual([CHAT]);
   });
 
-  test("a request with an image is counted however short it is, and judged by its text", async () => {
+  test("a request with an image is counted however short it is, by its text", async () => {
     await using front = await startFront();
     front.upstream.script = silent(() => answerText("Hello"));
     const url = `data:image/png;base64,${"A".repeat(200_000)}`;
@@ -193,7 +193,7 @@ capabilities = ["streaming", "vision"]
 kind = "stub"
 `;
 
-test("gateway.endpoints.chat_completions.4 the model inside counts the images too", async () => {
+test("gateway.endpoints.chat_completions.4 the built-in model counts the images too", async () => {
   await using front = await startFront({ more: STUB });
   const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
   const show = (images: number) =>
@@ -208,7 +208,7 @@ test("gateway.endpoints.chat_completions.4 the model inside counts the images to
   expect(await readMessage(await show(3))).toContain("it needs 1173 (773 in the messages");
 });
 
-test("gateway.endpoints.chat_completions.4 the model inside counts exactly what it tells as usage", async () => {
+test("gateway.endpoints.chat_completions.4 the built-in model counts exactly the tokens that it reports as usage", async () => {
   await using front = await startFront({ more: STUB });
   const say = (words: number, max_tokens: number, stream = false) =>
     front.chat("abcd ".repeat(words).trimEnd(), { model: "stub-1", max_tokens, stream });
@@ -221,7 +221,7 @@ test("gateway.endpoints.chat_completions.4 the model inside counts exactly what 
   }
 });
 
-describe("gateway.errors.context_length_exceeded what the model server refuses for its length", () => {
+describe("gateway.errors.context_length_exceeded a request that the model server refuses for its length", () => {
   const json = (status: number, body: object) => () => Response.json(body, { status });
   const REFUSALS: [kind: string, refusal: () => Response][] = [
     [
@@ -267,7 +267,7 @@ describe("gateway.errors.context_length_exceeded what the model server refuses f
   ];
   for (const [kind, refusal] of REFUSALS) {
     for (const stream of [false, true]) {
-      test(`${kind}, ${stream ? "a stream" : "a JSON reply"}: our sentence, and none of its words`, async () => {
+      test(`${kind}, ${stream ? "a stream" : "a JSON reply"}: returns our sentence, without the server's text`, async () => {
         await using front = await startFront();
         front.upstream.script = silent(refusal);
         const message = await readMessage(await front.chat("Hello", { stream }));
@@ -276,7 +276,7 @@ describe("gateway.errors.context_length_exceeded what the model server refuses f
     }
   }
 
-  test("names no window where none is recorded", async () => {
+  test("names no window if none is recorded", async () => {
     await using server = await startFront();
     const more = nameModel("unknown-window", 'capabilities = ["streaming"]', server.upstream.url);
     await using front = await startFront({ more });
@@ -290,7 +290,7 @@ describe("gateway.errors.context_length_exceeded what the model server refuses f
     expect(paths(server)).toEqual([CHAT, CHAT]);
   });
 
-  test("gateway.events.4 in a stream that has begun it is a frame with the same sentence", async () => {
+  test("gateway.events.4 in a stream that has begun the error is a frame with the same sentence", async () => {
     await using front = await startFront();
     const error = { code: 400, message: "This model's maximum context length is 512 tokens." };
     front.upstream.script = () =>

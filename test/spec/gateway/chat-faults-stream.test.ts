@@ -118,7 +118,7 @@ describe("gateway.errors.upstream_error a stream that", () => {
   for (const [title, ...rest] of BROKEN) test(title, () => hold(...rest));
 });
 
-describe("a stream is whole although", () => {
+describe("a stream is complete although", () => {
   const index = (n: number, content: string) =>
     writeFrame({}, null, { choices: [{ index: n, delta: { content } }] });
   const JSON_REPLY = JSON.stringify({
@@ -218,7 +218,7 @@ describe("a stream is whole although", () => {
   ];
   for (const [title, ...rest] of FINE) test(title, () => hold(...rest));
 
-  test("it comes in gzip, which was not asked for, it is read or refused, and never told packed", async () => {
+  test("it arrives in gzip, unrequested: it is decoded or refused, and never forwarded compressed", async () => {
     const packed = gzipSync(HEL + LO + STOP + DONE);
     const fault = sayAndEnd(writeHead("200 OK", [EVENTS, "content-encoding: gzip"]), packed);
     const { outcome, closed } = await askThrough(front, fault, { stream: true });
@@ -227,7 +227,7 @@ describe("a stream is whole although", () => {
     await expectFree(front);
   });
 
-  test("it has ten thousand calls with numbers of any size, and arguments nested beyond writing", async () => {
+  test("it has ten thousand calls with arbitrary indexes, and arguments nested too deep to serialise", async () => {
     const calls = Array.from({ length: 10_000 }, (_, n) => ({
       index: n * 1e9,
       id: "a",
@@ -288,7 +288,7 @@ describe("a stream that breaks off", () => {
   }
 });
 
-describe("wherever its bytes are cut a stream is the same", () => {
+describe("a stream is the same wherever its bytes are split", () => {
   const call = {
     index: 0,
     id: "call_1",

@@ -54,7 +54,7 @@ function begin(own: FaultFront, fault: Fault, fields: object = {}, signal?: Abor
   return { replied, met: met.promise };
 }
 
-describe("gateway.errors.upstream_timeout nothing came in time", () => {
+describe("gateway.errors.upstream_timeout no response in time", () => {
   const SILENT: [where: string, said: string][] = [
     ...listSilences(GOOD),
     ["behind the head of a stream", STREAM_HEAD],
@@ -86,7 +86,7 @@ describe("gateway.errors.upstream_timeout nothing came in time", () => {
     ["empty events", "data:\n\n"],
   ];
   for (const [what, frame] of BABBLE) {
-    test(`but ${what} every second, which are no first token`, async () => {
+    test(`except ${what} every second, which are no first token`, async () => {
       const { replied, met } = begin(front, sayAndStay(STREAM_HEAD), { stream: true });
       const link = await met;
       for (let second = 0; second < 10; second++) {
@@ -101,7 +101,7 @@ describe("gateway.errors.upstream_timeout nothing came in time", () => {
     });
   }
 
-  test("gateway.events.2 gateway.events.4 but comments, for longer than 15 s: 201, our own comments, and an error in the stream", async () => {
+  test("gateway.events.2 gateway.events.4 except comments for longer than 15 s: 201, our own comments, and an error in the stream", async () => {
     await using own = await startFaultFront('first_token_timeout = "40s"');
     const { replied, met } = begin(own, sayAndStay(STREAM_HEAD), { stream: true });
     const link = await met;
@@ -120,7 +120,7 @@ describe("gateway.errors.upstream_timeout nothing came in time", () => {
   });
 });
 
-describe("gateway.errors.upstream_error nothing more came", () => {
+describe("gateway.errors.upstream_error the response stalled", () => {
   const STALLED: [where: string, said: string, outcome: string][] = [
     ["behind a piece", BEGUN, HALF],
     ["behind half a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), HALF],
@@ -143,7 +143,7 @@ describe("gateway.errors.upstream_error nothing more came", () => {
     });
   }
 
-  test("but comments, which are no chunks", async () => {
+  test("except for comments, which are no chunks", async () => {
     const { replied, met } = begin(front, sayAndStay(BEGUN), { stream: true });
     const link = await met;
     const heard = hear(await replied);
@@ -158,7 +158,7 @@ describe("gateway.errors.upstream_error nothing more came", () => {
     await expectFree(front);
   });
 
-  test("but chunks behind the end, which nobody waits for: the answer is whole", async () => {
+  test("except for chunks after the end, which are ignored: the reply is complete", async () => {
     const { replied, met } = begin(front, sayAndStay(BEGUN + writeChunk(LO_STOP)), {
       stream: true,
     });
@@ -187,7 +187,7 @@ describe("one byte a second", () => {
     };
   const STREAM = writeStreamReply(HEL, LO_STOP, DONE);
 
-  test("is a whole answer where the limits allow it", async () => {
+  test("is a complete reply where the limits allow it", async () => {
     await using own = await startFaultFront('first_token_timeout = "1h"\nstall_timeout = "1h"');
     for (const [stream, reply] of [
       [false, writeReply(GOOD)],
@@ -198,7 +198,7 @@ describe("one byte a second", () => {
     }
   });
 
-  test("is too slow where they do not: for a reply as for the first piece, and between two", async () => {
+  test("is too slow where they do not: for a reply, for the first chunk, and between chunks", async () => {
     await using own = await startFaultFront('first_token_timeout = "1h"\nstall_timeout = "20s"');
     const head: Fault = (link) => link.say(BEGUN);
     const { replied, met } = begin(own, head, { stream: true });
@@ -309,7 +309,7 @@ describe("a hundred megabytes", () => {
   }
 });
 
-describe("gateway.errors.client_closed_request a caller who leaves takes the model server's connection along", () => {
+describe("gateway.errors.client_closed_request a caller that leaves closes the connection to the model server", () => {
   let own: FaultFront;
   beforeAll(async () => {
     own = await startFaultFront("", { listens: true });
@@ -350,7 +350,7 @@ describe("gateway.errors.client_closed_request a caller who leaves takes the mod
     });
   }
 
-  test("as soon as our own comments are all that was said", async () => {
+  test("after only our own comments were sent", async () => {
     const leaving = new AbortController();
     const { replied, met } = begin(own, sayAndStay(""), { stream: true }, leaving.signal);
     const { connection } = await met;

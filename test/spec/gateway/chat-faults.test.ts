@@ -70,7 +70,7 @@ describe("a model server that", () => {
     }
   }
 
-  test("refuses connections, until it listens again", async () => {
+  test("refuses connections is retried when it listens again", async () => {
     for (const stream of [false, true]) {
       front.proxy.refuse();
       expect((await askThrough(front, sayAndEnd(), { stream })).outcome).toBe(ERROR);
@@ -79,7 +79,7 @@ describe("a model server that", () => {
     }
   });
 
-  test("hangs up or resets before it is asked", async () => {
+  test("hangs up or resets before the request is sent", async () => {
     for (const greeting of [sayAndEnd(), sayAndReset(""), sayAndEnd(`220 ${CANARY}\r\n`)]) {
       // Nothing is left that could be used again.
       front.proxy.refuse();
@@ -94,7 +94,7 @@ describe("a model server that", () => {
   });
 });
 
-describe("a whole reply", () => {
+describe("a complete reply", () => {
   const REPLIES: Case[] = [
     ["with a zero in it", sayAndStay(writeReply(GOOD.replace("Hello", "\0"))), ERROR, "kept"],
     [
@@ -209,7 +209,7 @@ describe("a whole reply", () => {
     test(title, () => hold(fault, false, ...rest));
   }
 
-  test("in gzip, although plain text was asked for, or said to be, is read or refused, and never told packed", async () => {
+  test("in gzip, unrequested or mislabelled, is decoded or refused, and never forwarded compressed", async () => {
     for (const body of [gzipSync(GOOD), Buffer.from(GOOD)]) {
       const fields = [JSON_TYPE, "content-encoding: gzip", `content-length: ${body.length}`];
       let request = "";
@@ -224,7 +224,7 @@ describe("a whole reply", () => {
     }
   });
 
-  test("with ten thousand calls, and with arguments nested beyond writing, is told on", async () => {
+  test("with ten thousand calls, and with deeply nested arguments, is forwarded", async () => {
     const calls = Array.from({ length: 10_000 }, (_, n) => ({
       index: n * 1e9,
       id: "a",
@@ -239,7 +239,7 @@ describe("a whole reply", () => {
   });
 });
 
-test("a connection that was kept and is closed just as it is used again costs nobody an answer", async () => {
+test("a kept-alive connection that closes as it is reused fails no request", async () => {
   for (const breakOff of [sayAndEnd(), sayAndReset("")]) {
     for (const stream of [false, true]) {
       await expectFree(front);

@@ -20,7 +20,7 @@ async function forwardMessages(messages: unknown[]): Promise<unknown> {
 }
 
 describe("messages", () => {
-  test("gateway.resources.message.role gateway.resources.message.content go on as they are", async () => {
+  test("gateway.resources.message.role gateway.resources.message.content are forwarded unchanged", async () => {
     const conversation = [
       { role: "system", content: "Be brief." },
       user,
@@ -33,7 +33,7 @@ describe("messages", () => {
     expect(await forwardMessages(conversation)).toEqual(conversation);
   });
 
-  test("gateway.resources.message.tool_calls gateway.resources.tool_call.p1 may stand without content", async () => {
+  test("gateway.resources.message.tool_calls gateway.resources.tool_call.p1 may omit the content", async () => {
     for (const content of [{ content: null }, { content: "" }, {}]) {
       const sent = { role: "assistant", ...content, tool_calls: [CALL, { ...CALL, id: "d" }] };
       const forwarded = { role: "assistant", content: "", tool_calls: sent.tool_calls };
@@ -41,7 +41,7 @@ describe("messages", () => {
     }
   });
 
-  test("what is not listed in them is ignored", async () => {
+  test("ignores unlisted fields in them", async () => {
     const sent = [
       { ...user, name: "me", tool_calls: null, tool_call_id: null },
       { ...user, tool_calls: [CALL], tool_call_id: "c" },
@@ -67,7 +67,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("gateway.resources.message.content parts of text are joined, those with images stay parts", async () => {
+  test("gateway.resources.message.content text parts are joined, parts with images are kept", async () => {
     const parts = [
       { type: "text", text: "One ", annotations: [] },
       { type: "text", text: "two" },
@@ -95,7 +95,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("halves of surrogate pairs go on as U+FFFD, wherever they stand, and in replies", async () => {
+  test("lone surrogates are forwarded as U+FFFD, in any field, and in replies", async () => {
     const surface = "a\ud83d b";
     const json = String.raw`{"a":"\ud83d b"}`;
     const call = { ...CALL, function: { name: "add", arguments: json } };

@@ -15,7 +15,7 @@ afterAll(() => front.stop());
 const send = (fields: object, key = KEY) => front.send({ messages: MESSAGES, ...fields }, { key });
 
 describe("the model's own settings", () => {
-  test("gateway.resources.message.p1 its system prompt is used when none is sent", async () => {
+  test("gateway.resources.message.p1 its system prompt is used when the request has none", async () => {
     await using own = await startFront({ model: 'system_prompt = "Be kind."' });
     const ask = async (...messages: object[]) => {
       await own.send({ messages });
@@ -41,7 +41,7 @@ describe("the model's own settings", () => {
     }
   });
 
-  test("gateway.endpoints.chat_completions.tools gateway.endpoints.chat_completions.reasoning what the model is not capable of is refused", async () => {
+  test("gateway.endpoints.chat_completions.tools gateway.endpoints.chat_completions.reasoning a feature that the model lacks is refused", async () => {
     await using own = await startFront({ model: 'capabilities = ["streaming"]' });
     const image = { type: "image_url", image_url: { url: "data:" } };
     const CASES: [object, string][] = [
@@ -59,7 +59,7 @@ describe("the model's own settings", () => {
     expect((await own.send({ messages: MESSAGES, tools: [] })).status).toBe(201);
   });
 
-  test("gateway.endpoints.chat_completions.6 gateway.endpoints.chat_completions.max_tokens gateway.limits.output_budget_ceiling the smallest budget holds", async () => {
+  test("gateway.endpoints.chat_completions.6 gateway.endpoints.chat_completions.max_tokens gateway.limits.output_budget_ceiling the smallest budget applies", async () => {
     await using own = await startFront({
       model: "max_output_tokens = 5_000\ndefault_max_tokens = 2_000",
       more: `
@@ -129,7 +129,7 @@ describe("scopes", () => {
     await expectRefusal(both, 403, "scope_required", "reasoning");
   });
 
-  test("gateway.endpoints.chat_completions.3 a field at fault comes before the scope", async () => {
+  test("gateway.endpoints.chat_completions.3 an invalid field is reported before a missing scope", async () => {
     const response = await send({ think: true, tools: [TOOL] }, none);
     await expectRefusal(response, 400, "invalid_request", "think");
   });
@@ -141,7 +141,7 @@ describe("scopes", () => {
     expect(own.upstream.asked).toEqual([]);
   });
 
-  test("gateway.endpoints.chat_completions.reasoning with the scope it is answered", async () => {
+  test("gateway.endpoints.chat_completions.reasoning with the scope the request is answered", async () => {
     expect((await send({ reasoning: true })).status).toBe(201);
   });
 });
@@ -152,12 +152,12 @@ describe("the body", () => {
     return frame.replace('""', `"${"x".repeat(bytes - frame.length)}"`);
   };
 
-  test("gateway.endpoints.chat_completions.5 gateway.errors.request_too_large gateway.limits.body_size holds 256 KB and no byte more", async () => {
+  test("gateway.endpoints.chat_completions.5 gateway.errors.request_too_large gateway.limits.body_size may have 256 KB and no byte more", async () => {
     expect((await front.send(sized(256 * 1024))).status).toBe(201);
     await expectRefusal(await front.send(sized(256 * 1024 + 1)), 413, "request_too_large");
   });
 
-  test("gateway.errors.invalid_request is JSON, and an object", async () => {
+  test("gateway.errors.invalid_request must be JSON, and an object", async () => {
     for (const body of ["{", "Hello", '{"messages":[}', "[]", "null", "5", '"x"']) {
       await expectRefusal(await front.send(body), 400, "invalid_request");
     }

@@ -30,7 +30,7 @@ async function stream(contents: string[], finish_reason = "stop"): Promise<strin
 }
 
 describe("gateway.endpoints.chat_completions.reasoning", () => {
-  test("true merges the model's own words for it, all else those against it", async () => {
+  test("true merges the model's arguments for it, any other value those against it", async () => {
     front.upstream.script = () => answerText("42");
     const asked = async (fields: object) => {
       expect((await front.chat("Hello", fields)).status).toBe(201);
@@ -46,7 +46,7 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     }
   });
 
-  test("what was thought is not in a JSON reply, its tokens are counted", async () => {
+  test("a JSON reply omits the reasoning and counts its tokens", async () => {
     front.upstream.script = () => answerText("<think>\nsecret\n</think>\n\n42");
     expect(await (await front.chat("Hello", { reasoning: true })).json()).toMatchObject({
       choices: [{ message: { role: "assistant", content: "42" } }],
@@ -58,7 +58,7 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     });
   });
 
-  test("nor in a stream, wherever its tags are cut", async () => {
+  test("so does a stream, wherever the tags are split", async () => {
     const text = "<think>secret</think>42 < 43";
     for (let cut = 1; cut < text.length; cut++) {
       const told = await stream([text.slice(0, cut), text.slice(cut)]);
@@ -70,7 +70,7 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     expect(await stream(["42 <thi"])).toEqual(["42 ", "<thi"]);
   });
 
-  test("nor where the prompt has opened the block, or a thought speaks of the tag", async () => {
+  test("so does a reply whose prompt opened the block, or whose reasoning mentions the tag", async () => {
     const ask = async (contents: string[]) => {
       const frames = contents.map((content) => writeFrame({ content }));
       front.upstream.script = () => answerFrames([...frames, writeFrame({}, "stop"), DONE]);
@@ -82,7 +82,7 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     expect(await ask(["<think>secret <think>", "</think>secret", "</think>42"])).toEqual(["42"]);
   });
 
-  test("the stub streams as it speaks, asked to reason or not", async () => {
+  test("the stub streams its text with and without reasoning", async () => {
     await using app = await startStub();
     const ask = async (reasoning: boolean) =>
       (await readChunks(await app.chat("!say a word or two", { stream: true, reasoning }))).length;
@@ -95,7 +95,7 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
   const schema = { type: "object", properties: {} };
   const format = { type: "json_schema", json_schema: { name: "a", schema, strict: true } };
 
-  test("is ignored, whatever it is", async () => {
+  test("is ignored, whatever its value", async () => {
     front.upstream.script = () => answerText("42");
     for (const response_format of [format, "json", 5, null]) {
       expect((await front.chat("Hello", { response_format })).status).toBe(201);
@@ -103,7 +103,7 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
     }
   });
 
-  test("gets a document that fits from the stub, whole and in pieces, and behind tools", async () => {
+  test("gets a valid document from the stub, as JSON, streamed, and after tools", async () => {
     await using app = await startStub();
     const own = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
     const fields = {
@@ -119,7 +119,7 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
     expect(await object.text()).toContain(JSON.stringify(JSON.stringify({ text: "Take 7" })));
   });
 
-  test("that counts for nothing is named in a header, of replies and of streams", async () => {
+  test("is named in a header of replies and streams when it has no effect", async () => {
     const more = 'capabilities = ["streaming", "structured_outputs"]';
     await using able = await startFront({ model: more });
     const ask = async (on: Front, fields: object) => {
@@ -142,7 +142,7 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
     }
   });
 
-  test("is passed on where well formed to a model that is said to obey it", async () => {
+  test("is forwarded if well formed to a model that supports it", async () => {
     const capabilities = 'capabilities = ["streaming", "structured_outputs"]';
     await using own = await startFront({ model: capabilities });
     const asked = async (response_format: unknown) => {

@@ -83,7 +83,7 @@ const UNWATCHED = { lines: 'health_every = "0s"' };
 
 describe("one replica of two is killed", () => {
   for (const stream of [false, true]) {
-    test(`during prefill: nobody notices${stream ? ", of a stream either" : ""}`, async () => {
+    test(`during prefill: the other one answers${stream ? ", also for a stream" : ""}`, async () => {
       await using front = await startReplicas(2, UNWATCHED);
       const [first] = front.proxies;
       first!.fault = () => first!.refuse();
@@ -97,7 +97,7 @@ describe("one replica of two is killed", () => {
     });
   }
 
-  test("gateway.events.4 in the middle of a stream: an error in the stream, and its end", async () => {
+  test("gateway.events.4 in the middle of a stream: the stream ends with an error", async () => {
     await using front = await startReplicas(2, UNWATCHED);
     const [first] = front.proxies;
     first!.fault = sayAndStay(BEGUN);
@@ -110,7 +110,7 @@ describe("one replica of two is killed", () => {
   });
 });
 
-test("a replica that hangs uses up the caller's time, and is not followed by another", async () => {
+test("a replica that hangs uses up the time limit, and no other is tried", async () => {
   await using front = await startReplicas(2, {
     lines: `${UNWATCHED.lines}\nfirst_token_timeout = "10s"`,
   });
@@ -122,7 +122,7 @@ test("a replica that hangs uses up the caller's time, and is not followed by ano
   expect(front.proxies[1]!.connections).toEqual([]);
 });
 
-describe("a server that does not answer its health check", () => {
+describe("a server that fails its health check", () => {
   const down = ({ lines }: Replicated) =>
     lines.some(({ message }) => String(message).includes("not healthy"));
   const status = async (front: Replicated) => {
@@ -130,7 +130,7 @@ describe("a server that does not answer its health check", () => {
     return data.map((model) => (model as { status: string }).status);
   };
 
-  test("gateway.errors.model_offline takes its model off line, and brings it back", async () => {
+  test("gateway.errors.model_offline takes its model offline, and brings it back", async () => {
     await using front = await startReplicas(1);
     expect(await readOutcome(await front.chat("Hi"))).toBe(WHOLE);
     front.proxies[0]!.refuse();
@@ -152,7 +152,7 @@ describe("a server that does not answer its health check", () => {
     expect(await readOutcome(await front.chat("Hi", { model: "test-1" }))).toBe(WHOLE);
   });
 
-  test("or that is still loading, is not asked while another can be", async () => {
+  test("or is still loading, gets no requests while another replica can take them", async () => {
     await using front = await startReplicas(2, { health: 503 });
     await until(front, () => down(front));
     for (let n = 0; n < 4; n++) expect(await readOutcome(await front.chat("Hi"))).toBe(WHOLE);
@@ -181,11 +181,11 @@ describe("the health check", () => {
     return asked;
   };
 
-  test("asks /health beside /v1, with the headers of every request", async () => {
+  test("calls /health beside /v1, with the headers of every request", async () => {
     expect(await listChecks({})).toEqual(["GET /health a", "GET /health a"]);
   });
 
-  test("asks where the operator says, of a provider's server too", async () => {
+  test("calls the path that the operator sets, of a provider's server too", async () => {
     const lines = 'health = "/v1/models?limit=1"';
     const check = "GET /v1/models?limit=1 a";
     expect(await listChecks({ lines })).toEqual([check, check]);
@@ -207,7 +207,7 @@ describe("the health check", () => {
   }
 });
 
-test("accounts take turns for the places of a model's servers", async () => {
+test("accounts take turns for the slots of a model's servers", async () => {
   await using front = await startReplicas(1, { lines: `${UNWATCHED.lines}\nmax_in_flight = 1` });
   const order: string[] = [];
   const held: (() => void)[] = [];

@@ -49,7 +49,7 @@ describe("a reply", () => {
     });
   });
 
-  test("nothing else of the model server's goes into it", async () => {
+  test("contains nothing else of the model server's", async () => {
     const message = {
       role: "assistant",
       content: "42",
@@ -88,7 +88,7 @@ describe("a reply", () => {
     await aliased.stop();
   });
 
-  test("gateway.resources.reply.p3 its reason is `stop`, `tool_calls`, or the server's other one", async () => {
+  test("gateway.resources.reply.p3 has the finish reason `stop`, `tool_calls`, or another one of the server", async () => {
     const reason = async (...given: Parameters<typeof answer>) =>
       (await answer(...given)).reply.choices[0]!.finish_reason;
     const tool_calls = [{ id: "c", type: "function", function: { name: "add", arguments: "{}" } }];
@@ -99,7 +99,7 @@ describe("a reply", () => {
     expect(await reason({ content: "" }, "content_filter")).toBe("content_filter");
   });
 
-  test("gateway.resources.message.content gateway.resources.tool_call.p1 its content is null beside calls alone", async () => {
+  test("gateway.resources.message.content gateway.resources.tool_call.p1 has null content beside calls alone", async () => {
     const tool_calls = [
       { id: "c", type: "function", function: { name: "add", arguments: '{"x":1}' } },
       { id: "d", type: "function", function: { name: "add", arguments: "{}" } },
@@ -119,7 +119,7 @@ describe("a reply", () => {
     } as object);
   });
 
-  test("gateway.resources.usage.p1 has whole numbers that add up, also where the server tells none", async () => {
+  test("gateway.resources.usage.p1 has a usage of whole numbers that add up, even if the server reports none", async () => {
     const { reply } = await answer({ content: "Hello there" }, "stop", { usage: null });
     const { usage } = reply as Reply & { usage: Record<string, number> };
     const { prompt_tokens, completion_tokens, total_tokens, ...rest } = usage;
@@ -129,14 +129,14 @@ describe("a reply", () => {
     expect(total_tokens).toBe(prompt_tokens! + completion_tokens!);
   });
 
-  test("gateway.endpoints.chat_completions.stop stops in front of the string", async () => {
+  test("gateway.endpoints.chat_completions.stop stops before the string", async () => {
     const response = await stub.chat("!say one two three", { stop: [" three", " two"] });
     expect(await response.json()).toMatchObject({
       choices: [{ message: { content: "one" }, finish_reason: "stop" }],
     });
   });
 
-  test("gateway.endpoints.chat_completions.max_tokens gateway.limits.output_budget_ceiling is no longer than its budget", async () => {
+  test("gateway.endpoints.chat_completions.max_tokens gateway.limits.output_budget_ceiling has at most the tokens of its budget", async () => {
     const response = await stub.chat("!tokens 100", { max_tokens: 7 });
     expect(await response.json()).toMatchObject({
       choices: [{ finish_reason: "length" }],
@@ -153,7 +153,7 @@ describe("a reply", () => {
   });
 });
 
-describe("gateway.endpoints.chat_completions.8 gateway.resources.message.tool_call_id a tool call goes the whole way", () => {
+describe("gateway.endpoints.chat_completions.8 gateway.resources.message.tool_call_id a tool call makes the complete round trip", () => {
   for (const [title, start, ask] of [
     ["with the model inside", user("What does get_weather say?"), "get_weather answered: 38"],
     [
@@ -182,7 +182,7 @@ describe("gateway.endpoints.chat_completions.8 gateway.resources.message.tool_ca
     });
   }
 
-  test("with a model server, which gets every part of it", async () => {
+  test("through a model server, which receives every part of it", async () => {
     const call = {
       id: "call_1",
       type: "function",

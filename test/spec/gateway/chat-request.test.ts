@@ -28,7 +28,7 @@ const sameAs = (name: string, values: unknown[]) =>
 const asNone = (name: string, values: unknown[]) =>
   values.map((value): [object, object] => [{ [name]: value }, {}]);
 
-describe("what is taken, and what the model server gets of it:", () => {
+describe("accepts, and forwards to the model server:", () => {
   const CASES: [rules: string, cases: [sent: object, forwarded: object][]][] = [
     [
       "gateway.endpoints.chat_completions.temperature 0 to 2",
@@ -151,14 +151,14 @@ describe("what is taken, and what the model server gets of it:", () => {
     });
   }
 
-  test("gateway.endpoints.chat_completions.seed one that no server could hold is always replaced by the same other one", async () => {
+  test("gateway.endpoints.chat_completions.seed a value out of range is always replaced by the same seed", async () => {
     const first = await forward({ seed: 1e300 });
     expect(Number.isSafeInteger(first.seed)).toBe(true);
     expect(await forward({ seed: 1e300 })).toEqual(first);
   });
 });
 
-describe("what is refused, with the field at fault:", () => {
+describe("refuses, with the invalid field:", () => {
   const junk = [null, "1", [], {}, true];
   const all = (name: string, values: unknown[], param = name) =>
     values.map((value): [object, string] => [{ [name]: value }, param]);
@@ -311,7 +311,7 @@ describe("what is refused, with the field at fault:", () => {
   }
 });
 
-test(`gateway.does.4 gateway.endpoints.chat_completions.model the alias, no name and an unknown id mean the default model`, async () => {
+test(`gateway.does.4 gateway.endpoints.chat_completions.model the alias, no model and an unknown id mean the default model`, async () => {
   const named = [
     {},
     { model: "svc" },

@@ -55,7 +55,7 @@ describe("an error with a status", () => {
       }
     });
 
-    test(`gateway.errors.headers.deprecation of ${title}, to who named an unknown model`, async () => {
+    test(`gateway.errors.headers.deprecation of ${title}, for a request with an unknown model`, async () => {
       front.upstream.script = () => new Response(body, { status, headers });
       const told = code === "model_unavailable" ? "no_model_available" : code;
       for (const stream of [false, true]) {
@@ -74,7 +74,7 @@ describe("an error under status 200", () => {
     const named = { model: "test-1" };
     const outcome = `${STATUS[code]} ${code}`;
 
-    test(`gateway.errors.${code} of ${title}, as a whole reply`, async () => {
+    test(`gateway.errors.${code} of ${title}, as a complete reply`, async () => {
       const headers = { "content-type": "application/json" };
       front.upstream.script = () => new Response(event, { headers });
       for (const stream of [false, true]) {
@@ -82,7 +82,7 @@ describe("an error under status 200", () => {
       }
     });
 
-    test(`gateway.events.4 of ${title}, as a stream's first event and behind comments`, async () => {
+    test(`gateway.events.4 of ${title}, as a stream's first event and after comments`, async () => {
       for (const first of [
         [],
         [": queued\n\n"],

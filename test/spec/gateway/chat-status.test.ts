@@ -20,7 +20,7 @@ async function readStatuses(front: Front) {
   return [whole.status, stream.status, ...told.map(Number)];
 }
 
-test("gateway.endpoints.post_chat_completions a reply and a stream are 201, or 200 where the operator chose so", async () => {
+test("gateway.endpoints.post_chat_completions a reply and a stream are 201, or 200 if the operator sets it", async () => {
   await using front = await startFront();
   expect(await readStatuses(front)).toEqual([201, 201, 201]);
   await using other = await startFront({}, { env: { WADI_SERVICE__CHAT_STATUS: "200" } });

@@ -67,7 +67,7 @@ const choice = (delta: object, finish_reason: string | null = null) => ({
 });
 
 describe("the sequence", () => {
-  test("gateway.events.p1 gateway.events.1 gateway.events.5 gateway.resources.chunk.p1 content, the reason with an empty delta, [DONE]", async () => {
+  test("gateway.events.p1 gateway.events.1 gateway.events.5 gateway.resources.chunk.p1 content, the finish reason with an empty delta, [DONE]", async () => {
     const chunks = await readChunks(
       await stream([writeFrame({ content: "He" }), writeFrame({ content: "llo" }), END]),
     );
@@ -85,7 +85,7 @@ describe("the sequence", () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 
-  test("gateway.events.3 gateway.endpoints.chat_completions.stream_options the usage comes last, if it was asked for", async () => {
+  test("gateway.events.3 gateway.endpoints.chat_completions.stream_options the usage comes last, if the request asks for it", async () => {
     const frames = [writeFrame({ content: "Hi" }), END];
     const asked = await readChunks(
       await stream(frames, { stream_options: { include_usage: true } }),
@@ -100,7 +100,7 @@ describe("the sequence", () => {
     expect(front.last().body.stream_options).toEqual({ include_usage: true });
   });
 
-  test("gateway.events.5 text beside the reason is a chunk of its own", async () => {
+  test("gateway.events.5 text beside the finish reason becomes a chunk of its own", async () => {
     const chunks = await readChunks(await stream([writeFrame({ content: "Hi" }, "length"), DONE]));
     expect(deltas(chunks)).toEqual([
       choice({ role: "assistant", content: "Hi" }),
@@ -108,7 +108,7 @@ describe("the sequence", () => {
     ]);
   });
 
-  test("gateway.events.5 a reply of nothing names its role in front of the reason", async () => {
+  test("gateway.events.5 an empty reply sends its role before the finish reason", async () => {
     const chunks = await readChunks(await stream([writeFrame({ role: "assistant" }), END]));
     expect(deltas(chunks)).toEqual([
       choice({ role: "assistant", content: "" }),
@@ -116,7 +116,7 @@ describe("the sequence", () => {
     ]);
   });
 
-  test("gateway.resources.chunk.p2 calls come in pieces, one call in a chunk, identity in the first", async () => {
+  test("gateway.resources.chunk.p2 calls are streamed in deltas, one call per chunk, with id and name in the first", async () => {
     const piece = (...tool_calls: object[]) => writeFrame({ tool_calls });
     const chunks = await readChunks(
       await stream([
@@ -145,7 +145,7 @@ describe("the sequence", () => {
     ]);
   });
 
-  test("nothing of what the model thought is in it, nor anything else of the server's", async () => {
+  test("contains neither the model's reasoning nor anything else of the server's", async () => {
     const extra = { system_fingerprint: "secret", usage: null, id: "secret", model: "secret" };
     const response = await stream([
       writeFrame({ role: "assistant", content: "", reasoning_content: "secret" }, null, extra),
@@ -161,7 +161,7 @@ describe("the sequence", () => {
     ]);
   });
 
-  test("gateway.endpoints.chat_completions.stream false and omitted are no stream", async () => {
+  test("gateway.endpoints.chat_completions.stream false and omitted do not stream", async () => {
     front.upstream.script = () => answerText("Hi");
     for (const fields of [{}, { stream: false }]) {
       const response = await front.chat("Hello", fields);
@@ -180,7 +180,7 @@ describe("the sequence", () => {
     expect(own.last().body).not.toHaveProperty("stream");
   });
 
-  test("gateway.endpoints.p2 the reply's headers say what it is, and whose request it answers", async () => {
+  test("gateway.endpoints.p2 the reply's headers state its type and the request id", async () => {
     const headers = { "x-request-id": "my-request" };
     const response = await stub.chat("Hello", { stream: true }, { headers });
     expect(response.status).toBe(201);
@@ -192,7 +192,7 @@ describe("the sequence", () => {
     await response.text();
   });
 
-  test("a chunk is passed on as soon as it comes", async () => {
+  test("a chunk is forwarded as soon as it arrives", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
     await server.asked;
@@ -208,7 +208,7 @@ describe("the sequence", () => {
 });
 
 describe("silence", () => {
-  test("gateway.events.2 gateway.limits.keep_alive before the first piece: 201 after 15 s, and a comment every 15 s", async () => {
+  test("gateway.events.2 gateway.limits.keep_alive before the first chunk: 201 after 15 s, and a comment every 15 s", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
     await server.asked;
@@ -230,7 +230,7 @@ describe("silence", () => {
     expect(await read()).toContain('"delta":{},"finish_reason":"stop"');
   });
 
-  test("gateway.events.2 between two pieces the 15 s begin anew with each", async () => {
+  test("gateway.events.2 each chunk restarts the 15 s", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
     await server.asked;
@@ -250,7 +250,7 @@ describe("silence", () => {
     server.close();
   });
 
-  test("gateway.events.2 comments of the model server's are none of ours, and no piece", async () => {
+  test("gateway.events.2 the model server's comments are not forwarded, and are not chunks", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
     await server.asked;
@@ -317,7 +317,7 @@ describe("gateway.events.4 a failure", () => {
     ],
   ];
   for (const [title, frames, code, param, type] of LATE) {
-    test(`after it began stands in the stream, and [DONE] behind it: ${title}`, async () => {
+    test(`after it began appears in the stream, followed by [DONE]: ${title}`, async () => {
       const response = await stream([writeFrame({ content: "Hi" }), ...frames], {
         stream_options: { include_usage: true },
       });
@@ -334,7 +334,7 @@ describe("gateway.events.4 a failure", () => {
     });
   }
 
-  test("after a comment stands in the stream too", async () => {
+  test("after a comment appears in the stream too", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
     await server.asked;
@@ -348,7 +348,7 @@ describe("gateway.events.4 a failure", () => {
     ] as never);
   });
 
-  test("of the model inside, in the middle of its reply", async () => {
+  test("of the built-in model, in the middle of its reply", async () => {
     const frames = await readFrames(await stub.chat("!tokens 8\n!cut", { stream: true }));
     expect(frames.length).toBe(6);
     expect(frames.slice(4)).toEqual([

@@ -77,7 +77,7 @@ const untilClosed = ({ signal }: AskedRequest) =>
   });
 
 describe("gateway.endpoints.chat_completions.think", () => {
-  test("three agree: nobody else is asked, and usage counts all of them", async () => {
+  test("three attempts agree: no more are made, and usage counts all of them", async () => {
     script(front, "Answer: 42", "So it is \\boxed{42}.", "**Answer:** 42.0");
     const response = await think();
     expect(response.headers.get("server-timing")).toContain("upstream;dur=");
@@ -89,7 +89,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(front.upstream.asked).toHaveLength(3);
   });
 
-  test("three do not: two more are asked, and what most of them say is told whole", async () => {
+  test("three attempts disagree: two more are made, and the majority's reply is returned", async () => {
     script(front, "It is 41.\n\n41", "Well.\n\n42", "40", "Well then.\n\n**42**", "39");
     const response = await think();
     const reply = (await response.clone().json()) as Reply;
@@ -98,7 +98,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(front.upstream.asked.map(indexOf).sort()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test("its finish_reason is the one that is told", async () => {
+  test("its finish_reason is that of the returned attempt", async () => {
     front.upstream.script = () => {
       const message = { role: "assistant", content: "42" };
       const choices = [{ index: 0, message, finish_reason: "length" }];
@@ -107,7 +107,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(await (await think()).json()).toMatchObject({ choices: [{ finish_reason: "length" }] });
   });
 
-  test("false and null ask once", async () => {
+  test("false and null make one attempt", async () => {
     for (const value of [false, null, undefined]) {
       front.upstream.asked.length = 0;
       expect(await readText(await think({ think: value }))).toBe("42");
@@ -116,7 +116,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     }
   });
 
-  test("attempts differ by temperature, or by their seeds, and by nothing else", async () => {
+  test("attempts differ only by temperature or seed", async () => {
     const asked = async (fields: object) => {
       front.upstream.asked.length = 0;
       expect((await think(fields)).status).toBe(201);
@@ -135,7 +135,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(seeds).toEqual([large - 2, large - 1, large]);
   });
 
-  test("a server that takes an id once at a time, as vLLM, is told it by one of them", async () => {
+  test("only one attempt carries the id, for servers such as vLLM that refuse duplicates", async () => {
     const own_id = "019aa7e4-2c00-7000-8000-0123456789ab";
     const headers = { "x-request-id": own_id };
     await readText(await front.chat("Hello", { think: true }, { headers }));
@@ -144,7 +144,7 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(ids).toHaveLength(3);
   });
 
-  test("each attempt reasons where that is asked for, and nobody hears its thoughts", async () => {
+  test("each attempt reasons if requested, and the reasoning is not returned", async () => {
     front.upstream.script = (asked) =>
       answerText(`<think>${indexOf(asked)}? No: 7</think>\n\nIt is 42.`);
     expect(await readText(await think({ reasoning: true }))).toBe("It is 42.");
@@ -157,11 +157,11 @@ describe("gateway.endpoints.chat_completions.think", () => {
     expect(front.upstream.asked).toHaveLength(6);
   });
 
-  test("an empty list of tools is none", async () => {
+  test("an empty list of tools equals none", async () => {
     expect(await readText(await think({ tools: [] }))).toBe("42");
   });
 
-  test("gateway.endpoints.chat_completions.4 what does not fit is refused before anybody is asked", async () => {
+  test("gateway.endpoints.chat_completions.4 a request that does not fit is refused before any attempt", async () => {
     const response = await think({ messages: [{ role: "user", content: "a ".repeat(100_000) }] });
     await expectRefusal(response, 400, "context_length_exceeded", "messages");
     expect(front.upstream.asked.filter(({ path }) => path.endsWith("completions"))).toEqual([]);
@@ -175,13 +175,13 @@ describe("gateway.endpoints.chat_completions.think attempts that fail", () => {
     expect(front.upstream.asked).toHaveLength(3);
   });
 
-  test("leave one with nobody to agree with, so more are asked", async () => {
+  test("leave one without a partner to agree with, so more are made", async () => {
     script(front, 500, "41", 429, "42", "42");
     expect(await readText(await think())).toBe("42");
     expect(front.upstream.asked).toHaveLength(5);
   });
 
-  test("all of them: the error of the first is told, and no more are asked", async () => {
+  test("all of them: the error of the first is returned, and no more are made", async () => {
     script(front, 429, 500, 500);
     await expectRefusal(await think(), 429, "upstream_rate_limited");
     script(front, 500, 429, 429);
@@ -191,7 +191,7 @@ describe("gateway.endpoints.chat_completions.think attempts that fail", () => {
 });
 
 describe("gateway.endpoints.chat_completions.think as a stream", () => {
-  test("gateway.events.5 one chunk with the whole reply, the end, the usage", async () => {
+  test("gateway.events.5 one chunk with the complete reply, the finish reason, the usage", async () => {
     front.upstream.script = () =>
       answerFrames([
         ...["For", "ty", "-two"].map((content) => writeFrame({ content })),
@@ -208,7 +208,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
     expect(front.upstream.asked.map(({ body }) => body.stream)).toEqual([true, true, true]);
   });
 
-  test("gateway.events.2 keep-alives until it is known who wins", async () => {
+  test("gateway.events.2 keep-alives until the majority is known", async () => {
     const asked = arrive(front, 3);
     const answers: ((response: Response) => void)[] = [];
     const hang = front.upstream.script;
@@ -237,7 +237,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
     expect(text).toContain('"content":"42"');
   });
 
-  test("gateway.events.4 a failure behind a keep-alive is told inside it", async () => {
+  test("gateway.events.4 a failure after a keep-alive appears in the stream", async () => {
     const asked = arrive(front, 3);
     const replied = think({ stream: true });
     await asked;
@@ -247,7 +247,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
     expect(frames.at(-1)).toBe("data: [DONE]");
   });
 
-  test("a long reply arrives whole", async () => {
+  test("a long reply arrives complete", async () => {
     await using own = await startFront({}, { listens: true });
     const long = "word ".repeat(180_000);
     own.upstream.script = () => answerText(long);
@@ -255,7 +255,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
     expect(first!.choices[0]!.delta.content).toBe(long);
   });
 
-  test("pieces that break in the middle are no attempt", async () => {
+  test("a stream that breaks off is not an attempt", async () => {
     front.upstream.script = (asked) =>
       indexOf(asked) === 0
         ? answerFrames([writeFrame({ content: "Four" })])
@@ -266,8 +266,8 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
   });
 });
 
-describe("gateway.endpoints.chat_completions.think who is not needed is not kept busy", () => {
-  test("the connection of one who cannot change the answer any more is closed", async () => {
+describe("gateway.endpoints.chat_completions.think unneeded attempts are cancelled", () => {
+  test("an attempt that cannot change the result is disconnected", async () => {
     const late = Promise.withResolvers<AskedRequest>();
     front.upstream.script = async (asked) => {
       const index = indexOf(asked);
@@ -282,7 +282,7 @@ describe("gateway.endpoints.chat_completions.think who is not needed is not kept
     expect(front.upstream.asked).toHaveLength(5);
   });
 
-  test("gateway.errors.client_closed_request a caller who leaves closes all of them", async () => {
+  test("gateway.errors.client_closed_request a caller that leaves closes all attempts", async () => {
     await using own = await startFront({}, { listens: true });
     for (const stream of [false, true]) {
       own.upstream.asked.length = 0;
@@ -299,7 +299,7 @@ describe("gateway.endpoints.chat_completions.think who is not needed is not kept
     }
   });
 
-  test("gateway.events.4 a stop in the middle tells its caller, and ends all of them", async () => {
+  test("gateway.events.4 a stop in the middle sends its caller an error, and ends all attempts", async () => {
     await using own = await startFront({}, { listens: true });
     const asked = arrive(own, 3);
     const replied = own.chat("Hello", { think: true, stream: true });
@@ -319,7 +319,7 @@ describe("gateway.endpoints.chat_completions.think who is not needed is not kept
 describe("gateway.authentication.4 gateway.endpoints.chat_completions.7 a model that needs it", () => {
   const start = () => startFront({ model: 'think = "required"' });
 
-  test("thinks at every call, whatever the caller says", async () => {
+  test("thinks at every call, whatever the request says", async () => {
     await using own = await start();
     for (const value of [undefined, null, false, true]) {
       own.upstream.asked.length = 0;
@@ -328,7 +328,7 @@ describe("gateway.authentication.4 gateway.endpoints.chat_completions.7 a model 
     }
   });
 
-  test("gateway.endpoints.chat_completions.3 takes no tools, which is said behind the scopes", async () => {
+  test("gateway.endpoints.chat_completions.3 refuses tools, after the check of scopes", async () => {
     await using own = await start();
     const fields = { tools: [TOOL] };
     await expectRefusal(await own.chat("Hello", fields), 400, "invalid_request", "tools");
@@ -343,7 +343,7 @@ describe("gateway.authentication.4 gateway.endpoints.chat_completions.7 a model 
     expect((await own.chat("Hello", { tools: [] })).status).toBe(201);
   });
 
-  test("is open to a key with the scope and to no other", async () => {
+  test("is available to a key with the scope and to no other", async () => {
     await using own = await start();
     const key = await createKey(own, { scopes: ["think"] });
     expect((await own.chat("Hello", {}, { key })).status).toBe(201);
@@ -357,7 +357,7 @@ describe("gateway.authentication.4 gateway.endpoints.chat_completions.7 a model 
   });
 });
 
-test("gateway.endpoints.chat_completions.think other settings count from the next request on", async () => {
+test("gateway.endpoints.chat_completions.think changed settings apply from the next request", async () => {
   await using own = await startFront({ more: "[think]\nattempts = 4\nattempts_more = 0\n" });
   const count = async () => {
     own.upstream.asked.length = 0;
@@ -377,7 +377,7 @@ attempts_more = 4
   expect(await count()).toBe(5);
 });
 
-test("gateway.endpoints.chat_completions.think the stub agrees with itself at once", async () => {
+test("gateway.endpoints.chat_completions.think the stub's attempts agree at once", async () => {
   const app = await startApp();
   const once = (await (await app.chat("Hello")).json()) as Reply;
   const thought = (await (await app.chat("Hello", { think: true })).json()) as Reply;

@@ -42,7 +42,7 @@ function asked({ upstream }: Front, answer: () => Response | Promise<Response>) 
   return promise;
 }
 
-describe("an answer of the model server that is no success", () => {
+describe("an error status of the model server", () => {
   const leaking = { "retry-after": "7", server: "nginx", "x-ratelimit-remaining": "0" };
   const json = (value: object) => JSON.stringify(value);
   const CASES: [rule: string, status: number, body: string, told: number, code: string][] = [
@@ -97,7 +97,7 @@ describe("an answer of the model server that is no success", () => {
     }
   }
 
-  test("gateway.errors.no_model_available gateway.states.p3 a key it refuses, for who did not name the model", async () => {
+  test("gateway.errors.no_model_available gateway.states.p3 a rejected operator key, when the request named no model", async () => {
     for (const status of [401, 403, 404]) {
       front.upstream.script = () => new Response("", { status });
       for (const fields of [{}, { model: "svc" }, { model: "svc-v0" }, { model: "gpt-4o" }]) {
@@ -115,7 +115,7 @@ describe("an answer of the model server that is no success", () => {
     }
   });
 
-  test("stands in the operator's log with what it was, and without a word of it", async () => {
+  test("is logged with its cause, without the server's text", async () => {
     const headers = { "x-request-id": "log-me" };
     front.upstream.script = () => new Response('{"error":"CUDA"}', { status: 500 });
     await front.chat("A secret question", NAMED, { headers });
@@ -133,7 +133,7 @@ describe("an answer of the model server that is no success", () => {
 });
 
 describe("gateway.errors.upstream_error", () => {
-  test("a reply that is no JSON, or half of it", async () => {
+  test("a reply that is not JSON, or truncated", async () => {
     for (const body of [HTML, "", '{"choices":[', "null", "{}"]) {
       front.upstream.script = () => new Response(body);
       await expectRefusal(await front.chat("Hello"), 502, "upstream_error");
@@ -167,7 +167,7 @@ upstream = { kind = "openai", urls = ["${gone.url}"] }
     await elsewhere.stop();
   });
 
-  test("a stream that stalls after it began, in-band", async () => {
+  test("a stream that stalls after it began ends with an error in the stream", async () => {
     await using own = await startFront({ upstream: 'stall_timeout = "5s"' });
     own.upstream.script = sayAndHang;
     const response = await own.chat("Hello", { stream: true });
@@ -181,8 +181,8 @@ upstream = { kind = "openai", urls = ["${gone.url}"] }
   });
 });
 
-describe("gateway.errors.upstream_timeout no answer in time", () => {
-  test("as JSON and before a stream begins is 504, and the server is let go", async () => {
+describe("gateway.errors.upstream_timeout no response in time", () => {
+  test("is 504 as JSON and before a stream begins, and the connection is closed", async () => {
     await using own = await startFront({ upstream: 'first_token_timeout = "10s"' });
     for (const stream of [false, true]) {
       const arrived = asked(own, never);
@@ -196,7 +196,7 @@ describe("gateway.errors.upstream_timeout no answer in time", () => {
     }
   });
 
-  test("after a comment stands in the stream", async () => {
+  test("after a comment appears in the stream", async () => {
     await using own = await startFront({ upstream: 'first_token_timeout = "20s"' });
     const arrived = asked(own, never);
     const replied = own.chat("Hello", { stream: true });
@@ -210,7 +210,7 @@ describe("gateway.errors.upstream_timeout no answer in time", () => {
   });
 });
 
-describe("gateway.errors.client_closed_request the caller leaving ends the request at the model server", () => {
+describe("gateway.errors.client_closed_request a caller that leaves ends the request at the model server", () => {
   for (const listens of [false, true]) {
     const where = listens ? ", over a socket" : "";
     for (const stream of [false, true]) {
@@ -250,8 +250,8 @@ describe("gateway.errors.client_closed_request the caller leaving ends the reque
   }
 });
 
-describe("what the model server is told of the caller", () => {
-  test("is the request's id, made or a UUID that was sent, and nothing else of its headers", async () => {
+describe("the model server receives", () => {
+  test("the request's id, generated or a received UUID, and no other header of the caller", async () => {
     front.upstream.script = () => answerText("Hi");
     const own_id = "019aa7e4-2c00-7000-8000-0123456789ab";
     const headers = {
@@ -286,7 +286,7 @@ describe("what the model server is told of the caller", () => {
     expect(front.last().headers.get("x-request-id")).toBeNull();
   });
 
-  test("is the operator's key and headers, and the model's name there", async () => {
+  test("the operator's key and headers, and the server's model name", async () => {
     const env = { MODEL_KEY: "operator-key" };
     const lines = 'api_key_env = "MODEL_KEY"\nheaders = { x-team = "one" }';
     await using own = await startFront({ upstream: lines }, { env });
@@ -334,7 +334,7 @@ upstream = { kind = "openai", urls = ["${servers[0].url}", "${servers[1].url}"] 
   const good = () => answerText("good");
   const goodStream = () => answerFrames([writeFrame({ content: "good" }, "stop"), DONE]);
 
-  test("the other takes over before the first piece", async () => {
+  test("the other takes over before the first chunk", async () => {
     const BAD = [500, 503, 429, 401, 404].map((status) => () => new Response("", { status }));
     for (const bad of [...BAD, () => new Response(HTML)]) {
       for (const reply of await askTwice(false, bad, good)) {
@@ -360,14 +360,14 @@ upstream = { kind = "openai", urls = ["${servers[0].url}", "${servers[1].url}"] 
     expect(whole).toContain("good");
   });
 
-  test("none is asked again what is the request's own fault", async () => {
+  test("no other is tried when the request is at fault", async () => {
     const long = () => Response.json({ message: "maximum context length" }, { status: 400 });
     const [refused, answered] = await askTwice(false, long, good);
     await expectRefusal(refused, 400, "context_length_exceeded", "messages");
     expect(answered.status).toBe(201);
   });
 
-  test("the last failure answers when both fail", async () => {
+  test("the last error is returned when both fail", async () => {
     const busy = () => new Response("", { status: 429 });
     const broken = () => new Response("", { status: 500 });
     const [first, second] = await askTwice(false, busy, broken);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { KEY } from "../../support/app.ts";
 import { startFront } from "./front.ts";
 
-test("gateway.endpoints.chat_completions.user is not sent and logged as a keyed hash", async () => {
+test("gateway.endpoints.chat_completions.user is not forwarded, and is logged as a keyed hash", async () => {
   await using front = await startFront();
   const hashes: unknown[] = [];
   const ask = async (user: unknown, key = KEY) => {

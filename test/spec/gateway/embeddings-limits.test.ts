@@ -27,7 +27,7 @@ async function withApp(settings: string, run: (app: TestApp) => Promise<void>): 
 }
 
 describe("gateway.limits.embeddings_quota", () => {
-  test("gateway.limits.embeddings_quota gateway.errors.rate_limit_exceeded 20 in any 60 seconds, and then as soon as one is old enough", () =>
+  test("gateway.limits.embeddings_quota gateway.errors.rate_limit_exceeded 20 in any 60 seconds, and the next as soon as one leaves the window", () =>
     withApp("", async (app) => {
       for (let n = 0; n < 20; n++) {
         expect(await ask(app)).toBe("200");
@@ -41,7 +41,7 @@ describe("gateway.limits.embeddings_quota", () => {
       expect([await ask(app), await ask(app)]).toEqual(["200", "429 rate_limit_exceeded 1"]);
     }));
 
-  test("gateway.limits.embeddings_quota all keys of an account share it, and other accounts have theirs", () =>
+  test("gateway.limits.embeddings_quota all keys of an account share it, and other accounts have their own", () =>
     withApp("", async (app) => {
       const second = await createKey(app, { scopes: ["embeddings"] });
       for (let n = 0; n < 20; n++) expect(await ask(app, n % 2 ? KEY : second)).toBe("200");
@@ -51,7 +51,7 @@ describe("gateway.limits.embeddings_quota", () => {
       expect(await ask(app, `${KEY}-other`)).toBe("200");
     }));
 
-  test("gateway.limits.embeddings_quota only what is valid counts", () =>
+  test("gateway.limits.embeddings_quota only valid requests count", () =>
     withApp("", async (app) => {
       for (let n = 0; n < 30; n++) {
         expect(await ask(app, KEY, { input: "" })).toBe("400 invalid_request");
@@ -60,7 +60,7 @@ describe("gateway.limits.embeddings_quota", () => {
       for (let n = 0; n < 20; n++) expect(await ask(app)).toBe("200");
     }));
 
-  test("gateway.limits.embeddings_quota is on top of the limit of the route, which counts everything", () =>
+  test("gateway.limits.embeddings_quota is in addition to the limit of the route, which counts every request", () =>
     withApp("[limits]\nrequests_per_minute = 3", async (app) => {
       expect(await ask(app, KEY, { input: "" })).toBe("400 invalid_request");
       expect([await ask(app), await ask(app)]).toEqual(["200", "200"]);
@@ -75,20 +75,20 @@ describe("gateway.limits.embeddings_quota", () => {
 });
 
 describe("gateway.errors.service_unavailable", () => {
-  test("gateway.errors.service_unavailable an operator who has switched it off says so, without a time", () =>
+  test("gateway.errors.service_unavailable a service switched off by the operator says so, without Retry-After", () =>
     withApp('[embeddings]\nkind = "off"', async (app) => {
       for (let n = 0; n < 21; n++) expect(await ask(app)).toBe("503 service_unavailable");
       const { headers } = await app.post(PATH, { input: "Hello" });
       expect(headers.has("x-should-retry")).toBeFalse();
     }));
 
-  test("gateway.errors.service_unavailable what is wrong with the request comes first", () =>
+  test("gateway.errors.service_unavailable an invalid request is reported first", () =>
     withApp('[embeddings]\nkind = "off"', async (app) => {
       expect(await ask(app, KEY, { input: "" })).toBe("400 invalid_request");
       expect(await ask(app, `${KEY}-none`)).toBe("403 scope_required");
     }));
 
-  test("gateway.errors.service_unavailable nobody makes vectors up in front of real models", () => {
+  test("gateway.errors.service_unavailable the stub makes no vectors in front of real models", () => {
     const model = '[[models]]\nid = "m"\n[models.upstream]\nkind = "openai"\n';
     return withApp(`${model}urls = ["http://127.0.0.1:1/v1"]`, async (app) => {
       expect(await ask(app)).toBe("503 service_unavailable");
@@ -96,7 +96,7 @@ describe("gateway.errors.service_unavailable", () => {
   });
 });
 
-test("gateway.errors.headers.x_should_retry stands on no refusal that spent nothing", () =>
+test("gateway.errors.headers.x_should_retry is on no refusal that did no work", () =>
   withApp("[embeddings]\nrequests_per_minute = 1", async (app) => {
     await ask(app);
     for (const body of [{ input: "" }, { input: "Hello" }]) {

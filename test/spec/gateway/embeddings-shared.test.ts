@@ -58,7 +58,7 @@ function holdAll({ server }: Front): (() => void)[] {
 }
 
 describe("gateway.endpoints.embeddings.p4 gateway.errors.headers.x_should_retry", () => {
-  test("gateway.endpoints.embeddings.p4 gateway.errors.upstream_error a 502 says that the work was spent", async () => {
+  test("gateway.endpoints.embeddings.p4 gateway.errors.upstream_error a 502 says that work was done", async () => {
     await using front = await startFront();
     const answers = [
       () => Response.json({ error: { message: CANARY } }, { status: 500 }),
@@ -86,7 +86,7 @@ describe("gateway.endpoints.embeddings.p4 gateway.errors.headers.x_should_retry"
     expect(await readOutcome(await reply)).toEqual([504, "upstream_timeout", "false", null]);
   });
 
-  test("gateway.errors.service_unavailable a 503 does not: nothing was", async () => {
+  test("gateway.errors.service_unavailable a 503 does not: no work was done", async () => {
     await using front = await startFront();
     const headers = { "retry-after": "7" };
     front.server.instead = ({ name }) =>
@@ -99,7 +99,7 @@ describe("gateway.endpoints.embeddings.p4 gateway.errors.headers.x_should_retry"
   });
 });
 
-test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who finds no place is refused, although under its own limit", async () => {
+test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded a request without a free slot is refused, even under its own limit", async () => {
   await using front = await startFront("max_concurrent = 1\nmax_queued = 0");
   const held = holdAll(front);
   const first = front.embed();
@@ -114,7 +114,7 @@ test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded who finds 
   expect(await readOutcome(await front.embed({ key: `${KEY}-other` }))).toEqual([200, null, null]);
 });
 
-test("gateway.limits.shared_capacity who waits in the short line is answered in its turn", async () => {
+test("gateway.limits.shared_capacity a request in the short queue is answered in its turn", async () => {
   await using front = await startFront("max_concurrent = 1\nmax_queued = 1");
   const held = holdAll(front);
   const first = front.embed();
@@ -127,7 +127,7 @@ test("gateway.limits.shared_capacity who waits in the short line is answered in 
   expect((await second).status).toBe(200);
 });
 
-test("gateway.errors.client_closed_request who leaves is logged, and its server works on for nobody", async () => {
+test("gateway.errors.client_closed_request a caller that leaves is logged, and its request to the server is aborted", async () => {
   await using front = await startFront();
   const aborted = Promise.withResolvers<void>();
   front.server.instead = ({ name, signal }) => {
@@ -148,7 +148,7 @@ test("gateway.errors.client_closed_request who leaves is logged, and its server 
   await aborted.promise;
 });
 
-test("gateway.errors.service_unavailable who waits at the end of a stop may ask again", async () => {
+test("gateway.errors.service_unavailable a request that waits at the end of a stop may retry", async () => {
   await using front = await startFront("", { listens: true });
   holdAll(front);
   const reply = front.embed();

@@ -65,7 +65,7 @@ describe("gateway.authentication.4", () => {
     }
   });
 
-  test("gateway.authentication.4 the scope is judged before the body", async () => {
+  test("gateway.authentication.4 the scope is checked before the body", async () => {
     const key = `${KEY}-none`;
     for (const body of ["{", { input: "" }, { input: "x".repeat(300_000) }]) {
       expect(await judge(body, { key })).toEqual([403, "scope_required", undefined]);
@@ -123,12 +123,12 @@ describe("gateway.endpoints.embeddings.input", () => {
     },
   );
 
-  test("gateway.endpoints.embeddings.input is the first field to be judged", async () => {
+  test("gateway.endpoints.embeddings.input is the first field to be validated", async () => {
     expect(await judge({ model: "other", input: "x".repeat(32_001) })).toEqual(refused("input"));
     expect(await judge({ model: "other", input: ["a", ""] })).toEqual(refused("input.1"));
   });
 
-  test("gateway.limits.embeddings_input what is longer than 4096 tokens is cut, not refused", async () => {
+  test("gateway.limits.embeddings_input an input longer than 4096 tokens is truncated, not refused", async () => {
     const text = "abcd ".repeat(4_096).trim();
     const whole = await embed({ input: text });
     expect(whole.usage.prompt_tokens).toBe(4_096);
@@ -168,7 +168,7 @@ describe("the other fields", () => {
     ],
   ];
   test.each(fields)(
-    "gateway.endpoints.embeddings.p3 %s takes only what it may",
+    "gateway.endpoints.embeddings.p3 %s accepts only its listed values",
     async (_, name, takes, refuses) => {
       for (const value of [...takes, undefined]) {
         expect([value, await judge({ input: "Hello", [name]: value })]).toEqual([value, 200]);
@@ -180,19 +180,19 @@ describe("the other fields", () => {
     },
   );
 
-  test("gateway.endpoints.embeddings.p3 what is not listed is ignored, whatever it holds", async () => {
+  test("gateway.endpoints.embeddings.p3 unlisted fields are ignored, whatever their values", async () => {
     const plain = await embed({ input: "Hello" });
     const more = { input_type: "query", truncate: false, stream: true, messages: null, n: 3 };
     expect(await embed({ input: "Hello", ...more })).toEqual(plain);
   });
 
-  test("gateway.endpoints.embeddings.user gateway.limits.user is ignored, and stands in no line of the log", async () => {
+  test("gateway.endpoints.embeddings.user gateway.limits.user is ignored, and appears in no log line", async () => {
     const plain = await embed({ input: "Hello" });
     expect(await embed({ input: "Hello", user: "somebody" })).toEqual(plain);
     expect(JSON.stringify(app.lines)).not.toContain("somebody");
   });
 
-  test("gateway.endpoints.embeddings.encoding_format base64 holds the same 32-bit floats as the numbers", async () => {
+  test("gateway.endpoints.embeddings.encoding_format base64 encodes the same 32-bit floats as the numbers", async () => {
     const input = ["Hello", "The wadi fills with water"];
     const base64 = await embed({ input, encoding_format: "base64" });
     const float = await embed({ input, encoding_format: "float" });
@@ -208,7 +208,7 @@ describe("the other fields", () => {
 });
 
 describe("the vectors", () => {
-  test("gateway.endpoints.embeddings.p1 are of unit length", async () => {
+  test("gateway.endpoints.embeddings.p1 have unit length", async () => {
     for (const input of ["Hello", ".", "word ".repeat(6_000)]) {
       const vector = await embedOne(input);
       expect(vector).toHaveLength(1024);
@@ -216,7 +216,7 @@ describe("the vectors", () => {
     }
   });
 
-  test("gateway.endpoints.embeddings.p2 stand in the order of the inputs, and tokens are those of all", async () => {
+  test("gateway.endpoints.embeddings.p2 follow the order of the inputs, and the tokens of all are counted", async () => {
     const input = ["first", "second", "first", "a third one"];
     const list = await embed({ input });
     expect(list.data.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
@@ -235,7 +235,7 @@ describe("gateway.limits.body_size", () => {
     const around = JSON.stringify({ input: "Hello", rest: "" }).length;
     return { input: "Hello", rest: "x".repeat(bytes - around) };
   };
-  test("gateway.limits.body_size gateway.errors.request_too_large 256 KB are read, a byte more is not", async () => {
+  test("gateway.limits.body_size gateway.errors.request_too_large 256 KB are read, and one byte more is refused", async () => {
     expect(await judge(body(256 * 1024))).toBe(200);
     expect(await judge(body(256 * 1024 + 1))).toEqual([413, "request_too_large", null]);
   });

@@ -29,7 +29,7 @@ test("gateway.p4 all routes start with /v1", async () => {
   for (const [, path] of routes) expect(path).toStartWith("/v1/");
 });
 
-test("gateway.p5 a client that is given {base_url}/v1 reaches what it appends", async () => {
+test("gateway.p5 a client reaches its paths below {base_url}/v1", async () => {
   const base_url = `${app.url}/v1`;
   const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
   const models = await fetch(`${base_url}/models`, { headers });
@@ -39,7 +39,7 @@ test("gateway.p5 a client that is given {base_url}/v1 reaches what it appends", 
   expect(chat.status).toBe(201);
 });
 
-test("gateway.p3 there is one base address and one kind of authentication for all", async () => {
+test("gateway.p3 all routes share one base address and one kind of authentication", async () => {
   expect(await readDocument(app)).toMatchObject({
     servers: [{ url: "/" }],
     security: [{ key: [] }],
@@ -47,7 +47,7 @@ test("gateway.p3 there is one base address and one kind of authentication for al
   });
 });
 
-test("gateway.endpoints.p1 every route needs a key", async () => {
+test("gateway.endpoints.p1 every route requires a key", async () => {
   for (const [method, path] of await listRoutes()) {
     const reply = await app.ask(method, path, { key: null });
     expect([path, ...(await readRefusal(reply))]).toEqual([path, 401, "missing_api_key", null]);
@@ -79,7 +79,7 @@ test("gateway.does.2 gateway.endpoints.get_models answers 200, and needs no scop
   }
 });
 
-test("gateway.does.4 the default model is reached by its alias, by its second alias, and by no name", async () => {
+test("gateway.does.4 the default model is reached by its alias, by its second alias, and without a model", async () => {
   for (const fields of [{}, { model: "svc" }, { model: "svc-v0" }, { model: "stub-1" }]) {
     const reply = await app.chat("Hello", fields);
     expect([fields, reply.status]).toEqual([fields, 201]);
@@ -88,14 +88,14 @@ test("gateway.does.4 the default model is reached by its alias, by its second al
   }
 });
 
-describe("gateway.p7 with an alias of the operator's", () => {
+describe("gateway.p7 with an alias set by the operator", () => {
   let acme: TestApp;
   beforeAll(async () => {
     acme = await startApp({ settings: '[service]\nalias = "acme"' });
   });
   afterAll(() => acme.stop());
 
-  test("gateway.p7 it stands wherever `svc` stood", async () => {
+  test("gateway.p7 it replaces `svc` everywhere", async () => {
     const list = (await (await acme.get("/v1/models")).json()) as { data: { id: string }[] };
     expect(list.data[0]?.id).toBe("acme");
     for (const model of ["acme", "acme-v0"]) {
@@ -130,7 +130,7 @@ describe("gateway.errors.not_found", () => {
     }
   });
 
-  test("gateway.errors.not_found paths that nobody knows", async () => {
+  test("gateway.errors.not_found unknown paths", async () => {
     const paths = ["/", "/v1", "/v1/", "/v1/models/", "/v1/models/svc", "/v2/models", "/models"];
     for (const path of [...paths, "/v1/chat", "/v1/responses", "/v1/completions"]) {
       const refusal = await readRefusal(await app.get(path));

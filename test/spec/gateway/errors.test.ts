@@ -59,7 +59,7 @@ describe("the envelope", () => {
     ]);
   });
 
-  test("gateway.errors.p5 request_id repeats the header, sent or made", async () => {
+  test("gateway.errors.p5 request_id repeats the header, received or generated", async () => {
     const sent: Record<string, string>[] = [{ "x-request-id": "mine" }, {}];
     for (const headers of sent) {
       const reply = await app.get("/v1/nothing", { headers });
@@ -68,7 +68,7 @@ describe("the envelope", () => {
     }
   });
 
-  test("gateway.errors.p2 gateway.errors.p3 gateway.versioning.2 every code of the table stands, with its status", () => {
+  test("gateway.errors.p2 gateway.errors.p3 gateway.versioning.2 every code of the table exists, with its status", () => {
     const shown = (Object.keys(ERROR_CODES) as ErrorCode[]).map((code): (typeof TABLE)[number] => [
       ERROR_CODES[code].status,
       publicCode(code, "gateway"),
@@ -97,14 +97,14 @@ describe("the envelope", () => {
 describe("gateway.errors.invalid_request", () => {
   const hello = [{ role: "user", content: "Hello" }];
 
-  test("gateway.errors.invalid_request a body that is no JSON has no param", async () => {
+  test("gateway.errors.invalid_request a body that is not JSON has no param", async () => {
     const deep = "[".repeat(65) + "]".repeat(65);
     for (const body of ["{", "hello", "{'a':1}", deep, "[]", "null", "5", '"x"']) {
       expect([body, ...(await post(body))]).toEqual([body, 400, "invalid_request", null]);
     }
   });
 
-  test("gateway.errors.invalid_request a body of another type", async () => {
+  test("gateway.errors.invalid_request a body of another type is refused", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
       const refusal = await post({ messages: hello }, { headers: { "content-type": type } });
       expect([type, ...refusal]).toEqual([type, 400, "invalid_request", null]);
@@ -145,7 +145,7 @@ describe("gateway.errors.invalid_request", () => {
     });
   }
 
-  test("gateway.errors.invalid_request the sentences say what is wanted", async () => {
+  test("gateway.errors.invalid_request the messages say which values are expected", async () => {
     const say = async (fields: object) => {
       const reply = await app.post(PATH, { messages: hello, ...fields });
       return ((await reply.json()) as { error: { message: string } }).error.message;
@@ -165,7 +165,7 @@ describe("gateway.errors.invalid_request", () => {
     );
   });
 
-  test("gateway.errors.invalid_request numbers beyond all range, half surrogates and names of every object", async () => {
+  test("gateway.errors.invalid_request numbers out of range, lone surrogates and names of object members are refused", async () => {
     const messages = '"messages":[{"role":"user","content":"Hello"}]';
     expect(await post(`{${messages},"temperature":1e400}`)).toEqual([
       400,
@@ -186,7 +186,7 @@ describe("gateway.errors.invalid_request", () => {
     expect(({} as Record<string, unknown>).temperature).toBeUndefined();
   });
 
-  test("gateway.errors.p4 no body, however odd, is 422 or a failure of ours", async () => {
+  test("gateway.errors.p4 no body, however odd, is 422 or an internal error", async () => {
     const parts = [
       "{",
       "}",
@@ -213,7 +213,7 @@ describe("gateway.errors.invalid_request", () => {
   });
 });
 
-describe("codes that a model server's failure becomes", () => {
+describe("codes for failures of the model server", () => {
   const fail = async (code: string, fields: object = {}) => {
     const reply = await app.chat(`!error ${code}`, { model: "stub-1", ...fields });
     return [...(await readRefusal(reply)), reply.headers.get("retry-after")];
@@ -238,7 +238,7 @@ describe("codes that a model server's failure becomes", () => {
   test("gateway.states.p2 gateway.errors.model_offline a call that names the model", async () => {
     expect(await fail("model_offline")).toEqual([503, "model_offline", null, null]);
   });
-  test("gateway.states.p3 gateway.errors.no_model_available a call by alias, by no name, by an unknown id", async () => {
+  test("gateway.states.p3 gateway.errors.no_model_available a call by alias, without a model, by an unknown id", async () => {
     const says = [503, "no_model_available", null, null];
     for (const model of ["svc", "svc-v0", undefined, "unheard-of"]) {
       expect([model, ...(await fail("model_offline", { model }))]).toEqual([model, ...says]);
@@ -246,7 +246,7 @@ describe("codes that a model server's failure becomes", () => {
   });
 });
 
-test("gateway.errors.client_closed_request is logged, and no part of any reply", async () => {
+test("gateway.errors.client_closed_request is logged, and appears in no reply", async () => {
   const leaving = new AbortController();
   const asking = app.chat(
     "!stall",
@@ -261,7 +261,7 @@ test("gateway.errors.client_closed_request is logged, and no part of any reply",
   expect(lines).toMatchObject([{ code: "client_closed_request", status: 499 }]);
 });
 
-test("gateway.errors.internal_error a database that is gone is a failure of ours, and not the key's", async () => {
+test("gateway.errors.internal_error an unreachable database is an internal error, and not one of the key", async () => {
   const broken = await startApp();
   await broken.app.database.close();
   expect(await readRefusal(await broken.get("/v1/models"))).toEqual([500, "internal_error", null]);

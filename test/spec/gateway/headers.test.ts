@@ -77,7 +77,7 @@ describe("gateway.limits.request_id", () => {
     return reply!.headers["x-request-id"]!;
   };
 
-  test("gateway.limits.request_id 1 to 128 characters of its alphabet come back as they are", async () => {
+  test("gateway.limits.request_id 1 to 128 characters of its alphabet are echoed", async () => {
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
     for (const id of ["a", "-", alphabet, "x".repeat(128)]) expect(await idOf(id)).toBe(id);
   });
@@ -92,7 +92,7 @@ describe("gateway.limits.request_id", () => {
     expect(await idOf("a", "b")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("gateway.limits.request_id made ones are each another", async () => {
+  test("gateway.limits.request_id generated ids are unique", async () => {
     const ids = [];
     for (let i = 0; i < 50; i++) ids.push(await idOf());
     expect(new Set(ids).size).toBe(50);
@@ -100,7 +100,7 @@ describe("gateway.limits.request_id", () => {
 });
 
 describe("gateway.errors.headers.retry_after", () => {
-  test("gateway.errors.headers.retry_after stands on no reply but those that ask for a wait", async () => {
+  test("gateway.errors.headers.retry_after is only on replies that ask for a wait", async () => {
     for (const [what, , ask] of KINDS) {
       const reply = await ask({ key: `${KEY}-ownerless` });
       await reply.text();
@@ -121,7 +121,7 @@ describe("gateway.errors.headers.retry_after", () => {
   });
 });
 
-test("gateway.errors.headers.deprecation gateway.errors.headers.link stand on no reply to a known id", async () => {
+test("gateway.errors.headers.deprecation gateway.errors.headers.link are on no reply to a known id", async () => {
   await app.clock.advance(120_000);
   for (const model of ["svc", "svc-v0", "stub-1", undefined]) {
     const { headers } = await app.chat("Hello", { model });
@@ -130,7 +130,7 @@ test("gateway.errors.headers.deprecation gateway.errors.headers.link stand on no
   }
 });
 
-test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on an error of ours too", async () => {
+test("gateway.errors.headers.deprecation gateway.errors.internal_error is on an internal error too", async () => {
   const bug = new Error("a bug at secret.internal");
   const supply = {
     complete: () => Promise.reject(bug),
@@ -160,7 +160,7 @@ test("gateway.errors.headers.deprecation gateway.errors.internal_error stands on
   }
 });
 
-test("gateway.errors.headers.deprecation stands on no 400 for a field, be it one that the model lacks", async () => {
+test("gateway.errors.headers.deprecation is on no 400 for a field, even one that the model lacks", async () => {
   await using front = await startFront({ model: 'capabilities = ["streaming"]' });
   const tool = { type: "function", function: { name: "add" } };
   const image = { type: "image_url", image_url: { url: "data:," } };

@@ -26,7 +26,7 @@ describe("gateway.limits.rate", () => {
     for (let i = 0; i < 120; i++) expect(await list(key)).toBe(200);
   };
 
-  test("gateway.limits.rate gateway.errors.rate_limit_exceeded 120 requests are answered, the next is not", async () => {
+  test("gateway.limits.rate gateway.errors.rate_limit_exceeded 120 requests are answered, and the next is refused", async () => {
     await exhaust();
     expect(await readRefusal(await app.get("/v1/models"))).toEqual([
       429,
@@ -35,7 +35,7 @@ describe("gateway.limits.rate", () => {
     ]);
   });
 
-  test("gateway.limits.rate in any 60 seconds: a place is free 60 s after it was taken, and not before", async () => {
+  test("gateway.limits.rate in any 60 seconds: a request is admitted exactly 60 s after an earlier one", async () => {
     expect(await list()).toBe(200);
     await app.clock.advance(30_000);
     for (let i = 0; i < 119; i++) expect(await list()).toBe(200);
@@ -45,13 +45,13 @@ describe("gateway.limits.rate", () => {
     expect(await list()).toBe("429 60");
   });
 
-  test("gateway.limits.rate a request one millisecond too early is one too many", async () => {
+  test("gateway.limits.rate a request one millisecond too early exceeds the limit", async () => {
     await exhaust();
     await app.clock.advance(59_999);
     expect(await list()).toBe("429 60");
   });
 
-  test("gateway.limits.after_exceeding the route is closed for 60 s, and Retry-After says how long yet", async () => {
+  test("gateway.limits.after_exceeding the route is closed for 60 s, and Retry-After counts down", async () => {
     await exhaust();
     expect(await list()).toBe("429 60");
     await app.clock.advance(1);
@@ -68,7 +68,7 @@ describe("gateway.limits.rate", () => {
     expect(await list()).toBe(200);
   });
 
-  test("gateway.limits.after_exceeding who waits as long as Retry-After says is answered, and has all 120 again", async () => {
+  test("gateway.limits.after_exceeding a request after Retry-After is answered, and the full 120 are available again", async () => {
     await exhaust();
     await app.clock.advance(12_345);
     const wait = Number(String(await list()).split(" ")[1]);
@@ -77,7 +77,7 @@ describe("gateway.limits.rate", () => {
     expect(await list()).toBe("429 60");
   });
 
-  test("gateway.limits.after_exceeding refused requests do not prolong it", async () => {
+  test("gateway.limits.after_exceeding refused requests do not extend it", async () => {
     await exhaust();
     for (let second = 60; second > 0; second--) {
       expect(await list()).toBe(`429 ${second}`);
@@ -86,7 +86,7 @@ describe("gateway.limits.rate", () => {
     expect(await list()).toBe(200);
   });
 
-  test("gateway.limits.rate all keys of an account share one counter, whatever their rights", async () => {
+  test("gateway.limits.rate all keys of an account share one counter, whatever their scopes", async () => {
     const keys = [KEY, `${KEY}-none`, `${KEY}-approver`, await createKey(app, { models: [] })];
     for (let i = 0; i < 120; i++) expect(await list(keys[i % keys.length])).toBe(200);
     for (const key of keys) expect(await list(key)).toBe("429 60");
@@ -94,7 +94,7 @@ describe("gateway.limits.rate", () => {
     expect(await list(await createKey(app))).toBe("429 60");
   });
 
-  test("gateway.limits.rate another account, and a key without one, are counted apart", async () => {
+  test("gateway.limits.rate another account, and a key without one, have their own counters", async () => {
     const { key } = await allow(app, "third");
     const stranger = await createKey(app, { account_id: null });
     await exhaust();
@@ -120,7 +120,7 @@ describe("gateway.limits.rate", () => {
     expect(await list()).toBe("429 60");
   });
 
-  test("gateway.limits.rate a request that is refused for its body has counted, one without a valid key has not", async () => {
+  test("gateway.limits.rate a request refused for its body counts, one without a valid key does not", async () => {
     for (let i = 0; i < 60; i++) expect((await app.post(CHAT, "{")).status).toBe(400);
     for (let i = 0; i < 60; i++) {
       expect((await app.post(CHAT, {}, { key: null })).status).toBe(401);
@@ -132,7 +132,7 @@ describe("gateway.limits.rate", () => {
     expect((await app.post(CHAT, "{")).status).toBe(429);
   });
 
-  test("gateway.limits.tokens_per_minute_daily there is no limit of tokens, and none of a day", async () => {
+  test("gateway.limits.tokens_per_minute_daily no limit applies to tokens, per minute or per day", async () => {
     for (let i = 0; i < 120; i++) {
       const reply = await app.chat("!tokens 1000", { max_tokens: 1_000 });
       expect(reply.status).toBe(201);
@@ -165,19 +165,19 @@ describe("gateway.limits.body_size", () => {
   };
   const tooLarge = [413, "request_too_large"];
 
-  test("gateway.limits.body_size gateway.endpoints.chat_completions.5 gateway.errors.request_too_large 256 KB are answered, one byte more is not", async () => {
+  test("gateway.limits.body_size gateway.endpoints.chat_completions.5 gateway.errors.request_too_large 256 KB are answered, and one byte more is refused", async () => {
     expect((await app.post(CHAT, fill(LIMIT))).status).toBe(201);
     const reply = await app.post(CHAT, fill(LIMIT + 1));
     expect(await readRefusal(reply)).toEqual([413, "request_too_large", null]);
   });
 
-  test("gateway.limits.body_size bytes count, not characters", async () => {
+  test("gateway.limits.body_size bytes are counted, not characters", async () => {
     const body = fill(LIMIT - 2).replace("xx", "éé");
     expect((await app.post(CHAT, body)).status).toBe(201);
     expect((await app.post(CHAT, fill(LIMIT - 1).replace("xx", "éé"))).status).toBe(413);
   });
 
-  test("gateway.limits.body_size the same in chunks, of any size", async () => {
+  test("gateway.limits.body_size the same applies to chunked bodies of any chunk size", async () => {
     const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
     const send = (body: string, size: number) => {
       const chunks = body.match(new RegExp(`[^]{1,${size}}`, "g"))!.map(chunk);
@@ -192,14 +192,14 @@ describe("gateway.limits.body_size", () => {
     }
   });
 
-  test("gateway.limits.body_size what announces too much is refused before any of it is sent", async () => {
+  test("gateway.limits.body_size a Content-Length over the limit is refused before the body is sent", async () => {
     for (const length of [LIMIT + 1, 10 ** 9, 10 ** 15]) {
       const reply = await sendUnended(app, `${HEAD}Content-Length: ${length}\r\n\r\n`);
       expect([length, ...codeOf(reply)]).toEqual([length, ...tooLarge]);
     }
   });
 
-  test("gateway.limits.body_size what comes in chunks is refused before its end, whatever its host", async () => {
+  test("gateway.limits.body_size a chunked body is refused before its end, whatever its host", async () => {
     for (const host of ["localhost", "llm", "x"]) {
       const head = HEAD.replace(/Host: [^\r]*/i, `Host: ${host}`);
       const body = fill(LIMIT + 1);
@@ -215,7 +215,7 @@ describe("gateway.limits.body_size", () => {
     expect(codeOf(long)).toEqual(tooLarge);
   });
 
-  test("gateway.limits.body_size a key is asked for first", async () => {
+  test("gateway.limits.body_size the key is checked first", async () => {
     const head = HEAD.replace(KEY, "x");
     const reply = await sendUnended(app, `${head}Content-Length: ${LIMIT + 1}\r\n\r\n`);
     expect(codeOf(reply)).toEqual([401, "invalid_api_key"]);

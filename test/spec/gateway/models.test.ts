@@ -56,7 +56,7 @@ describe("the list", () => {
   const find = async (id: string, options?: AskOptions) =>
     (await list(app, options)).find((one) => one.id === id)!;
 
-  test("gateway.resources.model.p1 gateway.endpoints.models.p1 is {object: list, data: [Model]}", async () => {
+  test("gateway.resources.model.p1 gateway.endpoints.models.p1 has the form {object: list, data: [Model]}", async () => {
     const body = (await (await app.get("/v1/models")).json()) as List;
     expect(Object.keys(body)).toEqual(["object", "data"]);
     expect(body.object).toBe("list");
@@ -68,7 +68,7 @@ describe("the list", () => {
     }
   });
 
-  test("gateway.resources.model.p3 gateway.resources.model.p4 is headed by the alias and then the default model, with the same fields", async () => {
+  test("gateway.resources.model.p3 gateway.resources.model.p4 begins with the alias and then the default model, with the same fields", async () => {
     const [alias, main, ...others] = await list(app);
     expect([alias!.id, main!.id]).toEqual(["svc", "main"]);
     expect({ ...alias, id: "main" }).toEqual(main!);
@@ -76,7 +76,7 @@ describe("the list", () => {
     expect(idsOf(others)).toEqual(["first", "large", "deep"]);
   });
 
-  test("gateway.resources.model.id is what a request sends in `model`", async () => {
+  test("gateway.resources.model.id is the value of `model` in a request", async () => {
     for (const id of idsOf(await list(app))) {
       const reply = await app.chat("Hello", { model: id, think: id === "deep" });
       // Nothing listens behind these models: what matters is that none is unknown or refused.
@@ -94,7 +94,7 @@ describe("the list", () => {
     expect(await find("first")).toMatchObject({ owned_by: "unknown", provider: "unknown" });
   });
 
-  test("gateway.resources.model.context_window is null where it was not recorded", async () => {
+  test("gateway.resources.model.context_window is null if none is recorded", async () => {
     expect((await find("main")).context_window).toBe(32_768);
     expect((await find("first")).context_window).toBeNull();
   });
@@ -108,12 +108,12 @@ describe("the list", () => {
     for (const { status } of await list(app)) expect(status).toBe("on");
   });
 
-  test("gateway.limits.output_budget_ceiling gateway.endpoints.chat_completions.6 no budget is shown above 8,192", async () => {
+  test("gateway.limits.output_budget_ceiling gateway.endpoints.chat_completions.6 never shows a budget above 8,192", async () => {
     const shown = { max_output_tokens: 8_192, default_max_tokens: 8_192 };
     expect(await find("large")).toMatchObject(shown);
   });
 
-  test("gateway.resources.model.max_output_tokens gateway.resources.model.default_max_tokens are lowered to the key's cap", async () => {
+  test("gateway.resources.model.max_output_tokens gateway.resources.model.default_max_tokens are lowered to the key's output cap", async () => {
     const budgets = async (cap: number | null, id: string) => {
       const key = await createKey(app, { max_output_tokens: cap });
       const { max_output_tokens, default_max_tokens } = await find(id, { key });
@@ -127,7 +127,7 @@ describe("the list", () => {
     expect(await budgets(100_000, "large")).toEqual([8_192, 8_192]);
   });
 
-  test("gateway.resources.model.p2 gateway.authentication.5 holds only models of the key's own list", async () => {
+  test("gateway.resources.model.p2 gateway.authentication.5 contains only models of the key's own list", async () => {
     const listed = async (models: string[]) => {
       const key = await createKey(app, { models });
       return idsOf(await list(app, { key }));
@@ -138,7 +138,7 @@ describe("the list", () => {
     expect(await listed([])).toEqual([]);
   });
 
-  test("gateway.authentication.8 gateway.authentication.6 holds others' and private models with a grant, and internal ones never", async () => {
+  test("gateway.authentication.8 gateway.authentication.6 contains external and private models with a grant, and never internal ones", async () => {
     const { key, grant, ungrant } = await allow(app, "granted");
     const before = ["svc", "main", "first", "large"];
     expect(idsOf(await list(app, { key }))).toEqual(before);
@@ -151,13 +151,13 @@ describe("the list", () => {
     expect(idsOf(await list(app, { key }))).toEqual([...before, "hidden"]);
   });
 
-  test("gateway.endpoints.chat_completions.7 holds a model that needs deep thinking for keys with the scope", async () => {
+  test("gateway.endpoints.chat_completions.7 contains a model that needs deep thinking only for keys with the scope", async () => {
     expect(idsOf(await list(app, { key: `${KEY}-none` }))).not.toContain("deep");
     const key = await createKey(app, { scopes: ["think"] });
     expect(idsOf(await list(app, { key }))).toContain("deep");
   });
 
-  test("gateway.resources.model.self_hosted gateway.resources.model.upstream_revision names the party of others' models and nothing of our own", async () => {
+  test("gateway.resources.model.self_hosted gateway.resources.model.upstream_revision show the party of external models, and nothing of our own", async () => {
     const { key, grant } = await allow(app, "curious");
     await grant("elsewhere");
     await grant("elsewhere-too");
@@ -194,7 +194,7 @@ describe("over restarts on kept data", () => {
     }
   }
 
-  test("gateway.resources.model.created gateway.resources.model.upstream_revision keep what they were until the settings change it", async () => {
+  test("gateway.resources.model.created gateway.resources.model.upstream_revision keep their values until the settings change", async () => {
     const away = (urls: string) => model("away", 'provider = "others"\nself_hosted = false', urls);
     const own = model("own", "self_hosted = true");
     const first = await start(own + away("http://127.0.0.1:9/v1"), first_start_ms);

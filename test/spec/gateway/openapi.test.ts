@@ -57,12 +57,12 @@ test("it is a valid document of OpenAPI 3.1.0", async () => {
   expect([valid, errors]).toEqual([true, undefined]);
 });
 
-test("it is plain JSON that needs no key", async () => {
+test("it is served as plain JSON without a key", async () => {
   const reply = await app.get("/openapi.json", { key: null });
   expect([reply.status, reply.headers.get("content-type")]).toEqual([200, "application/json"]);
 });
 
-test("it names each route of the gateway once, and pages not at all", () => {
+test("it lists each route of the gateway once, and no documentation pages", () => {
   const routes = listOfGateway().map(({ method, path }) => `${method} ${path}`);
   expect(routes.toSorted()).toEqual([
     "get /v1/models",
@@ -72,7 +72,7 @@ test("it names each route of the gateway once, and pages not at all", () => {
   ]);
 });
 
-test("every route has a summary, an id of its own and replies with a request id", () => {
+test("every route has a summary, a unique id and replies with a request id", () => {
   const ids = new Set<string>();
   for (const { operation } of listOperations()) {
     expect(operation.summary).toMatch(/^[A-Z].{5,}/);
@@ -86,7 +86,7 @@ test("every route has a summary, an id of its own and replies with a request id"
   expect(ids.has("")).toBe(false);
 });
 
-test("an operation has a verb and a noun for its name, and one group, which is described", async () => {
+test("an operation name has a verb and a noun, and one tag, which is described", async () => {
   const { tags } = (await (await app.get("/openapi.json", { key: null })).json()) as {
     tags: { name: string; description: string }[];
   };
@@ -101,7 +101,7 @@ test("an operation has a verb and a noun for its name, and one group, which is d
   for (const { description } of tags) expect(description).toMatch(/^[A-Z].+\.$/);
 });
 
-test("one of several words is an `enum`, and named variants tell by a word which they are", () => {
+test("a choice of words is an `enum`, and variants have a discriminator", () => {
   const text = JSON.stringify(document);
   // Nothing is one of several constants.
   expect(text).not.toMatch(/"anyOf":\[\{"const"/);
@@ -121,7 +121,7 @@ test("one of several words is an `enum`, and named variants tell by a word which
   }
 });
 
-test("gateway.resources.message.role each kind of message and part has a name", () => {
+test("gateway.resources.message.role each kind of message and part is a named schema", () => {
   const { ChatMessage } = document.components.schemas;
   const names = ChatMessage!.anyOf!.map(({ $ref }) => $ref?.split("/").at(-1));
   expect(names).toEqual([
@@ -132,11 +132,11 @@ test("gateway.resources.message.role each kind of message and part has a name", 
   for (const part of ["ChatTextPart", "ChatImagePart"]) expect(user).toContain(`/${part}"`);
 });
 
-test("gateway.errors.headers.x_request_id any text may be sent as the id of a request", () => {
+test("gateway.errors.headers.x_request_id a request id may be any text", () => {
   expect(document.components.parameters["x-request-id"]!.schema).toEqual({ type: "string" });
 });
 
-test("refusals that are alike stand in the document once", async () => {
+test("identical error responses appear in the document once", async () => {
   const raw = await readDocument(app, false);
   const names = Object.keys(raw.components.responses);
   expect(names).toContain("AgentError401");
@@ -149,7 +149,7 @@ test("refusals that are alike stand in the document once", async () => {
 
 const isSigned = ({ security }: Operation) => security?.length === 0;
 
-test("every route documents what any route can refuse with, and only bodies those of bodies", () => {
+test("every route documents the common errors, and only routes with a body those of bodies", () => {
   for (const { path, operation } of listOperations()) {
     const statuses = Object.keys(operation.responses);
     // Nobody who is verified by a signature lacks a right.
@@ -163,7 +163,7 @@ test("every route documents what any route can refuse with, and only bodies thos
   }
 });
 
-test("gateway.errors.p4 every code that a chat can be refused with is named in the document", () => {
+test("gateway.errors.p4 every error code of a chat is in the document", () => {
   const { responses } = document.paths["/v1/chat/completions"]!.post!;
   const text = Object.values(responses)
     .map(({ description }) => description)
@@ -183,7 +183,7 @@ test("gateway.errors.p4 every code that a chat can be refused with is named in t
   }
 });
 
-test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after the document says where they stand", () => {
+test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after the document says which replies have them", () => {
   const { responses } = document.paths["/v1/embeddings"]!.post!;
   const statusesWith = (name: string) =>
     Object.keys(responses).filter((status) => name in responses[status]!.headers);
@@ -192,7 +192,7 @@ test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after t
   expect(responses["429"]!.description).toContain("`capacity_exceeded`");
 });
 
-test("gateway.authentication.4 a route that needs a scope says so", () => {
+test("gateway.authentication.4 a route that needs a scope documents it", () => {
   for (const { path, operation } of listOfGateway()) {
     const [, scope = null] = operation.description?.match(/Needs the scope `(\w+)`\./) ?? [];
     const needed = /^\/v1\/(embeddings|search)$/.exec(path)?.[1] ?? null;
@@ -200,7 +200,7 @@ test("gateway.authentication.4 a route that needs a scope says so", () => {
   }
 });
 
-test("what embeddings and search say when their server fails stands in the document", async () => {
+test("the errors of the servers of embeddings and search are in the document", async () => {
   const chat = document.paths["/v1/chat/completions"]!.post!;
   for (const [path, who] of [
     ["/v1/embeddings", "embedding server"],
@@ -214,7 +214,7 @@ test("what embeddings and search say when their server fails stands in the docum
   }
 });
 
-test("every reference leads somewhere, and every schema is referred to", () => {
+test("every reference resolves, and every schema is referenced", () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
   expect(refs.length).toBeGreaterThan(10);
   for (const ref of refs) expect([ref, typeof follow(ref)]).toEqual([ref, "object"]);
@@ -232,7 +232,7 @@ test("every field of every schema is described", () => {
   expect(silent).toEqual([]);
 });
 
-test("schemas hold no mark of ours and forbid fields in bodies of the agent service alone", () => {
+test("schemas contain no internal markers, and only bodies of the agents API forbid extra fields", () => {
   expect(JSON.stringify(document.components.schemas)).not.toMatch(/"(\$id|form)":/);
   const strict = listAll().filter(([, schema]) => schema.additionalProperties === false);
   const names = new Set(strict.map(([place]) => place.split(/[.|[{]/)[0]!));
@@ -246,7 +246,7 @@ test("schemas hold no mark of ours and forbid fields in bodies of the agent serv
   expect([...names].toSorted()).toEqual([...new Set(sent)].toSorted());
 });
 
-test("`required` names fields that are there, and in replies exactly those that are never null", () => {
+test("`required` names existing fields, and in replies exactly the non-nullable ones", () => {
   for (const [place, { properties = {}, required = [] }] of listAll()) {
     for (const name of required) expect([place, name in properties]).toEqual([place, true]);
   }
@@ -259,7 +259,7 @@ test("`required` names fields that are there, and in replies exactly those that 
   expect(required).not.toContain("upstream_revision");
 });
 
-describe("what is answered fits what is documented", () => {
+describe("replies match the document", () => {
   const judge = (path: string, method: string, status: number, value: unknown, type: string) => {
     const reply = document.paths[path]?.[method]?.responses[status];
     expect([path, status, reply === undefined]).toEqual([path, status, false]);
@@ -307,13 +307,13 @@ describe("what is answered fits what is documented", () => {
     }
   });
 
-  test("what was found", async () => {
+  test("search results", async () => {
     const reply = await (await app.post("/v1/search", { query: "What is Wadi?" })).json();
     expect((reply as { data: unknown[] }).data.length).toBeGreaterThan(0);
     expect(judge("/v1/search", "post", 200, reply, JSON_TYPE)).toEqual([]);
   });
 
-  test("gateway.errors.headers.deprecation every header of a reply beside those of HTTP itself", async () => {
+  test("gateway.errors.headers.deprecation every reply header that HTTP itself does not define", async () => {
     const replies: [path: string, Response][] = [
       ["/v1/chat/completions", await app.chat("Hello", { model: "unknown" })],
       ["/v1/chat/completions", await app.chat("!error upstream_error", { model: "unknown" })],
@@ -329,7 +329,7 @@ describe("what is answered fits what is documented", () => {
     }
   });
 
-  test("refusals", async () => {
+  test("errors", async () => {
     const replies = [
       await app.post("/v1/chat/completions", {}),
       await app.post("/v1/chat/completions", {}, { key: null }),

@@ -123,7 +123,7 @@ describe("gateway.errors.upstream_error a search engine that", () => {
     });
   }
 
-  test("says a hundred megabytes is cut off long before", async () => {
+  test("sends a hundred megabytes is cut off early", async () => {
     const met = Promise.withResolvers<Link>();
     const megabyte = "x".repeat(1_000_000);
     const fault: Fault = async (link) => {
@@ -138,7 +138,7 @@ describe("gateway.errors.upstream_error a search engine that", () => {
     await expectFree();
   });
 
-  test("announces a hundred megabytes is not heard out", async () => {
+  test("announces a hundred megabytes is not read to the end", async () => {
     const met = Promise.withResolvers<Link>();
     const fault: Fault = async (link) => {
       met.resolve(link);
@@ -150,14 +150,14 @@ describe("gateway.errors.upstream_error a search engine that", () => {
   });
 });
 
-test("gateway.errors.service_unavailable an engine where nothing listens is out of reach, until it listens again", async () => {
+test("gateway.errors.service_unavailable an engine that refuses connections is unavailable, until it listens again", async () => {
   proxy.refuse();
   expect(await askThrough(sayAndEnd())).toBe(REFUSED);
   proxy.restore();
   await expectFree();
 });
 
-test("a connection that was kept and is closed just as it is used again costs nobody an answer", async () => {
+test("a kept-alive connection that closes as it is reused fails no request", async () => {
   for (const breakOff of [sayAndEnd(), sayAndReset("")]) {
     await expectFree();
     const first = proxy.connections.at(-1)!;
@@ -167,7 +167,7 @@ test("a connection that was kept and is closed just as it is used again costs no
   }
 });
 
-describe("gateway.errors.upstream_timeout nothing came in time", () => {
+describe("gateway.errors.upstream_timeout no response in time", () => {
   const silences = listSilences(GOOD);
   silences.push(["behind an error's head", writeHead("500 No", ["content-length: 99"])]);
   for (const [where, said] of silences) {
@@ -191,7 +191,7 @@ describe("gateway.errors.upstream_timeout nothing came in time", () => {
     });
   }
 
-  test("but a byte each second, which is no answer either", async () => {
+  test("except a byte each second, which is no response either", async () => {
     const met = Promise.withResolvers<Link>();
     proxy.fault = async (link) => {
       await link.say(withLength(99));

@@ -40,7 +40,7 @@ describe("gateway.limits.search_quota", () => {
     expect((await ask(0)).headers.get("retry-after")).toBe("1");
   });
 
-  test("another account, and a key without one, have their own", async () => {
+  test("another account, and a key without one, have their own quota", async () => {
     await using front = await startSearchFront({ search: "requests_per_minute = 1" });
     const { key } = await allow(front, "acme", { scopes: ["search"] });
     const ownerless = await createKey(front, { account_id: null, scopes: ["search"] });
@@ -50,7 +50,7 @@ describe("gateway.limits.search_quota", () => {
     }
   });
 
-  test("what is no valid request, and other routes, take nothing from it", async () => {
+  test("invalid requests and other routes do not count", async () => {
     await using front = await startSearchFront({ search: "requests_per_minute = 1" });
     for (const body of [{}, "{", { query: " " }]) await front.send(body);
     await front.chat("Hello");
@@ -79,7 +79,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     }
   };
 
-  test("who finds no place and no turn is told when to come back, whatever its own limit", async () => {
+  test("a request without a slot or a place in the queue gets a Retry-After, whatever its own limit", async () => {
     await using front = await startSearchFront({ search: SMALL });
     const { key } = await allow(front, "acme", { scopes: ["search"] });
     const { first, second, release } = await fill(front);
@@ -95,7 +95,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     expect((await front.search("x", {}, { key })).status).toBe(200);
   });
 
-  test("gateway.errors.headers.retry_after the time to come back is that of the requests before", async () => {
+  test("gateway.errors.headers.retry_after Retry-After is estimated from earlier requests", async () => {
     await using front = await startSearchFront({ search: SMALL });
     const slow = holdAnswers(front.server);
     const before = front.search("before");
@@ -111,7 +111,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     await Promise.all([first, second]);
   });
 
-  test("whoever waits longer than callers do is told so, and whoever leaves makes room", async () => {
+  test("a request that waits too long is refused, and one whose caller leaves frees its place", async () => {
     await using front = await startSearchFront({ search: SMALL });
     const { first, second, release } = await fill(front);
     await front.clock.advance(10_000);
@@ -129,7 +129,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     expect(front.server.asked.map(({ query }) => query.q)).toEqual(["first", "fourth"]);
   });
 
-  test("a failed request gives its place back", async () => {
+  test("a failed request frees its slot", async () => {
     await using front = await startSearchFront({ search: SMALL });
     for (let n = 0; n < 3; n++) {
       front.server.script = () => new Response("", { status: 500 });
@@ -140,7 +140,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
   });
 });
 
-describe("gateway.errors.service_unavailable an engine that tells us to wait", () => {
+describe("gateway.errors.service_unavailable an engine that asks for a wait", () => {
   const open = () =>
     startSearchFront(
       { kind: "brave", server: startBrave(), search: `${UNLIMITED}api_key_env = "BRAVE"` },
@@ -149,7 +149,7 @@ describe("gateway.errors.service_unavailable an engine that tells us to wait", (
   const refuseFor = (seconds: number) => () =>
     writeBraveError(429, "RATE_LIMITED", {}, writeLimits("0, 0", `1, ${seconds}`));
 
-  test("gateway.errors.headers.retry_after gateway.errors.headers.x_should_retry is not asked until then: each caller is told the rest, and beyond a minute not to come back by itself", async () => {
+  test("gateway.errors.headers.retry_after gateway.errors.headers.x_should_retry is not called until then: each caller gets the remaining time, and beyond a minute x-should-retry false", async () => {
     await using front = await open();
     front.server.script = refuseFor(3_600);
     const first = await front.search("x");
@@ -176,7 +176,7 @@ describe("gateway.errors.service_unavailable an engine that tells us to wait", (
     ]);
   });
 
-  test("is believed for a second at least and a month at most", async () => {
+  test("is believed for at least a second and at most a month", async () => {
     await using front = await open();
     front.server.script = refuseFor(0);
     expect(readWaits(await front.search("x"))).toEqual(["1", null]);

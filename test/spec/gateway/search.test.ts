@@ -46,12 +46,12 @@ test("gateway.does.3 gateway.endpoints.post_search gateway.resources.search_resu
   });
 });
 
-test("half a surrogate pair in a query is U+FFFD to the engine and in the reply", async () => {
+test("a lone surrogate in a query is U+FFFD to the engine and in the reply", async () => {
   const reply = await readReply(await front.search("a\ud83d b"));
   expect([reply.query, front.server.asked[0]!.query.q]).toEqual(["a\ufffd b", "a\ufffd b"]);
 });
 
-test("gateway.does.3 Brave gives the same", async () => {
+test("gateway.does.3 Brave returns the same", async () => {
   const search = `${UNLIMITED}api_key_env = "BRAVE"`;
   const server = startBrave();
   await using own = await startSearchFront(
@@ -67,7 +67,7 @@ test("gateway.does.3 Brave gives the same", async () => {
   ]);
 });
 
-test("gateway.resources.search_result.p1 snippets are plain text, links are http or https, and none is told twice", async () => {
+test("gateway.resources.search_result.p1 snippets are plain text, links are http or https, and none is repeated", async () => {
   front.server.script = ({ query }) =>
     writeSearxngReply(query.q!, [
       {
@@ -98,7 +98,7 @@ test("gateway.resources.search_result.p1 snippets are plain text, links are http
   ]);
 });
 
-test("gateway.endpoints.post_search what was not found is an empty list", async () => {
+test("gateway.endpoints.post_search an empty result is an empty list", async () => {
   front.server.script = ({ query }) => writeSearxngReply(query.q!, []);
   expect(await readReply(await front.search("x"))).toEqual({
     object: "list",
@@ -163,7 +163,7 @@ describe("gateway.endpoints.post_search the body", () => {
   }
 });
 
-test("gateway.limits.body_size 100 KB are answered, one byte more is not", async () => {
+test("gateway.limits.body_size 100 KB are answered, and one byte more is refused", async () => {
   const [head, tail] = ['{"query":"x","more":"', '"}'];
   const fill = (bytes: number) => head + "x".repeat(bytes - head.length - tail.length) + tail;
   const LIMIT = 100 * 1_024;
@@ -178,7 +178,7 @@ describe("gateway.authentication.4 gateway.errors.scope_required the scope", () 
     expect((await front.search("x", {}, { key })).status).toBe(200);
   });
 
-  test("without it nothing is judged but the key: 403 without `param`", async () => {
+  test("without it only the key is checked: 403 without `param`", async () => {
     const key = await createKey(front, {
       scopes: ["reasoning", "think", "embeddings", "agents"],
     });
@@ -199,7 +199,7 @@ describe("gateway.authentication.4 gateway.errors.scope_required the scope", () 
 });
 
 describe("gateway.errors.service_unavailable", () => {
-  test("search that is switched off or not set up", async () => {
+  test("search that is switched off or not configured", async () => {
     await using off = await startSearchFront({ kind: "off", url: "" });
     expect(await readRefusal(await off.search("x"))).toEqual([503, "service_unavailable", null]);
     // What is no request is told first.
@@ -207,7 +207,7 @@ describe("gateway.errors.service_unavailable", () => {
     expect(readWaits(await off.search("x"))).toEqual([null, null]);
   });
 
-  test("an engine that turns us away, of which the log says why and the caller hears nothing", async () => {
+  test("an engine that rejects our key: the log has the reason, the caller does not", async () => {
     const server = startSearxng({ formats: ["html"] });
     await using own = await startSearchFront({ server });
     const reply = await own.search("secret words");
@@ -244,7 +244,7 @@ describe("gateway.errors.service_unavailable", () => {
     ["a gateway that waited", () => writeErrorPage(504, "Time-out"), "504 upstream_timeout"],
   ];
   for (const [title, answer, outcome] of STATES) {
-    test(`gateway.errors.upstream_error gateway.errors.headers.x_should_retry an engine with ${title} is ${outcome}, and may be tried again`, async () => {
+    test(`gateway.errors.upstream_error gateway.errors.headers.x_should_retry an engine with ${title} is ${outcome}, and may be retried`, async () => {
       front.server.script = answer;
       const reply = await front.search("x");
       expect(readWaits(reply)).toEqual([null, null]);
@@ -255,7 +255,7 @@ describe("gateway.errors.service_unavailable", () => {
   }
 });
 
-test("gateway.errors.client_closed_request a caller who leaves takes the engine's connection along", async () => {
+test("gateway.errors.client_closed_request a caller that leaves closes the engine's connection", async () => {
   await using own = await startSearchFront({}, { listens: true });
   const met = Promise.withResolvers<AbortSignal>();
   own.server.script = ({ signal }) => {

@@ -49,7 +49,7 @@ const list = async (key = KEY) => {
 };
 
 describe("a model that is off", () => {
-  test("gateway.states.p2 gateway.errors.model_offline refuses a call that names it, also one for a stream", async () => {
+  test("gateway.states.p2 gateway.errors.model_offline refuses a call that names it, with and without a stream", async () => {
     await turn("second", "off");
     for (const stream of [false, true]) {
       expect(await chat("second", { stream })).toEqual([503, "model_offline", null]);
@@ -57,7 +57,7 @@ describe("a model that is off", () => {
     expect(await chat("main")).toEqual([201]);
   });
 
-  test("gateway.states.p3 gateway.errors.no_model_available refuses as the default who did not name it", async () => {
+  test("gateway.states.p3 gateway.errors.no_model_available refuses as the default a call without a model", async () => {
     await turn("main", "off");
     for (const named of NAMELESS) {
       expect([named, ...(await chat(named))]).toEqual([named, 503, "no_model_available", null]);
@@ -74,7 +74,7 @@ describe("a model that is off", () => {
     expect(await list()).toEqual(["svc offline", "main offline", "second offline", "deep on"]);
   });
 
-  test("gateway.states.model_status answers and is listed again with the next request after it was switched on", async () => {
+  test("gateway.states.model_status is answered and listed again from the next request after it is switched on", async () => {
     await turn("main", "off");
     await turn("main", "on");
     expect(await chat("main")).toEqual([201]);
@@ -92,7 +92,7 @@ describe("a model that is blocked", () => {
     expect(await chat("main")).toEqual([201]);
   });
 
-  test("gateway.errors.no_model_available refuses as the default who did not name it", async () => {
+  test("gateway.errors.no_model_available refuses as the default a call without a model", async () => {
     await turn("main", "block");
     for (const named of NAMELESS) {
       expect([named, ...(await chat(named))]).toEqual([named, 503, "no_model_available", null]);
@@ -111,8 +111,8 @@ describe("a model that is blocked", () => {
   });
 });
 
-describe("what is judged first", () => {
-  test("gateway.authentication.7 gateway.authentication.8 who may not call a model is told nothing of its state", async () => {
+describe("order of checks", () => {
+  test("gateway.authentication.7 gateway.authentication.8 a key that may not call a model does not learn its state", async () => {
     const { key } = await allow(app, "strict", { models: IDS.filter((id) => id !== "second") });
     const ask = async () => {
       const refusals: unknown[] = [];
@@ -135,7 +135,7 @@ describe("what is judged first", () => {
     expect(await ask()).toEqual(refusals);
   });
 
-  test("gateway.authentication.5 a key whose list lacks the default model is refused it by alias, whatever its state", async () => {
+  test("gateway.authentication.5 a key whose list lacks the default model is refused by alias, whatever the state", async () => {
     await turn("main", "off");
     const key = await createKey(app, { models: ["second"] });
     for (const named of ["svc", undefined]) {
@@ -143,7 +143,7 @@ describe("what is judged first", () => {
     }
   });
 
-  test("gateway.states.p2 a field at fault comes before the state, and the state before what is wanted of the model", async () => {
+  test("gateway.states.p2 an invalid field is reported before the state, and the state before missing capabilities", async () => {
     await turn("second", "off");
     expect(await chat("second", { top_p: 7 })).toEqual([400, "invalid_request", "top_p"]);
     const key = `${KEY}-none`;
@@ -153,7 +153,7 @@ describe("what is judged first", () => {
     ]);
   });
 
-  test("gateway.errors.headers.deprecation gateway.errors.headers.link an unknown id is told of its end beside no_model_available", async () => {
+  test("gateway.errors.headers.deprecation gateway.errors.headers.link an unknown id gets its deprecation headers beside no_model_available", async () => {
     await turn("main", "off");
     const headersOf = async (named: string | undefined) => {
       const { headers } = await app.chat("Hello", { model: named });
@@ -165,7 +165,7 @@ describe("what is judged first", () => {
     }
   });
 
-  test("gateway.versioning.3 past its end an unknown id is not found, whatever the default model's state", async () => {
+  test("gateway.versioning.3 after the sunset an unknown id is not found, whatever the default model's state", async () => {
     await turn("main", "off");
     app.clock.shiftWall(365 * 86_400_000);
     expect(await chat("unheard-of")).toEqual([404, "model_not_found", "model"]);
@@ -173,7 +173,7 @@ describe("what is judged first", () => {
   });
 });
 
-test("gateway.states.p2 no model server hears of a call that its operator switched off", async () => {
+test("gateway.states.p2 no model server is called for a model that is switched off", async () => {
   await using front = await startFront();
   for (const [switched, status] of [
     ["off", 503],
@@ -190,7 +190,7 @@ test("gateway.states.p2 no model server hears of a call that its operator switch
 /** Beside named models nothing stands in for them. */
 const BESIDE = "embeddings off\nsearch off\n";
 
-test("a server is ready while its default model can serve, and only words follow", async () => {
+test("a server is ready while its default model can serve, whatever the state of others", async () => {
   const ask = async () => {
     await app.clock.advance(1_000);
     const reply = await app.get("/readyz", { key: null });

@@ -26,7 +26,7 @@ const pick = ({ headers }: Response) =>
 const askUnknown = (app: TestApp, fields: object = {}, options?: AskOptions, content = "Hello") =>
   app.chat(content, { model: "unheard-of", ...fields }, options);
 
-test("gateway.versioning.1 the version stands in the path, and no other is served", async () => {
+test("gateway.versioning.1 the version is in the path, and no other is served", async () => {
   const app = await startApp();
   expect((await app.get("/v1/models")).status).toBe(200);
   for (const version of ["v0", "v2", "V1", "v1.0", ""]) {
@@ -46,7 +46,7 @@ describe("gateway.versioning.3 before the sunset is announced", () => {
   });
   afterAll(() => app.stop());
 
-  test("gateway.versioning.3 gateway.errors.headers.deprecation gateway.errors.headers.link an unknown id is answered by the default model and marked", async () => {
+  test("gateway.versioning.3 gateway.errors.headers.deprecation gateway.errors.headers.link an unknown id is answered by the default model and marked as deprecated", async () => {
     const reply = await askUnknown(app);
     expect([reply.status, pick(reply)]).toEqual([201, HEADERS]);
     expect(await reply.json()).toMatchObject({ model: "svc" });
@@ -62,7 +62,7 @@ describe("gateway.versioning.3 before the sunset is announced", () => {
     }
   });
 
-  test("gateway.errors.headers.sunset comes with the very millisecond of 26 November 2026", async () => {
+  test("gateway.errors.headers.sunset is the exact time of 26 November 2026", async () => {
     expect(pick(await askUnknown(app))).toEqual(HEADERS);
     await app.clock.advance(1);
     expect(pick(await askUnknown(app))).toEqual(SUNSET);
@@ -76,7 +76,7 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
   });
   afterAll(() => app.stop());
 
-  test("gateway.errors.headers.deprecation gateway.errors.headers.sunset errors behind the checks of key and fields are marked", async () => {
+  test("gateway.errors.headers.deprecation gateway.errors.headers.sunset errors after the checks of key and fields are marked", async () => {
     const none = { key: `${KEY}-none` };
     const narrow = { key: await createKey(app, { models: [] }) };
     const replies: [status: number, reply: Response][] = [
@@ -95,7 +95,7 @@ describe("gateway.versioning.3 once the sunset is announced", () => {
       expect([reply.status, pick(reply)]).toEqual([status, SUNSET]);
   });
 
-  test("gateway.errors.headers.deprecation 401, a 403 of the key's kind, 413, a failed field and the rate limit are not", async () => {
+  test("gateway.errors.headers.deprecation 401, a 403 of the key's kind, 413, an invalid field and the rate limit are not marked", async () => {
     const large = { model: "unheard-of", messages: [], x: "x".repeat(300_000) };
     const replies: [status: number, reply: Response][] = [
       [401, await askUnknown(app, {}, { key: null })],
@@ -150,7 +150,7 @@ self_hosted = true
 kind = "stub"
 `;
 
-test("gateway.versioning.3 from the sunset on the 404 is byte for byte that of a hidden model", async () => {
+test("gateway.versioning.3 from the sunset on the 404 equals that of a hidden model byte for byte", async () => {
   const settings = [SETTINGS, STUB, ...HIDDEN].join("");
   const app = await startApp({ settings, start_ms: SUNSET_MS - 1, listens: true });
   const read = async (model: string, fields: object) => {
@@ -175,7 +175,7 @@ test("gateway.versioning.3 from the sunset on the 404 is byte for byte that of a
   await app.stop();
 });
 
-test("gateway.versioning.3 after the sunset no reply at all is marked", async () => {
+test("gateway.versioning.3 after the sunset no reply is marked", async () => {
   const app = await startApp({ settings: SETTINGS, start_ms: SUNSET_MS });
   const replies: [status: number, reply: Response][] = [
     [404, await askUnknown(app)],
@@ -189,7 +189,7 @@ test("gateway.versioning.3 after the sunset no reply at all is marked", async ()
   await app.stop();
 });
 
-test("gateway.errors.headers.link leads to our own page where the operator names none", async () => {
+test("gateway.errors.headers.link points to our own page if the operator sets none", async () => {
   const app = await startApp({ settings: '[server]\npublic_url = "https://acme.example/"' });
   const { link } = pick(await askUnknown(app));
   expect(link).toBe('<https://acme.example/docs/changes>; rel="deprecation"; type="text/html"');
