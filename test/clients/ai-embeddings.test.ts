@@ -27,14 +27,14 @@ describe("the npm package ai", () => {
     expect(response!.headers!["x-request-id"]).toBeString();
   });
 
-  test("embedMany gets them in order, and near texts are near", async () => {
+  test("embedMany gets them in order, with near vectors for near texts", async () => {
     const values = ["The wadi fills with water", "water fills the wadi", "quarterly revenue"];
     const { embeddings } = await embedMany({ model: connect(), values });
     const [a, b, c] = embeddings as [number[], number[], number[]];
     expect(cosineSimilarity(a, b)).toBeGreaterThan(cosineSimilarity(a, c) + 0.3);
   });
 
-  test("embedMany of more than 64 is split where the model says how many it takes", async () => {
+  test("embedMany of more than 64 is split by the model's maximum", async () => {
     const { fetch, noted } = createNotingFetch();
     const model = wrapEmbeddingModel({
       model: connect("", fetch),
@@ -49,7 +49,7 @@ describe("the npm package ai", () => {
     expect(usage.tokens).toBeGreaterThan(130);
   });
 
-  test("what is refused it does not try again", async () => {
+  test("it does not retry a refusal", async () => {
     const { fetch, noted } = createNotingFetch();
     const failure = await failureOf(embed({ model: connect("-none", fetch), value: "Hello" }));
     expect(failure).toBeInstanceOf(APICallError);

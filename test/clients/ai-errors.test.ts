@@ -26,7 +26,7 @@ describe("the npm package ai", () => {
     ["rate_limit_exceeded", 429, "rate_limit_error", null],
     ["upstream_error", 502, "server_error", null],
     ["upstream_timeout", 504, "server_error", null],
-  ])("knows %s with its status, data and headers", async (code, statusCode, type, param) => {
+  ])("reports %s with its status, data and headers", async (code, statusCode, type, param) => {
     const failure = await generate(`!error ${code}`);
     expect(failure).toBeInstanceOf(APICallError);
     const { data, responseHeaders, message } = failure as APICallError;
@@ -39,7 +39,7 @@ describe("the npm package ai", () => {
     expect(errors[0]).toMatchObject({ statusCode, data: { error: { code } } });
   });
 
-  test("knows a key that was revoked", async () => {
+  test("reports a revoked key", async () => {
     const failure = await generate("Hello", { ending: "-revoked" });
     expect(failure).toBeInstanceOf(APICallError);
     expect(failure).toMatchObject({ statusCode: 401, isRetryable: false });
@@ -51,7 +51,7 @@ describe("the npm package ai", () => {
     ["upstream_error", 502, null],
     ["no_model_available", 503, null],
     ["upstream_timeout", 504, null],
-  ])("tries %s again until it has no more retries", async (code, status, retry_after) => {
+  ])("retries %s until it has no retries left", async (code, status, retry_after) => {
     const { fetch, noted } = createNotingFetch();
     const failure = await generate(`!error ${code}`, { fetch }, 2);
     expect(noted).toEqual(Array(3).fill({ status, retry_after }));
@@ -60,7 +60,7 @@ describe("the npm package ai", () => {
   });
 
   test.each(["invalid_request", "invalid_api_key", "scope_required", "model_not_found"])(
-    "does not try %s again",
+    "does not retry %s",
     async (code) => {
       const { fetch, noted } = createNotingFetch();
       expect(await generate(`!error ${code}`, { fetch }, 2)).toBeInstanceOf(APICallError);
@@ -68,7 +68,7 @@ describe("the npm package ai", () => {
     },
   );
 
-  test("a stream that dies in the middle ends in an error, behind what was said", async () => {
+  test("a stream that breaks off ends in an error after the received text", async () => {
     const { result, errors } = stream("!tokens 8\n!cut");
     const parts = await Array.fromAsync(result.stream);
     expect(parts.filter(({ type }) => type === "text-delta").length).toBe(4);
@@ -77,7 +77,7 @@ describe("the npm package ai", () => {
     expect(JSON.stringify(errors[0])).toContain("The model server failed");
   });
 
-  test("leaves a stream in the middle, and the server hears of it", async () => {
+  test("leaves a stream in the middle, and the server notices", async () => {
     const leaving = new AbortController();
     const headers = { "x-request-id": "ai-middle" };
     const { result } = stream("!say Hello\n!stall", leaving.signal, { headers });
@@ -90,7 +90,7 @@ describe("the npm package ai", () => {
     expect(await dev().logged("ai-middle")).toContain('"status":499');
   });
 
-  test("leaves a reply before its first token, and the server hears of it", async () => {
+  test("leaves before the first token, and the server notices", async () => {
     const leaving = new AbortController();
     const { fetch, asked } = createNotingFetch();
     const headers = { "x-request-id": "ai-first" };

@@ -16,7 +16,7 @@ const tools = {
 const output = Output.object({ schema: jsonSchema<{ city: string }>(WEATHER.parameters) });
 
 describe("the npm package ai", () => {
-  test("generateText gets the text, the end and the usage", async () => {
+  test("generateText gets the text, the finish reason and the usage", async () => {
     const { text, finishReason, usage, response } = await generateText({
       model: connect(dev()),
       system: "Be brief.",
@@ -32,7 +32,7 @@ describe("the npm package ai", () => {
     expect(response.headers!["x-request-id"]).toBeString();
   });
 
-  test("streamText gets piece after piece", async () => {
+  test("streamText gets the text in chunks", async () => {
     const result = streamText({ model: connect(dev()), prompt: "Hello there" });
     const pieces = await Array.fromAsync(result.textStream);
     expect(pieces.length).toBeGreaterThan(1);
@@ -41,13 +41,13 @@ describe("the npm package ai", () => {
     expect((await result.usage).outputTokens).toBe(pieces.length);
   });
 
-  test("a reply that is cut by its budget says so", async () => {
+  test("a reply cut by its token budget says so", async () => {
     const ask = { model: connect(dev()), prompt: "!tokens 40", maxOutputTokens: 5 };
     expect((await generateText(ask)).finishReason).toBe("length");
     expect(await streamText(ask).finishReason).toBe("length");
   });
 
-  test("generateText calls tools and answers with what they say", async () => {
+  test("generateText calls tools and answers with their results", async () => {
     const ask = { model: connect(dev()), tools, stopWhen: stepCountIs(3), prompt: CALLS };
     const { text, steps } = await generateText(ask);
     expect(steps[0]!.toolCalls.map(({ input }) => input)).toEqual(CITIES);
@@ -56,7 +56,7 @@ describe("the npm package ai", () => {
     expect(text).toBe(ANSWER);
   });
 
-  test("streamText does so too, with the arguments piece by piece", async () => {
+  test("streamText does so too, with the arguments in chunks", async () => {
     const ask = { model: connect(dev()), tools, stopWhen: stepCountIs(3), prompt: CALLS };
     const result = streamText(ask);
     const inputs = new Map<string, string>();
@@ -73,7 +73,7 @@ describe("the npm package ai", () => {
     expect(steps[0]!.toolCalls.map(({ input }) => input)).toEqual(CITIES);
   });
 
-  test("an object is read from the text, whole and streamed", async () => {
+  test("an object is parsed from the text, complete and streamed", async () => {
     const ask = { model: connect(dev()), output, prompt: `!say ${JSON.stringify(CITIES[0])}` };
     expect((await generateText(ask)).output).toEqual(CITIES[0]!);
     const parts = await Array.fromAsync(streamText(ask).partialOutputStream);

@@ -46,7 +46,7 @@ async function run(command: string[], env: Record<string, string> = {}) {
   return { code: await child.exited, out, problem };
 }
 
-test.skipIf(!isThere)("it is generated whole, chats, and reads runs and steps", async () => {
+test.skipIf(!isThere)("it is generated completely, chats, and reads runs and steps", async () => {
   const document = await (await app.get("/openapi.json", { key: null })).text();
   writeFileSync(join(directory, "openapi.json"), document);
   // It would format what it writes by a tool that need not be there.

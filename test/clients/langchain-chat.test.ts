@@ -19,7 +19,7 @@ async function join(stream: AsyncIterable<AIMessageChunk>): Promise<AIMessageChu
 }
 
 describe("the npm package @langchain/openai", () => {
-  test("invoke gets the text, the end and the usage", async () => {
+  test("invoke gets the text, the finish reason and the usage", async () => {
     const messages = [new SystemMessage("Be brief."), new HumanMessage("Hello there")];
     const reply = await connect(dev()).invoke(messages);
     expect(reply.text).toBe("You said: Hello there");
@@ -29,7 +29,7 @@ describe("the npm package @langchain/openai", () => {
     expect(total_tokens).toBe(input_tokens + output_tokens);
   });
 
-  test("stream gets piece after piece, with the usage at the end", async () => {
+  test("stream gets the text in chunks, with the usage at the end", async () => {
     const chunks = await Array.fromAsync(await connect(dev()).stream("Hello there"));
     expect(chunks.length).toBeGreaterThan(3);
     const whole = chunks.reduce((sum, chunk) => concat(sum, chunk));
@@ -40,13 +40,13 @@ describe("the npm package @langchain/openai", () => {
     );
   });
 
-  test("a reply that is cut by its budget says so", async () => {
+  test("a reply cut by its token budget says so", async () => {
     const cut = await connect(dev(), { maxTokens: 5 }).invoke("!tokens 40");
     expect(cut.usage_metadata!.output_tokens).toBe(5);
     expect(cut.response_metadata).toMatchObject({ finish_reason: "length" });
   });
 
-  test("batch asks several at once", async () => {
+  test("batch sends several requests concurrently", async () => {
     const replies = await connect(dev()).batch(["one", "two", "three"]);
     expect(replies.map(({ text }) => text)).toEqual([
       "You said: one",
@@ -55,23 +55,26 @@ describe("the npm package @langchain/openai", () => {
     ]);
   });
 
-  test.each([false, true])("bindTools calls and is answered, streamed: %p", async (streams) => {
-    const model = connect(dev()).bindTools(TOOLS);
-    const ask = async (messages: BaseMessage[]) =>
-      streams ? join(await model.stream(messages)) : model.invoke(messages);
-    const messages: BaseMessage[] = [new HumanMessage(CALLS)];
-    const called = await ask(messages);
-    const calls = called.tool_calls!;
-    expect(calls).toMatchObject(CITIES.map((args) => ({ name: "get_weather", args })));
-    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
-    expect(called.invalid_tool_calls).toEqual([]);
-    messages.push(called);
-    for (const { id, args } of calls)
-      messages.push(new ToolMessage({ tool_call_id: id!, content: `38 in ${args.city}` }));
-    expect((await ask(messages)).text).toBe(ANSWER);
-  });
+  test.each([false, true])(
+    "bindTools calls tools and receives their results, streamed: %p",
+    async (streams) => {
+      const model = connect(dev()).bindTools(TOOLS);
+      const ask = async (messages: BaseMessage[]) =>
+        streams ? join(await model.stream(messages)) : model.invoke(messages);
+      const messages: BaseMessage[] = [new HumanMessage(CALLS)];
+      const called = await ask(messages);
+      const calls = called.tool_calls!;
+      expect(calls).toMatchObject(CITIES.map((args) => ({ name: "get_weather", args })));
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+      expect(called.invalid_tool_calls).toEqual([]);
+      messages.push(called);
+      for (const { id, args } of calls)
+        messages.push(new ToolMessage({ tool_call_id: id!, content: `38 in ${args.city}` }));
+      expect((await ask(messages)).text).toBe(ANSWER);
+    },
+  );
 
-  test("pieces of streamed calls are joined by their index", async () => {
+  test("chunks of streamed calls are joined by their index", async () => {
     const chunks = await Array.fromAsync(await connect(dev()).bindTools(TOOLS).stream(CALLS));
     const pieces = chunks.flatMap(({ tool_call_chunks = [] }) => tool_call_chunks);
     expect(pieces.filter(({ name }) => name)).toMatchObject([
@@ -85,7 +88,7 @@ describe("the npm package @langchain/openai", () => {
     expect(texts[0]!.length).toBeGreaterThan(1);
   });
 
-  test("withStructuredOutput gets an object, by a tool and out of the text", async () => {
+  test("withStructuredOutput gets an object, by a tool and from the text", async () => {
     const model = connect(dev());
     const schema = { title: "place", ...WEATHER.parameters };
     const byTool = model.withStructuredOutput<object>(schema, { method: "functionCalling" });

@@ -31,7 +31,7 @@ describe("the npm package @langchain/openai", () => {
     expect(Math.hypot(...vector)).toBeCloseTo(1, 5);
   });
 
-  test("embedDocuments gets as many as there are, 64 in each request, in their order", async () => {
+  test("embedDocuments gets one vector per text in order, 64 in each request", async () => {
     const { embeddings, noted } = connect();
     const texts = Array.from({ length: 130 }, (_, n) => `text ${n}`);
     const vectors = await embeddings.embedDocuments(texts);
@@ -40,14 +40,14 @@ describe("the npm package @langchain/openai", () => {
     expect(vectors[129]).toEqual(await embeddings.embedQuery("text 129"));
   });
 
-  test("dimensions and the encoding may be named", async () => {
+  test("dimensions and the encoding may be set", async () => {
     const plain = await connect().embeddings.embedQuery("Hello");
     const named = connect("", { dimensions: 1024, encodingFormat: "float" }).embeddings;
     const vector = await named.embedQuery("Hello");
     expect(Float32Array.from(vector)).toEqual(Float32Array.from(plain));
   });
 
-  test("what is refused it knows and does not try again", async () => {
+  test("it reports a refusal and does not retry it", async () => {
     const none = connect("-none", { maxRetries: 2 });
     expect(await failureOf(none.embeddings.embedQuery("Hello"))).toMatchObject({
       status: 403,

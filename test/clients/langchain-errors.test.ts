@@ -12,7 +12,7 @@ describe("the npm package @langchain/openai", () => {
     ["model_not_found", 404, "MODEL_NOT_FOUND", false],
     ["upstream_rate_limited", 429, "MODEL_RATE_LIMIT", true],
     ["rate_limit_exceeded", 429, "MODEL_RATE_LIMIT", true],
-  ])("sorts %s as its own kind", async (code, status, lc_error_code, retryable) => {
+  ])("maps %s to its own error class", async (code, status, lc_error_code, retryable) => {
     const { fetch, noted } = createNotingFetch();
     const model = connect(dev(), { configuration: { fetch } });
     for (const ask of [
@@ -31,17 +31,17 @@ describe("the npm package @langchain/openai", () => {
     ["capacity_exceeded", { rateLimitType: "wait", retryAfterMs: 1_000 }],
     // Without a time to wait it leaves the retry to its own caller.
     ["upstream_rate_limited", { rateLimitType: "capacity", name: "RateLimitCapacityError" }],
-  ])("takes %s for a wait, and not for the end of what was paid for", async (code, sorted) => {
+  ])("takes %s for a wait, not for an exhausted balance", async (code, sorted) => {
     expect(await failureOf(connect(dev()).invoke(`!error ${code}`))).toMatchObject(sorted);
   });
 
-  test("a request beyond the window is its own error of that name", async () => {
+  test("maps a request beyond the context window to its own error class", async () => {
     const failure = await failureOf(connect(dev()).invoke("!error context_length_exceeded"));
     expect(ContextOverflowError.isInstance(failure)).toBe(true);
     expect((failure as ContextOverflowError).cause).toMatchObject({ param: "messages" });
   });
 
-  test("a key that has expired is not tried again", async () => {
+  test("does not retry an expired key", async () => {
     const { fetch, noted } = createNotingFetch();
     const model = connect(dev(), { ending: "-expired", maxRetries: 3, configuration: { fetch } });
     expect(await failureOf(model.invoke("Hello"))).toMatchObject({ status: 401 });
@@ -53,14 +53,14 @@ describe("the npm package @langchain/openai", () => {
     ["model_not_permitted", 403],
     ["model_not_found", 404],
     ["request_too_large", 413],
-  ])("does not try %s again", async (code, status) => {
+  ])("does not retry %s", async (code, status) => {
     const { fetch, noted } = createNotingFetch();
     const model = connect(dev(), { maxRetries: 3, configuration: { fetch } });
     expect(await failureOf(model.invoke(`!error ${code}`))).toMatchObject({ status, code });
     expect(noted).toHaveLength(1);
   });
 
-  test("a stream that dies in the middle throws, behind what was said", async () => {
+  test("a stream that breaks off throws after the received text", async () => {
     let heard = "";
     const read = async () => {
       for await (const { text } of await connect(dev()).stream("!tokens 8\n!cut")) heard += text;
@@ -69,7 +69,7 @@ describe("the npm package @langchain/openai", () => {
     expect(heard).toBe("the sun sets over");
   });
 
-  test("leaves a stream in the middle, and the server hears of it", async () => {
+  test("leaves a stream in the middle, and the server notices", async () => {
     const leaving = new AbortController();
     const defaultHeaders = { "x-request-id": "langchain-middle" };
     const model = connect(dev(), { configuration: { defaultHeaders } });

@@ -20,7 +20,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
   const name = server === "" ? "" : (await client.models.list()).data[0]!.id;
   const open = (url = server) => connect([url], `model = ${JSON.stringify(name)}`);
 
-  test("are those that the server gives itself", async () => {
+  test("equal those of the server itself", async () => {
     const { data } = await client.embeddings.create({
       model: name,
       input: "Hello",
@@ -36,7 +36,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
     expect(embedded.usageEstimated).toBeUndefined();
   });
 
-  test("stand in the order of 64 texts", async () => {
+  test("keep the order of 64 texts", async () => {
     const inputs = Array.from({ length: 64 }, (_, at) => `text of number ${at}`);
     const { embed } = open();
     const embedded = await expectGood(embed(inputs));
@@ -47,7 +47,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
     }
   });
 
-  test("are made of the first 4,096 tokens of a long text, or about them where it tells no tokens", async () => {
+  test("use the first 4,096 tokens of a long text, or an estimate where the server cannot tokenize", async () => {
     const root = server.replace(/\/v1$/, "");
     const body = JSON.stringify({ content: "the" });
     const tells = (await fetch(`${root}/tokenize`, { method: "POST", body })).ok;
@@ -64,7 +64,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
     expect(compare(longer.vectors[0]!, embedded.vectors[0]!)).toBeCloseTo(1, 4);
   }, 120_000);
 
-  test("of an unknown place are a failure", async () => {
+  test("from an unknown address are an error", async () => {
     const failure = await expectFailure(open(`${server}/nowhere/v1`).embed(["Hello"]));
     expect(failure.code).toBe("model_unavailable");
   });

@@ -57,7 +57,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     expect(usage!.completion_tokens).toBeLessThanOrEqual(16);
   });
 
-  test("streams the same, with a usage although the server tells none", async () => {
+  test("streams the same text, with a usage although the server reports none", async () => {
     const whole = await client.chat.completions.create(say("Hello"));
     const stream = client.chat.completions.stream({
       ...say("Hello"),
@@ -69,7 +69,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     expect(usage!.completion_tokens).toBeGreaterThan(0);
   });
 
-  test("calls a tool, whole and in pieces, and takes its result", async () => {
+  test("calls a tool, as JSON and streamed, and takes its result", async () => {
     const ask = { ...say("What is the weather?"), tools, tool_choice, max_tokens: 500 };
     const stream = client.chat.completions.stream(ask);
     for (const reply of [
@@ -94,7 +94,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     }
   });
 
-  test("says that a request is too long", async () => {
+  test("reports that a request is too long", async () => {
     const long = client.chat.completions.create(say("word ".repeat(10_000)));
     const error = await long.then(
       () => expect.unreachable(),
@@ -103,7 +103,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
   });
 
-  test("goes on answering after a caller has left", async () => {
+  test("still replies after a caller has left", async () => {
     const stream = await client.chat.completions.create({
       ...say("Hello"),
       max_tokens: 1_500,
@@ -116,7 +116,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     expect(choices.length).toBe(1);
   });
 
-  test("is known by a probe, whose block holds, and which a check finds serving", async () => {
+  test("is detected by a probe, whose block is valid and passes a check", async () => {
     const clock = createSystemClock();
     const nothing = { model: undefined, id: undefined, api_key_env: undefined, api_key: undefined };
     const { report, block } = await probeModel({ url: server, ...nothing }, clock);

@@ -41,13 +41,13 @@ describe("the npm package openai", () => {
     expect(chunks.at(-1)!.usage!.completion_tokens).toBe(deltas.length - 1);
   });
 
-  test("it streams without a usage that was not asked for", async () => {
+  test("it streams without a usage unless it requests one", async () => {
     const completions = connect(dev()).chat.completions;
     const chunks = await Array.fromAsync(await completions.create({ ...say("Hi"), stream: true }));
     expect(chunks.filter(({ choices, usage }) => usage || choices.length !== 1)).toEqual([]);
   });
 
-  test("its stream helper tells the text as it comes, and the whole at the end", async () => {
+  test("its stream helper emits the text in order, and the full text at the end", async () => {
     const runner = connect(dev()).chat.completions.stream({
       ...say("Hello there"),
       stream_options: { include_usage: true },
@@ -63,13 +63,13 @@ describe("the npm package openai", () => {
     expect(usage!.completion_tokens).toBeGreaterThan(0);
   });
 
-  test("a reply of nothing streams too", async () => {
+  test("an empty reply streams too", async () => {
     const runner = connect(dev()).chat.completions.stream(say("!say "));
     const { choices } = await runner.finalChatCompletion();
     expect(choices[0]).toMatchObject({ message: { role: "assistant" }, finish_reason: "stop" });
   });
 
-  test("a reply ends at the budget and in front of a stop", async () => {
+  test("a reply ends at the token budget and before a stop string", async () => {
     const { completions } = connect(dev()).chat;
     const short = await completions.create({ ...say("!tokens 40"), max_tokens: 5 });
     expect(short.choices[0]!.finish_reason).toBe("length");
@@ -78,7 +78,7 @@ describe("the npm package openai", () => {
     expect(await stopped.finalContent()).toBe("one two");
   });
 
-  test("fields that only others know are left unheard", async () => {
+  test("fields of other providers are ignored", async () => {
     const reply = await connect(dev()).chat.completions.create({
       ...say("Hello"),
       n: 3,
@@ -91,7 +91,7 @@ describe("the npm package openai", () => {
     expect(reply.choices).toMatchObject([{ message: { content: "You said: Hello" } }]);
   });
 
-  test("it reads who answered from the reply behind the data", async () => {
+  test("it reads the reply's metadata from the raw response", async () => {
     const headers = { "x-request-id": "mine" };
     const asked = connect(dev()).chat.completions.create(say("Hello"), { headers });
     const { response, request_id } = await asked.withResponse();

@@ -8,7 +8,7 @@ const dev = registerDev();
 const MODEL = "bge-m3";
 
 describe("the npm package openai", () => {
-  test("it gets one vector for each text, in their order, with the usage", async () => {
+  test("it gets one vector per text, in order, with the usage", async () => {
     const client = connect(dev());
     const list = await client.embeddings.create({ model: MODEL, input: ["Hello", "there"] });
     expect(list).toMatchObject({ object: "list", model: MODEL });
@@ -39,7 +39,7 @@ describe("the npm package openai", () => {
     expect(bytes).toEqual(Buffer.from(vector.buffer));
   });
 
-  test("it knows what is refused, and the element at fault", async () => {
+  test("it reports a refusal, with the element at fault", async () => {
     const { embeddings } = connect(dev());
     const tokens = await failureOf(embeddings.create({ model: MODEL, input: [1, 2] }));
     expect(tokens).toBeInstanceOf(OpenAI.BadRequestError);
@@ -52,7 +52,7 @@ describe("the npm package openai", () => {
     expect(scope).toMatchObject({ status: 403, code: "scope_required", param: undefined });
   });
 
-  test("it tries again when its quota is used up, and is told for how long to wait", async () => {
+  test("it retries when its quota is exhausted, after the wait in Retry-After", async () => {
     const { fetch, noted } = createNotingFetch();
     const { embeddings } = connect(dev(), "-other", { fetch, maxRetries: 2 });
     const ask = { model: MODEL, input: "Hello" };

@@ -8,8 +8,8 @@ const dev = registerDev();
 const chat = (content: string, fields: object = {}, ending = "") =>
   failureOf(connect(dev(), ending).chat.completions.create({ ...say(content), ...fields }));
 
-describe("the npm package openai knows as its own typed error", () => {
-  test("a key that is missing, expired, or of the wrong kind", async () => {
+describe("the npm package openai maps to its own error class", () => {
+  test("a missing, expired, or wrong kind of key", async () => {
     const keyless = connect(dev(), "", { defaultHeaders: { Authorization: null } });
     const missing = await failureOf(keyless.models.list());
     expect(missing).toBeInstanceOf(OpenAI.AuthenticationError);
@@ -22,7 +22,7 @@ describe("the npm package openai knows as its own typed error", () => {
     expect(internal).toMatchObject({ status: 403, code: "permission_denied" });
   });
 
-  test("a field at fault, with its name and the id of the request", async () => {
+  test("an invalid field, with its name and the request id", async () => {
     const failure = await chat("Hello", { temperature: 3 });
     expect(failure).toBeInstanceOf(OpenAI.BadRequestError);
     expect(failure).toMatchObject({
@@ -41,7 +41,7 @@ describe("the npm package openai knows as its own typed error", () => {
     expect(failure).toMatchObject({ status: 403, code: "scope_required", param: "reasoning" });
   });
 
-  test("a path that is none", async () => {
+  test("an unknown path", async () => {
     const failure = await failureOf(connect(dev()).models.retrieve("svc"));
     expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
     expect(failure).toMatchObject({ status: 404, code: "not_found", type: "not_found_error" });
@@ -72,7 +72,7 @@ describe("the npm package openai knows as its own typed error", () => {
   });
 
   test.each(["!cut", "!error upstream_timeout", "!error context_length_exceeded"])(
-    "the end of a stream by %s, behind what was said",
+    "the end of a stream by %s, after the received text",
     async (line) => {
       const stream = await connect(dev()).chat.completions.create({
         ...say(`!say Hello\n!say there\n${line}`),
@@ -107,7 +107,7 @@ describe("the npm package openai", () => {
     ["upstream_error", 502, null],
     ["no_model_available", 503, null],
     ["upstream_timeout", 504, null],
-  ])("tries %s again until it has no more retries", async (code, status, retry_after) => {
+  ])("retries %s until it has no retries left", async (code, status, retry_after) => {
     expect(await attempt(code)).toEqual(Array(3).fill({ status, retry_after }));
   });
 
@@ -118,7 +118,7 @@ describe("the npm package openai", () => {
     ["model_not_permitted", 403],
     ["model_not_found", 404],
     ["request_too_large", 413],
-  ])("does not try %s again", async (code, status) => {
+  ])("does not retry %s", async (code, status) => {
     expect(await attempt(code)).toEqual([{ status, retry_after: null }]);
   });
 });

@@ -56,7 +56,7 @@ describe("the npm package openai", () => {
     await left("break");
   });
 
-  test("gives up after its own timeout, and the server hears of it", async () => {
+  test("gives up after its own timeout, and the server notices", async () => {
     const client = connect(dev(), "", { timeout: 200 });
     const reply = client.chat.completions.create(say("!stall"), { headers: name("timeout") });
     expect(await failureOf(reply)).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);

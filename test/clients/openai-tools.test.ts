@@ -7,7 +7,7 @@ const dev = registerDev();
 const TOOL = { type: "function" as const, function: WEATHER };
 
 describe("the npm package openai", () => {
-  test("its stream helper puts text, calls and usage together again", async () => {
+  test("its stream helper assembles text, calls and usage", async () => {
     const runner = connect(dev()).chat.completions.stream({
       ...say(`!say One moment.\n${CALLS}`),
       tools: [TOOL],
@@ -31,7 +31,7 @@ describe("the npm package openai", () => {
 
   for (const stream of [false, true] as const) {
     const form = stream ? "streamed" : "as JSON";
-    test(`its tool runner answers calls that came together, ${form}`, async () => {
+    test(`its tool runner answers parallel calls, ${form}`, async () => {
       const asked: unknown[] = [];
       const run = ({ city }: { city: string }) => {
         asked.push({ city });
@@ -52,7 +52,7 @@ describe("the npm package openai", () => {
       expect(new Set(ids).size).toBe(2);
     });
 
-    test(`a tool chosen by its name is called, ${form}`, async () => {
+    test(`a tool chosen by name is called, ${form}`, async () => {
       const ask = {
         ...say("What is it like in Sur?"),
         tools: [TOOL, { type: "function" as const, function: { name: "now" } }],

@@ -16,7 +16,7 @@ async function countPlain(): Promise<number> {
   return reply.usage!.total_tokens;
 }
 
-test("openai sends it as a field of its own, whole and streamed", async () => {
+test("openai sends `think` as a field, with and without a stream", async () => {
   const total = (await countPlain()) * ATTEMPTS;
   const ask = { ...say("Hello there"), think: true };
   const reply = await connect(dev()).chat.completions.create(ask);
@@ -30,7 +30,7 @@ test("openai sends it as a field of its own, whole and streamed", async () => {
   expect(chunks.at(-1)!.usage!.total_tokens).toBe(total);
 });
 
-test("ai sends it as an option of its provider", async () => {
+test("ai sends it as a provider option", async () => {
   const baseURL = baseOf(dev());
   const wadi = createOpenAICompatible({ name: "wadi", baseURL, apiKey: dev().key });
   const { text, usage } = await generateText({
@@ -42,7 +42,7 @@ test("ai sends it as an option of its provider", async () => {
   expect(usage.totalTokens).toBe((await countPlain()) * ATTEMPTS);
 });
 
-test("@langchain/openai sends it among the model's own words", async () => {
+test("@langchain/openai sends it in the model's keyword arguments", async () => {
   const model = new ChatOpenAI({
     model: "svc",
     apiKey: dev().key,
@@ -54,7 +54,7 @@ test("@langchain/openai sends it among the model's own words", async () => {
   expect(reply.usage_metadata!.total_tokens).toBe((await countPlain()) * ATTEMPTS);
 });
 
-test("openai posts a search, and tells a missing scope by its code", async () => {
+test("openai posts a search, and reports a missing scope by its code", async () => {
   const body = { query: "What is Wadi?", max_results: 1 };
   const found = await connect(dev()).post("/search", { body });
   expect(found).toMatchObject({ object: "list", data: [{ title: "What Wadi is" }] });
