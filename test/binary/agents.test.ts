@@ -8,7 +8,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-test("agents.does.agent a hold from the command line is seen by a running server at once", async () => {
+test("agents.does.agent a running server applies a hold from the command line at once", async () => {
   const { url, key } = await room.serve(["serve", "--port", "0"]);
   const headers = { authorization: `Bearer ${key}` };
   const body = JSON.stringify({ name: "Two\nlines", system_prompt: "Be brief." });

@@ -49,7 +49,7 @@ const followed = async (id: string) => {
   return (JSON.parse(frames.at(-1)![1]!) as Json).run as Json;
 };
 
-test("agents.states.waiting_approval_approve an approval from the command line lets the run of a running server go on at once", async () => {
+test("agents.states.waiting_approval_approve an approval from the command line resumes the run on a running server at once", async () => {
   const { id, approval } = await ask(search("wadi"));
   const end = followed(id);
   const listed = await run("approvals", "list", "--status", "pending", "--json");
@@ -74,7 +74,7 @@ test("agents.states.waiting_approval_approve an approval from the command line l
   );
 });
 
-test("agents.states.waiting_approval_reject a rejection does as well, and who follows the run is told how to decide", async () => {
+test("agents.states.waiting_approval_reject a rejection does as well, and the stream of the run says how to decide", async () => {
   const { id, approval } = await ask(search("wadi"));
   const following = run("runs", "follow", id);
   const rejected = await run("approvals", "reject", approval, "--reason", "No.\u001b[2J");
@@ -88,7 +88,7 @@ test("agents.states.waiting_approval_reject a rejection does as well, and who fo
   expect(await look(id)).toMatchObject({ status: "succeeded", usage: { tool_calls: 0 } });
 });
 
-test("who follows a run that waits, or looks at it, is told what it waits for and how to decide", async () => {
+test("the stream and the page of a waiting run say what it waits for and how to decide", async () => {
   const { id, approval } = await ask(search("wadi"));
   const hint =
     "the run waits for a person: `wadi approvals show ID` tells what it would do\n" +
@@ -111,7 +111,7 @@ test("who follows a run that waits, or looks at it, is told what it waits for an
   expect(done.stdout).toContain(`approved ${approval} "web_search"`);
 });
 
-test("`approvals show` prints all that is needed to decide, and nothing that a terminal obeys", async () => {
+test("`approvals show` prints everything needed to decide, and no terminal control sequences", async () => {
   const { id, approval } = await ask(search(TRICK));
   const { code, stdout, stderr } = await run("approvals", "show", approval);
   expect(code).toBe(0);
@@ -136,7 +136,7 @@ test("`approvals show` prints all that is needed to decide, and nothing that a t
   expect(asJson.approval).toEqual(await read(await server.ask("GET", `/v1/approvals/${approval}`)));
 });
 
-test("what is wrong with a line is said, with 2 for its form and 1 for what is refused", async () => {
+test("a malformed line exits with 2 and a refused one with 1, each with its reason", async () => {
   const unknown = "0198f000-0000-7000-8000-000000000001";
   const lines: [code: number, says: string, args: string[]][] = [
     [2, "--status takes pending, approved", ["list", "--status", "waiting"]],

@@ -39,25 +39,28 @@ async function expectSide(server: Server, status: number, sunset: string | null)
 }
 
 describe.each(SIDES)("gateway.versioning.3 at %s", (now, status, sunset) => {
-  test("`wadi dev --now` answers as on that side", async () => {
+  test("`wadi dev --now` replies as at that time", async () => {
     const server = await room.serve(["dev", "--port", "0", "--now", now]);
     await expectSide(server, status, sunset);
   });
 
   // Where `faketime` is installed the whole machine seems to be at that date.
   const faketime = Bun.which("faketime");
-  test.skipIf(faketime === null)("`wadi serve` does when the machine's clock says so", async () => {
-    const shift = [faketime!, "-m", "--exclude-monotonic", "-f", writeStart(now)];
-    const data = `data-${now.slice(0, 13)}`;
-    const server = await room.serve(["serve", "--port", "0", "--data", data], {
-      command: [...shift, executable()],
-      env: { TZ: "UTC" },
-    });
-    await expectSide(server, status, sunset);
-    // `faketime` runs it as a child of its own, which would outlive it.
-    Bun.spawnSync(["pkill", "-KILL", "-P", String(server.pid)]);
-    await server.exited;
-  });
+  test.skipIf(faketime === null)(
+    "`wadi serve` does when the machine's clock has that time",
+    async () => {
+      const shift = [faketime!, "-m", "--exclude-monotonic", "-f", writeStart(now)];
+      const data = `data-${now.slice(0, 13)}`;
+      const server = await room.serve(["serve", "--port", "0", "--data", data], {
+        command: [...shift, executable()],
+        env: { TZ: "UTC" },
+      });
+      await expectSide(server, status, sunset);
+      // `faketime` runs it as a child of its own, which would outlive it.
+      Bun.spawnSync(["pkill", "-KILL", "-P", String(server.pid)]);
+      await server.exited;
+    },
+  );
 });
 
 /** As the program `faketime` reads an instant from which its clock goes on. */

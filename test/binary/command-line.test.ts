@@ -26,7 +26,7 @@ describe("help", () => {
     for (const line of ["help", "--help", "-h"]) expect((await run(line)).stdout).toBe(stdout);
   });
 
-  test("a command says what it takes", async () => {
+  test("a command lists its arguments", async () => {
     const { code, stdout } = await run("keys create --help");
     expect(code).toBe(0);
     expect(stdout).toContain("--account NAME");
@@ -37,7 +37,7 @@ describe("help", () => {
   });
 });
 
-test("a grant lets an account call an external model, and is taken back", async () => {
+test("a grant lets an account call an external model, and can be revoked", async () => {
   for (const [verb, granted] of [
     ["grant", true],
     ["ungrant", false],
@@ -49,7 +49,7 @@ test("a grant lets an account call an external model, and is taken back", async 
   expect([code, stderr]).toEqual([1, 'wadi: there is no model "stub-2"; did you mean "stub-1"?\n']);
 });
 
-test("a hold on an account says why and since when, and is taken back", async () => {
+test("a hold on an account shows its reason and start, and can be released", async () => {
   const { code, stdout } = await room.run([
     "accounts",
     "hold",
@@ -116,7 +116,7 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
   }
 });
 
-describe("what is refused is exit code 1 and one sentence on stderr", () => {
+describe("a refusal is exit code 1 and one sentence on stderr", () => {
   const lines: [line: string, says: string][] = [
     ["accounts create acme", "exists already"],
     ["accounts create a/b", "1 to 64"],
@@ -151,20 +151,20 @@ describe("what is refused is exit code 1 and one sentence on stderr", () => {
     });
   }
 
-  test("a directory that was mistyped is not made", async () => {
+  test("a mistyped data directory is not created", async () => {
     const { stderr } = await run("accounts list --data nowhere");
     expect(await run("accounts list --data nowhere")).toMatchObject({ code: 1, stderr });
   });
 });
 
-test("a new key's secret stands alone on stdout", async () => {
+test("a new key's secret is the only output on stdout", async () => {
   const made = await run("keys create --account acme --name laptop --scope think --expires 90d");
   expect(made.code).toBe(0);
   expect(made.stdout).toMatch(/^svc_sk_[0-9A-Za-z]{49}\n$/);
   expect(made.stderr).toMatch(/^key [0-9a-f-]{36} created; it is shown only now:\n$/);
 });
 
-test("keys of every kind are listed, and no secret of theirs", async () => {
+test("keys of every kind are listed, without their secrets", async () => {
   const lines = ["--account acme --name secretive", "--no-account", "--no-account --internal"];
   const secrets = [];
   for (const line of lines) secrets.push((await run(`keys create ${line}`)).stdout.trim());
@@ -230,14 +230,14 @@ test("--json of each command is one document", async () => {
   expect(parse((await run("openapi --json")).stdout)).toMatchObject({ openapi: "3.1.0" });
 });
 
-test("the document is the one that a server answers with", async () => {
+test("the printed OpenAPI document equals the one that a server serves", async () => {
   const { code, stdout } = await run("openapi");
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual(parse((await run("openapi --json")).stdout));
   expect(stdout.split("\n").length).toBeGreaterThan(100);
 });
 
-test("a reader who leaves early sees no crash, and a full disk is said", async () => {
+test("a closed pipe causes no crash, and a full disk is reported", async () => {
   const shell = (script: string) => room.run(["-c", script], { command: ["sh"] });
   const program = (await import("../../scripts/build.ts")).executable();
   const left = await shell(`'${program}' openapi | true`);

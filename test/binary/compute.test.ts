@@ -78,7 +78,7 @@ const tool = (name: string, args: object) =>
   `!tool ${name} ${JSON.stringify(args)}\n!next\n!say ok`;
 const calculate = (expression: string) => tool("calculator", { expression });
 
-test("twenty runs succeed beside poisonous calculations, pages and schemas, in the same process", async () => {
+test("twenty runs succeed beside hostile calculations, pages and schemas in the same process", async () => {
   const { pid } = server;
   const parameters = { type: "object", properties: { a: { pattern: "(a|b)*a[ab]{900}c" } } };
   const origin = `http://127.0.0.1:${outside.port}`;
@@ -115,7 +115,7 @@ test("twenty runs succeed beside poisonous calculations, pages and schemas, in t
   expect((await server.ask("GET", "/healthz")).status).toBe(200);
 });
 
-test("an integer that a number would round is an invalid argument of a run's call", async () => {
+test("an integer that loses precision as a number is an invalid argument of a run's call", async () => {
   const { id } = await need("POST", "/v1/agents", {
     ...{ name: "Exact", system_prompt: "Be brief.", tools: ["calculator"] },
   });
@@ -126,7 +126,7 @@ test("an integer that a number would round is an invalid argument of a run's cal
   ]);
 });
 
-test("a text that is far too long for its model is refused by the bundled tokenizer", async () => {
+test("the bundled tokenizer rejects a text that is far too long for its model", async () => {
   const body = (length: number) => ({
     ...{ model: "small", max_tokens: 100 },
     messages: [{ role: "user", content: "camel ".repeat(length) }],
@@ -138,7 +138,7 @@ test("a text that is far too long for its model is refused by the bundled tokeni
   expect(judged).toBe(503);
 });
 
-test("a schema that leads back to itself is refused with a sentence", async () => {
+test("a circular schema is refused with a sentence", async () => {
   const [status, { error }] = await ask("POST", "/v1/tools", {
     ...{ name: "loop", description: "Loops.", parameters: { type: "object", $ref: "#" } },
     endpoint: "https://api.example.com/loop",

@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-test("agents.does.connection agents.endpoints.tools.p5 a connection is made beside a running server, which shows it without its secret", async () => {
+test("agents.does.connection agents.endpoints.tools.p5 a connection created on the command line is listed by a running server without its secret", async () => {
   const { url, key } = await room.serve(["serve", "--port", "0"]);
   const read = async () => {
     const headers = { authorization: `Bearer ${key}` };

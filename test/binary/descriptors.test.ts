@@ -27,7 +27,7 @@ const FLOODS = [
 if (process.platform !== "linux") test.skip("a flood on few descriptors (Linux)", () => {});
 else {
   for (const { what, head, descriptors, clients } of FLOODS) {
-    test(`a flood of ${what} connections on ${descriptors} descriptors is survived`, async () => {
+    test(`the server survives a flood of ${what} connections on ${descriptors} descriptors`, async () => {
       // Each connection to it is a new one, for which a descriptor has to be free.
       const upstream = startUpstream(async () => {
         const reply = await answerText("served");

@@ -32,7 +32,7 @@ test("a start prints at most twelve lines", () => {
   ]);
 });
 
-test("the command that it prints works when it is pasted into a shell", async () => {
+test("the printed command works when it is pasted into a shell", async () => {
   const [command] = dev.banner.slice(-1);
   const reply = { choices: [{ message: { content: "You said: Hello" } }] };
   if (Bun.which("curl")) {
@@ -57,7 +57,7 @@ test("it listens on loopback only", async () => {
   await expect(fetch(`http://${outer.address}:${port}/healthz`)).rejects.toThrow();
 });
 
-test("it answers the document, and whether it is alive and ready", async () => {
+test("it serves the document, liveness and readiness", async () => {
   for (const path of ["/healthz", "/readyz", "/openapi.json", "/docs/changes"]) {
     expect((await fetch(`${dev.url}${path}`)).status).toBe(200);
   }
@@ -66,7 +66,7 @@ test("it answers the document, and whether it is alive and ready", async () => {
   expect(JSON.parse(stdout)).toEqual(document);
 });
 
-test("each of its keys is of its own kind", async () => {
+test("each of its keys has its own kind", async () => {
   const served = { "": 201, "-approver": 201, "-none": 201, "-other": 201, "-ownerless": 201 };
   const refused = { "-expired": 401, "-revoked": 401, "-internal": 403, "-unknown": 401 };
   for (const [ending, status] of Object.entries({ ...served, ...refused })) {
@@ -75,7 +75,7 @@ test("each of its keys is of its own kind", async () => {
   }
 });
 
-test("--now lets callers see what a date brings, --key names the first key", async () => {
+test("--now shows callers what changes at a date, --key names the first key", async () => {
   const line = ["dev", "--port", "0", "--now", "2027-01-05", "--key", "mine"];
   const later = await room.serve(line);
   expect(later.key).toBe("mine");
@@ -87,7 +87,7 @@ test("--now lets callers see what a date brings, --key names the first key", asy
   expect((await later.chat("Hello", { key: "mine-expired" })).status).toBe(401);
 });
 
-test("--data keeps what was made", async () => {
+test("--data keeps its data", async () => {
   const line = ["dev", "--port", "0", "--data", "kept"];
   const first = await room.serve(line);
   await room.run(["accounts", "create", "acme", "--data", "kept"]);
@@ -122,7 +122,7 @@ test("--json prints the start as one document on one line", async () => {
   expect((await server.chat("Hello")).status).toBe(201);
 });
 
-test("the bundled tokenizer is in the program", async () => {
+test("the executable contains the bundled tokenizer", async () => {
   const settings = `
 [[models]]
 id = "gone"
@@ -145,7 +145,7 @@ health_every = "0s"
   expect(await ask(1_000)).toBe("upstream_error");
 });
 
-test("a web page of another host may not ask it, by no name and with no Origin", async () => {
+test("requests from a web page of another host are refused, under any host name and without Origin", async () => {
   const ask = async (path: string, lines: readonly string[], url = dev.url) => {
     const head = [`GET ${path} HTTP/1.1`, ...lines, "Authorization: Bearer svc_sk_dev"];
     return (await sendRaw(url, `${head.join("\r\n")}\r\n\r\n`))!.status;

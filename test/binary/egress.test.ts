@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-test("every start says which places are open, and nothing where none is", async () => {
+test("every start prints the allowed addresses, and nothing if there are none", async () => {
   writeFileSync(join(room.directory, "open.toml"), '[egress]\nallow = ["[::1]:9000"]\n');
   for (const verb of ["dev", "serve"]) {
     const line = [verb, "--port", "0", "--data", `data-${verb}`];
@@ -24,13 +24,13 @@ test("every start says which places are open, and nothing where none is", async 
   expect(banner.join("\n")).not.toContain("egress");
 });
 
-test("a start with --json says them as a list", async () => {
+test("a start with --json prints them as a list", async () => {
   const line = ["dev", "--port", "0", "--json", "--allow-egress", "127.0.0.1:*"];
   const { banner } = await room.serve(line);
   expect(JSON.parse(banner.at(-1)!).egress).toEqual({ open: ["127.0.0.1:*"] });
 });
 
-test("a place that is no place is wrong usage, and in the file a fault with line and key", async () => {
+test("an invalid address is wrong usage, and in the file an error with line and key", async () => {
   for (const verb of ["dev", "serve"]) {
     const { code, stderr } = await room.run([verb, "--allow-egress", "127.0.0.1"]);
     expect({ code, stderr }).toEqual({

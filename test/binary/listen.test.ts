@@ -23,7 +23,7 @@ async function post(url: string, body: string, id: string, secret = SECRET): Pro
   return (await fetch(url, { method: "POST", body, headers })).status;
 }
 
-test("agents.authentication.p1: what is signed is verified, what is not is refused, and Ctrl-C ends it", async () => {
+test("agents.authentication.p1: verifies signed deliveries, refuses unsigned ones, and ends on Ctrl-C", async () => {
   const listener = room.start(["listen", "--port", "0", "--secret", SECRET]);
   const start = await listener.said("listening on ");
   expect(start).toEndWith(", verifying with one secret; Ctrl-C ends it");
@@ -40,7 +40,7 @@ test("agents.authentication.p1: what is signed is verified, what is not is refus
   expect([code, stderr, stdout.includes("whsec_")]).toEqual([0, "", false]);
 });
 
-test("with --json each line is a document, and --status is what is answered", async () => {
+test("with --json each line is a document, and --status sets the reply", async () => {
   const listener = room.start(["listen", "--port", "0", "--status", "503", "--json"]);
   const { url, is_verifying } = JSON.parse(await listener.said("{"));
   expect(is_verifying).toBe(false);
@@ -55,7 +55,7 @@ test("with --json each line is a document, and --status is what is answered", as
   expect((await listener.ended).code).toBe(0);
 });
 
-test("wrong usage is told, and never a secret", async () => {
+test("wrong usage is reported without the secret", async () => {
   const cases: [string[], string][] = [
     [["--secret", "whsec_canary"], "--secret must be `whsec_` and 24 to 64 bytes in base64"],
     [["--port", "65536"], "--port takes 0 to 65535, but is 65536"],

@@ -48,7 +48,7 @@ const list = async () => {
   return data.map(({ id, status }) => `${id} ${status}`);
 };
 
-test("a switch counts from the next request on, and one does not turn the other", async () => {
+test("a switch applies from the next request, to its own model only", async () => {
   const all = async () => [await list(), await chat("main"), await chat()];
   const gone = "no_model_available";
   const on = [["svc on", "main on"], 201, 201];
@@ -71,7 +71,7 @@ test("a switch counts from the next request on, and one does not turn the other"
   }
 });
 
-test("models are listed with their state, for people and for programs", async () => {
+test("models are listed with their state, as a table and as JSON", async () => {
   await run("models off rented");
   const { row } = await run("models list");
   expect(row).toMatchObject([
@@ -92,7 +92,7 @@ test("models are listed with their state, for people and for programs", async ()
   await run("models on rented");
 });
 
-test("a grant counts from the next request on, and so does its end", async () => {
+test("a grant and its revocation apply from the next request", async () => {
   expect([await chat("rented"), await list()]).toEqual(["model_not_found", ["svc on", "main on"]]);
   await run("accounts grant acme rented");
   // Nothing listens behind it.
@@ -103,7 +103,7 @@ test("a grant counts from the next request on, and so does its end", async () =>
   expect(stderr).toStartWith("the grant opens nothing: main needs none");
 });
 
-test("a rotated key has two secrets, until the next rotation or none are left", async () => {
+test("a rotated key has two secrets, until the next rotation or until both are revoked", async () => {
   const made = await run("keys create --account acme");
   const { id, secret: first } = made.row;
   const { row, stderr } = await run(`keys rotate ${id}`);
@@ -124,7 +124,7 @@ test("a rotated key has two secrets, until the next rotation or none are left", 
   expect(await Promise.all(left)).toEqual(["invalid_api_key", "invalid_api_key", 201]);
 });
 
-test("a start says which models are switched off, and takes their states over", async () => {
+test("a start prints which models are switched off, and keeps their states", async () => {
   await run("models block main");
   await run("models off rented");
   server.signal("SIGTERM");

@@ -16,7 +16,7 @@ const REQUESTS = 600;
 /** Nobody listens on it. */
 const DEAD = "http://127.0.0.1:1";
 
-test(`${REQUESTS} requests of callers are at the model server at once`, async () => {
+test(`${REQUESTS} callers' requests reach the model server concurrently`, async () => {
   const arrived = Promise.withResolvers<void>();
   const upstream = startUpstream(async () => {
     if (upstream.asked.length === REQUESTS) arrived.resolve();
@@ -66,7 +66,7 @@ test("a proxy in the environment is not used", async () => {
   }
 });
 
-test("it is one process, with its arguments", async () => {
+test("it runs as one process, and shows its arguments", async () => {
   const server = await room.serve(["dev", "--port", "0", "--key", "kept-argument"]);
   expect(server.key).toBe("kept-argument");
   expect(process.kill(server.pid, 0)).toBeTrue();

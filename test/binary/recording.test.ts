@@ -47,7 +47,7 @@ async function record(name: string, config: string, models: readonly string[]): 
   await stop(server);
 }
 
-test("what was recorded is played without the server and without its key", async () => {
+test("a recording replays without the server and without its key", async () => {
   const env = { AFAR_KEY: "sk-afar" };
   const line = [...DEV, "--config", "afar.toml"];
   const recording = await room.serve([...line, "--record", "afar.jsonl"], { env });
@@ -70,7 +70,7 @@ test("what was recorded is played without the server and without its key", async
   await stop(playing);
 });
 
-test("a replay asks nothing of what is named beside the models either, and says so", async () => {
+test("a replay calls no service configured beside the models, and says so", async () => {
   const server = await room.serve([...DEV, "--record", "beside.jsonl"]);
   expect(await say(server, "Hello")).toBe("You said: Hello");
   await stop(server);
@@ -85,7 +85,7 @@ test("a replay asks nothing of what is named beside the models either, and says 
   await stop(playing);
 });
 
-test("a signal right behind a reply loses no line of it", async () => {
+test("a signal right after a reply loses no line of the recording", async () => {
   const server = await room.serve([...DEV, "--record", "quick.jsonl"]);
   const words = Array.from({ length: 100 }, (_, n) => `word ${n}`);
   await Promise.all(words.map((word) => say(server, word)));
@@ -95,7 +95,7 @@ test("a signal right behind a reply loses no line of it", async () => {
   expect(await say(playing, "word 99")).toBe("You said: word 99");
 });
 
-test("nothing is written over, and a recording of nothing is not left behind", async () => {
+test("an existing file is not overwritten, and an empty recording is removed", async () => {
   writeFileSync(place("mine"), "mine");
   const refused = await room.run([...DEV, "--record", "mine"]);
   expect(refused).toEqual({
@@ -116,7 +116,7 @@ test("nothing is written over, and a recording of nothing is not left behind", a
   expect(existsSync(place("taken.jsonl"))).toBe(false);
 });
 
-test("a disk that takes no more is said once, and hurts no request", async () => {
+test("a full disk is reported once, and requests still succeed", async () => {
   // A file may not grow beyond a few kilobytes, and the signal that would end the process is ignored.
   const shell = ["sh", "-c", `trap '' XFSZ; ulimit -f 4; exec "$0" "$@"`];
   const options = { command: [...shell, executable()] };
@@ -129,7 +129,7 @@ test("a disk that takes no more is said once, and hurts no request", async () =>
   expect(await say(playing, "word 19")).toBe(503);
 });
 
-test("a file that cannot be played is a sentence with its line, and none of its words", async () => {
+test("a file that cannot be replayed is reported with its line, without its content", async () => {
   await record("good.jsonl", "afar.toml", ["test-1"]);
   const good = readFileSync(place("good.jsonl"), "utf8");
   writeFileSync(place("damaged.jsonl"), good.replace('"told"', '"Hello"'));
@@ -148,7 +148,7 @@ test("a file that cannot be played is a sentence with its line, and none of its 
   }
 });
 
-test("models that the settings do not have are said at the start", async () => {
+test("models missing from the settings are reported at the start", async () => {
   await record("both.jsonl", "both.toml", ["test-1", "other-1"]);
   const line = [...DEV, "--config", "other.toml", "--replay", "both.jsonl"];
   const server = await room.serve(line);
@@ -156,7 +156,7 @@ test("models that the settings do not have are said at the start", async () => {
   expect(await say(server, "Hello")).toBe("from afar");
 });
 
-test("both at once, or with `wadi serve`, is wrong usage", async () => {
+test("both options together, or with `wadi serve`, are wrong usage", async () => {
   const both = await room.run([...DEV, "--record", "a", "--replay", "b"]);
   expect(both).toMatchObject({ code: 2, stdout: "" });
   expect(both.stderr).toContain("--record and --replay exclude each other");

@@ -114,7 +114,7 @@ test(`settings reload on SIGHUP and on a changed file under ${LOAD_A_SECOND} req
   expect(Object.keys(statuses)).toEqual(["201"]);
 });
 
-test("a limit counts from the next request on, and what was counted stays counted", async () => {
+test("a limit applies from the next request, and keeps the requests already counted", async () => {
   const file = join(room.directory, "limit.toml");
   writeFileSync(file, writeToml(["one"], 5));
   const server = await room.serve(["dev", "--port", "0", "--config", file]);
@@ -127,7 +127,7 @@ test("a limit counts from the next request on, and what was counted stays counte
   expect([await ask(), await ask(), await ask()]).toEqual([201, 201, 429]);
 });
 
-test("what needs a restart is named, and the rest is taken over", async () => {
+test("settings that need a restart are named, and the others are applied", async () => {
   const file = join(room.directory, "restart.toml");
   writeFileSync(file, writeToml(["one"]));
   const server = await room.serve(["dev", "--port", "0", "--config", file]);

@@ -23,7 +23,7 @@ function describeServer(options: () => RunOptions) {
     return ended.stdout.trim();
   };
 
-  test("a first start makes one account with one key, kept in a file and not printed", async () => {
+  test("a first start creates one account with one key, kept in a file and not printed", async () => {
     server = await start();
     expect(server.banner.length).toBeLessThanOrEqual(12);
     const file = join("wadi-data", "first-key");
@@ -41,7 +41,7 @@ function describeServer(options: () => RunOptions) {
     ]);
   });
 
-  test("a key that is made beside it is served, and refused once it is revoked", async () => {
+  test("a key created beside a running server is accepted, and refused once it is revoked", async () => {
     await run("accounts create acme");
     const key = await run("keys create --account acme --max-output-tokens 3");
     expect((await server.chat("Hello", { key })).status).toBe(201);
@@ -52,7 +52,7 @@ function describeServer(options: () => RunOptions) {
     expect(await refused.json()).toMatchObject({ error: { code: "invalid_api_key" } });
   });
 
-  test("keys that are made beside it all at once are all served", async () => {
+  test("keys created concurrently beside a running server are all accepted", async () => {
     await run("accounts create crowd");
     const made = Array.from({ length: 4 }, () => run("keys create --account crowd"));
     for (const key of await Promise.all(made)) {
@@ -60,7 +60,7 @@ function describeServer(options: () => RunOptions) {
     }
   });
 
-  test("a second start has the keys of the first, and prints none", async () => {
+  test("a second start keeps the keys of the first, and prints none", async () => {
     const { key } = server;
     server.signal("SIGTERM");
     expect(await server.exited).toBe(0);
@@ -71,7 +71,7 @@ function describeServer(options: () => RunOptions) {
     expect((await server.chat("Hello", { key })).status).toBe(201);
   });
 
-  test("killed without warning, it starts again at once with all its keys", async () => {
+  test("a killed server starts again at once with all its keys", async () => {
     const key = await run("keys create --no-account");
     server.signal("SIGKILL");
     expect(await server.exited).toBeNull();
@@ -85,28 +85,28 @@ function describeServer(options: () => RunOptions) {
 describe("on a data directory", () => {
   describeServer(() => ({}));
 
-  test("nobody else may read what it keeps", () => {
+  test("other users cannot read its files", () => {
     const modeOf = (...path: string[]) =>
       (statSync(join(room.directory, "wadi-data", ...path)).mode & 0o777).toString(8);
     expect(modeOf()).toBe("700");
     for (const file of ["wadi.db", "serve.lock"]) expect(modeOf(file)).toBe("600");
   });
 
-  test("on a terminal a first start prints its key, and keeps it nowhere", async () => {
+  test("a first start on a terminal prints its key, and stores it nowhere", async () => {
     const shown = await room.show(["serve", "--port", "0", "--data", "seen"]);
     const [, key] = /^key {7}(svc_sk_[0-9A-Za-z]{49})$/m.exec(shown)!;
     expect(shown).toContain(`-H 'Authorization: Bearer ${key}'`);
     expect(existsSync(join(room.directory, "seen", "first-key"))).toBeFalse();
   });
 
-  test("a first key that cannot be kept is said to be lost, with the way to another", async () => {
+  test("a first key that cannot be stored is reported as lost, with the command for another", async () => {
     mkdirSync(join(room.directory, "stuck", "first-key", "inside"), { recursive: true });
     const ended = await room.run(["serve", "--port", "0", "--data", "stuck"]);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr).toContain("wadi keys rotate KEY_ID");
   });
 
-  test("the command for a caller's own key works when it is pasted into a shell", async () => {
+  test("the printed command for a caller's own key works when it is pasted into a shell", async () => {
     const server = await room.serve(["serve", "--port", "0"]);
     const key = (await room.run(["keys", "create", "--no-account"])).stdout.trim();
     if (!Bun.which("curl")) return;

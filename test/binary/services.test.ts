@@ -30,7 +30,7 @@ const check = async (name: string) => {
   return { code, embeddings: of("embeddings"), search: of("search") };
 };
 
-test("from a server to vectors: init, probe --write, check, serve", async () => {
+test("init, probe --write, check and serve lead from a server to vectors", async () => {
   expect((await run("init")).code).toBe(0);
   const probed = await run(`models probe ${server.url} --write`);
   expect([probed.code, probed.stderr]).toEqual([0, expect.stringContaining("1024 numbers")]);
@@ -46,7 +46,7 @@ test("from a server to vectors: init, probe --write, check, serve", async () => 
   expect(data[0]!.embedding).toHaveLength(1_024);
 });
 
-test("a server whose batch is too small for a long text is found by a check", async () => {
+test("check finds a server whose batch is too small for a long text", async () => {
   const small = startEmbeddingServer(llama({ ubatch: 512 }));
   write("small.toml", `[embeddings]\nkind = "openai"\nurls = ["${small.url}"]\n`);
   const { code, embeddings } = await check("small.toml");
@@ -55,7 +55,7 @@ test("a server whose batch is too small for a long text is found by a check", as
   await small.stop();
 });
 
-test("a stub beside real models is said at the start, and a lost folder by a check", async () => {
+test("a start reports a stub beside real models, and check a missing folder", async () => {
   const real =
     '[[models]]\nid = "r"\nupstream = { kind = "openai", urls = ["http://127.0.0.1:1/v1"] }\n';
   mkdirSync(join(room.directory, "docs"));

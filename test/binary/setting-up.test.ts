@@ -29,7 +29,7 @@ const env = { SERVER_KEY: "sk-server" };
 const run = (line: string) => room.run(line.split(" "), { env });
 const path = (name: string) => join(room.directory, name);
 
-test("from nothing to a chat: init, probe --write, check, serve", async () => {
+test("init, probe --write, check and serve lead from nothing to a chat", async () => {
   expect((await run("init")).stdout).toBe("wadi.toml\n");
   const again = await run("init");
   expect([again.code, again.stderr]).toEqual([
@@ -68,7 +68,7 @@ test("from nothing to a chat: init, probe --write, check, serve", async () => {
   ]);
 });
 
-test("--json is one document, with the block in it", async () => {
+test("--json is one document that contains the block", async () => {
   const { code, stdout, stderr } = await run(
     `models probe ${model.root}/v1 --api-key-env SERVER_KEY --id q --json`,
   );
@@ -79,8 +79,8 @@ test("--json is one document, with the block in it", async () => {
   expect(block).toContain('[[models]]\nid = "q"\n');
 });
 
-describe("what would not serve", () => {
-  test("a check fails by a dead server, and by a file that does not hold", async () => {
+describe("settings that would not serve", () => {
+  test("fail a check: a dead server, and an invalid file", async () => {
     const dead = '[[models]]\nid = "dead"\n[models.upstream]\nkind = "openai"\n';
     writeFileSync(path("dead.toml"), `${dead}urls = ["http://127.0.0.1:1/v1"]\n`);
     const { code, stdout } = await run("check --config dead.toml");
@@ -94,7 +94,7 @@ describe("what would not serve", () => {
     );
   });
 
-  test("a key that is missing or wrong is told by a probe, and not said", async () => {
+  test("fail a probe: a missing or wrong key, which is not printed", async () => {
     const { code, stderr } = await run(`models probe ${model.root}`);
     expect([code, stderr]).toEqual([
       1,
@@ -111,7 +111,7 @@ describe("what would not serve", () => {
 });
 
 describe("--write", () => {
-  test("refuses an id that is there, and takes another", async () => {
+  test("refuses an existing id, and takes another", async () => {
     const server = startModelServer(llamaServer());
     const probe = `models probe ${server.root} --write --config several.toml`;
     expect((await run(probe)).code).toBe(0);
@@ -124,7 +124,7 @@ describe("--write", () => {
     await server.stop();
   });
 
-  test("wants one of several models chosen", async () => {
+  test("requires a choice where there are several models", async () => {
     const server = startModelServer(ollama());
     const probe = `models probe ${server.root} --config chosen.toml --write`;
     const { code, stderr } = await run(probe);
@@ -135,7 +135,7 @@ describe("--write", () => {
     await server.stop();
   });
 
-  test("fills the table of embeddings once, and has nothing to write of what serves none", async () => {
+  test("writes the table of embeddings once, and nothing for a server that has none", async () => {
     const server = startModelServer(textEmbeddings());
     expect((await run("init tei.toml")).code).toBe(0);
     const probe = `models probe ${server.root} --write --config tei.toml`;
@@ -167,7 +167,7 @@ describe("--write", () => {
   });
 });
 
-test("a first start says what the new account lacks for somebody else's model", async () => {
+test("a first start says what the new account lacks for an external model", async () => {
   const fresh = openRoom();
   const text = '[[models]]\nid = "rented"\nupstream = { kind = "stub" }\n';
   writeFileSync(join(fresh.directory, "wadi.toml"), text);
@@ -180,7 +180,7 @@ test("a first start says what the new account lacks for somebody else's model", 
   await fresh.close();
 });
 
-test("dev may call somebody else's model, and its other account may not", async () => {
+test("the dev account may call an external model, and its other account may not", async () => {
   const fresh = openRoom();
   const text = '[[models]]\nid = "rented"\nupstream = { kind = "stub" }\n';
   writeFileSync(join(fresh.directory, "wadi.toml"), text);
@@ -190,7 +190,7 @@ test("dev may call somebody else's model, and its other account may not", async 
   await fresh.close();
 });
 
-test("init names the file that the next command is to write to", async () => {
+test("init names the file that the next command writes", async () => {
   const { stderr } = await run("init other.toml");
   expect(stderr).toContain("--write --config other.toml");
 });

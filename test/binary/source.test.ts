@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-test("`bun src/main.ts` serves, with its writer beside it", async () => {
+test("`bun src/main.ts` serves, with its writer thread", async () => {
   const server = await room.serve(["serve", "--port", "0"], { command });
   expect(server.banner[0]).toBe("wadi 0.0.0-source");
   expect((await server.chat("Hello")).status).toBe(201);

@@ -31,25 +31,25 @@ test("a mistake in wadi.toml is named with file, line and key", async () => {
   await expectSentence("serve --config broken.toml", "broken.toml:2:1: not valid TOML");
 });
 
-test("a settings file that was named must be there", async () => {
+test("a named settings file must exist", async () => {
   await expectSentence(
     "serve --config none.toml",
     "none.toml does not exist: correct --config, or write the file",
   );
 });
 
-test("a variable of no setting is refused", async () => {
+test("an unknown environment variable is refused", async () => {
   const env = { WADI_SERVER__PROT: "1" };
   await expectSentence("serve", "did you mean WADI_SERVER__PORT?", { env });
 });
 
-test("a port that is taken is said", async () => {
+test("a port in use is reported", async () => {
   const { port } = new URL(running.url);
   await expectSentence(`dev --port ${port}`, `port ${port} on 127.0.0.1 is taken`);
   await expectSentence(`serve --port ${port} --data other`, "choose another with --port");
 });
 
-test("a first start that found its port taken has not used its key up", async () => {
+test("a first start that finds its port in use has not consumed its key", async () => {
   const { port } = new URL(running.url);
   await expectSentence(`serve --port ${port} --data late`, "is taken");
   const server = await room.serve(["serve", "--port", "0", "--data", "late"]);
@@ -60,7 +60,7 @@ test("a second server on the same data directory is refused", async () => {
   await expectSentence("serve --port 0 --data running", "another wadi server runs on running");
 });
 
-test("a database of a newer program is refused", async () => {
+test("a database of a newer version is refused", async () => {
   await room.run(["accounts", "create", "acme", "--data", "newer"]);
   using connection = new Connection(place("newer/wadi.db"));
   connection.run("INSERT INTO wadi_schema VALUES (999999, 'later', 0)");
@@ -68,21 +68,21 @@ test("a database of a newer program is refused", async () => {
   await expectSentence("keys list --data newer", "newer than this program");
 });
 
-test("a place that can be no data directory is refused", async () => {
+test("an unusable data directory is refused", async () => {
   writeFileSync(place("file"), "");
   await expectSentence("serve --port 0 --data file/inside", "file/inside cannot be");
   await expectSentence("accounts create acme --data file", "file cannot be");
   await expectSentence("serve --port 0 --data /proc/none", "/proc/none");
 });
 
-test("a file that is no database is refused", async () => {
+test("a file that is not a database is refused", async () => {
   mkdirSync(place("strange"));
   writeFileSync(place("strange/wadi.db"), "no database ".repeat(1_000));
   await expectSentence("serve --port 0 --data strange", "strange/wadi.db is no database");
   await expectSentence("keys list --data strange", "strange/wadi.db is no database");
 });
 
-test("a PostgreSQL that does not answer is named without its password", async () => {
+test("a PostgreSQL server that does not reply is named without its password", async () => {
   const env = { WADI_SERVER__DATABASE: "postgres://wadi:canary@127.0.0.1:1/wadi" };
   for (const line of ["serve --port 0", "keys list"]) {
     const says = await expectSentence(line, "PostgreSQL at 127.0.0.1:1 does not answer", { env });
@@ -90,7 +90,7 @@ test("a PostgreSQL that does not answer is named without its password", async ()
   }
 });
 
-test("data of dev is not served, and dev does not touch the data of a server", async () => {
+test("`serve` refuses data of `dev`, and `dev` does not touch the data of a server", async () => {
   const dev = await room.serve(["dev", "--port", "0", "--data", "kept"]);
   dev.signal("SIGTERM");
   expect(await dev.exited).toBe(0);
@@ -100,7 +100,7 @@ test("data of dev is not served, and dev does not touch the data of a server", a
   await expectSentence("dev --port 0 --data running", "belongs to `wadi serve`");
 });
 
-test("variables that would load foreign code are refused", async () => {
+test("environment variables that would load foreign code are refused", async () => {
   for (const name of ["BUN_OPTIONS", "NODE_OPTIONS"]) {
     await expectSentence("version", `${name} is set`, { env: { [name]: "--smol" } });
   }

@@ -27,7 +27,7 @@ const isClosed = (server: Server) =>
     () => true,
   );
 
-test("without requests SIGTERM and SIGINT end it at once, with exit code 0", async () => {
+test("SIGTERM and SIGINT end an idle server at once, with exit code 0", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     for (const verb of ["dev", "serve"]) {
       const server = await room.serve([verb, "--port", "0", "--data", `${verb}-${signal}`]);
@@ -38,7 +38,7 @@ test("without requests SIGTERM and SIGINT end it at once, with exit code 0", asy
   }
 });
 
-test("a request that runs ends whole, while nobody new gets in", async () => {
+test("a request in progress completes, and new ones are refused", async () => {
   const arrived = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const upstream = startUpstream(async () => {
@@ -66,7 +66,7 @@ test("a request that runs ends whole, while nobody new gets in", async () => {
   }
 });
 
-test("gateway.events.4 what has not ended in its time is told so, and the program ends well", async () => {
+test("gateway.events.4 a request still open at the deadline gets an error, and the process exits normally", async () => {
   const env = { WADI_SERVER__STOP_TIMEOUT: "1s" };
   const server = await room.serve(["dev", "--port", "0"], { env });
   const stream = await openStream(server);
@@ -82,7 +82,7 @@ test("gateway.events.4 what has not ended in its time is told so, and the progra
   expect(await server.exited).toBe(0);
 });
 
-test("a second signal does not wait for what runs", async () => {
+test("a second signal ends it without waiting for requests", async () => {
   const server = await room.serve(["dev", "--port", "0"]);
   const stream = await openStream(server);
   server.signal("SIGTERM");
@@ -96,7 +96,7 @@ test("a second signal does not wait for what runs", async () => {
   await expect(read()).rejects.toThrow();
 });
 
-test("it serves on, and stops in good order, when nobody reads what it prints", async () => {
+test("it serves and stops in order when its output is not read", async () => {
   const server = await room.serve(["dev", "--port", "0"]);
   await server.stopReading();
   expect((await server.chat("!error upstream_error")).status).toBe(502);
@@ -105,7 +105,7 @@ test("it serves on, and stops in good order, when nobody reads what it prints", 
   expect(await server.exited).toBe(0);
 });
 
-test("a server whose terminal is closed stops, although the signal of that reloads elsewhere", async () => {
+test("a server whose terminal is closed stops, although SIGHUP otherwise reloads", async () => {
   const shown = Promise.withResolvers<void>();
   let text = "";
   const child = Bun.spawn([executable(), "dev", "--port", "0"], {

@@ -13,7 +13,7 @@ afterAll(() => room.close());
 const DAY_MS = 86_400_000;
 const look = async () => JSON.parse((await room.run(["sweep", "--json"])).stdout);
 
-test("a sweep by hand deletes what is old, although the clock is in doubt, and ends the doubt", async () => {
+test("a manual sweep deletes expired rows despite a doubtful clock, and ends the doubt", async () => {
   const server = await room.serve(["serve", "--port", "0"]);
   expect((await server.chat("Hello")).status).toBe(201);
   server.signal("SIGTERM");

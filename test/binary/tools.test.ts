@@ -8,7 +8,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-test("agents.endpoints.tools.p1 a tool that is switched off on the command line is off in a running server at once", async () => {
+test("agents.endpoints.tools.p1 a running server applies a tool's switch from the command line at once", async () => {
   const { url, key } = await room.serve(["serve", "--port", "0"]);
   const headers = { authorization: `Bearer ${key}` };
   const body = JSON.stringify({

@@ -32,7 +32,7 @@ const expectHarmless = (text: string) => {
   }
 };
 
-test("agents.does.trigger: a trigger is listed and shown whole, with nothing that a terminal would obey", async () => {
+test("agents.does.trigger: a trigger is listed and shown in full, without terminal control sequences", async () => {
   const { secret: _, ...seen } = trigger;
   const listed = await run("list", "--account", "dev", "--json");
   const { input: _input, ...short } = seen;
@@ -52,7 +52,7 @@ test("agents.does.trigger: a trigger is listed and shown whole, with nothing tha
   for (const { stdout } of [listed, shown, table, page]) expect(stdout).not.toContain("whsec_");
 });
 
-test("agents.states.p12 agents.errors.trigger_paused: paused from the command line it fires no more, until it is resumed", async () => {
+test("agents.states.p12 agents.errors.trigger_paused: a trigger paused from the command line does not fire until it is resumed", async () => {
   const started = (await fire()).fire;
   expect(started.outcome).toBe("started");
   const paused = await run("pause", trigger.id);
@@ -80,7 +80,7 @@ test("agents.states.p12 agents.errors.trigger_paused: paused from the command li
   expect(table.stdout).toContain(`\n${last.id}  `);
 });
 
-test("agents.does.run the run of a hook is shown with what was sent, and nothing that a terminal would obey", async () => {
+test("agents.does.run the run of a hook is shown with the request body, without terminal control sequences", async () => {
   const [id, at] = ["msg_1", String(Math.floor(Date.now() / 1_000))];
   const body = JSON.stringify({ from: TRICK });
   const hmac = createHmac("sha256", Buffer.from(trigger.secret.slice("whsec_".length), "base64"));
@@ -96,7 +96,7 @@ test("agents.does.run the run of a hook is shown with what was sent, and nothing
   expectHarmless(shown.stdout);
 });
 
-test("what is no id, of nothing or too much is refused in a sentence", async () => {
+test("invalid, missing and extra arguments are refused with a sentence", async () => {
   const none = await run("show", "0198f000-0000-7000-8000-000000000001");
   expect([none.code, none.stderr]).toEqual([
     1,

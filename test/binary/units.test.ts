@@ -66,7 +66,7 @@ const list = async () => {
   return [unit, typeof start_ms];
 };
 
-test("the first request has its model's server started, and it outlives the program", async () => {
+test("the first request starts its model's server, which outlives the process", async () => {
   expect((await list())[1]).toBe("object");
   const reply = await server.chat("Hello");
   expect([reply.status, await reply.text()]).toEqual([201, expect.stringContaining("started")]);

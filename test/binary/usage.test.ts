@@ -14,7 +14,7 @@ const readUsage = async (line = "") => {
   return JSON.parse(stdout);
 };
 
-test("everything that was answered before a stop is counted, a stream that was under way too", async () => {
+test("everything answered before a stop is counted, including a stream in progress", async () => {
   const server = await room.serve(["serve", "--port", "0"]);
   for (let n = 0; n < 3; n++) expect((await server.chat("Hello")).status).toBe(201);
   const stream = await server.chat("!say one\n!delay 300ms\n!say two", { body: { stream: true } });
@@ -33,7 +33,7 @@ test("everything that was answered before a stop is counted, a stream that was u
   expect((await readUsage("--by model")).rows).toMatchObject([{ model: "stub-1", requests: 4 }]);
 });
 
-test("beside a server it tells what that has written, as a table with a total", async () => {
+test("beside a running server it prints the rows written so far, as a table with a total", async () => {
   const server = await room.serve(["serve", "--port", "0", "--data", "beside"]);
   const ask = (key: string) => server.ask("POST", "/v1/chat/completions", { key, body: {} });
   const key = server.key;

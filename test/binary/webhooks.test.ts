@@ -39,7 +39,7 @@ async function untilDelivered(id: string, attempt_count: number): Promise<Json> 
   }
 }
 
-test("agents.does.webhook: endpoints are listed with their owners, and never a secret", async () => {
+test("agents.does.webhook: endpoints are listed with their owners, without secrets", async () => {
   const { secret, ...seen } = endpoint;
   const listed = await run("list", "--account", "dev", "--json");
   expect(JSON.parse(listed.stdout)).toEqual([{ account: "dev", ...seen }]);
@@ -48,7 +48,7 @@ test("agents.does.webhook: endpoints are listed with their owners, and never a s
   for (const { stdout } of [listed, table]) expect(stdout).not.toContain(secret);
 });
 
-test("agents.events.webhook.3: what is asked for again on the command line is sent by the server, under the same id", async () => {
+test("agents.events.webhook.3: the server sends a replay from the command line under the same id", async () => {
   const made = await send(`/v1/webhooks/${endpoint.id}/test`);
   const first = JSON.parse(await listener.said(made.event_id));
   expect(first).toMatchObject({ path: "/in", type: "webhook.test", times: 1 });
@@ -71,7 +71,7 @@ test("agents.events.webhook.3: what is asked for again on the command line is se
   await untilDelivered(made.id, 2);
 });
 
-test("what was lost is recovered by time, and a wrong one is refused in a sentence", async () => {
+test("lost deliveries are recovered by time, and a wrong time is refused with a sentence", async () => {
   const none = await run("recover", endpoint.id, "--since", "2026-01-01");
   expect([none.code, none.stdout]).toEqual([0, "queued: 0\n"]);
   const missing = await run("recover", endpoint.id);
