@@ -102,7 +102,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     expect(findPage("services").text).toMatch(new RegExp(`${fields.join("[^,}]+,")}…\\}`));
   });
 
-  test("approvals: the preview asks, and a call that waits is rejected", async () => {
+  test("approvals: the preview asks, and a waiting call is rejected", async () => {
     const body = { name: "Waits", system_prompt: "Wait.", tools: ["memory_set"] };
     const agent = await (await server.ask("POST", "/v1/agents", { body })).json();
     const call = '!tool memory_set {"key":"tone","content":"Friendly"}\n!next\n!say Done.';
@@ -141,7 +141,7 @@ test("commands of models, deployment and data work without a server", async () =
 }, 120_000);
 
 test.skipIf(Bun.which("curl") === null)(
-  "README: five minutes, pasted one after another",
+  "README: the five-minute session works, pasted line by line",
   async () => {
     const cwd = join(room.directory, "readme");
     mkdirSync(cwd);
@@ -193,7 +193,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
   throw new Error(`the run has ended: ${text}`);
 }
 
-test("every page with shell blocks is run, and what is not run is a command of the program", async () => {
+test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub");
   const isShell = ({ language }: { language: string }) => language === "sh";
@@ -237,7 +237,7 @@ describe("wadi help", () => {
     }
   });
 
-  test("lists the topics, and says so where there is none of a name", async () => {
+  test("lists the topics, and reports an unknown one", async () => {
     const { stdout } = await room.run(["help", "topics"]);
     const topics = stdout.slice(stdout.indexOf("Topics of"));
     for (const { name } of pages) expect(topics).toContain(` ${name}`);

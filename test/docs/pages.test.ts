@@ -40,13 +40,13 @@ describe("every page", () => {
     });
   }
 
-  test("HEAD has the headers alone, and other methods are not found", async () => {
+  test("HEAD returns only the headers, and other methods are not found", async () => {
     const head = await app.ask("HEAD", "/docs/security", { key: null });
     expect([head.status, await head.text()]).toEqual([200, ""]);
     expect((await app.ask("POST", "/docs/security", { key: null })).status).toBe(404);
   });
 
-  test("its text is the same each time it is asked for", async () => {
+  test("its text is identical at every request", async () => {
     expect(await (await get("/docs/errors")).text()).toBe(await (await get("/docs/errors")).text());
   });
 });
@@ -69,7 +69,7 @@ test("the stylesheet is CSS that loads nothing", async () => {
 });
 
 describe("/", () => {
-  test("greets people with the address and the documentation", async () => {
+  test("shows people the address and the documentation", async () => {
     const reply = await get("/", HTML);
     expect([reply.status, reply.headers.get("vary")]).toEqual([200, "Accept"]);
     expect(reply.headers.get("cache-control")).toBe("no-store");
@@ -79,7 +79,7 @@ describe("/", () => {
     }
   });
 
-  test("is the JSON 404 for clients that do not ask for HTML, HEAD and POST included", async () => {
+  test("is the JSON 404 for clients that do not accept HTML, HEAD included", async () => {
     for (const headers of [{}, { accept: "application/json" }, { accept: "*/*" }]) {
       const reply = await get("/", headers);
       const body = (await reply.json()) as { code: string; request_id: string };
@@ -90,7 +90,7 @@ describe("/", () => {
     expect((await app.ask("POST", "/", { key: null, headers: HTML })).status).toBe(404);
   });
 
-  test("names the public address, escaped", async () => {
+  test("shows the public address, escaped", async () => {
     const named = await startApp({ settings: '[server]\npublic_url = "https://acme.example/ai/"' });
     const text = await (await named.get("/", { key: null, headers: HTML })).text();
     expect(text).toContain("<code>https://acme.example/ai/v1</code>");
@@ -98,7 +98,7 @@ describe("/", () => {
   });
 });
 
-test("references have every error code, and HTML in a text stays text", async () => {
+test("references contain every error code, and HTML in a text is escaped", async () => {
   const errors = await (await get("/docs/errors")).text();
   for (const [code, entry] of Object.entries(ERROR_CODES)) {
     if (!("gateway" in entry)) expect(errors).toContain(`<code>${code}</code>`);

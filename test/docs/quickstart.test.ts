@@ -45,7 +45,7 @@ test.skipIf(isMissing("curl"))("a chat is answered as shown", async () => {
   expect([code, reply]).toEqual([0, { ...shown, id: reply.id, created: reply.created }]);
 });
 
-test.skipIf(isMissing("curl"))("a run is started, followed and shown to its operator", async () => {
+test.skipIf(isMissing("curl"))("a run is started, streamed and shown to its operator", async () => {
   const server = await room.serve(["dev", "--port", "0", "--data", "./runs"]);
   const [, ...lines] = commandsOf("Run an agent", server, "./runs");
   const operate = lines.pop()!;
