@@ -201,12 +201,12 @@ const copy = () => {
   return data;
 };
 
-describe("a server killed at runs", () => {
+describe("a server killed during runs", () => {
   const cases = SCENES.flatMap(({ points, ...scene }, n) =>
     points.map((point) => ({ point, n, scene })),
   );
   const chosen = chooseCases(cases, ({ n, point }) => FIRST.includes(`${n} ${point}`));
-  test.each(chosen)("$point (scene $n) does nothing twice by itself", async ({ point, scene }) => {
+  test.each(chosen)("$point (scene $n) repeats no call by itself", async ({ point, scene }) => {
     const { agent, message, decides, isOverdue } = scene;
     const data = copy();
     const failPoint = `runs.${point}`;
@@ -225,13 +225,13 @@ describe("a server killed at runs", () => {
   });
 });
 
-describe("a server killed while the endpoint works", () => {
+describe("a server killed while the endpoint handles a call", () => {
   const cases = (Object.keys(POLICIES) as Agent[]).flatMap((agent) =>
     // What always asks is under way when all else is done: it needs a death of its own.
     [["pay"], ALL].map((names) => ({ agent, names })),
   );
   const chosen = chooseCases(cases, ({ agent, names }) => agent === "asking" || names === ALL);
-  test.each(chosen)("($agent, $names) does nothing twice by itself", async ({ agent, names }) => {
+  test.each(chosen)("($agent, $names) repeats no call by itself", async ({ agent, names }) => {
     const data = copy();
     const first = (await serve(data))!;
     endpoint.hang(true);

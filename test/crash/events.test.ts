@@ -385,9 +385,9 @@ function listPoints({ first, points }: Scene): string[] {
   return first === undefined ? chosen : [first, ...chosen];
 }
 
-describe("servers killed at each write around", () => {
+describe("servers killed at each write of", () => {
   test.each(STORIES)(
-    "$name fire nothing twice, lose nothing and tell it all",
+    "$name fire nothing twice, lose nothing and report everything",
     async ({ scenes }) => {
       const story = begin();
       let wall_ms = BEGINNING;
@@ -406,7 +406,7 @@ describe("servers killed at each write around", () => {
   );
 });
 
-test("servers killed as soon as so much has come fire nothing twice and tell it all", async () => {
+test("servers killed at a given number of requests fire nothing twice and report everything", async () => {
   const story = begin();
   let wall_ms = BEGINNING;
   // Each life tells of three fires and of their three runs.

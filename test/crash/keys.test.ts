@@ -23,7 +23,7 @@ const expectKilled = async (args: string[], failPoint: string) => {
 
 const CREATE_KEY = ["keys", "create", "--account", "acme"];
 
-test("a killed `accounts create` leaves a whole account or none", async () => {
+test("a killed `accounts create` leaves a complete account or none", async () => {
   await expectKilled(["accounts", "create", "acme"], "accounts.create:before");
   expect(dump().accounts).toEqual([]);
   await expectKilled(["accounts", "create", "acme"], "accounts.create:after");
@@ -32,7 +32,7 @@ test("a killed `accounts create` leaves a whole account or none", async () => {
   expect(await wadi(["accounts", "create", "acme"])).toMatchObject({ code: 1 });
 });
 
-test("a killed `keys create` leaves key and secret or neither; none printed is lost", async () => {
+test("a killed `keys create` leaves key and secret or neither; no printed key is lost", async () => {
   await wadi(["accounts", "create", "acme"]);
   const first = await wadi(CREATE_KEY);
   await expectKilled(CREATE_KEY, "keys.create:before");
@@ -48,7 +48,7 @@ test("a killed `keys create` leaves key and secret or neither; none printed is l
   for (const { lines } of [first, second]) expect(hashes).toContain(hashSecret(lines[0]!));
 });
 
-test("a killed `keys revoke` has revoked or has not", async () => {
+test("a killed `keys revoke` has revoked the key or not", async () => {
   await wadi(["accounts", "create", "acme"]);
   await wadi(CREATE_KEY);
   const id = String(dump().keys![0]!.id);
@@ -58,7 +58,7 @@ test("a killed `keys revoke` has revoked or has not", async () => {
   expect(dump().keys).toMatchObject([{ revoked_at: expect.any(Number) }]);
 });
 
-test("a killed `keys rotate` leaves the old secret as it was or both; none printed is lost", async () => {
+test("a killed `keys rotate` leaves the old secret unchanged or both; no printed secret is lost", async () => {
   await wadi(["accounts", "create", "acme"]);
   const first = await wadi(CREATE_KEY);
   const rotate = ["keys", "rotate", String(dump().keys![0]!.id)];
@@ -76,7 +76,7 @@ test("a killed `keys rotate` leaves the old secret as it was or both; none print
   expect(hashes).toContain(hashSecret(second.lines[0]!));
 });
 
-test("a first start that is killed is a first start again, or has happened", async () => {
+test("a killed first start is repeated as a first start, or is complete", async () => {
   const serve = ["serve", "--port", "0"];
   await expectKilled(serve, "models.see:before");
   await expectKilled(serve, "models.see:after");

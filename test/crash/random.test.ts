@@ -12,7 +12,7 @@ const SEED = 7_919;
 const files = openFiles();
 afterAll(() => files.release());
 
-test(`nothing acknowledged is lost in ${ROUNDS} kills at random`, async () => {
+test(`no acknowledged write is lost in ${ROUNDS} kills at random`, async () => {
   const place = await files.makePlace();
   if (place.kind !== "sqlite") throw new Error("not a file");
   const acknowledged = new Set<string>();

@@ -104,7 +104,7 @@ beforeAll(async () => {
   await server.child.ended;
 });
 
-test("every write of runs and of processes is in the matrix, or cannot be reached", () => {
+test("every write of runs and of processes is in the matrix, or unreachable", () => {
   expect([...Object.keys(SCENES), ...UNREACHED, ...OF_CALLS, ...OF_SUSPECTS].toSorted()).toEqual(
     [runStore, processStore]
       .flatMap(({ name, writes }) => Object.keys(writes).map((write) => `${name}.${write}`))
@@ -117,7 +117,7 @@ for (const [write, scene] of Object.entries(SCENES)) {
   const points = passes.flatMap((pass) => [`before#${pass}`, `after#${pass}`]);
   // What is on disk in front of a write is what the write before it has left there.
   const chosen = chooseCases(points, (point) => point === "after#1");
-  test.each(chosen)(`a server killed at ${write}:%s leaves no run behind`, async (point) => {
+  test.each(chosen)(`a server killed at ${write}:%s leaves no run unfinished`, async (point) => {
     const data = join(root, `${write}-${point.replace("#", "-")}`);
     cpSync(template, data, { recursive: true });
     if (scene.isSecond) await live(data, scene, "runs.claim:after");

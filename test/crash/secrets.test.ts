@@ -106,7 +106,7 @@ for (const [write, passes] of Object.entries(PASSES)) {
   );
 }
 
-test("a rotation that nobody kills asks for as many writes as are killed above", async () => {
+test("a rotation without a kill makes as many writes as the matrix kills", async () => {
   const data = join(root, "whole");
   cpSync(template, data, { recursive: true });
   const next = `secrets.reseal:before#${PASSES.reseal + 1}`;

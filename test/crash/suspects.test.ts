@@ -128,7 +128,7 @@ test.each(chooseCases(["model", "reply", "tool"], (place) => place === "tool"))(
 );
 
 test.each(chooseCases(["before", "after"], (side) => side === "after"))(
-  "a server killed at runs.claimSuspect:%s leaves no run behind",
+  "a server killed at runs.claimSuspect:%s leaves no run unfinished",
   async (side) => {
     const data = join(root, `claim-${side}`);
     await serveUntilEnded(data, "kill:model:4242", `runs.claimSuspect:${side}`);
@@ -137,7 +137,7 @@ test.each(chooseCases(["before", "after"], (side) => side === "after"))(
   },
 );
 
-test("a call in which the process hangs is repeated once and then given up with an error", async () => {
+test("a call that hangs the process is repeated once and then given up with an error", async () => {
   const data = join(root, "hang-tool");
   const { kills, errors } = await serveUntilEnded(data, "hang:tool:4242");
   expect(kills).toBe(2);
@@ -159,7 +159,7 @@ test("a call in which the process hangs is repeated once and then given up with 
   expectInnocents(data);
 });
 
-test("a round of a model in which the process hangs twice ends its run", async () => {
+test("a model round that hangs the process twice ends its run", async () => {
   const data = join(root, "hang-model");
   const { kills } = await serveUntilEnded(data, "hang:model:4242");
   expect(kills).toBe(2);

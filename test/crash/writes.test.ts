@@ -25,7 +25,7 @@ const storeOf = (method: string) => method.split(".")[0];
 const isFirst = (method: string, at: number) => storeOf(writes[at - 1] ?? "") !== storeOf(method);
 
 for (const method of chooseCases(writes, isFirst)) {
-  test(`${method} is wholly there or not at all`, async () => {
+  test(`${method} is applied completely or not at all`, async () => {
     const { setup, act } = cases.find((one) => one.method === method)!;
     const file = await prepare(setup);
     const [before, after] = [dumpDatabase(file), await dumpAfter(file, act)];
@@ -45,7 +45,7 @@ for (const method of chooseCases(writes, isFirst)) {
   });
 }
 
-test("a write that nobody kills is acknowledged", async () => {
+test("a write without a kill is acknowledged", async () => {
   const method = "accounts.create";
   const file = await prepare(undefined);
   const whole = await startWrite(file, method).ended;
