@@ -15,7 +15,7 @@ ${more}
 upstream = { kind = "stub" }
 `;
 
-test("models, limits and links are new from the next request on", async () => {
+test("models, limits and links take effect from the next request", async () => {
   const app = await startApp({ settings: writeModel("one") });
   const list = async () => {
     const { data } = (await (await app.get("/v1/models")).json()) as { data: { id: string }[] };
@@ -43,7 +43,7 @@ ${writeModel("one", "max_output_tokens = 1")}${writeModel("two")}`),
   await app.stop();
 });
 
-test("the operator of a running server sees them, too", async () => {
+test("the operator of a running server sees the new settings, too", async () => {
   const app = await startApp({ settings: writeModel("one") });
   await app.app.change(read(writeModel("two")));
   const { models } = app.app.admin;
@@ -54,7 +54,7 @@ test("the operator of a running server sees them, too", async () => {
   await app.stop();
 });
 
-test("a request that runs costs what it did when it came; the next one costs the new price", async () => {
+test("a request in progress keeps its price; the next one costs the new price", async () => {
   const arrived = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const upstream = startUpstream(async () => {
@@ -78,7 +78,7 @@ test("a request that runs costs what it did when it came; the next one costs the
   await upstream.stop();
 });
 
-test("a request that runs ends with the model that it began with, also when that is removed", async () => {
+test("a request in progress ends with the model that it began with, even if that is removed", async () => {
   const arrived = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const upstream = startUpstream(async () => {
@@ -101,7 +101,7 @@ test("a request that runs ends with the model that it began with, also when that
   await upstream.stop();
 });
 
-test("what cannot be noted in the database changes nothing", async () => {
+test("a change that the database cannot record has no effect", async () => {
   const app = await startApp({ settings: writeModel("one") });
   await app.app.database.close();
   const other = read(`${writeModel("two")}[limits]\nrequests_per_minute = 1\n`);
@@ -110,7 +110,7 @@ test("what cannot be noted in the database changes nothing", async () => {
   await app.stop().catch(() => {});
 });
 
-test("a run keeps the prices of tools of its start, and the next has those of today", async () => {
+test("a run keeps the tool prices of its start, and the next run has the current ones", async () => {
   const price = (amount: string) => `${writeModel("one", 'capabilities = ["tools"]')}
 [agents]\ntool_prices = { web_search = "${amount}" }\n`;
   const app = await startApp({ settings: price("0.1") });

@@ -21,7 +21,7 @@ async function openTrial(settings = "") {
   return { ...app, keys: admin.keys, make, stream };
 }
 
-test("gateway.events.4 a stream ends with an error as soon as its key is revoked, and no other's", async () => {
+test("gateway.events.4 a stream ends with an error as soon as its key is revoked; other keys' streams go on", async () => {
   const { keys, make, stream, logged, ...app } = await openTrial();
   const [gone, kept] = [await make(), await make()];
   const [cut, other] = await Promise.all([stream(gone.secret), stream(kept.secret)]);
@@ -59,7 +59,7 @@ test("a stream ends at most five seconds after its key has expired", async () =>
   await app.stop();
 });
 
-test("gateway.authentication.2 before it has begun, a stream of a revoked key is an ordinary 401", async () => {
+test("gateway.authentication.2 a stream that has not begun when its key is revoked is an ordinary 401", async () => {
   const arrived = Promise.withResolvers<void>();
   const upstream = startUpstream(() => {
     arrived.resolve();

@@ -72,7 +72,7 @@ function startEmbedder() {
 const name = (url: string, more = "") =>
   `${MODEL}[embeddings]\nkind = "openai"\nurls = ["${url}"]\n${more}\n`;
 
-test("what is named answers from the next request on, and what is no longer named does not", async () => {
+test("an added service answers from the next request, and a removed one stops answering", async () => {
   const app = await start(MODEL);
   expect([(await embed(app)).status, (await search(app)).status]).toEqual([503, 503]);
   expect(await readReady(app)).toEqual(["embeddings off", "search off"]);
@@ -84,7 +84,7 @@ test("what is named answers from the next request on, and what is no longer name
   expect(await readReady(app)).toEqual(["embeddings off", "search off"]);
 });
 
-test("another quota counts at once, and what was counted is not forgotten", async () => {
+test("a new quota applies at once and keeps the requests already counted", async () => {
   const limit = (count: number) =>
     MODEL + STUBS.replaceAll('"stub"\n', `"stub"\nrequests_per_minute = ${count}\n`);
   const app = await start(limit(2));
@@ -104,7 +104,7 @@ test("another quota counts at once, and what was counted is not forgotten", asyn
   expect(await ask()).toEqual([429, 429]);
 });
 
-test("a request under way ends with the server that it began with", async () => {
+test("a request in progress ends with the server that it began with", async () => {
   const [old, other] = [startEmbedder(), startEmbedder()];
   const app = await start(name(old.url));
   const arrived = old.hold();
@@ -118,7 +118,7 @@ test("a request under way ends with the server that it began with", async () => 
   expect([old.countEmbeddings(), other.countEmbeddings()]).toEqual([1, 1]);
 });
 
-test("another capacity counts at once, also for who waits", async () => {
+test("a new capacity applies at once, also to waiting requests", async () => {
   const server = startEmbedder();
   const size = (places: number, queue: number) =>
     name(server.url, `max_concurrent = ${places}\nmax_queued = ${queue}`);
@@ -143,7 +143,7 @@ test("another capacity counts at once, also for who waits", async () => {
   expect([(await first).status, (await second).status]).toEqual([200, 200]);
 });
 
-test("what it knows of its servers stays while only sizes change, and goes with anything else", async () => {
+test("the state of its servers survives a change of sizes, and is discarded by any other change", async () => {
   const server = startEmbedder();
   const seen = server.waitForLook();
   const app = await start(name(server.url), true);
@@ -160,7 +160,7 @@ test("what it knows of its servers stays while only sizes change, and goes with 
   expect(server.countLooks()).toBe(2);
 });
 
-test("a server that is gone is told by readiness, and takes no chat out of service", async () => {
+test("readiness reports a removed server, and chats stay in service", async () => {
   const server = startEmbedder();
   const seen = server.waitForLook();
   const app = await start(name(server.url), true);

@@ -37,7 +37,7 @@ test("gateway.events.4, gateway.events.1 a stream that is open at the deadline e
   });
 });
 
-test("gateway.errors.upstream_error who waits for anything at the deadline gets an ordinary 502", async () => {
+test("gateway.errors.upstream_error a request that waits for anything at the deadline gets an ordinary 502", async () => {
   const arrived = Promise.withResolvers<void>();
   let aborted = 0;
   const gone = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ test("gateway.errors.upstream_error who waits for anything at the deadline gets 
   await upstream.stop();
 });
 
-test("a stream whose model ends in time ends well", async () => {
+test("a stream whose model finishes before the deadline ends normally", async () => {
   const end = Promise.withResolvers<void>();
   const upstream = startUpstream(() => {
     const frames = answerFrames([writeFrame({ content: "a" })]);
@@ -86,7 +86,7 @@ test("a stream whose model ends in time ends well", async () => {
   await upstream.stop();
 });
 
-test("a caller who reads nothing does not keep the program", async () => {
+test("a caller that reads nothing does not keep the process alive", async () => {
   const gone = Promise.withResolvers<void>();
   const upstream = startUpstream(({ signal }) => {
     signal.addEventListener("abort", () => gone.resolve());
@@ -111,7 +111,7 @@ test("a caller who reads nothing does not keep the program", async () => {
   await upstream.stop();
 });
 
-test("/readyz says that it is stopping", async () => {
+test("/readyz reports the stop", async () => {
   const app = await startApp();
   expect((await app.get("/readyz")).status).toBe(200);
   await app.app.start();

@@ -34,7 +34,7 @@ describe("the rules of src/", () => {
   }
 
   for (const rule of rules) {
-    test(`a breach is found: ${rule.says}`, () => {
+    test(`reports a breach: ${rule.says}`, () => {
       for (const texts of rule.refuses) {
         expect([texts, check(rule, buildGraph(texts))]).not.toEqual([texts, []]);
       }
@@ -44,7 +44,7 @@ describe("the rules of src/", () => {
     });
   }
 
-  test("every file that src/README.md names is there", async () => {
+  test("every file that src/README.md names exists", async () => {
     const named = (await Bun.file(join(import.meta.dir, "../src/README.md")).text()).matchAll(
       /`((?:[\w-]+\/)*[\w-]+\.ts)`/g,
     );

@@ -106,7 +106,7 @@ for (const [title, kind, fail] of FAILURES) {
     });
     afterEach(() => connect.mockRestore());
 
-    test("callers are told so, and hold no place", async () => {
+    test("callers get the error, and hold no slot", async () => {
       const app = await startApp({ settings: SETTINGS });
       const isLate = kind === "timeout";
       for (const [path, go] of CHATS) {
@@ -120,7 +120,7 @@ for (const [title, kind, fail] of FAILURES) {
       await app.stop();
     });
 
-    test("a tool, a page and a webhook fail with a word", async () => {
+    test("a tool, a page and a webhook fail with a reason", async () => {
       const clock = createManualClock();
       const egress = guard(["127.0.0.1:*"], { clock });
       const outcome = await pass(
@@ -131,7 +131,7 @@ for (const [title, kind, fail] of FAILURES) {
       expect(clock.pending()).toBe(0);
     });
 
-    test("a server's health is unknown, and its unit is not started", async () => {
+    test("a server's health is unknown, and its managed server is not started", async () => {
       const clock = createManualClock();
       const egress = createTrustedEgress({ clock });
       const url = "http://127.0.0.1:9/health";

@@ -22,14 +22,14 @@ function level(text: string): string {
     .replace(/wadi \d+\.\d+\.\d+/, "wadi VERSION");
 }
 
-test("README is short, and its links lead somewhere", () => {
+test("README is short, and its links resolve", () => {
   expect(readme.text.split("\n").length).toBeLessThanOrEqual(LINES_MAX);
   for (const [, path] of readme.text.matchAll(/\]\(([^)h][^)]*)\)/g)) {
     expect([path, existsSync(join(import.meta.dir, "..", path!))]).toEqual([path, true]);
   }
 });
 
-test("links of pages lead to a page, and to one of its headings", () => {
+test("links of pages resolve to a page and to one of its headings", () => {
   const html = (text: string) => Bun.markdown.html(text, { headings: { ids: true } });
   const generated = ["settings", "errors", "cli", "changes"];
   for (const { name, text } of pages) {
@@ -42,7 +42,7 @@ test("links of pages lead to a page, and to one of its headings", () => {
   }
 });
 
-test("the session at the top is what `wadi dev` prints and answers", async () => {
+test("the session at the top is what `wadi dev` prints and replies", async () => {
   const server = await room.serve(["dev", "--port", "0"]);
   const lines = readBlock(readme, "durably.").split("\n");
   const reply = JSON.parse(lines.pop()!);
@@ -59,7 +59,7 @@ test("README shows ten settings as the reference does", () => {
   for (const row of rows) expect(reference).toContain(row);
 });
 
-test("the wadi.toml of the page on models serves, and its first start prints what is shown", async () => {
+test("the wadi.toml of the page on models serves, and its first start prints the text shown", async () => {
   const page = findPage("models");
   writeFileSync(join(room.directory, "wadi.toml"), readBlock(page, "with one model on two"));
   const shown = await room.show(["serve", "--port", "0"]);
