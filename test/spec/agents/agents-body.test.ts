@@ -96,14 +96,14 @@ describe("agents.errors.p9 agents.errors.p4 agents.errors.p5 400 without a code,
   });
 });
 
-const JUDGED: [title: string, fields: object, param: string][] = [
-  ["a tool that nobody has", { tools: ["calculator", "calculater"] }, "tools.1"],
+const CHECKED: [title: string, fields: object, param: string][] = [
+  ["an unknown tool", { tools: ["calculator", "calculater"] }, "tools.1"],
   [
-    "a guard of a tool that nobody has",
+    "a guard of an unknown tool",
     { policy: { require_approval: ["calculator", "web_serach"] } },
     "policy.require_approval.1",
   ],
-  ["tools for a model that takes none", { model: "plain", tools: ["calculator"] }, "tools"],
+  ["tools for a model without them", { model: "plain", tools: ["calculator"] }, "tools"],
   ["seven decimals", { budgets: { max_cost_sar: "1.2000001" } }, "budgets.max_cost_sar"],
   ["a number of seven decimals", { budgets: { max_cost_sar: 0.0000001 } }, "budgets.max_cost_sar"],
   ["a text below zero", { budgets: { max_cost_sar: "-1" } }, "budgets.max_cost_sar"],
@@ -112,7 +112,7 @@ const JUDGED: [title: string, fields: object, param: string][] = [
 ];
 
 describe("agents.errors.invalid_request a rule that code checks has a code", () => {
-  for (const [title, fields, param] of JUDGED) {
+  for (const [title, fields, param] of CHECKED) {
     test(title, async () => {
       const body = { name: "Helper", system_prompt: "Be brief.", ...fields };
       await expectRefusal(await app.post("/v1/agents", body), 400, "invalid_request", param);

@@ -115,7 +115,7 @@ describe("slugs", () => {
     const reply = await app.post(`/v1/agents/${other.id}/versions`, { slug: "taken" });
     await expectRefusal(reply, 409, "slug_taken", "slug");
     expect(await readJson(await app.get(`/v1/agents/${other.id}`))).toEqual(other);
-    // Its own is no other agent's, and another account's is its own affair.
+    // It may equal its own slug and another account's.
     await readJson(await patch(other.id, { slug: "free" }));
     await createAgent(app, { slug: "taken" }, { key: `${KEY}-other` });
   });
@@ -333,8 +333,8 @@ test("gateway.authentication.4 a check names the scopes that the key lacks", asy
   const { id } = await createAgent(app, { tools, model_params: { reasoning: true } });
   const check = async (scopes: Scope[]) => {
     const key = await createKey(app, { scopes: ["agents", ...scopes] });
-    const told = await readJson(await app.ask("POST", `/v1/agents/${id}/check`, { key }));
-    return [told.missing_scopes, told.data.map((tool: Json) => tool.missing_scope)];
+    const checked = await readJson(await app.ask("POST", `/v1/agents/${id}/check`, { key }));
+    return [checked.missing_scopes, checked.data.map((tool: Json) => tool.missing_scope)];
   };
   expect(await check([])).toEqual([
     ["reasoning", "search"],

@@ -1,5 +1,5 @@
-// What tests of approvals ask of the app: approvals in every state, keys that may and may not
-// decide, and runs of the stub that wait for a person.
+// Helpers of the approval tests: approvals in every state, keys with and without permission, and
+// runs of the stub that wait.
 import { expect } from "bun:test";
 import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY, type TestAppOptions } from "../../support/app.ts";
@@ -12,7 +12,7 @@ export type Verb = (typeof VERBS)[number];
 /** The shortest that a policy may set. */
 export const TTL_MS = 60_000;
 
-/** An engine executes here; the calculator needs a person unless `policy` says otherwise. */
+/** An engine executes here; the calculator needs approval unless `policy` differs. */
 export async function startAsking(
   policy: object = {},
   options: TestAppOptions = {},
@@ -58,7 +58,7 @@ export async function beginAsking(
 export const readPending = (front: RunsFront, run: Json): Promise<Json[]> =>
   Promise.all(run.pending_approvals.map((id: string) => front.read(`/v1/approvals/${id}`)));
 
-/** POST of a decision, by the approver unless said otherwise. */
+/** Posts a decision, by the approver by default. */
 export const decide = (
   front: RunsFront,
   id: string,
@@ -87,7 +87,7 @@ export async function readSteps(front: RunsFront, run_id: string): Promise<Json[
   return data;
 }
 
-/** What the history of a run says of one approval: the steps' events, and the approvals in them. */
+/** The approval's history in a run: its step events and their approvals. */
 export async function readHistory(front: RunsFront, { id, run_id }: Json) {
   const steps = (await readSteps(front, run_id)).filter(
     ({ kind, data }) => kind === "approval" && data.approval.id === id,
@@ -98,26 +98,26 @@ export async function readHistory(front: RunsFront, { id, run_id }: Json) {
   };
 }
 
-/** What receivers of webhooks would be told, in its order: kind and data. */
-export async function listTold({ app, account_id }: RunsFront): Promise<[string, Json][]> {
+/** Events for webhooks in their order: type and data. */
+export async function listEvents({ app, account_id }: RunsFront): Promise<[string, Json][]> {
   const rows = await app.database.bind(outboxStore).list(account_id);
   return rows.map(({ type, data }) => [type, JSON.parse(data)]);
 }
 
-/** An approval as nobody executes its run, brought into each state that there is. */
+/** An approval whose run is not executed, in any state. */
 export const STATES: Readonly<
   Record<string, (front: RunsFront, approval: Json, epoch: number) => Promise<unknown>>
 > = {
   pending: async () => {},
   approved: (front, { id }) => decided(front, id, "approve"),
   rejected: (front, { id }) => decided(front, id, "reject"),
-  // No service looks at the time here.
+  // No service checks the time here.
   overdue: ({ clock }) => clock.advance(TTL_MS),
   expired: async (front, { id }) => {
     await front.clock.advance(TTL_MS);
     const fresh = { step_id: crypto.randomUUID(), event_id: crypto.randomUUID() };
-    const given = [{ approval_id: id, ...fresh }];
-    expect(await front.store.expire(given, front.clock.now())).toBe(1);
+    const entries = [{ approval_id: id, ...fresh }];
+    expect(await front.store.expire(entries, front.clock.now())).toBe(1);
   },
   cancelled: (front, { run_id }) => front.post(`/v1/runs/${run_id}/cancel`, undefined),
   "closed with its run": async (front, { run_id }, epoch) => {
@@ -129,7 +129,7 @@ export const STATES: Readonly<
   },
 };
 
-/** A run with one approval in that state; where it is not said otherwise the run waits for it. */
+/** A run with one approval in that state; by default the run waits for it. */
 export async function bringTo(
   front: RunsFront,
   state: string,

@@ -1,4 +1,4 @@
-// Lists of approvals: pages, filters, cursors, and whose they are.
+// Lists of approvals: pages, filters, cursors and ownership.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import { KEY } from "../../support/app.ts";
@@ -11,7 +11,7 @@ import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 const OTHER = `${KEY}-other`;
 
 let front: RunsFront;
-/** As they were asked for, the oldest first: three runs of two agents. */
+/** In order of request, the oldest first: three runs of two agents. */
 const made: Json[] = [];
 const runs: Json[] = [];
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (const [i, count] of [4, 3, 4].entries()) {
     runs.push(await front.begin({}, agents[i]));
     made.push(...(await ask(front, runs[i]!, count)));
-    // Those of a run are asked for in the same millisecond.
+    // Approvals of one run are requested in the same millisecond.
     await front.clock.advance(1_000);
   }
   made[1] = await decided(front, made[1]!.id, "approve");
@@ -30,21 +30,21 @@ beforeAll(async () => {
 });
 afterAll(() => front.app.stop(0));
 
-/** So many approvals of a run, which waits for them; `fields` of each. */
+/** Creates this many approvals of a waiting run, with `fields` each. */
 async function ask(app: RunsFront, run: Json, count: number, fields: Partial<ApprovalRow> = {}) {
   const epoch = await app.claim();
-  const asked = Array.from({ length: count }, () => makeApproval(app, run)).map((one) => {
+  const requested = Array.from({ length: count }, () => makeApproval(app, run)).map((one) => {
     const approval = { ...one.request.approval, ...fields };
     return { ...one, request: { ...one.request, approval } };
   });
-  const record = app.record(run, epoch, { steps: asked.map(({ step }) => step) });
+  const record = app.record(run, epoch, { steps: requested.map(({ step }) => step) });
   await app.store.plan(
     record,
-    asked.map(({ request }) => request),
+    requested.map(({ request }) => request),
   );
   await app.store.wait(run.id, epoch, 0);
-  // Of one millisecond they are listed by their ids.
-  const ids = asked.map(({ request }) => request.approval.id).toSorted();
+  // Within one millisecond they are listed by id.
+  const ids = requested.map(({ request }) => request.approval.id).toSorted();
   return Promise.all(ids.map((id) => app.read(`/v1/approvals/${id}`)));
 }
 
@@ -99,7 +99,7 @@ describe("GET /v1/approvals", () => {
         `agent_id=${front.agent.id.toUpperCase()}&status=approved`,
         (one) => one.agent_id === front.agent.id && one.status === "approved",
       ],
-      // Of one agent's run, another agent's: there is none.
+      // The run of one agent with another agent's filter: no result.
       [`agent_id=${front.agent.id}&run_id=${runs[1]!.id}`, () => false],
       [
         `run_id=${runs[0]!.id.toUpperCase()}&status=pending&agent_id=${front.agent.id}`,
@@ -113,13 +113,13 @@ describe("GET /v1/approvals", () => {
 
   test("a decision between two pages does not shift the later ones", async () => {
     await using own = await startRuns();
-    const asked = (await ask(own, await own.begin(), 6)).toReversed();
+    const requested = (await ask(own, await own.begin(), 6)).toReversed();
     const first = await own.read("/v1/approvals?status=pending&limit=2");
-    await decided(own, asked[1]!.id, "approve");
-    await decided(own, asked[3]!.id, "approve");
+    await decided(own, requested[1]!.id, "approve");
+    await decided(own, requested[3]!.id, "approve");
     const path = `/v1/approvals?status=pending&limit=2&before=${first.next_before}`;
     const second = await own.read(path);
-    expect(second.data.map(({ id }: Json) => id)).toEqual([asked[2]!.id, asked[4]!.id]);
+    expect(second.data.map(({ id }: Json) => id)).toEqual([requested[2]!.id, requested[4]!.id]);
   });
 
   test("agents.errors.p9: a page has 1 to 200 approvals, and 50 by default", async () => {
@@ -200,7 +200,7 @@ describe("its refusals", () => {
     for (const [query, code] of [
       [`run_id=${runs[0]!.id}`, "run_not_found"],
       [`agent_id=${front.agent.id}`, "agent_not_found"],
-      // Whatever else is asked, and the first in declared order is told.
+      // Other faults do not matter: the first in declared order is reported.
       [`agent_id=${front.agent.id}&run_id=${runs[0]!.id}`, "agent_not_found"],
     ] as const) {
       const theirs = await front.get(`/v1/approvals?${query}`, { key: OTHER });

@@ -1,4 +1,4 @@
-// Many decide at once: exactly one wins, everybody is told the same, and the history says who.
+// Concurrent decisions: exactly one wins, all callers see the same, and the history names it.
 import { expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import { createKey } from "../gateway/keys.ts";
@@ -9,7 +9,7 @@ import {
   decide,
   ended,
   FINAL,
-  listTold,
+  listEvents,
   readHistory,
   readSteps,
   startAsking,
@@ -24,9 +24,9 @@ const SEED = 20_261_122;
 const ROUNDS = process.env.WADI_TEST_PLACE ? 8 : 25;
 const DECIDERS = 4;
 
-/** What a decision met: nothing, or a refusal of the table. */
+/** Reply to a decision: success, or an error of the table. */
 interface Met {
-  /** Of the approval. */
+  /** Id of the approval. */
   id: string;
   verb: Verb;
   code: string | null;
@@ -42,7 +42,7 @@ async function readMet(reply: Response, verb: Verb): Promise<Omit<Met, "id">> {
   return { verb, code: code as string, approval: null };
 }
 
-/** What those who came must have met, by what the approval became. */
+/** Expected replies by the approval's final state. */
 const MET: Record<string, Record<Verb, string | null>> = {
   approved: { approve: null, reject: "approval_decided" },
   rejected: { approve: "approval_decided", reject: null },
@@ -50,28 +50,28 @@ const MET: Record<string, Record<Verb, string | null>> = {
   closed: { approve: "approval_closed", reject: "approval_closed" },
 };
 
-/** One approval, its end, and that all that tells of it agrees; what it became. */
-async function judgeEnd(front: RunsFront, asked: Json, met: readonly Met[]): Promise<string> {
-  const approval = await front.read(`/v1/approvals/${asked.id}`);
-  const history = await readHistory(front, asked);
+/** Checks that every report of an approval agrees; returns its final state. */
+async function checkEnd(front: RunsFront, pending: Json, met: readonly Met[]): Promise<string> {
+  const approval = await front.read(`/v1/approvals/${pending.id}`);
+  const history = await readHistory(front, pending);
   expect(history).toEqual({
     events: ["requested", approval.status],
-    shown: [asked, approval],
+    shown: [pending, approval],
   });
-  const told = (await listTold(front)).filter(([, data]) => data.approval?.id === asked.id);
-  expect(told.toSorted()).toEqual([
+  const reported = (await listEvents(front)).filter(([, data]) => data.approval?.id === pending.id);
+  expect(reported.toSorted()).toEqual([
     ["approval.decided", { approval }],
-    ["approval.requested", { approval: asked }],
+    ["approval.requested", { approval: pending }],
   ]);
   for (const { verb, code, approval: shown } of met) {
     expect([verb, code]).toEqual([verb, MET[approval.status]![verb]]);
-    // Who came second was shown what the first had done.
+    // The later decision got the earlier one's result.
     if (shown) expect(shown).toEqual(approval);
   }
   return approval.status;
 }
 
-async function judgeRun(front: RunsFront, id: string, approvals: readonly Json[]): Promise<void> {
+async function checkRun(front: RunsFront, id: string, approvals: readonly Json[]): Promise<void> {
   const run = await ended(front, id);
   expect(FINAL).toContain(run.status);
   expect(run.pending_approvals).toEqual([]);
@@ -95,18 +95,18 @@ async function judgeRun(front: RunsFront, id: string, approvals: readonly Json[]
 /** Approves and rejects, in an order that is drawn, by several keys. */
 function drawDecisions(
   front: RunsFront,
-  asked: readonly Json[],
+  pending: readonly Json[],
   keys: readonly string[],
   draw: (below: number) => number,
 ): (() => Promise<Met>)[] {
-  const wishes = asked.flatMap(({ id }) =>
+  const requests = pending.flatMap(({ id }) =>
     Array.from(
       { length: DECIDERS * 2 },
       (_, i): [string, Verb, string] =>
         [...[id as string, i % 2 === 0 ? "approve" : "reject"], keys[draw(keys.length)]!] as never,
     ),
   );
-  return shuffle(wishes, draw).map(([id, verb, key]) => async () => {
+  return shuffle(requests, draw).map(([id, verb, key]) => async () => {
     const reply = await decide(front, id, verb, { reason: `${verb} of ${key.slice(-6)}` }, key);
     return { id, ...(await readMet(reply, verb)) };
   });
@@ -126,17 +126,17 @@ test("agents.states.p6 agents.states.p7 agents.states.p8: of concurrent approval
     const { run, approvals } = await beginAsking(front, `${add("1 + 1")}\n${add("2 + 2")}\n!next`);
     const decisions = drawDecisions(front, approvals, keys, draw);
     const met = await Promise.all(decisions.map((ask) => ask()));
-    for (const asked of approvals) {
+    for (const pending of approvals) {
       became.add(
-        await judgeEnd(
+        await checkEnd(
           front,
-          asked,
-          met.filter(({ id }) => id === asked.id),
+          pending,
+          met.filter(({ id }) => id === pending.id),
         ),
       );
     }
     const after = approvals.map(({ id }) => front.read(`/v1/approvals/${id}`));
-    await judgeRun(front, run.id, await Promise.all(after));
+    await checkRun(front, run.id, await Promise.all(after));
   }
   expect([...became].toSorted()).toEqual(["approved", "rejected"]);
 }, 120_000);
@@ -149,8 +149,8 @@ test("agents.states.waiting_approval_cancel agents.states.p10: a decision concur
     const { run, approvals } = await beginAsking(front, `${add("1 + 1")}\n${DONE}`);
     const decisions = drawDecisions(front, approvals, [APPROVER], draw);
     const met = await askAll(front, run, decisions, draw);
-    became.add(await judgeEnd(front, approvals[0]!, met));
-    await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
+    became.add(await checkEnd(front, approvals[0]!, met));
+    await checkRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "closed");
 }, 120_000);
@@ -164,8 +164,8 @@ test("agents.states.p9 agents.does.risk.p1: at the moment of expiry either a dec
     const decisions = drawDecisions(front, approvals, [APPROVER], draw);
     const met = await askAround(front, decisions, draw);
     await ended(front, run.id);
-    became.add(await judgeEnd(front, approvals[0]!, met));
-    await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
+    became.add(await checkEnd(front, approvals[0]!, met));
+    await checkRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "expired");
 }, 120_000);
@@ -179,8 +179,8 @@ test("agents.states.p6 agents.states.p9 agents.states.p10: of a concurrent appro
     const decisions = drawDecisions(front, approvals, [APPROVER], draw);
     const cancel = createCancel(front, run);
     const met = await askAround(front, mix(decisions, cancel, draw), draw);
-    became.add(await judgeEnd(front, approvals[0]!, met));
-    await judgeRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
+    became.add(await checkEnd(front, approvals[0]!, met));
+    await checkRun(front, run.id, [await front.read(`/v1/approvals/${approvals[0]!.id}`)]);
   }
   expectBoth(became, "closed");
 }, 120_000);
@@ -196,7 +196,7 @@ function createCancel(front: RunsFront, run: Json): Asking {
   };
 }
 
-/** The cancel goes first in half of the rounds: among so many it would else seldom win. */
+/** The cancel is first in half of the rounds; otherwise it would seldom win. */
 function mix(decisions: readonly Asking[], cancel: Asking, draw: (below: number) => number) {
   return draw(2) === 0 ? [cancel, ...decisions] : shuffle([...decisions, cancel], draw);
 }
@@ -207,32 +207,29 @@ async function askAll(
   decisions: readonly Asking[],
   draw: (below: number) => number,
 ): Promise<Met[]> {
-  const wishes = mix(decisions, createCancel(front, run), draw);
-  return (await Promise.all(wishes.map((ask) => ask()))).filter((met) => met !== null);
+  const requests = mix(decisions, createCancel(front, run), draw);
+  return (await Promise.all(requests.map((ask) => ask()))).filter((met) => met !== null);
 }
 
-/**
- * Some of them ask before the moment at which approvals expire, some at it; in half of the rounds
- * all as soon as it has come.
- */
+/** Some decide before the expiry and some at it; in half of the rounds all do at once. */
 async function askAround(
   front: RunsFront,
-  wishes: readonly Asking[],
+  requests: readonly Asking[],
   draw: (below: number) => number,
 ): Promise<Met[]> {
   await front.clock.advance(TTL_MS - 1);
   const isLate = draw(2) === 0;
   if (isLate) await front.clock.advance(1);
-  const before = isLate ? 0 : 1 + draw(wishes.length);
-  const first = wishes.slice(0, before).map((ask) => ask());
+  const before = isLate ? 0 : 1 + draw(requests.length);
+  const first = requests.slice(0, before).map((ask) => ask());
   for (let turns = draw(4); turns > 0; turns--) await front.clock.advance(0);
   const over = front.clock.advance(1);
-  const met = await Promise.all([...first, ...wishes.slice(before).map((ask) => ask())]);
+  const met = await Promise.all([...first, ...requests.slice(before).map((ask) => ask())]);
   await over;
   return met.filter((one) => one !== null);
 }
 
-/** That the race was one: on a further engine it may be won by the same each time. */
+/** Different outcomes prove a race; another engine may always have the same winner. */
 function expectBoth(became: ReadonlySet<string>, by: string): void {
   expect(["approved", "rejected", "expired", "closed"]).toEqual(
     expect.arrayContaining([...became]),

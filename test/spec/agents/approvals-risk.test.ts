@@ -1,4 +1,4 @@
-// Which calls ask a person by their tool's risk and the policy, and what leaves once they said yes.
+// Which calls ask by their tool's risk and the policy, and which requests are sent after approval.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
 import {
@@ -55,7 +55,7 @@ const resultsOf = async (run_id: string) =>
 describe("agents.does.risk.write", () => {
   const allow = { writes_after_external_content: "allow" };
   const unattended = { unattended_writes: true };
-  /** The policy, whether something from outside was read, and why it asks; null: it does not. */
+  /** Policy, external content, and reason for asking; null: it does not ask. */
   const CASES: [policy: object, has_read: boolean, why: string[] | null][] = [
     [{}, false, ["write"]],
     [{}, true, ["write", "external_content"]],
@@ -103,7 +103,7 @@ describe("agents.does.risk.write", () => {
 
 describe("agents.does.risk.irreversible", () => {
   const LIFTED = { unattended_writes: true, writes_after_external_content: "allow" };
-  /** As a model writes it: any order, spelling and space. */
+  /** As models write it: any order, spelling and space. */
   const TEXT = '{ "to":"Zürich","sum":1.50e1,  "a":{"z":[1,null],"b":"\\u00e9"} }';
   const SENT = '{"a":{"b":"é","z":[1,null]},"sum":15,"to":"Zürich"}';
 

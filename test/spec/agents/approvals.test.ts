@@ -1,4 +1,4 @@
-// Approvals of runs of the stub model, from the call that asks to what becomes of it.
+// Approvals of runs of the stub model, from the call that asks to its result.
 
 import { describe, expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
@@ -12,7 +12,7 @@ import {
   decided,
   ended,
   follow,
-  listTold,
+  listEvents,
   readHistory,
   readSteps,
   startAsking,
@@ -23,7 +23,7 @@ import type { Json, RunsFront } from "./runs-front.ts";
 
 const DONE = "!next\n!say Done.";
 
-/** What the model was told of the run's calls, in their order. */
+/** The results of the run's calls that the model received, in order. */
 async function readResults(front: RunsFront, run_id: string): Promise<[string, string][]> {
   const steps = await readSteps(front, run_id);
   return steps
@@ -114,14 +114,14 @@ describe("approved", () => {
     expect(await readHistory(front, approval)).toEqual({
       ...{ events: ["requested", "approved"], shown: [approvals[0]!, approval] },
     });
-    // agents.states.p6: it stays what it was decided.
+    // agents.states.p6: the decision stays.
     expect(await front.read(`/v1/approvals/${approval.id}`)).toEqual(approval);
   });
 
   test("agents.authentication.1: a run whose key has ended makes no further call", async () => {
     await using front = await startAsking();
-    const wish = { account_id: front.account_id, scopes: ["agents" as const] };
-    const { key, secret } = await storeKey(front.app.access, wish);
+    const request = { account_id: front.account_id, scopes: ["agents" as const] };
+    const { key, secret } = await storeKey(front.app.access, request);
     const input = { input: { message: `${add("6 * 7")}\n${DONE}` } };
     const path = `/v1/agents/${front.asking.id}/runs`;
     const { id } = (await (await front.post(path, input, { key: secret })).json()) as Json;
@@ -237,7 +237,7 @@ describe("several in one round", () => {
     const script = `${add("1 + 1")}\n${add("2 + 2")}\n${add("3 + 3")}\n!tool current_time {}\n${DONE}`;
     const { run, approvals } = await beginAsking(front, script);
     expect(approvals.map((one) => one.arguments.expression)).toEqual(["1 + 1", "2 + 2", "3 + 3"]);
-    // What needs nobody was not held up.
+    // Calls without approval were not delayed.
     expect((await readResults(front, run.id)).map(([outcome]) => outcome)).toEqual(["ok"]);
     await decided(front, approvals[2]!.id, "reject");
     await decided(front, approvals[0]!.id, "approve");
@@ -281,7 +281,7 @@ describe("several in one round", () => {
 describe("events and streams", () => {
   test("agents.events.webhook.4 agents.events.webhook.1 agents.states.running_tool_call_needs_approval agents.states.waiting_approval_approve agents.states.waiting_approval_reject: each request and each end is one event, with the approval in its state at that time", async () => {
     await using front = await startAsking();
-    const told: [string, Json][] = [];
+    const reported: [string, Json][] = [];
     const ends = {
       approved: ({ id }: Json) => decided(front, id, "approve"),
       rejected: ({ id }: Json) => decided(front, id, "reject"),
@@ -290,17 +290,17 @@ describe("events and streams", () => {
     };
     for (const [status, end] of Object.entries(ends)) {
       const { run, approvals } = await beginAsking(front, `${add("6 * 7")}\n${DONE}`);
-      told.push(["approval.requested", { approval: approvals[0]! }]);
+      reported.push(["approval.requested", { approval: approvals[0]! }]);
       await end(approvals[0]!);
       const after = await ended(front, run.id);
       const approval = await front.read(`/v1/approvals/${approvals[0]!.id}`);
       expect(approval.status).toBe(status);
-      told.push(["approval.decided", { approval }]);
-      told.push([status === "closed" ? "run.failed" : "run.completed", { run: after }]);
+      reported.push(["approval.decided", { approval }]);
+      reported.push([status === "closed" ? "run.failed" : "run.completed", { run: after }]);
     }
-    const listed = await listTold(front);
-    expect(listed).toHaveLength(told.length);
-    for (const one of told) expect(listed).toContainEqual(one);
+    const listed = await listEvents(front);
+    expect(listed).toHaveLength(reported.length);
+    for (const one of reported) expect(listed).toContainEqual(one);
   });
 
   test("agents.events.stream.type_approval_requested_approval agents.events.stream.type_approval_decided_approval: a stream shows the approval after its steps, first pending, then decided, live and replayed", async () => {

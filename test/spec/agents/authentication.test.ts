@@ -17,7 +17,7 @@ import {
 } from "./routes.ts";
 import { createAgent, readJson, startService } from "./service.ts";
 
-/** Deciding needs another scope, a test one more, and these are certain to ask for their own. */
+/** Deciding needs another scope, a test one more, and these require their own. */
 const CERTAIN = ["GET /v1/agents/usage", TRIAL];
 const isCertain = (route: Route) =>
   CERTAIN.includes(nameOf(route)) || /^\/v1\/(?:triggers|webhooks)/.test(route.path);
@@ -37,10 +37,10 @@ afterAll(async () => {
 
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
-/** Every route, asked in the same way, answers the same. */
-async function expectEverywhere(given: AskOptions, says: unknown[], on = app): Promise<void> {
+/** Sends every route the same request and expects the same reply. */
+async function expectEverywhere(options: AskOptions, says: unknown[], on = app): Promise<void> {
   for (const route of routes) {
-    const reply = await askRoute(on, route, given);
+    const reply = await askRoute(on, route, options);
     expect([nameOf(route), await readRefusal(reply)]).toEqual([nameOf(route), says]);
   }
 }
@@ -71,8 +71,8 @@ describe("agents.authentication.1", () => {
 
   test("agents.authentication.1 a revoked key is refused on its next request", async () => {
     const account_id = (await app.app.access.accounts.find("dev"))!.id;
-    const wish = { account_id, scopes: ["agents" as const] };
-    const { key, secret } = await storeKey(app.app.access, wish);
+    const request = { account_id, scopes: ["agents" as const] };
+    const { key, secret } = await storeKey(app.app.access, request);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(200);
     await app.app.admin.keys.revoke(key.id);
     expect((await app.get("/v1/agents", { key: secret })).status).toBe(401);
@@ -81,19 +81,19 @@ describe("agents.authentication.1", () => {
 
 describe("agents.authentication.2", () => {
   const says = [403, "scope_required", null];
-  /** A decision tells first that there is no such approval: its scope has tests of its own. */
-  const expectScopeAsked = async (given: AskOptions) => {
+  /** A decision first reports a missing approval: its scope has tests of its own. */
+  const expectScopeRequired = async (options: AskOptions) => {
     for (const route of routes) {
-      const told = await readRefusal(await askRoute(app, route, given));
+      const refusal = await readRefusal(await askRoute(app, route, options));
       const expected = isDecision(route) ? [404, "approval_not_found", null] : says;
-      expect([nameOf(route), told]).toEqual([nameOf(route), expected]);
+      expect([nameOf(route), refusal]).toEqual([nameOf(route), expected]);
     }
   };
 
   test("agents.authentication.2 agents.errors.scope_required no other scope replaces `agents`", async () => {
     const others: Scope[] = ["agents.approve", "embeddings", "search", "reasoning", "think"];
     for (const scopes of [[], others]) {
-      await expectScopeAsked({ key: await createKey(app, { scopes }) });
+      await expectScopeRequired({ key: await createKey(app, { scopes }) });
     }
   });
 
@@ -110,7 +110,7 @@ describe("agents.authentication.2", () => {
 
   test("agents.authentication.2 the scope is checked before the request is read", async () => {
     const key = `${KEY}-none`;
-    await expectScopeAsked({ key, body: undefined, headers: { "content-type": "text/x" } });
+    await expectScopeRequired({ key, body: undefined, headers: { "content-type": "text/x" } });
     for (const path of ["/v1/agents/mine", "/v1/runs?colour=red", "/v1/runs/1/steps?limit=0"]) {
       expect(await readRefusal(await app.get(path, { key }))).toEqual(says);
     }
@@ -157,7 +157,7 @@ describe("agents.authentication.4", () => {
     for (const route of routes) {
       const reply = await askRoute(app, route, { key, params: { id } });
       const name = nameOf(route);
-      // Nor starts it a run of what it does not own: whether there is such an agent is not told.
+      // It starts no run of another owner: the agent's existence is not disclosed.
       if (name === "POST /v1/agents/{id}/runs") expect(await readRefusal(reply)).toEqual(says);
       else if (route.path.includes("{")) expect([name, reply.status]).toEqual([name, 404]);
       else if (route.method === "POST") expect(await readRefusal(reply)).toEqual(says);

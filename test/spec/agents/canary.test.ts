@@ -1,4 +1,4 @@
-// Canaries in every secret field and in all that is said: where none of them may ever be seen.
+// Canaries in every secret field and in all content, and the places where they must not appear.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { register } from "./tools-bodies.ts";
 
 const CONNECTIONS = "/v1/tools/connections";
 const key = `${KEY}-approver`;
-/** Of connections, of the model's server, of keys that are none, and in bodies that are refused. */
+/** Secrets of connections and the model's server, invalid keys, and refused bodies. */
 const SECRETS = {
   bearer: "zqbearer-1f9d",
   header: "zqheader-2a7c",
@@ -22,7 +22,7 @@ const SECRETS = {
   foreign: "zqforeign-6e4b",
   refused: "zqrefused-7f3c",
 };
-/** What people, models and tools say; each is data of its owner, and none of a log's. */
+/** Content of users, models and tools; it belongs to its owner, and never to a log. */
 const WORDS = {
   prompt: "zxprompt-11",
   message: "zxmessage-22",
@@ -80,7 +80,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const hear = async (response: Promise<Response>): Promise<number> => {
+const read = async (response: Promise<Response>): Promise<number> => {
   const { status, headers, ...rest } = await response.then(async (got) => {
     return { status: got.status, headers: got.headers, text: await got.text() };
   });
@@ -106,22 +106,22 @@ async function sendRefused(id: string): Promise<void> {
     `{"name":"Bad","kind":"bearer","secret":"${secret}"`,
     `{"name":"Bad","kind":"bearer","secret":"${secret}",}`,
   ];
-  for (const body of bodies) expect(await hear(app.post(CONNECTIONS, body))).toBe(400);
-  const put = (body: unknown) => hear(app.ask("PUT", `${CONNECTIONS}/${id}/secret`, { body }));
+  for (const body of bodies) expect(await read(app.post(CONNECTIONS, body))).toBe(400);
+  const put = (body: unknown) => read(app.ask("PUT", `${CONNECTIONS}/${id}/secret`, { body }));
   for (const body of [{ secret: `${secret}\r` }, { secret: [secret] }, `{"secret":"${secret}`]) {
     expect(await put(body)).toBe(400);
   }
   const body = { secret };
-  expect(await hear(app.ask("PATCH", `${CONNECTIONS}/${id}`, { body }))).toBe(400);
+  expect(await read(app.ask("PATCH", `${CONNECTIONS}/${id}`, { body }))).toBe(400);
   const nobody = "/v1/tools/connections/00000000-0000-0000-0000-000000000000/secret";
-  expect(await hear(app.ask("PUT", nobody, { body }))).toBe(404);
+  expect(await read(app.ask("PUT", nobody, { body }))).toBe(404);
   const foreign = SECRETS.foreign;
-  expect(await hear(app.get(CONNECTIONS, { key: foreign }))).toBe(401);
-  expect(await hear(app.get(CONNECTIONS, { key: `svc_sk_${foreign}` }))).toBe(401);
-  expect(await hear(app.get(`/v1/runs?before=${foreign}`))).toBe(400);
+  expect(await read(app.get(CONNECTIONS, { key: foreign }))).toBe(401);
+  expect(await read(app.get(CONNECTIONS, { key: `svc_sk_${foreign}` }))).toBe(401);
+  expect(await read(app.get(`/v1/runs?before=${foreign}`))).toBe(400);
 }
 
-/** Calls these tools in one round, then says something; the server tells its key with it. */
+/** Calls these tools in one round, then replies; the server echoes its key. */
 function play(calls: readonly (readonly [name: string, args: object])[]): void {
   const tool_calls = calls.map(([name, args], index) => ({
     ...{ id: `theirs_${index}`, type: "function" },
@@ -133,11 +133,11 @@ function play(calls: readonly (readonly [name: string, args: object])[]): void {
       ? { role: "assistant", content: WORDS.said, tool_calls }
       : { role: "assistant", content: WORDS.said };
     const finish_reason = isFirst ? "tool_calls" : "stop";
-    const told = { "x-echo": headers.get("authorization") ?? "" };
+    const echoed = { "x-echo": headers.get("authorization") ?? "" };
     return Response.json(
       { choices: [{ index: 0, message, finish_reason }], usage: USAGE },
       {
-        headers: told,
+        headers: echoed,
       },
     );
   };
@@ -149,9 +149,9 @@ async function follow(id: string): Promise<Json> {
     if (run.finished_at !== null) return run;
     for (const approval of run.pending_approvals) {
       const verb = approval === run.pending_approvals[0] ? "reject" : "approve";
-      await hear(app.post(`/v1/approvals/${approval}/${verb}`, { reason: WORDS.reason }, { key }));
+      await read(app.post(`/v1/approvals/${approval}/${verb}`, { reason: WORDS.reason }, { key }));
     }
-    // A model that fails is asked again a little later.
+    // A failed model call is retried after a delay.
     await app.clock.advance(run.usage.rounds === 0 ? 1_000 : 0);
   }
 }
@@ -166,7 +166,7 @@ const formsOf = (secret: string) => [
   secret,
   encodeURIComponent(secret),
   Buffer.from(secret).toString("hex"),
-  // Its middle stands in every base64 of it that begins at the same byte.
+  // Its middle part is in every base64 encoding that begins at the same byte.
   btoa(secret).slice(2, -4),
 ];
 
@@ -188,7 +188,7 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
     const host = name === "gone" ? "http://127.0.0.1:9" : receiver.origin;
     const endpoint = `${host}/${name}?q=${WORDS.query}`;
     const allowed_hosts = [receiver.host, "127.0.0.1:9"];
-    await hear(app.ask("PATCH", `${CONNECTIONS}/${connection_id}`, { body: { allowed_hosts } }));
+    await read(app.ask("PATCH", `${CONNECTIONS}/${connection_id}`, { body: { allowed_hosts } }));
     await register(app, { name, connection_id, endpoint, parameters });
   }
   const tools = [...names, "memory_set", "memory_get", "read_page", "calculator"];
@@ -199,7 +199,7 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
   for (const secret of [null, second]) {
     if (secret !== null) {
       const body = { secret };
-      expect(await hear(app.ask("PUT", `${CONNECTIONS}/${made[0].id}/secret`, { body }))).toBe(200);
+      expect(await read(app.ask("PUT", `${CONNECTIONS}/${made[0].id}/secret`, { body }))).toBe(200);
     }
     play([
       ["calculator", { expression: WORDS.argument }],
@@ -211,7 +211,7 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
     const { id } = await startRun(app, agent.id, { input: { message: WORDS.message } });
     runs.push(await follow(id));
   }
-  // A server of models that says in an error what it was sent.
+  // A model server that echoes its request in an error.
   model.script = ({ body, headers }) =>
     Response.json(
       { body, key: headers.get("authorization") },
@@ -222,10 +222,10 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
   const failing = await startRun(app, agent.id, { input: { message: WORDS.message } });
   runs.push(await follow(failing.id));
   expect(runs.map(({ status }) => status)).toEqual(["succeeded", "succeeded", "failed"]);
-  await hear(app.chat(WORDS.message, { user: WORDS.argument }));
+  await read(app.chat(WORDS.message, { user: WORDS.argument }));
   await sendRefused(made[0].id);
   for (const name of names) {
-    await hear(app.post(`/v1/tools/${name}/test`, { arguments: to }, { key }));
+    await read(app.post(`/v1/tools/${name}/test`, { arguments: to }, { key }));
   }
   const paths = [CONNECTIONS, "/v1/tools", "/v1/approvals?limit=200", "/v1/runs", "/v1/agents"];
   paths.push(...made.map(({ id }) => `${CONNECTIONS}/${id}`));
@@ -234,7 +234,7 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
     const of = [`/v1/runs/${id}`, `/v1/runs/${id}/steps`, `/v1/runs/${id}/events`];
     paths.push(...of, `/v1/threads/${thread_id}/messages`);
   }
-  for (const path of paths) await hear(app.get(path));
+  for (const path of paths) await read(app.get(path));
 
   const carried = receiver.received.map(({ headers }) => JSON.stringify(headers)).join();
   for (const secret of [bearer, header, basic, second]) expect(carried).toContain(secret);
@@ -245,7 +245,7 @@ test("agents.endpoints.tools.p5 secrets appear nowhere but at their endpoint, an
     const at = seen.findIndex((text) => text.includes(form));
     expect([form, at === -1 ? null : shorten(seen[at]!, form)]).toEqual([form, null]);
   }
-  // Everything was looked through: what is said stands in replies, and what was hidden is marked.
+  // Every place was searched: content is in replies, and secrets are masked.
   const { prompt: _, query: __, note: ___, key: ____, ...shown } = WORDS;
   for (const word of [...Object.values(shown), "[secret]"]) {
     expect([word, replies.some((text) => text.includes(word))]).toEqual([word, true]);

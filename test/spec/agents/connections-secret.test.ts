@@ -18,7 +18,7 @@ const APPROVER = `${KEY}-approver`;
 let directory: string;
 let app: TestApp;
 let receiver: Receiver;
-/** What the endpoint answers: by default all that it was sent, in several forms. */
+/** Reply of the endpoint: by default it echoes its request in several forms. */
 let answer: (secret: string) => Response;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "wadi-canary-"));
@@ -39,8 +39,12 @@ afterEach(async () => {
 /** A tool with a connection that carries the canary. */
 async function registerSender(fields: object = {}): Promise<Json> {
   const connection = await createConnection(app, { secret: CANARY });
-  const given = { name: "send", endpoint: `${receiver.origin}/send`, connection_id: connection.id };
-  await register(app, { ...given, ...fields });
+  const toolFields = {
+    name: "send",
+    endpoint: `${receiver.origin}/send`,
+    connection_id: connection.id,
+  };
+  await register(app, { ...toolFields, ...fields });
   return connection;
 }
 
@@ -49,7 +53,7 @@ const tryOut = async () => {
   return readJson(await app.post("/v1/tools/send/test", body, { key: APPROVER }));
 };
 
-/** Runs the tool so many times in a run of its own; every step, as it is shown. */
+/** Calls the tool this often in a run of its own; returns every step as shown. */
 async function run(times: number): Promise<{ id: string; thread_id: string; steps: Json[] }> {
   const policy = { unattended_writes: true, writes_after_external_content: "allow" };
   const agent = await createAgent(app, { tools: ["send"], policy });
@@ -86,7 +90,7 @@ describe("agents.endpoints.tools.p5", () => {
     await readJson(
       await app.ask("PUT", `${PATH}/${connection.id}/secret`, { body: { secret: `${CANARY}_2` } }),
     );
-    const told = [JSON.stringify(await tryOut())];
+    const texts = [JSON.stringify(await tryOut())];
     const paths = [
       PATH,
       `${PATH}/${connection.id}`,
@@ -99,14 +103,14 @@ describe("agents.endpoints.tools.p5", () => {
       `/v1/runs/${id}/events`,
       `/v1/threads/${thread_id}/messages`,
     );
-    for (const path of paths) told.push(await (await app.get(path)).text());
-    told.push(...app.lines.map((line) => JSON.stringify(line)), ...readFiles());
+    for (const path of paths) texts.push(await (await app.get(path)).text());
+    texts.push(...app.lines.map((line) => JSON.stringify(line)), ...readFiles());
     for (const form of ["canary", btoa(CANARY), Buffer.from(CANARY).toString("hex")]) {
       // None of them is shown: each may be megabytes.
-      expect([form, told.findIndex((text) => text.includes(form))]).toEqual([form, -1]);
+      expect([form, texts.findIndex((text) => text.includes(form))]).toEqual([form, -1]);
     }
-    // What was looked through is what was kept.
-    expect(told.some((text) => text.includes("[secret]"))).toBe(true);
+    // The searched texts include the stored one.
+    expect(texts.some((text) => text.includes("[secret]"))).toBe(true);
   });
 
   /** A run of two calls for each of these replies; what the last of them was. */
@@ -172,7 +176,7 @@ test("agents.errors.connections_unavailable without its key no secret is stored 
     await app.ask("PUT", `${PATH}/${id}/secret`, { body: { secret } }),
     ...([503, "connections_unavailable"] as const),
   );
-  // What is wrong with the request, or not there, is said all the same.
+  // An invalid or missing object is still reported.
   await expectRefusal(
     await app.post(PATH, { ...body, secret: "a b" }),
     ...([400, "invalid_request", "secret"] as const),

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 let made = 0;
-/** With a name that nobody has. */
+/** With a unique name. */
 const create = (fields: object = {}, key = KEY) =>
   createConnection(app, { name: `Connection ${++made}`, secret: SECRET, ...fields }, { key });
 const post = (fields: object, key = KEY) =>
@@ -66,7 +66,7 @@ describe("POST /v1/tools/connections", () => {
     const other = await create();
     await expectRefusal(await post({ name }), 409, "connection_name_taken", "name");
     await expectRefusal(await patch(other.id, { name }), 409, "connection_name_taken", "name");
-    // Its own is no other's, and another account's is its own affair.
+    // It may equal its own name and another account's.
     await readJson(await patch(id, { name }));
     await create({ name }, `${KEY}-other`);
     await create({ name: name.toUpperCase() });
@@ -120,10 +120,10 @@ describe("agents.errors.invalid_request a value that no request could carry is r
     ["kind header without one", { kind: "header" }, "header_name"],
     ["a host in capitals", { allowed_hosts: ["API.example.com"] }, "allowed_hosts"],
     ["a URL for a host", { allowed_hosts: ["https://api.example.com"] }, "allowed_hosts"],
-    ["a path behind a host", { allowed_hosts: ["api.example.com/x"] }, "allowed_hosts"],
+    ["a host with a path", { allowed_hosts: ["api.example.com/x"] }, "allowed_hosts"],
     ["a user before a host", { allowed_hosts: ["me@api.example.com"] }, "allowed_hosts"],
     ["a host with every name below", { allowed_hosts: ["*.example.com"] }, "allowed_hosts"],
-    ["a host that is none", { allowed_hosts: ["a b"] }, "allowed_hosts"],
+    ["an invalid host", { allowed_hosts: ["a b"] }, "allowed_hosts"],
     ["a host with the usual port", { allowed_hosts: ["api.example.com:443"] }, "allowed_hosts"],
     ["a host with http's port", { allowed_hosts: ["127.0.0.1:80"] }, "allowed_hosts"],
     ["an address in another spelling", { allowed_hosts: ["127.1"] }, "allowed_hosts"],
@@ -143,8 +143,8 @@ describe("agents.errors.invalid_request a value that no request could carry is r
     ["a NUL", { secret: `${SECRET}\0` }],
     ["a letter beyond ASCII", { secret: `${SECRET}ä` }],
     ["a space in a bearer token", { secret: `Bearer ${SECRET}` }],
-    ["a space in front", { kind: "header", header_name: "X-Key", secret: ` ${SECRET}` }],
-    ["a space behind", { kind: "header", header_name: "X-Key", secret: `${SECRET} ` }],
+    ["a leading space", { kind: "header", header_name: "X-Key", secret: ` ${SECRET}` }],
+    ["a trailing space", { kind: "header", header_name: "X-Key", secret: `${SECRET} ` }],
   ];
   test.each(SECRETS)(
     "agents.endpoints.tools.p5 refuses a secret with %s, without repeating it",

@@ -223,7 +223,7 @@ describe("agents.errors.deliveries_limit", () => {
     // One that waits already takes no other's place.
     const [waiting] = await listDeliveries(front, id, "?status=pending");
     await readJson(await replay(id, waiting.id, front), 202);
-    // Nor is another account held up.
+    // Other accounts are not delayed.
     const other = await createWebhook(front, {}, { key: `${KEY}-other` });
     const theirs = await front.post(`${PATH}/${other.id}/test`, undefined, { key: `${KEY}-other` });
     expect(theirs.status).toBe(202);

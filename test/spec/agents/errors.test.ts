@@ -17,7 +17,7 @@ import {
 import { type Json, startService } from "./service.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/** The route of which the spec says that it ignores what it does not know. */
+/** The only route that ignores unknown parameters, by the spec. */
 const STEPS = "GET /v1/runs/{id}/steps";
 
 let app: TestApp;
@@ -36,7 +36,7 @@ afterAll(async () => {
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 /** Without decisions, which look for their approval first: they have tests of their own. */
 const withBody = () => routes.filter((route) => route.body && !isDecision(route));
-/** Has every scope that a route of this half asks for. */
+/** Has every scope of the agents API. */
 const key = `${KEY}-approver`;
 const VALID = { name: "Helper", system_prompt: "Be brief." };
 
@@ -97,10 +97,10 @@ describe("agents.errors.p4 agents.errors.p9 an invalid request is 400 without co
     for (const route of routes) {
       for (const name of ["colour", "Limit", "api_key", "__proto__"]) {
         const reply = await askRoute(app, route, { query: { [name]: "1" } });
-        const told = await readRefusal(reply);
+        const refusal = await readRefusal(reply);
         const says =
           nameOf(route) === STEPS ? [404, "run_not_found", null] : [400, undefined, name];
-        expect([nameOf(route), told]).toEqual([nameOf(route), says]);
+        expect([nameOf(route), refusal]).toEqual([nameOf(route), says]);
       }
     }
   });
@@ -140,17 +140,17 @@ describe("agents.errors.p4 agents.errors.p9 an invalid request is 400 without co
     for (const route of withBody()) {
       for (const [body, param] of bodies) {
         const reply = await askRoute(app, route, { key, body });
-        const told = await readRefusal(reply);
-        // Of several faults the first is told: a field that is missing.
+        const refusal = await readRefusal(reply);
+        // Of several faults the first is reported: a missing field.
         const missing = param === null ? undefined : route.body!.required?.[0];
-        expect([nameOf(route), body, told]).toEqual([
+        expect([nameOf(route), body, refusal]).toEqual([
           ...[nameOf(route), body, [400, undefined, missing ?? param]],
         ]);
       }
       // An empty body is `{}` where nothing is required.
       const [missing] = route.body!.required ?? [];
-      const told = await readRefusal(await askRoute(app, route, { key, body: "" }));
-      expect([nameOf(route), told.slice(0, 3)]).toEqual([
+      const refusal = await readRefusal(await askRoute(app, route, { key, body: "" }));
+      expect([nameOf(route), refusal.slice(0, 3)]).toEqual([
         nameOf(route),
         missing ? [400, undefined, missing] : [404, `${kindOf(route)}_not_found`, null],
       ]);
@@ -168,8 +168,12 @@ describe("agents.errors.p4 agents.errors.p9 an invalid request is 400 without co
     ];
     for (const route of withoutBody) {
       for (const [body, param] of bodies) {
-        const told = await readRefusal(await askRoute(app, route, { key, body }));
-        expect([nameOf(route), body, told]).toEqual([nameOf(route), body, [400, undefined, param]]);
+        const refusal = await readRefusal(await askRoute(app, route, { key, body }));
+        expect([nameOf(route), body, refusal]).toEqual([
+          nameOf(route),
+          body,
+          [400, undefined, param],
+        ]);
       }
       for (const body of ["", "{}"]) {
         const [status] = await readRefusal(await askRoute(app, route, { key, body }));
@@ -217,13 +221,13 @@ describe("unknown routes", () => {
     for (const { method, path } of routes) known.set(path, [...(known.get(path) ?? []), method]);
     for (const [path, methods] of known) {
       const others = METHODS.filter((method) => !methods.includes(method));
-      // Where another route's parameter would be read: `usage` is no id, and no route of its own.
+      // Another route would read `usage` as an id; here it is neither an id nor a route.
       for (const method of others.filter((one) => one !== "HEAD")) {
         const reply = await app.ask(method, writePath({ path }));
-        const told = await readRefusal(reply);
-        // As an id it would be none: `usage` is read as one where the method is not its own.
-        if (path === "/v1/agents/usage" && told[0] === 400) expect(method).toBe("PATCH");
-        else expect([method, path, told]).toEqual([method, path, [404, "not_found", null]]);
+        const refusal = await readRefusal(reply);
+        // `usage` is an invalid id, and is read as one for methods of other routes.
+        if (path === "/v1/agents/usage" && refusal[0] === 400) expect(method).toBe("PATCH");
+        else expect([method, path, refusal]).toEqual([method, path, [404, "not_found", null]]);
       }
       const head = await app.ask("HEAD", writePath({ path }));
       expect([path, head.status]).toEqual([path, 404]);
@@ -235,8 +239,8 @@ describe("unknown routes", () => {
       "/v1/threads//",
     ]) {
       for (const key of [KEY, null]) {
-        const told = await readRefusal(await app.get(path, { key }));
-        expect([path, told]).toEqual([path, [404, "not_found", null]]);
+        const refusal = await readRefusal(await app.get(path, { key }));
+        expect([path, refusal]).toEqual([path, [404, "not_found", null]]);
       }
     }
   });

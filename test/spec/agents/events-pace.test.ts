@@ -1,4 +1,4 @@
-// Streams over sockets whose callers do not read: what they are told, and what it holds back.
+// Streams over sockets whose callers do not read: their content, and the memory they hold.
 import { expect, test } from "bun:test";
 import { openRaw } from "../../http/raw-client.ts";
 import { KEY } from "../../support/app.ts";
@@ -13,7 +13,7 @@ const makeLong = (count: number) =>
     data: { event: "budget", message: `${n} ${LONG}` },
   })) as ReturnType<typeof makeSteps>;
 
-/** It listens on a port, and nothing executes its runs. */
+/** It listens on a port, and does not execute its runs. */
 async function startListening(): Promise<RunsFront> {
   const front = await startRuns();
   await front.app.server.start();
@@ -23,25 +23,25 @@ async function startListening(): Promise<RunsFront> {
 /** A caller that reads or does not, and knows what has come. */
 async function follow(front: RunsFront, run: Json) {
   const { socket, leave, write } = await openRaw(front.app.server.url);
-  const heard = { begun: false, steps: 0, done: false, ended: false };
+  const received = { begun: false, steps: 0, done: false, ended: false };
   let wake = () => {};
   let last = "";
   socket.on("data", (bytes) => {
     const text = last + bytes.toString("latin1");
     const [end, ...others] = text.split('"step.completed"').toReversed() as [string, ...string[]];
-    heard.steps += others.length;
-    heard.begun ||= text.includes("run.status");
-    heard.done ||= end.includes("[DONE]");
-    heard.ended = end.endsWith("\r\n0\r\n\r\n");
+    received.steps += others.length;
+    received.begun ||= text.includes("run.status");
+    received.done ||= end.includes("[DONE]");
+    received.ended = end.endsWith("\r\n0\r\n\r\n");
     last = end.slice(-40);
     wake();
   });
   write(`GET /v1/runs/${run.id}/events HTTP/1.1\r\nhost: localhost\r\n`);
   write(`authorization: Bearer ${KEY}\r\n\r\n`);
   return {
-    ...{ socket, leave, heard },
-    async until(isTrue: (known: typeof heard) => boolean) {
-      while (!isTrue(heard)) {
+    ...{ socket, leave, received },
+    async until(isTrue: (known: typeof received) => boolean) {
+      while (!isTrue(received)) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -63,8 +63,8 @@ test("a reader with a megabyte unread is disconnected and reconnects; a prompt r
   }
   slow.socket.resume();
   await slow.until(({ ended }) => ended);
-  expect(slow.heard.steps).toBeLessThan(STEPS);
-  expect([slow.heard.done, quick.heard.ended]).toEqual([false, false]);
+  expect(slow.received.steps).toBeLessThan(STEPS);
+  expect([slow.received.done, quick.received.ended]).toEqual([false, false]);
 
   const again = await follow(front, run);
   await again.until(({ steps }) => steps === STEPS);
@@ -77,12 +77,12 @@ test("agents.events.stream.p4: a replay waits for its reader, and arrives comple
   await front.finish(run, "succeeded", { steps: makeLong(STEPS) });
   const stalled = await Promise.all(Array.from({ length: 5 }, () => follow(front, run)));
   for (const one of stalled) one.socket.pause();
-  // Another is told all of it meanwhile.
+  // Another stream receives everything at the same time.
   const quick = await follow(front, run);
   for (const one of [quick, ...stalled]) {
     one.socket.resume();
     await one.until(({ ended }) => ended);
-    expect(one.heard).toEqual({ begun: true, steps: STEPS, done: true, ended: true });
+    expect(one.received).toEqual({ begun: true, steps: STEPS, done: true, ended: true });
     one.leave();
   }
 });

@@ -1,4 +1,4 @@
-// The event stream of a run: what it tells, in which order, and when it ends.
+// The event stream of a run: its content, order and end.
 
 import { expect, test } from "bun:test";
 import { ApprovalRow } from "../../../src/agents/approvals/approval.ts";
@@ -11,9 +11,9 @@ import { type Json, makeSteps, type RunsFront, startRuns } from "./runs-front.ts
 
 interface Stream {
   response: Response;
-  /** Waits for so many more frames: JSON, `[DONE]` or a comment. */
+  /** Waits for this many more frames: JSON, `[DONE]` or a comment. */
   take(count: number): Promise<(Json | string)[]>;
-  /** What comes until its end, which it waits for. */
+  /** All frames up to its end. */
   rest(): Promise<(Json | string)[]>;
   leave(): Promise<void>;
 }
@@ -58,7 +58,7 @@ function parse(frame: string): Json | string {
   return data === "[DONE]" ? data : (JSON.parse(data) as Json);
 }
 
-/** A frame in a word: its type, and what tells it from others. */
+/** A frame in a word: its type and its distinguishing field. */
 const sum = (frame: Json | string): string => {
   if (typeof frame === "string") return frame;
   return [frame.type, frame.status ?? frame.step?.seq ?? frame.approval?.status ?? ""]
@@ -76,9 +76,9 @@ test("agents.endpoints.runs.get_runs_id_events, agents.events.stream.p1, agents.
   expect(await stream.take(1)).toEqual([{ type: "run.status", status: "running" }]);
   const steps = makeSteps(3);
   await front.store.note(front.record(run, epoch, { steps: steps.slice(0, 2) }));
-  const told = (await stream.take(2)) as Json[];
+  const received = (await stream.take(2)) as Json[];
   const { data } = await front.read(`/v1/runs/${run.id}/steps`);
-  expect(told).toEqual(data.map((step: Json) => ({ type: "step.completed", step })));
+  expect(received).toEqual(data.map((step: Json) => ({ type: "step.completed", step })));
   const ending = { status: "succeeded", error: null, event_id: crypto.randomUUID(), fresh: [] };
   await front.store.finish(front.record(run, epoch, { steps: steps.slice(2) }), ending as never);
   const end = await stream.rest();
@@ -108,7 +108,7 @@ test("agents.events.stream.type_run_status_status: no change of status is omitte
   const streams = [await follow(front, run), await follow(front, other)];
   for (const stream of streams) await stream.take(1);
   await front.register();
-  // Nothing is read in between: the writes follow each other without a turn of the event loop.
+  // No read is possible in between: the writes share one turn of the event loop.
   const claim = () =>
     front.store.claim(1, [{ account_id: front.account_id, runsMax: 9 }], front.clock.now());
   const writes = [run, other].map(
@@ -148,11 +148,11 @@ test("agents.events.stream.type_approval_requested_approval, agents.events.strea
   const record = front.record(run, epoch, { steps: [step] });
   await front.store.plan(record, [request]);
   await front.store.wait(run.id, epoch, 0);
-  const asked = (await stream.take(3)) as Json[];
-  expect(sumAll(asked)).toEqual([
+  const requested = (await stream.take(3)) as Json[];
+  expect(sumAll(requested)).toEqual([
     ...["step.completed 1", "approval.requested pending", "run.status waiting_approval"],
   ]);
-  expect(Object.keys(asked[1]!.approval)).toEqual(
+  expect(Object.keys(requested[1]!.approval)).toEqual(
     Object.keys(ApprovalRow.properties).filter((field) => field !== "account_id"),
   );
   await front.post(`/v1/runs/${run.id}/cancel`, undefined);
@@ -183,7 +183,7 @@ test("agents.events.stream.type_run_status_status: a run decided on as soon as i
     () => front.store.wait(run.id, epoch, 0),
     () => front.store.decide(deciding),
   ];
-  // As above: where it can be, nothing is read in between.
+  // As above: on engines that allow it, no read happens in between.
   if (front.app.database.engine === "postgres") for (const write of writes) await write();
   else await Promise.all(writes.map((write) => write()));
   expect(sumAll(await stream.take(6))).toEqual([

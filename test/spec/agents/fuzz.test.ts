@@ -1,5 +1,5 @@
-// Thousands of drawn requests on every route of the agent service: none breaks it, and whatever it
-// answers is documented.
+// Thousands of random requests on every route of the agents API: none breaks it, and every reply is
+// documented.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDraw } from "../../http/draw.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
@@ -23,7 +23,7 @@ import { register } from "./tools-bodies.ts";
 
 const SEED = 20_261_121;
 const BODIES = countRounds(800);
-/** Of few fields each, and a reply may be a hundred runs. */
+/** Few fields each, because a reply may contain a hundred runs. */
 const QUERIES = countRounds(400);
 const IDS = countRounds(120);
 /** One of how many bodies must at least have been a success: names of tools and models are unknown. */
@@ -54,15 +54,15 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** Has every scope that a route of this half asks for. */
+/** Has every scope of the agents API. */
 const key = `${KEY}-approver`;
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 /** A path with an id of the caller's own. */
 const aim = (route: Route) => writePath(route, listParams(route, listOwn(mine)));
 
-/** What is wrong with a reply; empty: nothing. */
-async function judgeReply({ operation }: Route, reply: Response): Promise<unknown[]> {
+/** Faults of a reply; empty if none. */
+async function checkReply({ operation }: Route, reply: Response): Promise<unknown[]> {
   const { status, headers } = reply;
   const documented = operation.responses[status];
   if (!documented || status === 422 || status >= 500) return [`status ${status}`];
@@ -84,7 +84,7 @@ const askInside = (method: string, path: string, body?: string) => {
 };
 const askOutside = (method: string, path: string) => app.ask(method, path, { key });
 
-/** Asks, judges, and counts statuses. */
+/** Sends the request, checks the reply, and counts statuses. */
 async function tryOut(
   route: Route,
   drawn: readonly { path: string; body?: string }[],
@@ -94,7 +94,7 @@ async function tryOut(
   for (const { path, body } of drawn) {
     const reply = await ask(route.method, path, body);
     statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
-    const breaches = await judgeReply(route, reply);
+    const breaches = await checkReply(route, reply);
     // A comparison each time would be a third of it all.
     if (breaches.length > 0) expect([path, body?.slice(0, 500), breaches]).toBeUndefined();
   }
@@ -103,7 +103,7 @@ async function tryOut(
   return statuses;
 }
 
-/** Of a tool that takes any arguments; a route that revises one leaves the others as they are. */
+/** A tool without parameters of its own; routes that revise one keep the others. */
 async function nameTool({ path }: Route): Promise<string> {
   if (!path.includes("{name}")) return "";
   const name = `fuzz_${path.split("/").at(-1)}`;
@@ -126,7 +126,7 @@ test("agents.errors.p9 every route with a body replies to any body as documented
     const params = listParams(route, own);
     if (isDecision(route)) params.id = approval.id;
     const path = writePath(route, { ...params, name: await nameTool(route) });
-    // An id that is drawn is nobody's, save where no success could be had without one.
+    // A random id belongs to no object, unless a success needs one.
     const known = route.body!.required?.includes("agent_id") ? agent : NOWHERE;
     const bodies = Array.from({ length: BODIES }, () =>
       drawBody(document, route.body!, draw).replaceAll(NOWHERE, known),
@@ -135,7 +135,7 @@ test("agents.errors.p9 every route with a body replies to any body as documented
       route,
       bodies.map((body) => ({ path, body })),
     );
-    // Both were tried enough to say something.
+    // Successes and refusals are both frequent enough.
     const share = BODIES / (SHARES[nameOf(route)] ?? SHARE);
     const name = nameOf(route);
     expect([name, (statuses.get(success(route)) ?? 0) > share]).toEqual([name, true]);
@@ -175,7 +175,7 @@ test("agents.resources.p4 every route replies to any path parameter as documente
       const spoiled = own.slice(0, at) + encodeURIComponent(mark) + own.slice(at + draw(2));
       return { path: writePath(route, { [spoilt]: spoiled }) };
     });
-    // What becomes of a path on its way in belongs to it.
+    // Normalisation of the path by the client counts.
     const statuses = await tryOut(route, drawn, askOutside);
     // A name may be anything: it is only none of the caller's. Of a body there is none here.
     const status = isNamed && !route.body?.required ? 404 : 400;

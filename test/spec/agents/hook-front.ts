@@ -1,13 +1,13 @@
-// The app with a hook, and senders that sign as the standard says, by a reckoning of their own.
+// The app with a hook, and senders with an independent implementation of the standard's signature.
 import { expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { TestAppOptions } from "../../support/app.ts";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 import { createTrigger } from "./service.ts";
 
-/** What is sent; what is left out is as it should be. */
+/** Parts of a request; omitted ones are valid. */
 export interface Sending {
-  /** As its creation answered. */
+  /** As returned at its creation. */
   hook?: Json;
   path?: string;
   id?: string;
@@ -44,7 +44,7 @@ export const signWith = (
     .update(body)
     .digest("base64")}`;
 
-/** Nothing executes its runs unless it listens; overlapping fires start runs of their own. */
+/** Runs are executed only if it listens; overlapping fires start separate runs. */
 export async function startHook(
   tables: Parameters<typeof startRuns>[0] = {},
   options: TestAppOptions = {},
@@ -82,8 +82,8 @@ export async function startHook(
       };
     },
     async send(sending = {}) {
-      const { path, ...given } = front.sign(sending);
-      return runs.ask("POST", path, { ...given, key: null });
+      const { path, ...signed } = front.sign(sending);
+      return runs.ask("POST", path, { ...signed, key: null });
     },
     async fired(sending = {}, status = 202) {
       const reply = await front.send(sending);

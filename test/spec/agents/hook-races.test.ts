@@ -1,21 +1,21 @@
-// Many send at once: each webhook-id has one fire, and who sends the same is told of the same.
+// Concurrent requests: each webhook-id has one fire, and repeats get the same fire.
 import { expect, test } from "bun:test";
 import { type HookFront, startHook } from "./hook-front.ts";
 
 const SENDERS = 50;
 const LIMITS = "hook_requests_per_minute = 1_000";
 
-/** The statuses of so many requests at once, and the fires that they were told of. */
+/** Statuses of concurrent requests, and the fires in their replies. */
 async function race(front: HookFront, hook: object, nameOf: (n: number) => string) {
   const replies = await Promise.all(
     Array.from({ length: SENDERS }, (_, n) => front.send({ hook, id: nameOf(n) })),
   );
-  const told = await Promise.all(
+  const answers = await Promise.all(
     replies.map((reply) => reply.json() as Promise<{ fire: Record<string, string> }>),
   );
   return {
     statuses: replies.map(({ status }) => status).toSorted(),
-    fires: new Map(told.map(({ fire }) => [JSON.stringify(fire), fire])),
+    fires: new Map(answers.map(({ fire }) => [JSON.stringify(fire), fire])),
   };
 }
 
@@ -46,7 +46,7 @@ test("agents.endpoints.triggers.p5 fifty requests with different webhook-ids sta
   expect(fires.size).toBe(SENDERS);
   expect(new Set([...fires.values()].map(({ run_id }) => run_id)).size).toBe(SENDERS);
 
-  // Nobody executes anything here: whichever comes first is not over while the others come.
+  // Runs are not executed here: the first stays active while the others arrive.
   const skipping = await front.createHook({ overlap: "skip" });
   const second = await race(front, skipping, String);
   expect(new Set(second.statuses)).toEqual(new Set([202]));

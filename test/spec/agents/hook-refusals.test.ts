@@ -1,5 +1,5 @@
-// Spec 001, "Errors" of the hook: what a sender is told that starts nothing, and what it may send
-// again.
+// Spec 001, "Errors" of the hook: replies to requests that start nothing, and which may be
+// repeated.
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -31,7 +31,7 @@ const resume = (hook: Json = front.hook) =>
 const hold = () => front.app.admin.agents.hold(front.agent.id, null);
 const release = () => front.app.admin.agents.release(front.agent.id);
 /** The status, the code, and how long to wait. */
-const tell = async (sending: Sending = {}) => {
+const readRefused = async (sending: Sending = {}) => {
   const reply = await front.send(sending);
   const retry_after = reply.headers.get("retry-after");
   const [status, code] = await readRefusal(reply);
@@ -42,7 +42,7 @@ describe("agents.errors.trigger_paused", () => {
   test("agents.errors.trigger_paused agents.states.p12 a paused trigger starts nothing until it is resumed", async () => {
     await pause();
     await expectRefusal(await front.send({ id: "one" }), 409, "trigger_paused");
-    // Before its body is read, and never to who has not signed.
+    // Before its body is read, and only for signed requests.
     await expectRefusal(await front.send({ body: "no JSON" }), 409, "trigger_paused");
     await expectRefusal(await front.send({ signature: "" }), 401, "invalid_signature");
     expect(await front.listFires()).toEqual([]);
@@ -79,7 +79,7 @@ describe("agents.errors.trigger_paused", () => {
     ]);
     await expectRefusal(await front.send({ id: "two" }), 409, "trigger_paused");
     expect(await front.listFires()).toHaveLength(1);
-    // Who resumes it lends it a key; the same request is taken then, by the same fire.
+    // A resume sets the key; the same request is then accepted, by the same fire.
     await resume();
     const [refused] = await front.listFires();
     expect(await front.fired({ id: "one" })).toMatchObject({ id: refused!.id, outcome: "started" });
@@ -102,8 +102,8 @@ describe("agents.errors.agent_held", () => {
 
   test("agents.errors.agent_held nothing starts, and the same request is accepted after the hold is released", async () => {
     await hold();
-    expect(await tell({ id: "one" })).toEqual(held);
-    expect(await tell({ id: "one" })).toEqual(held);
+    expect(await readRefused({ id: "one" })).toEqual(held);
+    expect(await readRefused({ id: "one" })).toEqual(held);
     expect(await front.listFires()).toMatchObject([
       { outcome: "held", run_id: null, webhook_id: "one", error: { code: "agent_held" } },
     ]);
@@ -119,7 +119,7 @@ describe("agents.errors.agent_held", () => {
     const { holds } = front.app.access;
     const { account_id } = front;
     await holds.hold({ kind: "account", id: account_id, account_id, reason: null, since: 0 });
-    expect(await tell()).toEqual(held);
+    expect(await readRefused()).toEqual(held);
     await holds.release("account", account_id);
     await front.fired();
   });
@@ -131,7 +131,7 @@ describe("agents.errors.agent_held", () => {
     front.hook = (await (await front.post("/v1/triggers", body, { key: secret })).json()) as Json;
     await front.app.admin.keys.revoke(key.id);
     await hold();
-    expect(await tell({ id: "one" })).toEqual(held);
+    expect(await readRefused({ id: "one" })).toEqual(held);
     expect(await readTrigger()).toMatchObject({ status: "active", paused_reason: null });
     await release();
     await expectRefusal(await front.send({ id: "one" }), 409, "trigger_paused");
@@ -141,10 +141,10 @@ describe("agents.errors.agent_held", () => {
   test("agents.errors.agent_held a hold is reported after a pause, and before the limit and the body", async () => {
     await reopen("hook_requests_per_minute = 1");
     await hold();
-    expect(await tell({ id: "one" })).toEqual(held);
-    expect(await tell({ id: "two" })).toEqual(held);
-    expect(await tell({ body: "no JSON" })).toEqual(held);
-    // What is not in order has no fire.
+    expect(await readRefused({ id: "one" })).toEqual(held);
+    expect(await readRefused({ id: "two" })).toEqual(held);
+    expect(await readRefused({ body: "no JSON" })).toEqual(held);
+    // An invalid request has no fire.
     expect(await front.listFires()).toMatchObject([{ webhook_id: "one" }]);
     await pause();
     await expectRefusal(await front.send(), 409, "trigger_paused");
@@ -161,14 +161,14 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
     await front.clock.advance(20_000);
     await front.fired();
     await front.fired();
-    expect(await tell()).toEqual(limited("40"));
+    expect(await readRefused()).toEqual(limited("40"));
     await front.clock.advance(39_001);
-    expect(await tell({ id: "one" })).toEqual(limited("1"));
+    expect(await readRefused({ id: "one" })).toEqual(limited("1"));
     await front.fired({ hook: other });
     await front.clock.advance(999);
     await front.fired({ id: "one" });
-    expect(await tell()).toEqual(limited("20"));
-    // Nothing of them is a fire.
+    expect(await readRefused()).toEqual(limited("20"));
+    // None of them creates a fire.
     expect(await front.listFires()).toHaveLength(4);
   });
 
@@ -179,12 +179,12 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
     await front.fired({ id: "one" });
     for (let n = 0; n < 5; n++) await front.fired({ id: "one" }, 200);
     await pause();
-    for (let n = 0; n < 5; n++) await tell();
+    for (let n = 0; n < 5; n++) await readRefused();
     await resume();
     // One that is no JSON does.
     await expectRefusal(await front.send({ body: "" }), 400, "invalid_request");
     await front.fired();
-    expect(await tell({ body: "" })).toEqual(limited("60"));
+    expect(await readRefused({ body: "" })).toEqual(limited("60"));
     await front.fired({ id: "one" }, 200);
   });
 
@@ -194,15 +194,15 @@ describe("agents.errors.rate_limited too many requests for a trigger", () => {
       return front.app.change(readSettings(limits, "wadi.toml", {}, { "server.port": 0 }));
     };
     for (let n = 0; n < 3; n++) await front.fired();
-    expect(await tell()).toEqual(limited("60"));
+    expect(await readRefused()).toEqual(limited("60"));
     await change(5);
     for (let n = 0; n < 2; n++) await front.fired();
-    expect(await tell()).toEqual(limited("60"));
+    expect(await readRefused()).toEqual(limited("60"));
     await change(2);
-    expect(await tell()).toEqual(limited("60"));
+    expect(await readRefused()).toEqual(limited("60"));
     await front.clock.advance(60_000);
     for (let n = 0; n < 2; n++) await front.fired();
-    expect(await tell()).toEqual(limited("60"));
+    expect(await readRefused()).toEqual(limited("60"));
   });
 });
 
@@ -210,7 +210,7 @@ describe("agents.errors.rate_limited limits of its runs", () => {
   test("agents.errors.rate_limited active runs: the same request is accepted when there is room", async () => {
     await reopen("active_runs = 1");
     const first = await front.fired();
-    expect(await tell({ id: "two" })).toEqual([429, "rate_limited", "5"]);
+    expect(await readRefused({ id: "two" })).toEqual([429, "rate_limited", "5"]);
     expect(await front.listFires()).toMatchObject([
       { outcome: "limited", run_id: null, error: { code: "active_runs_limit" } },
       { outcome: "started" },
@@ -224,13 +224,13 @@ describe("agents.errors.rate_limited limits of its runs", () => {
     await reopen("daily_runs = 1");
     await front.fired();
     await front.clock.advance(3_600_000);
-    expect(await tell()).toEqual([429, "rate_limited", String(23 * 3_600)]);
+    expect(await readRefused()).toEqual([429, "rate_limited", String(23 * 3_600)]);
   });
 
   test("agents.errors.rate_limited agents.limits.one_run_per_thread a busy thread refuses the run", async () => {
     const { thread_id, id } = await front.begin();
     const hook = await front.createHook({ thread_id });
-    expect(await tell({ hook, id: "one" })).toEqual([429, "rate_limited", "10"]);
+    expect(await readRefused({ hook, id: "one" })).toEqual([429, "rate_limited", "10"]);
     await front.finish(await front.read(`/v1/runs/${id}`));
     expect((await front.fired({ hook, id: "one" })).outcome).toBe("started");
     const skipping = await front.createHook({ thread_id, overlap: "skip" });
@@ -245,9 +245,9 @@ describe("agents.limits.request_rate", () => {
     front = await startHook({}, { env });
     // The agent and the trigger were two of them.
     for (let n = 0; n < 4; n++) await front.fired();
-    for (let n = 0; n < 4; n++) await tell({ signature: "" });
+    for (let n = 0; n < 4; n++) await readRefused({ signature: "" });
     for (const sending of [{}, { signature: "" }, { headers: { "content-type": null } }]) {
-      expect(await tell(sending)).toEqual([429, undefined, "60"]);
+      expect(await readRefused(sending)).toEqual([429, undefined, "60"]);
     }
     await front.clock.advance(60_000);
     await front.fired();
@@ -275,13 +275,13 @@ describe("disabled features", () => {
   test("agents.errors.not_enabled agents.p5 a disabled service answers 503 to every request", async () => {
     await change("[agents]\nopen = false\n");
     for (const sending of everything)
-      expect(await tell(sending)).toEqual([503, "not_enabled", null]);
+      expect(await readRefused(sending)).toEqual([503, "not_enabled", null]);
   });
 
   test("agents.errors.not_enabled so do disabled triggers, before any limit", async () => {
     await change("[agents]\ntriggers = false\n[limits]\naddress_requests_per_minute = 1\n");
     for (const sending of everything)
-      expect(await tell(sending)).toEqual([503, "not_enabled", null]);
+      expect(await readRefused(sending)).toEqual([503, "not_enabled", null]);
     await change("");
     await front.fired();
   });
@@ -295,7 +295,7 @@ describe("disabled features", () => {
     rmSync(file);
     await front.clock.advance(1_000);
     for (const sending of everything) {
-      expect(await tell(sending)).toEqual([503, "triggers_unavailable", null]);
+      expect(await readRefused(sending)).toEqual([503, "triggers_unavailable", null]);
     }
     await Bun.write(file, key);
     await front.clock.advance(1_000);

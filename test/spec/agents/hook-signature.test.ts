@@ -1,4 +1,4 @@
-// Spec 001, "Authentication" 7: who may fire a hook, and that nobody else learns anything.
+// Spec 001, "Authentication" 7: a valid signature fires a hook, and other requests learn nothing.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
@@ -61,14 +61,14 @@ describe("agents.authentication.p3 one refusal for every invalid signature", () 
       "a schedule's id": at(scheduled.id),
       "a trigger that was deleted": { ...at(deleted.id), secrets: [deleted.secret] },
     };
-    const told = new Set<string>();
+    const replies = new Set<string>();
     for (const [what, sending] of Object.entries(wrong)) {
       const headers = { ...SAME, ...sending.headers };
       const reply = await front.send({ ...sending, headers });
       expect([what, reply.status]).toEqual([what, 401]);
-      told.add(JSON.stringify([[...reply.headers], await reply.text()]));
+      replies.add(JSON.stringify([[...reply.headers], await reply.text()]));
     }
-    expect([...told]).toEqual([
+    expect([...replies]).toEqual([
       JSON.stringify([
         [
           ["content-type", "application/json"],
@@ -156,7 +156,7 @@ describe("agents.authentication.webhook_timestamp agents.limits.hook_timestamp_t
     const timestamp = now_s();
     await front.clock.advance((TOLERANCE_S + 1) * 1_000);
     await expectUnsigned({ timestamp, id: "one" });
-    // Signed anew, the same message is taken.
+    // The same message with a new signature is accepted.
     await front.fired({ id: "one" });
   });
 });
@@ -233,7 +233,7 @@ describe("repeated headers", () => {
   });
   afterEach(() => raw.stop());
 
-  /** The answer to these header lines, as they stand. */
+  /** The reply to these exact header lines. */
   const send = async (lines: string[], body = BODY) => {
     const client = await openRaw(raw.url);
     const head = [`POST ${raw.hook.hook_path} HTTP/1.1`, "Host: localhost", ...lines];
@@ -280,8 +280,8 @@ describe("repeated headers", () => {
     const { headers } = raw.sign({ id: "one" });
     for (const id of ["caf\u00e9", Buffer.from("café").toString("latin1"), "a\u007fb"]) {
       const signature = signWith(raw.hook.secret, id, headers["webhook-timestamp"]!, BODY);
-      const given = { ...headers, "webhook-id": id, "webhook-signature": signature };
-      expect([id, await send(list(given))]).toEqual([id, [401, "invalid_signature"]]);
+      const sent = { ...headers, "webhook-id": id, "webhook-signature": signature };
+      expect([id, await send(list(sent))]).toEqual([id, [401, "invalid_signature"]]);
     }
   });
 });

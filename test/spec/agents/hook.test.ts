@@ -1,7 +1,7 @@
 // Spec 001, "Triggers and hook": what a signed request starts, and what the same one does again.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { KEY } from "../../support/app.ts";
-import { listTold } from "./approvals-front.ts";
+import { listEvents } from "./approvals-front.ts";
 import { BODY, type HookFront, startHook } from "./hook-front.ts";
 import { expectRefusal } from "./refusal.ts";
 import { listSigned, readDocument } from "./routes.ts";
@@ -77,7 +77,7 @@ describe("agents.endpoints.triggers.p5", () => {
     const first = await front.fired({ hook });
     const second = await front.fired({ hook, id: "again" });
     expect([second.outcome, second.run_id]).toEqual(["skipped", null]);
-    // agents.endpoints.triggers.p6: it has used the id up.
+    // agents.endpoints.triggers.p6: it has consumed the id.
     await front.finish(await front.read(`/v1/runs/${first.run_id}`));
     expect(await front.fired({ hook, id: "again" }, 200)).toEqual(second);
     expect((await front.fired({ hook })).outcome).toBe("started");
@@ -87,9 +87,9 @@ describe("agents.endpoints.triggers.p5", () => {
     const { id, name, kind, agent_id } = front.hook;
     await front.fired({ id: "one" });
     await front.fired({ id: "one" }, 200);
-    const told = (await listTold(front)).filter(([type]) => type === "trigger.fired");
+    const events = (await listEvents(front)).filter(([type]) => type === "trigger.fired");
     const [fire] = await front.listFires();
-    expect(told).toEqual([["trigger.fired", { trigger: { id, name, kind, agent_id }, fire }]]);
+    expect(events).toEqual([["trigger.fired", { trigger: { id, name, kind, agent_id }, fire }]]);
   });
 });
 
@@ -165,7 +165,7 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     async (_, body) => {
       await expectRefusal(await front.send({ body, id: "one" }), 400, "invalid_request");
       expect(await front.listFires()).toEqual([]);
-      // It has not used its id up.
+      // It has not consumed its id.
       expect((await front.fired({ id: "one" })).outcome).toBe("started");
     },
   );
@@ -194,7 +194,7 @@ describe("agents.endpoints.triggers.p4 its body", () => {
     const bytes = Buffer.from(BODY);
     const reply = await front.send({ body: bytes, headers: { "content-type": null } });
     await expectRefusal(reply, 415, "unsupported_media_type");
-    // Before anybody asks who sends.
+    // Before the signature is checked.
     const unsigned = { signature: "", headers: { "content-type": "text/plain" } };
     await expectRefusal(await front.send(unsigned), 415, "unsupported_media_type");
   });

@@ -1,4 +1,4 @@
-// Spec 001, "Limits": how often a key and an address may ask, and how long a body may be.
+// Spec 001, "Limits": the request rate of a key and an address, and the size of a body.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { sendUnended } from "../../http/raw-client.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
@@ -14,11 +14,11 @@ describe("agents.limits.request_rate", () => {
     app = await startApp();
     routes = listRoutes(await readDocument(app));
   });
-  /** Nothing that one test has counted reaches the next. */
+  /** Counters are not shared between tests. */
   afterEach(() => app.clock.advance(60_000));
   afterAll(() => app.stop());
 
-  /** Asks so many times, each route in its turn. */
+  /** Sends this many requests, over all routes in turn. */
   const askAround = async (count: number, key: string) => {
     const statuses: number[] = [];
     for (let i = 0; i < count; i++) {
@@ -49,7 +49,7 @@ describe("agents.limits.request_rate", () => {
     await app.clock.advance(39_001);
     expect(await wait()).toBe("1");
     await app.clock.advance(999);
-    // Nothing closes for having been asked too often: sixty places, and then twenty seconds.
+    // No route closes after refusals: sixty are admitted, and then twenty seconds later more.
     expect(await askAround(60, key)).not.toContain(429);
     expect(await wait()).toBe("20");
   });
@@ -110,7 +110,7 @@ describe("agents.limits.body_size", () => {
   });
   afterAll(() => app.stop());
 
-  /** The same JSON, so many bytes long. */
+  /** The same JSON, padded to this many bytes. */
   const stretch = (route: Route, bytes: number) => {
     const text = JSON.stringify(route.body!.examples?.[0] ?? {});
     return text.padEnd(bytes);

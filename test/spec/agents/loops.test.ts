@@ -1,4 +1,4 @@
-// An agent whose tool fires its own trigger: the loop comes to an end, whatever allows it.
+// An agent whose tool fires its own trigger: the loop ends under any settings.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
 import { createAgent, createConnection, type Json, readJson, startService } from "./service.ts";
@@ -17,13 +17,13 @@ interface Loop {
   outcomes(): Promise<string[]>;
 }
 
-interface LoopWish {
+interface LoopOptions {
   overlap: "skip" | "allow";
   active_runs?: number;
 }
 
 /** A trigger whose runs call a tool that is the trigger's own hook. */
-async function openLoop({ overlap, active_runs = 20 }: LoopWish): Promise<Loop> {
+async function openLoop({ overlap, active_runs = 20 }: LoopOptions): Promise<Loop> {
   const settings = `
     [egress]
     allow = ["127.0.0.1:*"]

@@ -1,4 +1,4 @@
-// The agent service's part of the OpenAPI document, and that what is answered is as it says.
+// The agents API in the OpenAPI document, and that replies match it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import manifest from "../../../package.json" with { type: "json" };
@@ -20,7 +20,7 @@ import { createWebhook, type Json, readJson, startService } from "./service.ts";
 
 /** The variants of a step, each a resource of its own. */
 const STEPS = ["AssistantStep", "ToolCallStep", "ToolResultStep", "SystemStep", "ApprovalStep"];
-/** Of those that the spec has resources of, the ones that this version shows. */
+/** The resources of the spec that this version has. */
 const RESOURCES = ["Agent", "AgentDetail", "AgentVersion", "Run", "Thread", "Message", ...STEPS];
 const MORE_RESOURCES = [
   ...["Approval", "ToolRevision", "Connection", "Trigger", "Fire"],
@@ -154,8 +154,8 @@ describe("agents.p4 agents.versioning.4", () => {
         const own = { ...listOwn(mine), agent: id };
         const params = listParams(route, own);
         if (isDecision(route)) params.id = approval.id;
-        const given = { params, body: ownBody(route, { agent_id: id }, n) };
-        const reply = await askRoute(app, route, { ...given, key: `${KEY}-approver` });
+        const routeInput = { params, body: ownBody(route, { agent_id: id }, n) };
+        const reply = await askRoute(app, route, { ...routeInput, key: `${KEY}-approver` });
         expect([route.path, reply.ok]).toEqual([route.path, true]);
       }
     }
@@ -185,18 +185,18 @@ describe("agents.events.webhook.1", () => {
       expect(refs).toEqual(["webhook-id", "webhook-timestamp", "webhook-signature"]);
     }
     const owner = (await app.app.access.accounts.find("dev"))!;
-    const told = await app.app.database.bind(outboxStore).list(owner.id);
-    const types = new Set(told.map(({ type }) => type));
+    const events = await app.app.database.bind(outboxStore).list(owner.id);
+    const types = new Set(events.map(({ type }) => type));
     expect(types.size).toBeGreaterThan(4);
-    for (const event of told) {
+    for (const event of events) {
       const body = JSON.parse(writeEvent(event));
       expect([event.type, findBreach(document, bodyOf(event.type), body)]).toEqual([
         event.type,
         [],
       ]);
     }
-    // The judge sees what is wrong.
-    const [first] = told;
+    // The check detects faults.
+    const [first] = events;
     expect(
       findBreach(document, bodyOf("webhook.test"), JSON.parse(writeEvent(first!))),
     ).not.toEqual([]);
@@ -252,7 +252,7 @@ describe("agents.resources.p1", () => {
   });
 
   test("agents.resources.p2 an optional field of a nested object may be absent", () => {
-    // Of a resource's own objects the hook of an input is such a field.
+    // The hook of an input is such a field of a nested object.
     const { input } = schemaOf("Run").properties!;
     expect(input!.required).toEqual(["message"]);
     expect(Object.keys(mine.run.input)).toEqual(["message"]);
@@ -272,14 +272,14 @@ describe("agents.resources.p1", () => {
     const { id } = await startRun(app, mine.agent.id, { input: { message: "!stall" } });
     await app.ask("POST", `/v1/runs/${id}/cancel`);
     const reply = await app.get(`/v1/runs/${mine.run.id}/events`);
-    const told = [...(await reply.text()).matchAll(/^data: (\{.*)$/gm)].map(([, json]) => json!);
-    const frames = [...mine.frames, ...told.map((json) => JSON.parse(json))];
+    const events = [...(await reply.text()).matchAll(/^data: (\{.*)$/gm)].map(([, json]) => json!);
+    const frames = [...mine.frames, ...events.map((json) => JSON.parse(json))];
     expect(new Set(frames.map(({ type }) => type))).toEqual(
       new Set(["run.status", "step.completed", "run.completed"]),
     );
     for (const frame of frames) expect(breaches("RunEvent", frame)).toEqual([]);
     for (const step of mine.steps) expect(breaches("RunStep", step)).toEqual([]);
-    // The judge sees what is wrong.
+    // The check detects faults.
     expect(breaches("RunEvent", { type: "run.status", status: "done" })).not.toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-// What is not the caller's is not there: every route, every id, byte for byte.
+// Objects of other accounts are not found: every route, every id, byte for byte.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import type { Document } from "../gateway/document.ts";
@@ -19,7 +19,7 @@ import { createAgent, type Json, readJson, startService } from "./service.ts";
 
 const OTHER = `${KEY}-other`;
 const SAME = { "x-request-id": "same" };
-/** Ids that nobody has ever had: of several versions, and the one of nothing at all. */
+/** Unused ids: of several UUID versions, and the nil UUID. */
 const NOBODYS = [
   "01920000-0000-7000-8000-000000000001",
   "f47ac10b-58cc-4372-a567-0e02b2c3d479",
@@ -55,7 +55,7 @@ const listIds = (of: Population): Record<string, string> => ({
   call: of.agent.id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
 });
 
-/** Where an id stands in a request: in its path, behind it, or in its body. */
+/** Position of an id in a request: path, query or body. */
 interface Place {
   route: Route;
   where: "path" | "query" | "body";
@@ -72,13 +72,13 @@ const listPlaces = (): Place[] =>
   });
 const nameOf = ({ route, where, name }: Place) => `${route.method} ${route.path} ${where} ${name}`;
 
-/** What is no UUID may only stand where a name does. */
+/** A value that is not a UUID is possible only for a name. */
 const fits =
   ({ name }: Place) =>
   (id: string) =>
     name === "name" || !id.includes("_");
 
-/** The other account asks with this id in that place, and its own in all others. */
+/** The other account sends this id in that position, and its own ids in all others. */
 async function ask({ route, where, name }: Place, id: string) {
   const own = listParams(route, listOwn(theirs));
   const params = where === "path" ? { ...own, [name]: id } : own;
@@ -175,7 +175,7 @@ describe("agents.authentication.6", () => {
     expect((await readJson(await app.get(`/v1/runs/${run.id}`))).cancel_requested).toBe(false);
     const body = { input: { message: "Hello" }, thread_id: run.thread_id };
     const reply = await app.post(`/v1/agents/${theirs.agent.id}/runs`, body, { key: OTHER });
-    // Not `thread_busy`, nor `thread_agent_mismatch`: there is no such thread.
+    // Neither `thread_busy` nor `thread_agent_mismatch`: the thread is unknown.
     expect([reply.status, ((await reply.json()) as Json).error.code]).toEqual([
       404,
       "thread_not_found",

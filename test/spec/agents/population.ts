@@ -21,37 +21,37 @@ const SCRIPT = [
   "!say It is 10.",
 ].join("\n");
 
-/** Two calls that a person is asked for. */
+/** Two calls that need approval. */
 const ASKING = '!tool calculator {"expression":"1 + 1"}\n!tool calculator {"expression":"2 + 2"}';
-/** Nobody listens there. */
+/** The address has no listener. */
 export const ENDPOINT = "http://127.0.0.1:9/notes";
 
 export interface Population {
-  /** As it was registered: the second revision of a tool whose name nobody else has. */
+  /** As registered: the second revision of a tool with a unique name. */
   tool: Json;
-  /** That no tool uses. */
+  /** A connection that no tool uses. */
   connection: Json;
   agent: Json;
-  /** Of which the second is current. */
+  /** An agent whose second version is current. */
   versions: Json[];
-  /** As it was accepted. */
+  /** The run as accepted. */
   queued: Json;
-  /** As it ended. */
+  /** The run as ended. */
   run: Json;
   steps: Json[];
   thread: Json;
   messages: Json[];
-  /** What the stream of the run said. */
+  /** The events of the run's stream. */
   frames: Json[];
-  /** Of a run that waits for both, which the same key started. */
+  /** Approvals of a run that waits for both, started by the same key. */
   approvals: Json[];
-  /** Of kind webhook, as it is shown behind its one fire. */
+  /** A trigger of kind webhook, as shown after its only fire. */
   trigger: Json;
-  /** By hand, of which the run has ended. */
+  /** A manual fire whose run has ended. */
   fire: Json;
-  /** That nothing else happens to. */
+  /** An endpoint that is otherwise unused. */
   webhook: Json;
-  /** Of a test of it. */
+  /** The delivery of a test event. */
   delivery: Json;
 }
 
@@ -103,7 +103,7 @@ export const listOwn = (of: Population): Record<string, string> => ({
   delivery: of.delivery.id,
 });
 
-/** What a route's path names, of these ids. */
+/** The parameters of a route's path, from these ids. */
 export const listParams = (route: Pick<Route, "path">, own: Record<string, string>) => ({
   ...{ id: own[kindOf(route)]!, name: own.tool!, delivery_id: own.delivery! },
 });

@@ -1,4 +1,4 @@
-// What every refusal of the agent service looks like, checked to the last field.
+// The form of every error of the agents API, checked to the last field.
 import { expect } from "bun:test";
 
 const TYPES: Record<number, string> = {

@@ -1,4 +1,4 @@
-// The routes of the agent service as the document tells of them, and how one of them is asked.
+// The routes of the agents API from the document, and requests to them.
 import type { AskOptions, TestApp } from "../../support/app.ts";
 import {
   type Document,
@@ -15,16 +15,16 @@ export interface Route {
   /** With `{id}` for its parameters. */
   path: string;
   operation: Operation;
-  /** undefined: it takes no body. */
+  /** Schema of the body; undefined: the route has none. */
   body: Schema | undefined;
 }
 
-/** Those that need a key. */
+/** Routes that need a key. */
 export function listRoutes(document: Document): Route[] {
   return listAll(document).filter(({ operation }) => operation.security === undefined);
 }
 
-/** Those of which the sender signs what it sends. */
+/** Routes whose sender signs the request. */
 export function listSigned(document: Document): Route[] {
   return listAll(document).filter(({ operation }) => operation.security?.length === 0);
 }
@@ -40,37 +40,41 @@ function listAll(document: Document): Route[] {
   );
 }
 
-/** What a route is asked with; left out: what is needed to be let in, and no more. */
-export interface Given extends AskOptions {
+/** Parts of a request; by default the minimum that is admitted. */
+export interface RouteRequest extends AskOptions {
   params?: Record<string, string>;
-  /** Ids that stand in the example of its body, by the names of their fields. */
+  /** Ids in the example of its body, by field name. */
   owned?: Record<string, string>;
   query?: Record<string, string>;
 }
 
-/** It judges what its path names, and who may decide that, before all else of the request. */
+/** The route checks the object of its path and the permission to decide first. */
 export const isDecision = ({ path }: Route) => /^\/v1\/approvals\/\{id\}\/\w+$/.test(path);
 
-/** Of what the id in its path is one: `agent`, `run`, `connection` … */
+/** Type of object that its path's id names: `agent`, `run`, `connection` … */
 export function kindOf({ path }: Pick<Route, "path">): string {
   if (path.startsWith("/v1/tools/connections")) return "connection";
   return path.split("/")[2]!.replace(/s$/, "");
 }
 
-/** Needs both scopes: it calls what nobody has approved. */
+/** Needs both scopes: it makes calls without approval. */
 export const TRIAL = "POST /v1/tools/{name}/test";
 export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
-/** Asks a route about what does not exist, unless it is said otherwise. */
-export function askRoute(app: TestApp, route: Route, given: Given = {}): Promise<Response> {
-  const { params = {}, query, owned = {}, ...options } = given;
+/** Requests an unknown object from a route by default. */
+export function askRoute(
+  app: TestApp,
+  route: Route,
+  request: RouteRequest = {},
+): Promise<Response> {
+  const { params = {}, query, owned = {}, ...options } = request;
   const path = writePath(route, params);
   const behind = query ? `?${new URLSearchParams(query)}` : "";
   const body = route.body && { body: ownBody(route, owned) };
   return app.ask(route.method, path + behind, { ...body, ...options });
 }
 
-/** An example of a route's body, in which these ids take the place of those that nobody has. */
+/** An example of a route's body with these ids in place of unknown ones. */
 export function ownBody({ body }: Route, owned: Record<string, string>, example = 0): object {
   const fields = { ...(body!.examples?.[example] as Record<string, unknown> | undefined) };
   for (const [name, id] of Object.entries(owned)) if (name in fields) fields[name] = id;
@@ -85,7 +89,7 @@ export const writePath = ({ path }: Pick<Route, "path">, params: Record<string, 
 export const listNames = ({ path }: Pick<Route, "path">) =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 
-/** The fields of a body or query in which an id stands. */
+/** The fields of a body or query that contain an id. */
 export function listIdFields(fields: Record<string, Schema>): string[] {
   const isId = (schema: Schema): boolean =>
     schema.pattern?.includes("[0-9a-fA-F]{12}") || schema.anyOf?.some(isId) || false;

@@ -1,4 +1,4 @@
-// An approval as an engine asks for it: its rows, and the step that says so.
+// An approval as an engine creates it: its rows and its step.
 import { Approval, type ApprovalRow } from "../../../src/agents/approvals/approval.ts";
 import type { NewStep } from "../../../src/agents/runs/step.ts";
 import type { ApprovalRequest } from "../../../src/agents/runs/store/round.ts";

@@ -51,11 +51,11 @@ test("agents.states.waiting_approval_cancel: a waiting run is cancelled at once,
   await using front = await startRuns();
   const run = await front.begin();
   const epoch = await front.claim();
-  const asked = [makeApproval(front, run), makeApproval(front, run)];
-  const record = front.record(run, epoch, { steps: asked.map(({ step }) => step) });
+  const requested = [makeApproval(front, run), makeApproval(front, run)];
+  const record = front.record(run, epoch, { steps: requested.map(({ step }) => step) });
   await front.store.plan(
     record,
-    asked.map(({ request }) => request),
+    requested.map(({ request }) => request),
   );
   await front.store.wait(run.id, epoch, 0);
   expect((await front.read(`/v1/runs/${run.id}`)).status).toBe("waiting_approval");

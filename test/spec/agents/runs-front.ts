@@ -22,7 +22,7 @@ export interface RunsFront extends TestApp, AsyncDisposable {
   begin(fields?: object, agent?: Json): Promise<Json>;
   /** Takes all that waits, as a process does; its number. */
   claim(): Promise<number>;
-  /** What a process writes of a run that it executes; `more` replaces parts. */
+  /** Rows that a process writes for a run in progress; `more` replaces parts. */
   record(run: Json, epoch: number, more?: Partial<RunRecord>): RunRecord;
   /** Claims a run, writes these steps, and ends it. */
   finish(run: Json, status?: "succeeded" | "failed", more?: Partial<RunRecord>): Promise<void>;
@@ -41,21 +41,21 @@ export async function startRuns(
   const app = await startApp({ settings: `${UNLIMITED}${limits}\n${more}`, ...options });
   const store = bindRuns(app);
   const processes = app.app.database.bind(processStore);
-  const read = async (path: string, given?: AskOptions) => {
-    const response = await app.get(path, given);
+  const read = async (path: string, askOptions?: AskOptions) => {
+    const response = await app.get(path, askOptions);
     expect(response.status).toBe(200);
     return (await response.json()) as Json;
   };
-  const createAgent = async (fields: object = {}, given?: AskOptions) => {
+  const createAgent = async (fields: object = {}, askOptions?: AskOptions) => {
     const body = { name: "Clerk", system_prompt: "You are brief.", ...fields };
-    const response = await app.post("/v1/agents", body, given);
+    const response = await app.post("/v1/agents", body, askOptions);
     expect(response.status).toBe(201);
     return (await response.json()) as Json;
   };
   const agent = await createAgent();
   const account_id = (await app.app.access.accounts.find("dev"))!.id;
-  const askStart = (fields: object = {}, given?: AskOptions) =>
-    app.post(`/v1/agents/${agent.id}/runs`, { input: { message: "Hello" }, ...fields }, given);
+  const askStart = (fields: object = {}, askOptions?: AskOptions) =>
+    app.post(`/v1/agents/${agent.id}/runs`, { input: { message: "Hello" }, ...fields }, askOptions);
   const front: RunsFront = {
     ...app,
     agent,
@@ -108,7 +108,7 @@ const NOTHING = {
   ...{ rounds: 0, tool_calls: 0 },
 };
 
-/** Steps that say something, `count` of them. */
+/** Creates `count` steps with text. */
 export function makeSteps(count: number): NewStep[] {
   return Array.from({ length: count }, (_, i) => ({
     id: crypto.randomUUID(),

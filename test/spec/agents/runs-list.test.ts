@@ -1,4 +1,4 @@
-// Lists of runs: pages, filters, and whose they are.
+// Lists of runs: pages, filters and ownership.
 import { expect, test } from "bun:test";
 import { encodeCursor } from "../../../src/http/index.ts";
 import { allow } from "../gateway/keys.ts";

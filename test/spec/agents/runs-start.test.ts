@@ -1,4 +1,4 @@
-// Starting runs: what is accepted, what comes back, and in which order starts are refused.
+// Starting runs: accepted bodies, replies, and the order of refusals.
 import { describe, expect, test } from "bun:test";
 import { allow, createKey } from "../gateway/keys.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -333,14 +333,14 @@ describe("limits", () => {
       "thread_id",
     );
     const key = await createKey(front, { scopes: ["agents"], models: [] });
-    const wish = { thread_id: UNKNOWN };
-    await expectRefusal(await front.askStart(wish, { key }), 403, "model_not_permitted", "model");
+    const fields = { thread_id: UNKNOWN };
+    await expectRefusal(await front.askStart(fields, { key }), 403, "model_not_permitted", "model");
     await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
-    await expectRefusal(await front.askStart(wish, { key }), 409, "agent_archived");
+    await expectRefusal(await front.askStart(fields, { key }), 409, "agent_archived");
     const { account_id, agent } = front;
     const held = { kind: "agent", id: agent.id, account_id, reason: null, since: 0 } as const;
     await front.app.access.holds.hold(held);
-    await expectRefusal(await front.askStart(wish, { key }), 403, "agent_held");
+    await expectRefusal(await front.askStart(fields, { key }), 403, "agent_held");
     await expectRefusal(await front.askStart({ x: 1 }, { key }), 400, undefined, "x");
   });
 });

@@ -70,7 +70,7 @@ export async function createTrigger(
   return readJson(await app.post("/v1/triggers", body, options), 201);
 }
 
-/** A new endpoint, as its creation answered: with its secret. Nobody listens there. */
+/** A new endpoint as returned at its creation, with its secret. Its address has no listener. */
 export async function createWebhook(
   app: TestApp,
   fields: object = {},

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
 
 /** An engine executes here; `limits` and `more` as in startRuns. */
-const begin = (given: { limits?: string; more?: string } = {}) =>
-  startRuns(given, { listens: true });
+const begin = (settings: { limits?: string; more?: string } = {}) =>
+  startRuns(settings, { listens: true });
 
 const FINAL = ["succeeded", "failed", "budget_exceeded", "cancelled"];
 async function follow(app: RunsFront, id: string, isThere: (run: Json) => boolean): Promise<Json> {

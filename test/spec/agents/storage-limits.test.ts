@@ -59,7 +59,7 @@ test("agents.errors.p3 409 storage_limit_reached: an account has a maximum of st
   const { id: webhook_id } = await createWebhook(front);
   const system_prompt = "x".repeat(90_000);
   const path = `/v1/agents/${front.agent.id}/versions`;
-  // Of many at once only those that fit.
+  // Of concurrent requests only those within the limit succeed.
   const replies = await Promise.all(
     Array.from({ length: 16 }, () => front.post(path, { system_prompt })),
   );

@@ -8,7 +8,7 @@ export const PARAMETERS = {
   required: ["to"],
 };
 
-/** What a registration needs and no more. */
+/** The minimum of a registration. */
 export const makeTool = (fields: Json = {}): Json => ({
   ...{ name: "send_letter", description: "Sends a letter.", parameters: PARAMETERS },
   endpoint: "https://api.example.com/letters",

@@ -70,7 +70,7 @@ describe("agents.endpoints.tools.post_tools", () => {
         await expectRefusal(await post({ [field]: value }), 400, undefined, field);
       }
     }
-    // What many try first is told how it is done.
+    // Frequent first attempts get advice.
     const refused = await (await post({ name: "send-letter" })).text();
     expect(refused).toContain("1 to 64 characters of a-z, 0-9 and _");
     for (const field of ["name", "description", "parameters", "endpoint"]) {
@@ -130,7 +130,7 @@ describe("agents.errors.url_refused", () => {
     const both = { ...body, parameters: {} };
     await expectRefusal(await app.post(path, both), 400, "invalid_request", "parameters");
     expect((await readJson(await app.get(`/v1/tools/${name}`))).revision).toBe(1);
-    // What is not there is judged by nothing.
+    // An omitted field is not checked.
     const none = await app.post("/v1/tools/never_there/revisions", both);
     await expectRefusal(none, 404, "tool_not_found");
   });
@@ -162,8 +162,8 @@ describe("agents.errors.tool_exists", () => {
   });
 
   test("of concurrent registrations of one name exactly one succeeds", async () => {
-    const asked = Array.from({ length: 12 }, () => post({ name: "at_once" }));
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    const requests = Array.from({ length: 12 }, () => post({ name: "at_once" }));
+    const statuses = (await Promise.all(requests)).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([201, ...new Array(11).fill(409)]);
   });
 });
@@ -194,7 +194,7 @@ describe("agents.errors.tool_limit_reached", () => {
     await readJson(await turn("one", "disable"));
     await readJson(await add("three"), 201);
     await expectRefusal(await turn("one", "enable"), 409, "tool_limit_reached");
-    // What is enabled already takes no place.
+    // A tool that is already enabled does not count twice.
     await readJson(await turn("two", "enable"));
     // Each account has its own places.
     const reply = await small.post("/v1/tools", makeTool({ name: "one" }), { key: OTHER });
@@ -208,7 +208,7 @@ describe("agents.endpoints.tools.p1 revisions", () => {
     const fields = { name: "revised", title: "Revised", risk: "read", timeout_ms: 5_000 };
     const first = await register(app, fields);
     const second = await revise(app, "revised", { description: "Sends it at once." });
-    // Nothing of the last one is inherited: what could a call do that nobody has said?
+    // Fields are not inherited from the latest revision: a call's effect must be stated.
     expect(second).toEqual({
       ...first,
       ...{ revision: 2, description: "Sends it at once.", title: null, risk: "write" },

@@ -44,8 +44,8 @@ describe("agents.does.tool", () => {
     ]);
     await readJson(await app.post(`/v1/agents/${agent.id}/versions`, { tools: ["look_up"] }), 201);
     await runOnce(agent, "look_up");
-    const asked = receiver.received.map(({ method, path, body }) => `${method} ${path} ${body}`);
-    expect(asked).toEqual(['POST /first {"to":"Ada"}', 'POST /second {"to":"Ada"}']);
+    const requests = receiver.received.map(({ method, path, body }) => `${method} ${path} ${body}`);
+    expect(requests).toEqual(['POST /first {"to":"Ada"}', 'POST /second {"to":"Ada"}']);
   });
 
   test("agents.does.cost.2 a call costs nothing, whatever price the operator set for its name", async () => {

@@ -123,9 +123,9 @@ describe("agents.errors.not_enabled", () => {
       for (const body of bodies) {
         await expectRefusal(await closed.post(path, body, { key }), 403, "not_enabled");
       }
-      // Who may not ask at all is told that first.
-      const stranger = await closed.post(path, {}, { key: `${KEY}-none` });
-      await expectRefusal(stranger, 403, "scope_required");
+      // A missing scope is reported first.
+      const unknown = await closed.post(path, {}, { key: `${KEY}-none` });
+      await expectRefusal(unknown, 403, "scope_required");
     }
     expect((await readJson(await closed.get("/v1/tools"))).data.length).toBeGreaterThan(3);
     expect((await closed.get("/v1/tools/calculator")).status).toBe(200);
@@ -170,7 +170,7 @@ describe("tools of a version", () => {
     expect(pinsOf(inherited)).toEqual(["tired 1 http"]);
     const { data } = await readJson(await app.post(`/v1/agents/${agent.id}/check`, undefined));
     expect(data).toMatchObject([{ name: "tired", status: "disabled", effect: "asks" }]);
-    // It may be guarded, for the day that it is back.
+    // It may be guarded in case it is enabled again.
     const guard = { policy: { require_approval: ["tired"] } };
     expect((await addVersion(agent.id, guard)).policy.require_approval).toEqual(["tired"]);
   });

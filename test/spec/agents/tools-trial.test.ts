@@ -33,8 +33,8 @@ describe("agents.endpoints.tools.p1 a test", () => {
     await register(app, { name: "tried", endpoint: at("/first") });
     await revise(app, "tried", { endpoint: at("/second"), external_content: false });
     receiver.received.length = 0;
-    const { duration_ms, ...told } = await readJson(await trial("tried"));
-    expect(told).toEqual({
+    const { duration_ms, ...result } = await readJson(await trial("tried"));
+    expect(result).toEqual({
       ...{ outcome: "ok", content: 'I got {"to":"Ada"}', truncated: false },
       ...{ http_status: 200, external: false },
     });

@@ -5,7 +5,7 @@ import { populate } from "./population.ts";
 import { expectRefusal } from "./refusal.ts";
 import { type Json, readJson } from "./service.ts";
 
-/** Who waits for runs asks as often as it takes. */
+/** Polls until the runs have ended. */
 const SETTINGS = `
 [limits]
 requests_per_minute = 1_000_000
@@ -18,7 +18,7 @@ tool_prices = { web_search = "0.010000", calculator = "0.000001" }
 
 let app: TestApp;
 beforeAll(async () => {
-  // Without models of its own the stub stands in for all, and searches as well.
+  // Without models in the settings the stub serves all, and searches as well.
   app = await startApp({ settings: SETTINGS, listens: true });
 });
 afterAll(() => app.stop());
@@ -71,9 +71,9 @@ test("agents.endpoints.tools.get_tools accepts no query parameters", async () =>
 test("agents.does.p1 a run calls the model and its tools by itself, and records the result and cost of each", async () => {
   const { run, steps } = await populate(app, KEY);
   const results = steps.filter(({ kind }) => kind === "tool_result").map(({ data }) => data);
-  // Two calls of one round end in whatever order, and one that failed costs nothing.
-  const told = results.map(({ name, outcome, cost }) => `${name} ${outcome} ${cost}`);
-  expect([...told.slice(0, 2).toSorted(), told[2]]).toEqual([
+  // Two calls of one round end in any order, and a failed one costs nothing.
+  const outcomes = results.map(({ name, outcome, cost }) => `${name} ${outcome} ${cost}`);
+  expect([...outcomes.slice(0, 2).toSorted(), outcomes[2]]).toEqual([
     "calculator ok 0.000001",
     "web_search ok 0.010000",
     "calculator error 0.000000",

@@ -1,4 +1,4 @@
-// What of a trigger's body is refused: what goes with the other kind, schedules, zones, secrets.
+// Refused bodies of triggers: fields of the other kind, schedules, zones, secrets.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectRefusal, readRefusal } from "./refusal.ts";
 import { readJson } from "./service.ts";

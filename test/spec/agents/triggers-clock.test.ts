@@ -178,7 +178,7 @@ test("agents.resources.trigger overlap `skip` starts no run while another waits 
 
 test("agents.errors.active_runs_limit at a limit of its account no run starts, and the trigger stays active", async () => {
   await using front = await start({ env: { WADI_LIMITS__ACTIVE_RUNS: "1" } });
-  // Asked for first: it holds the one place.
+  // Started first: it holds the only slot.
   const body = { input: { message: "!stall" } };
   const other = await readJson(await front.post(`/v1/agents/${front.agent.id}/runs`, body), 202);
   const { id } = await front.create(OFTEN);

@@ -1,4 +1,4 @@
-// Fires of a trigger: by hand with whatever may come of it, and the pages in which they are listed.
+// Fires of a trigger: manual ones with every outcome, and the pages that list them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY } from "../../support/app.ts";

@@ -1,4 +1,4 @@
-// The app with an agent and triggers of it, as tests of their routes ask for them.
+// The app with an agent and its triggers, for the tests of their routes.
 import type { AskOptions, TestApp, TestAppOptions } from "../../support/app.ts";
 import { createAgent, createTrigger, type Json, readJson, startService } from "./service.ts";
 
@@ -6,7 +6,7 @@ export const PATH = "/v1/triggers";
 
 export interface TriggersFront extends TestApp, AsyncDisposable {
   agent: Json;
-  /** Of kind webhook unless said otherwise, with a name that nobody has. */
+  /** Of kind webhook by default, with a unique name. */
   create(fields?: object, options?: AskOptions): Promise<Json>;
   /** Every day at half past nine, in Riyadh. */
   createDaily(fields?: object, options?: AskOptions): Promise<Json>;
@@ -17,7 +17,7 @@ export interface TriggersFront extends TestApp, AsyncDisposable {
   rotate(id: string, body?: object, options?: AskOptions): Promise<Response>;
   fire(id: string, options?: AskOptions): Promise<Response>;
   read(id: string): Promise<Json>;
-  /** What came of each, the newest first. */
+  /** The outcome of each fire, the newest first. */
   listOutcomes(id: string): Promise<string[]>;
 }
 
@@ -29,19 +29,24 @@ export const nextName = () => `Trigger ${++made}`;
 export async function startTriggers(options: TestAppOptions = {}): Promise<TriggersFront> {
   const app = await startService(options);
   const agent = await createAgent(app);
-  const create = (fields: object = {}, given?: AskOptions) =>
-    createTrigger(app, { name: nextName(), agent_id: agent.id, ...fields }, given);
+  const create = (fields: object = {}, askOptions?: AskOptions) =>
+    createTrigger(app, { name: nextName(), agent_id: agent.id, ...fields }, askOptions);
   return {
     ...app,
     agent,
     create,
-    createDaily: (fields = {}, given) => create({ ...DAILY, ...fields }, given),
-    askCreate: (fields, given) =>
-      app.post(PATH, { name: nextName(), agent_id: agent.id, kind: "webhook", ...fields }, given),
-    patch: (id, body, given) => app.ask("PATCH", `${PATH}/${id}`, { ...given, body }),
-    remove: (id, given) => app.ask("DELETE", `${PATH}/${id}`, given),
-    rotate: (id, body = {}, given) => app.post(`${PATH}/${id}/rotate-secret`, body, given),
-    fire: (id, given) => app.post(`${PATH}/${id}/fires`, undefined, given),
+    createDaily: (fields = {}, askOptions) => create({ ...DAILY, ...fields }, askOptions),
+    askCreate: (fields, askOptions) =>
+      app.post(
+        PATH,
+        { name: nextName(), agent_id: agent.id, kind: "webhook", ...fields },
+        askOptions,
+      ),
+    patch: (id, body, askOptions) => app.ask("PATCH", `${PATH}/${id}`, { ...askOptions, body }),
+    remove: (id, askOptions) => app.ask("DELETE", `${PATH}/${id}`, askOptions),
+    rotate: (id, body = {}, askOptions) =>
+      app.post(`${PATH}/${id}/rotate-secret`, body, askOptions),
+    fire: (id, askOptions) => app.post(`${PATH}/${id}/fires`, undefined, askOptions),
     read: async (id) => readJson(await app.get(`${PATH}/${id}`)),
     async listOutcomes(id) {
       const { data } = await readJson(await app.get(`${PATH}/${id}/fires`));

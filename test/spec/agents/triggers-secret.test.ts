@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 let sent = 0;
-/** Whether the hook takes what this secret signs. */
+/** Whether the hook accepts a signature by this secret. */
 async function isTaken(id: string, secret: string): Promise<boolean> {
   const [webhook_id, body] = [`message-${++sent}`, "{}"];
   const timestamp = Math.floor(front.clock.now() / 1_000);
@@ -61,7 +61,7 @@ test("agents.endpoints.triggers.p1 agents.resources.trigger a new secret is show
   await front.clock.advance(1);
   expect(await isTaken(before.id, first)).toBe(false);
   expect(await isTaken(before.id, second)).toBe(true);
-  // What does not hold any more has no end to come.
+  // A secret that is no longer valid has no expiry.
   expect((await front.read(before.id)).previous_secret_expires_at).toBeNull();
 });
 
@@ -83,7 +83,7 @@ test("agents.resources.trigger two concurrent rotations lose no secret", async (
   const { id } = await front.create();
   const both = await Promise.all([rotated(id), rotated(id)]);
   for (const { secret } of both) expect(await isTaken(id, secret)).toBe(true);
-  // Of many each comes to its end, and the two that came last hold.
+  // Each ends in time, and the last two stay valid.
   const many = await Promise.all(Array.from({ length: 8 }, () => rotated(id)));
   const taken = await Promise.all(many.map(({ secret }) => isTaken(id, secret)));
   expect(taken.filter(Boolean)).toHaveLength(2);
@@ -102,7 +102,7 @@ test("agents.errors.triggers_unavailable without its key no secret is stored, an
   await expectRefusal(await front.askCreate({}), 503, "triggers_unavailable");
   await expectRefusal(await front.askCreate({ secret: OWN }), 503, "triggers_unavailable");
   await expectRefusal(await front.rotate(id), 503, "triggers_unavailable");
-  // What is wrong with the request, or not there, is said all the same.
+  // An invalid or missing object is still reported.
   const wrong = await front.askCreate({ secret: "x" });
   await expectRefusal(wrong, 400, "invalid_request", "secret");
   await expectRefusal(await front.rotate(daily.id), 400, "invalid_request");
@@ -128,7 +128,7 @@ test("agents.resources.trigger no secret is in plain text in a file or a log", a
     const seen = [middle, Buffer.from(middle, "base64").toString("latin1")];
     for (const form of seen) expect(texts.filter((text) => text.includes(form))).toEqual([]);
   }
-  // It goes with its trigger.
+  // It is deleted with its trigger.
   expect((await front.remove(id)).status).toBe(204);
   expect(await isTaken(id, secrets[2]!)).toBe(false);
 });

@@ -99,7 +99,7 @@ describe("POST /v1/triggers", () => {
     const other = await front.createDaily();
     await expectRefusal(await front.askCreate({ name }), 409, "name_taken", "name");
     await expectRefusal(await front.patch(other.id, { name }), 409, "name_taken", "name");
-    // Its own is no other's, and another account's is its own affair.
+    // It may equal its own name and another account's.
     await readJson(await front.patch(id, { name }));
     const { id: agent_id } = await createAgent(front, {}, { key: OTHER });
     await front.create({ name, agent_id }, { key: OTHER });
@@ -235,12 +235,12 @@ describe("PATCH /v1/triggers/{id}", () => {
     const { id, key_id } = await front.create({ input });
     const change = async (body: object, by?: string) =>
       (await readJson(await front.patch(id, body, { key: by }))).key_id;
-    // The same words, another name and another manner ask nothing else.
+    // The same message, another name and another overlap do not change the requests.
     expect(await change({ input, name: nextName(), overlap: "allow" }, key)).toBe(key_id);
     const other = await change({ input: { message: "What is old?" } }, key);
     expect(other).not.toBe(key_id);
     expect(await change({ input: null })).toBe(key_id);
-    // Without words of its own it asks by its name.
+    // Without a message its runs use its name.
     expect(await change({ name: nextName() }, key)).toBe(other);
     expect(await change({ input })).toBe(key_id);
     expect((await readJson(await front.rotate(id, {}, { key }))).key_id).toBe(other);
@@ -342,12 +342,12 @@ describe("agents.errors.not_enabled while triggers are switched off", () => {
 test("agents.authentication.3 a key without `agents` is refused on every route, even in the grace period", async () => {
   await using lenient = await startTriggers({ env: { WADI_AGENTS__ENFORCE_SCOPE: "false" } });
   const { id } = await createTrigger(lenient, { agent_id: lenient.agent.id });
-  const given = { key: `${KEY}-none` };
+  const options = { key: `${KEY}-none` };
   const replies = [
-    ...[await lenient.get(PATH, given), await lenient.get(`${PATH}/${id}`, given)],
-    ...[await lenient.get(`${PATH}/${id}/fires`, given), await lenient.askCreate({}, given)],
-    ...[await lenient.patch(id, {}, given), await lenient.rotate(id, {}, given)],
-    ...[await lenient.fire(id, given), await lenient.remove(id, given)],
+    ...[await lenient.get(PATH, options), await lenient.get(`${PATH}/${id}`, options)],
+    ...[await lenient.get(`${PATH}/${id}/fires`, options), await lenient.askCreate({}, options)],
+    ...[await lenient.patch(id, {}, options), await lenient.rotate(id, {}, options)],
+    ...[await lenient.fire(id, options), await lenient.remove(id, options)],
   ];
   for (const reply of replies) await expectRefusal(reply, 403, "scope_required");
   expect(await lenient.read(id)).toMatchObject({ id, status: "active" });

@@ -158,8 +158,8 @@ describe("POST /v1/agents/{id}/versions", () => {
     const agent = { ...found!.agent, id, slug };
     await app.app.database.bind(agentStore).create(agent, older, false, AMPLE);
     expect(await add(id)).toMatchObject({ version: 2, tools: ["gone"], tool_revisions: [gone] });
-    const asked = await post(id, { tools: ["calculator", "gone"] });
-    await expectRefusal(asked, 400, "invalid_request", "tools.1");
+    const rejected = await post(id, { tools: ["calculator", "gone"] });
+    await expectRefusal(rejected, 400, "invalid_request", "tools.1");
   });
 
   test("an absent body equals a body without fields", async () => {

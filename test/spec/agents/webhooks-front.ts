@@ -1,4 +1,4 @@
-// What the tests of endpoints and deliveries do again and again, as callers of the service do it.
+// Helpers for the tests of endpoints and deliveries, as callers of the API.
 import type { AskOptions, TestApp } from "../../support/app.ts";
 import { startRun } from "./population.ts";
 import { createAgent, type Json, readJson } from "./service.ts";
@@ -7,7 +7,7 @@ export const PATH = "/v1/webhooks";
 export const patch = (app: TestApp, id: string, body: object, options: AskOptions = {}) =>
   app.ask("PATCH", `${PATH}/${id}`, { body, ...options });
 
-/** So many events `run.failed`: each of a run that is cancelled before it begins. */
+/** Creates this many events `run.failed`, each of a run cancelled before it begins. */
 export async function happen(app: TestApp, count: number): Promise<void> {
   const { id } = await createAgent(app);
   for (let n = 0; n < count; n++) {
@@ -17,8 +17,8 @@ export async function happen(app: TestApp, count: number): Promise<void> {
 }
 
 /**
- * Gives all that has happened to whoever had selected it: so does every change of the events of any
- * endpoint of the account, also where nobody sends.
+ * Fans out all events to the endpoints that selected them, as every change of an endpoint's events
+ * does.
  */
 export async function give(app: TestApp): Promise<void> {
   const body = { url: "https://none.example.com/", events: ["webhook.test"] };

@@ -321,7 +321,7 @@ test("agents.errors.webhooks_unavailable without its key no secret is stored, an
   await expectRefusal(await front.post(PATH, body), 503, "webhooks_unavailable");
   const rotate = () => front.post(`${PATH}/${id}/rotate-secret`, {});
   await expectRefusal(await rotate(), 503, "webhooks_unavailable");
-  // What is wrong with the request is said all the same.
+  // An invalid request is still reported.
   const wrong = { ...body, url: "http://192.0.2.1/" };
   await expectRefusal(await front.post(PATH, wrong), 400, "url_refused", "url");
   await readJson(await patch(front, id, { description: "x" }));

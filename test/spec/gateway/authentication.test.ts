@@ -1,4 +1,4 @@
-// Spec 000, "Authentication": who is let in, to what, and what the others are told.
+// Spec 000, "Authentication": which keys are admitted, to which routes, and the refusals of others.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sendRaw } from "../../http/raw-client.ts";
@@ -184,7 +184,7 @@ describe("gateway.authentication.5", () => {
     for (const fields of [{}, { model: "svc" }, { model: "svc-v0" }, { model: "main" }]) {
       expect(await chat(key, fields)).toEqual(refused);
     }
-    // An unknown id stands for the default model.
+    // An unknown id means the default model.
     expect(await chat(key, { model: "unheard-of" })).toEqual(refused);
   });
 
@@ -223,8 +223,8 @@ describe("gateway.authentication.6", () => {
     await grant("elsewhere");
     const key = await createKey(app, { account_id });
     expect(await chat(key, { model: "elsewhere" })).toEqual([201]);
-    for (const stranger of [KEY, `${KEY}-other`, `${KEY}-ownerless`]) {
-      expect(await chat(stranger, { model: "elsewhere" })).toEqual(refused);
+    for (const otherKey of [KEY, `${KEY}-other`, `${KEY}-ownerless`]) {
+      expect(await chat(otherKey, { model: "elsewhere" })).toEqual(refused);
     }
   });
 

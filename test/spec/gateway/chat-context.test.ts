@@ -19,16 +19,16 @@ const need = (window: number, reply: number) =>
   `${SAYS} ${window} tokens, but the messages and a reply of up to ${reply} tokens need more (context_length_exceeded).`;
 
 /** A server that counts every prompt so, and answers each chat. */
-const counting = (count: number) => (asked: AskedRequest) => {
-  if (asked.path === "/tokenize") return Response.json({ count, tokens: [] });
-  if (asked.path !== CHAT) return new Response(null, { status: 404 });
-  return asked.body.stream
+const counting = (count: number) => (request: AskedRequest) => {
+  if (request.path === "/tokenize") return Response.json({ count, tokens: [] });
+  if (request.path !== CHAT) return new Response(null, { status: 404 });
+  return request.body.stream
     ? answerFrames([writeFrame({ content: "Hello" }, "stop"), DONE])
     : answerText("Hello");
 };
 /** A server without any route that counts. */
-const silent = (answer: () => Response) => (asked: AskedRequest) =>
-  asked.path === CHAT ? answer() : new Response(null, { status: 404 });
+const silent = (answer: () => Response) => (request: AskedRequest) =>
+  request.path === CHAT ? answer() : new Response(null, { status: 404 });
 
 /** A second model, in front of the server at this address. */
 const nameModel = (id: string, lines: string, url: string) => `
@@ -97,8 +97,8 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts tok
     await using front = await startFront({ model: `system_prompt = "${"Be brief. ".repeat(5)}"` });
     front.upstream.script = counting(100);
     await front.chat(LONG);
-    const [asked] = front.upstream.asked;
-    expect(asked!.body.messages).toMatchObject([{ role: "system" }, { role: "user" }]);
+    const [request] = front.upstream.asked;
+    expect(request!.body.messages).toMatchObject([{ role: "system" }, { role: "user" }]);
   });
 
   test("the check applies by alias, without a model, and by an unknown id with its headers", async () => {
@@ -115,8 +115,8 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts tok
   test("a caller that leaves cancels the count", async () => {
     await using front = await startFront();
     const counted = Promise.withResolvers<AskedRequest>();
-    front.upstream.script = (asked) => {
-      counted.resolve(asked);
+    front.upstream.script = (request) => {
+      counted.resolve(request);
       return new Promise(() => undefined);
     };
     const caller = new AbortController();
@@ -133,8 +133,8 @@ describe("gateway.endpoints.chat_completions.4 where the model server counts tok
   test("a count that takes longer than five seconds leaves the decision to the model server", async () => {
     await using front = await startFront();
     const counted = Promise.withResolvers<void>();
-    front.upstream.script = (asked) => {
-      if (asked.path === CHAT) return answerText("Hello");
+    front.upstream.script = (request) => {
+      if (request.path === CHAT) return answerText("Hello");
       counted.resolve();
       return new Promise(() => undefined);
     };

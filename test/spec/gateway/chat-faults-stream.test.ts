@@ -1,4 +1,4 @@
-// What becomes of a stream whose model server dies, lies or babbles in the middle of it, wherever its bytes are cut.
+// Streams whose model server dies or sends invalid data in the middle, split at any byte.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import {
@@ -16,9 +16,9 @@ import { CANARY, writePage } from "../../support/reply-faults.ts";
 import { DONE, USAGE, writeFrame } from "../../support/upstream.ts";
 import {
   askThrough,
+  collect,
   expectFree,
   type FaultFront,
-  hear,
   readOutcome,
   startFaultFront,
 } from "./faults.ts";
@@ -49,9 +49,9 @@ const ERROR = "502 upstream_error";
 
 type Case = [title: string, fault: Fault, outcome: string, kept?: "kept"];
 async function hold(fault: Fault, outcome: string, kept?: "kept") {
-  const asked = await askThrough(front, fault, { stream: true });
-  expect(asked.outcome).toBe(outcome);
-  if (!kept) await asked.closed;
+  const reply = await askThrough(front, fault, { stream: true });
+  expect(reply.outcome).toBe(outcome);
+  if (!kept) await reply.closed;
   await expectFree(front);
 }
 /** A whole stream of frames with its proper end. */
@@ -73,13 +73,13 @@ describe("gateway.errors.upstream_error a stream that", () => {
     ["has an event that is a list", goOn(HEL, "data: []\n\n", STOP), HALF],
     ["has an event that is a number", goOn(HEL, "data: 5\n\n", STOP), HALF],
     ["has an event of two documents", goOn(HEL, `data: {}\ndata: {}\n\n`, STOP), HALF],
-    ["tells an error", goOn(HEL, error(words), DONE), HALF],
-    ["tells an error as a text", goOn(HEL, error(CANARY), DONE), HALF],
-    ["tells an error of no words", goOn(HEL, error({}), DONE), HALF],
-    ["tells a flat error", goOn(HEL, frame({ object: "error", ...words, code: 500 }), DONE), HALF],
-    ["tells an error nested beyond writing", goOn(HEL, `data: {"error":${DEEP}}\n\n`), HALF],
+    ["sends an error", goOn(HEL, error(words), DONE), HALF],
+    ["sends an error as a string", goOn(HEL, error(CANARY), DONE), HALF],
+    ["sends an error without text", goOn(HEL, error({}), DONE), HALF],
+    ["sends a flat error", goOn(HEL, frame({ object: "error", ...words, code: 500 }), DONE), HALF],
+    ["sends an error nested too deep to serialise", goOn(HEL, `data: {"error":${DEEP}}\n\n`), HALF],
     [
-      "tells an error in a field of that name",
+      "sends an error in a field of that name",
       goOn(HEL, `error: ${JSON.stringify(words)}\n\n`, DONE),
       HALF,
     ],
@@ -94,17 +94,17 @@ describe("gateway.errors.upstream_error a stream that", () => {
       goOn(HEL, error({ code: 400, message: "maximum context length" })),
       '201 "Hel" context_length_exceeded',
     ],
-    ["tells an error first", goOn(error(words), DONE), ERROR],
-    ["tells an error after comments", goOn(": queued\n\n", error(words), DONE), ERROR],
+    ["sends an error first", goOn(error(words), DONE), ERROR],
+    ["sends an error after comments", goOn(": queued\n\n", error(words), DONE), ERROR],
     [
-      "tells an error first, in a field of that name",
+      "sends an error first, in a field of that name",
       goOn(`error: ${JSON.stringify(words)}\n\n`, DONE),
       ERROR,
     ],
     ["is a page in HTML", stream(writePage("Welcome")), ERROR, "kept"],
     ["is nothing but comments", stream(": a\n\n", ": b\n\n"), ERROR, "kept"],
     [
-      "is a reply that is no stream, by its type none either",
+      "is not a stream, neither by content nor by type",
       sayAndEnd(`${writeHead("200 OK", ["content-type: text/plain"])}${writeReply("{}")}`),
       ERROR,
     ],
@@ -134,21 +134,21 @@ describe("a stream is complete although", () => {
       "kept",
     ],
     [
-      "it has no space behind `data:`",
+      "it has no space after `data:`",
       stream(...[HEL, LO, STOP, DONE].map((one) => one.replace(": ", ":"))),
       WHOLE,
       "kept",
     ],
-    ["it says [DONE] twice", stream(HEL, LO, STOP, DONE, DONE), WHOLE, "kept"],
+    ["it sends [DONE] twice", stream(HEL, LO, STOP, DONE, DONE), WHOLE, "kept"],
     [
-      "it talks behind [DONE]",
+      "it continues after [DONE]",
       stream(HEL, LO, DONE, writeFrame({ content: CANARY }), error(words)),
       WHOLE,
       "kept",
     ],
-    ["it tells an error behind its end", stream(HEL, LO, STOP, error(words)), WHOLE, "kept"],
+    ["it sends an error after its end", stream(HEL, LO, STOP, error(words)), WHOLE, "kept"],
     [
-      "it turns to garbage behind its end",
+      "it sends garbage after its end",
       stream(HEL, LO, STOP, "data: {oops\n\n", "\0\0"),
       WHOLE,
       "kept",
@@ -161,7 +161,7 @@ describe("a stream is complete although", () => {
     ],
     ["it does not count from 0", stream(index(3, "Hel"), index(3, "lo"), DONE), WHOLE, "kept"],
     [
-      "its chunks are full of what is none",
+      "its chunks contain invalid JSON",
       stream(
         frame({ choices: {} }),
         frame({ choices: [5] }),
@@ -202,7 +202,7 @@ describe("a stream is complete although", () => {
       "kept",
     ],
     [
-      "another reply stands behind it",
+      "another reply follows it",
       sayAndStay(
         writeStreamReply(HEL, LO, STOP, DONE) + writeReply(JSON_REPLY.replace("Hello", CANARY)),
       ),
@@ -236,30 +236,30 @@ describe("a stream is complete although", () => {
     const deep = `data: {"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"name":"y","arguments":${DEEP}}}]}}]}\n\n`;
     front.proxy.fault = stream(writeFrame({ tool_calls: calls }), deep, STOP, DONE);
     const chunks = await readChunks(await front.chat("Hi", { stream: true }));
-    const told = chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
+    const received = chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
     front.proxy.fault = null;
-    expect(told.map((one) => one.index)).toEqual(Array.from({ length: 10_001 }, (_, n) => n));
-    expect(new Set(told.map(({ id }) => id)).size).toBe(10_001);
+    expect(received.map((one) => one.index)).toEqual(Array.from({ length: 10_001 }, (_, n) => n));
+    expect(new Set(received.map(({ id }) => id)).size).toBe(10_001);
     // JSON text, and no object: `{}` would be a call without arguments, which could run.
-    expect(told.at(-1)!.function).toEqual({ name: "y", arguments: '"nested too deep"' });
+    expect(received.at(-1)!.function).toEqual({ name: "y", arguments: '"nested too deep"' });
   });
 });
 
 describe("a stream that breaks off", () => {
-  // What breaks off takes with it what was not read before, so it waits until the caller has it.
+  // A broken connection discards unread bytes, so it breaks after the caller has them.
   const BREAKS: [where: string, said: string, next: string, outcome: string][] = [
     ["in the middle", BEGUN, "", HALF],
     ["in the middle, without chunks", PLAIN + HEL, "", HALF],
-    ["in front of its announced length", ANNOUNCED + HEL, "", HALF],
+    ["before its announced length", ANNOUNCED + HEL, "", HALF],
     ["in a frame", BEGUN, writeChunk(LO.slice(0, 30)), HALF],
     ["in a chunk", BEGUN, writeChunk(LO).slice(0, 30), HALF],
     ["in the size of a chunk", BEGUN, "4", HALF],
-    ["behind a chunk without a size", BEGUN, `zz\r\n${LO}\r\n`, HALF],
-    ["behind its reason", STREAM_HEAD + writeChunk(HEL + LO_STOP), "", WHOLE],
-    ["behind [DONE]", STREAM_HEAD + writeChunk(HEL + LO + DONE), "", WHOLE],
-    ["behind [DONE], in front of its announced length", ANNOUNCED + HEL + LO + DONE, "", WHOLE],
+    ["after a chunk without a size", BEGUN, `zz\r\n${LO}\r\n`, HALF],
+    ["after its finish reason", STREAM_HEAD + writeChunk(HEL + LO_STOP), "", WHOLE],
+    ["after [DONE]", STREAM_HEAD + writeChunk(HEL + LO + DONE), "", WHOLE],
+    ["after [DONE], before its announced length", ANNOUNCED + HEL + LO + DONE, "", WHOLE],
     [
-      "in a last frame behind its reason",
+      "in a last frame after its finish reason",
       BEGUN + writeChunk(LO_STOP),
       writeChunk("data: [DO"),
       WHOLE,
@@ -274,13 +274,13 @@ describe("a stream that breaks off", () => {
           met.resolve(link);
         };
         const response = await front.chat("Hi", { stream: true });
-        const heard = hear(response);
-        await heard.until(outcome === WHOLE ? '"lo"' : '"Hel"');
+        const collected = collect(response);
+        await collected.until(outcome === WHOLE ? '"lo"' : '"Hel"');
         front.proxy.fault = null;
         const link = await met.promise;
         await link.say(next);
         link[how]();
-        expect(await readOutcome(await heard.whole())).toBe(outcome);
+        expect(await readOutcome(await collected.whole())).toBe(outcome);
         await link.connection.closed;
         await expectFree(front);
       });
@@ -295,7 +295,7 @@ describe("a stream is the same wherever its bytes are split", () => {
     type: "function",
     function: { name: "add", arguments: "" },
   };
-  /** What vLLM, a proxy in between and a model that calls make of one answer. */
+  /** The same reply as sent by vLLM, by a proxy in between, and with calls. */
   const REPLY = Buffer.from(
     writeStreamReply(
       ": ping\r\n\r\n",
@@ -321,17 +321,17 @@ describe("a stream is the same wherever its bytes are split", () => {
         usage,
     );
   };
-  const TOLD = ["é€😀", '\u2028 \\ "', "", '{"x":"ü"}', "tool_calls", USAGE] as unknown[];
+  const EXPECTED = ["é€😀", '\u2028 \\ "', "", '{"x":"ü"}', "tool_calls", USAGE] as unknown[];
 
   test("in two", async () => {
     for (let cut = 0; cut <= REPLY.length; cut++) {
-      const told = await ask(sayAndStay(REPLY.subarray(0, cut), REPLY.subarray(cut)));
-      expect([cut, told] as unknown).toEqual([cut, TOLD]);
+      const received = await ask(sayAndStay(REPLY.subarray(0, cut), REPLY.subarray(cut)));
+      expect([cut, received] as unknown).toEqual([cut, EXPECTED]);
     }
   }, 120_000);
 
   test("at every byte", async () => {
     const bytes = Array.from(REPLY, (_, n) => REPLY.subarray(n, n + 1));
-    expect((await ask(sayAndStay(...bytes))) as unknown).toEqual(TOLD);
+    expect((await ask(sayAndStay(...bytes))) as unknown).toEqual(EXPECTED);
   });
 });

@@ -1,4 +1,4 @@
-// What becomes of a chat whose model server is slow, silent or endless, and of one whose caller does not wait.
+// Chats whose model server is slow, silent or endless, and chats whose caller leaves.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type Fault,
@@ -14,10 +14,10 @@ import { CANARY, listSilences } from "../../support/reply-faults.ts";
 import { DONE, writeFrame } from "../../support/upstream.ts";
 import {
   askThrough,
+  collect,
   expectFree,
   expectSilence,
   type FaultFront,
-  hear,
   readOutcome,
   startFaultFront,
 } from "./faults.ts";
@@ -40,7 +40,10 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop());
 
-/** Asks for something that is not answered before the test goes on: the reply, and the link when the fault was played. */
+/**
+ * Sends a request that stays unanswered: returns the reply, and the connection once the fault
+ * applies.
+ */
 function begin(own: FaultFront, fault: Fault, fields: object = {}, signal?: AbortSignal) {
   const met = Promise.withResolvers<Link>();
   own.proxy.fault = async (link) => {
@@ -57,11 +60,11 @@ function begin(own: FaultFront, fault: Fault, fields: object = {}, signal?: Abor
 describe("gateway.errors.upstream_timeout no response in time", () => {
   const SILENT: [where: string, said: string][] = [
     ...listSilences(GOOD),
-    ["behind the head of a stream", STREAM_HEAD],
-    ["behind half a chunk of a stream", STREAM_HEAD + writeChunk(HEL).slice(0, 40)],
-    ["behind a comment", STREAM_HEAD + writeChunk(": queued\n\n")],
-    ["behind half a frame", STREAM_HEAD + writeChunk(HEL.slice(0, 40))],
-    ["behind a role", STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "" }))],
+    ["after the head of a stream", STREAM_HEAD],
+    ["after half a chunk of a stream", STREAM_HEAD + writeChunk(HEL).slice(0, 40)],
+    ["after a comment", STREAM_HEAD + writeChunk(": queued\n\n")],
+    ["after half a frame", STREAM_HEAD + writeChunk(HEL.slice(0, 40))],
+    ["after a role", STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "" }))],
   ];
   for (const [where, said] of SILENT) {
     for (const stream of [false, true]) {
@@ -122,21 +125,21 @@ describe("gateway.errors.upstream_timeout no response in time", () => {
 
 describe("gateway.errors.upstream_error the response stalled", () => {
   const STALLED: [where: string, said: string, outcome: string][] = [
-    ["behind a piece", BEGUN, HALF],
-    ["behind half a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), HALF],
-    ["behind half a chunk", BEGUN + writeChunk(LO_STOP).slice(0, 40), HALF],
-    ["behind the size of a chunk", `${BEGUN}40\r\n`, HALF],
-    ["behind the reason, which is an end", BEGUN + writeChunk(LO_STOP), WHOLE],
-    ["behind [DONE], which is one too", BEGUN + writeChunk(LO_STOP + DONE), WHOLE],
+    ["after a chunk", BEGUN, HALF],
+    ["after half a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), HALF],
+    ["after half a chunk", BEGUN + writeChunk(LO_STOP).slice(0, 40), HALF],
+    ["after the size of a chunk", `${BEGUN}40\r\n`, HALF],
+    ["after the finish reason, which ends it", BEGUN + writeChunk(LO_STOP), WHOLE],
+    ["after [DONE], which ends it", BEGUN + writeChunk(LO_STOP + DONE), WHOLE],
   ];
   for (const [where, said, outcome] of STALLED) {
     test(where, async () => {
       const { replied, met } = begin(front, sayAndStay(said), { stream: true });
       const { connection } = await met;
-      const heard = hear(await replied);
-      await heard.until(outcome === WHOLE ? '"lo"' : '"Hel"');
+      const received = collect(await replied);
+      await received.until(outcome === WHOLE ? '"lo"' : '"Hel"');
       await front.clock.advance(60_000);
-      expect(await readOutcome(await heard.whole())).toBe(outcome);
+      expect(await readOutcome(await received.whole())).toBe(outcome);
       await connection.closed;
       front.proxy.fault = null;
       await expectFree(front);
@@ -146,13 +149,13 @@ describe("gateway.errors.upstream_error the response stalled", () => {
   test("except for comments, which are no chunks", async () => {
     const { replied, met } = begin(front, sayAndStay(BEGUN), { stream: true });
     const link = await met;
-    const heard = hear(await replied);
-    await heard.until('"Hel"');
+    const received = collect(await replied);
+    await received.until('"Hel"');
     for (let second = 0; second < 60; second++) {
       await link.say(writeChunk(`: ${CANARY}\n\n`));
       await front.clock.advance(1_000);
     }
-    expect(await readOutcome(await heard.whole())).toBe(HALF);
+    expect(await readOutcome(await received.whole())).toBe(HALF);
     await link.connection.closed;
     front.proxy.fault = null;
     await expectFree(front);
@@ -163,13 +166,13 @@ describe("gateway.errors.upstream_error the response stalled", () => {
       stream: true,
     });
     const link = await met;
-    const heard = hear(await replied);
-    await heard.until('"lo"');
+    const received = collect(await replied);
+    await received.until('"lo"');
     for (let second = 0; second < 2; second++) {
       await link.say(writeChunk('data: {"choices":[]}\n\n'));
       await front.clock.advance(1_000);
     }
-    expect(await readOutcome(await heard.whole())).toBe(WHOLE);
+    expect(await readOutcome(await received.whole())).toBe(WHOLE);
     await link.connection.closed;
     front.proxy.fault = null;
     await expectFree(front);
@@ -203,10 +206,10 @@ describe("one byte a second", () => {
     const head: Fault = (link) => link.say(BEGUN);
     const { replied, met } = begin(own, head, { stream: true });
     const link = await met;
-    const heard = hear(await replied);
-    await heard.until('"Hel"');
+    const received = collect(await replied);
+    await received.until('"Hel"');
     await drip(own, writeChunk(LO_STOP))(link);
-    expect(await readOutcome(await heard.whole())).toBe(HALF);
+    expect(await readOutcome(await received.whole())).toBe(HALF);
     await link.connection.closed;
     own.proxy.fault = null;
     await expectFree(own);
@@ -220,9 +223,9 @@ describe("one byte a second", () => {
 
 describe("a hundred megabytes", () => {
   const MB = 1 << 20;
-  /** What the buffers between two sockets and a reader may hold, generously. */
+  /** A generous maximum of the buffers between two sockets and a reader. */
   const BUFFERS = 24 * MB;
-  /** What is read of an answer, on top of them. */
+  /** The part of a response that is read in addition. */
   const READ_MAX = 16 * MB + BUFFERS;
   const flood =
     (head: string, piece: string): Fault =>
@@ -293,7 +296,7 @@ describe("a hundred megabytes", () => {
   for (const [what, fault, stream, outcome, max = READ_MAX] of FLOODS) {
     test(`${what} are cut off`, async () => {
       let link: Link | undefined;
-      const asked = await askThrough(
+      const exchange = await askThrough(
         front,
         (one) => {
           link = one;
@@ -301,8 +304,8 @@ describe("a hundred megabytes", () => {
         },
         { stream },
       );
-      expect(outcome.test(asked.outcome) || asked.outcome.slice(0, 200)).toBe(true);
-      await asked.closed;
+      expect(outcome.test(exchange.outcome) || exchange.outcome.slice(0, 200)).toBe(true);
+      await exchange.closed;
       expect(link!.connection.sent_bytes).toBeLessThan(max);
       await expectFree(front);
     }, 120_000);
@@ -316,24 +319,24 @@ describe("gateway.errors.client_closed_request a caller that leaves closes the c
   });
   afterAll(() => own.stop());
 
-  const LEFT: [where: string, said: string, stream: boolean, heard: string][] = [
+  const LEFT: [where: string, said: string, stream: boolean, received: string][] = [
     ["before the first byte", "", false, ""],
     ["before the first byte of a stream", "", true, ""],
     ["in the head", "HTTP/1.1 200 OK\r\nx:", false, ""],
-    ["behind the head", ANNOUNCED, false, ""],
-    ["behind the head of a stream", STREAM_HEAD + writeChunk(": queued\n\n"), true, ""],
+    ["after the head", ANNOUNCED, false, ""],
+    ["after the head of a stream", STREAM_HEAD + writeChunk(": queued\n\n"), true, ""],
     ["in a reply", ANNOUNCED + GOOD.slice(0, 40), false, ""],
     ["in an error", `${writeHead("500 No", ["content-length: 99"])}{"error"`, true, ""],
     ["in a stream", BEGUN, true, '"Hel"'],
     ["in a frame", BEGUN + writeChunk(LO_STOP.slice(0, 40)), true, '"Hel"'],
-    ["behind the end of a stream that is still open", BEGUN + writeChunk(LO_STOP), true, '"lo"'],
+    ["after the end of a stream that is still open", BEGUN + writeChunk(LO_STOP), true, '"lo"'],
   ];
   for (const [where, said, stream, part] of LEFT) {
     test(where, async () => {
       const leaving = new AbortController();
       const { replied, met } = begin(own, sayAndStay(said), { stream }, leaving.signal);
       const { connection } = await met;
-      if (part !== "") await hear(await replied).until(part);
+      if (part !== "") await collect(await replied).until(part);
       own.lines.length = 0;
       leaving.abort();
       await connection.closed;
@@ -355,7 +358,7 @@ describe("gateway.errors.client_closed_request a caller that leaves closes the c
     const { replied, met } = begin(own, sayAndStay(""), { stream: true }, leaving.signal);
     const { connection } = await met;
     await own.clock.advance(15_000);
-    await hear(await replied).until(": keep-alive");
+    await collect(await replied).until(": keep-alive");
     leaving.abort();
     await connection.closed;
     own.proxy.fault = null;

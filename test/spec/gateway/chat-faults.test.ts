@@ -1,4 +1,5 @@
-// What becomes of a chat whose model server cannot be reached, breaks off or speaks nonsense, for a reply and a stream.
+// Chats whose model server is unreachable, breaks off or sends invalid data, for a reply and a
+// stream.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import {
@@ -34,9 +35,9 @@ const ERROR = "502 upstream_error";
 const HELLO = '201 "Hello" stop';
 const writeChoice = (choice: object) => JSON.stringify({ choices: [choice] });
 const GOOD = writeChoice({ index: 0, message: { content: "Hello" }, finish_reason: "stop" });
-/** What a connection must never give to the next caller. */
+/** Bytes that a connection must never give to the next caller. */
 const STRAY = writeReply(GOOD.replace("Hello", CANARY));
-/** When a server wants to be asked again is not passed on. */
+/** The server's Retry-After is not forwarded. */
 const page = (status: string) => sayPage(status, ["retry-after: 7"]);
 const DEEP = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 
@@ -46,13 +47,13 @@ const expecting =
   ([title, fault, kept]: ReplyFault): Case => [title, fault, outcome, kept];
 
 async function hold(fault: Fault, stream: boolean, outcome: string, kept?: "kept") {
-  const asked = await askThrough(front, fault, { stream });
-  expect(asked.outcome).toBe(outcome);
-  if (!kept) await asked.closed;
+  const exchange = await askThrough(front, fault, { stream });
+  expect(exchange.outcome).toBe(outcome);
+  if (!kept) await exchange.closed;
   await expectFree(front);
 }
 
-/** Each before a first piece, so that who asked for a reply and for a stream are told the same. */
+/** Each before a first chunk, so that replies and streams get the same error. */
 const EARLY: Case[] = [
   ...HEADLESS.map(expecting(ERROR)),
   ["hangs up after the head of a stream", sayAndEnd(STREAM_HEAD), ERROR],
@@ -81,7 +82,7 @@ describe("a model server that", () => {
 
   test("hangs up or resets before the request is sent", async () => {
     for (const greeting of [sayAndEnd(), sayAndReset(""), sayAndEnd(`220 ${CANARY}\r\n`)]) {
-      // Nothing is left that could be used again.
+      // No connection is left to reuse.
       front.proxy.refuse();
       front.proxy.restore();
       front.proxy.greeting = greeting;
@@ -98,7 +99,7 @@ describe("a complete reply", () => {
   const REPLIES: Case[] = [
     ["with a zero in it", sayAndStay(writeReply(GOOD.replace("Hello", "\0"))), ERROR, "kept"],
     [
-      "whose message is a text",
+      "whose message is a string",
       sayAndStay(writeReply(writeChoice({ message: CANARY }))),
       ERROR,
       "kept",
@@ -144,14 +145,14 @@ describe("a complete reply", () => {
       "kept",
     ],
     [
-      "in chunks of sizes in capitals and with zeros in front",
+      "in chunks with sizes in capitals and with leading zeros",
       sayAndStay(
         `${CHUNKED}000${GOOD.length.toString(16).toUpperCase()}\r\n${GOOD}\r\n000\r\n\r\n`,
       ),
       HELLO,
       "kept",
     ],
-    ["without a word behind its status", sayAndStay(writeReply(GOOD, "200")), HELLO, "kept"],
+    ["without a reason phrase", sayAndStay(writeReply(GOOD, "200")), HELLO, "kept"],
     [
       "with fields in capitals and blanks around their values",
       sayAndStay(
@@ -161,7 +162,7 @@ describe("a complete reply", () => {
       "kept",
     ],
     [
-      "in chunks behind a byte order mark",
+      "in chunks after a byte order mark",
       sayAndStay(CHUNKED, writeChunk(`\ufeff${GOOD}`), LAST_CHUNK),
       HELLO,
       "kept",
@@ -192,14 +193,14 @@ describe("a complete reply", () => {
       HELLO,
       "kept",
     ],
-    ["with another one behind it", sayAndStay(writeReply(GOOD) + STRAY), HELLO, "kept"],
+    ["followed by another one", sayAndStay(writeReply(GOOD) + STRAY), HELLO, "kept"],
     [
-      "in chunks with another one behind it",
+      "in chunks, followed by another one",
       sayAndStay(CHUNKED + writeChunk(GOOD) + LAST_CHUNK + STRAY),
       HELLO,
       "kept",
     ],
-    ["that follows later, unasked", sayAndStay(writeReply(GOOD), STRAY), HELLO, "kept"],
+    ["that follows later, unrequested", sayAndStay(writeReply(GOOD), STRAY), HELLO, "kept"],
   ];
   const OF_ANY = [
     ...listBroken(GOOD).map(expecting(ERROR)),

@@ -1,4 +1,4 @@
-// Messages of a chat request: what is taken, what is refused, what goes to the model server.
+// Messages of a chat request: accepted ones, refused ones, and what the model server receives.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { answerText } from "../../support/upstream.ts";
 import { expectRefusal, type Front, startFront } from "./front.ts";

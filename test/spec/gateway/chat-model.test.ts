@@ -1,4 +1,4 @@
-// What a model's settings and a key's rights make of a chat request, and how large it may be.
+// Effects of a model's settings and a key's scopes on a chat request, and its maximum size.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY } from "../../support/app.ts";
 import { expectRefusal, type Front, startFront } from "./front.ts";
@@ -71,7 +71,7 @@ default_max_tokens = 90_000
 upstream = { kind = "stub" }
 `,
     });
-    const wish = {
+    const request = {
       account: "dev",
       name: null,
       is_internal: false,
@@ -80,7 +80,7 @@ upstream = { kind = "stub" }
       lifetime_ms: null,
     };
     const { keys } = own.app.admin;
-    const capped = await keys.create({ ...wish, max_output_tokens: 1_500 });
+    const capped = await keys.create({ ...request, max_output_tokens: 1_500 });
     const budget = async (fields: object, key = KEY) => {
       const response = await own.send({ messages: MESSAGES, ...fields }, { key });
       expect(response.status).toBe(201);

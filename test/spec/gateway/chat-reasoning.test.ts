@@ -1,4 +1,4 @@
-// Reasoning: asked for in the server's own words, and never shown to the caller.
+// Reasoning: requested by the server's own arguments, and never shown to the caller.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startApp } from "../../support/app.ts";
 import { answerFrames, answerText, DONE, USAGE, writeFrame } from "../../support/upstream.ts";
@@ -32,7 +32,7 @@ async function stream(contents: string[], finish_reason = "stop"): Promise<strin
 describe("gateway.endpoints.chat_completions.reasoning", () => {
   test("true merges the model's arguments for it, any other value those against it", async () => {
     front.upstream.script = () => answerText("42");
-    const asked = async (fields: object) => {
+    const requestFor = async (fields: object) => {
       expect((await front.chat("Hello", fields)).status).toBe(201);
       const { chat_template_kwargs, top_k, reasoning } = front.last().body;
       expect(reasoning).toBeUndefined();
@@ -40,9 +40,9 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
     };
     const on = { chat_template_kwargs: { enable_thinking: true } };
     const off = { chat_template_kwargs: { enable_thinking: false }, top_k: 20 };
-    expect(await asked({ reasoning: true })).toEqual(on as never);
+    expect(await requestFor({ reasoning: true })).toEqual(on as never);
     for (const fields of [{}, { reasoning: false }, { reasoning: null }]) {
-      expect(await asked(fields)).toEqual(off);
+      expect(await requestFor(fields)).toEqual(off);
     }
   });
 
@@ -61,11 +61,11 @@ describe("gateway.endpoints.chat_completions.reasoning", () => {
   test("so does a stream, wherever the tags are split", async () => {
     const text = "<think>secret</think>42 < 43";
     for (let cut = 1; cut < text.length; cut++) {
-      const told = await stream([text.slice(0, cut), text.slice(cut)]);
-      expect(told.join("")).toBe("42 < 43");
+      const received = await stream([text.slice(0, cut), text.slice(cut)]);
+      expect(received.join("")).toBe("42 < 43");
     }
     expect((await stream([...text])).join("")).toBe("42 < 43");
-    // Only thoughts: a chunk for the role, which says nothing, and the end.
+    // Only reasoning: a chunk for the role, without text, and the end.
     expect(await stream(["<think>secret", " secret"], "length")).toEqual([""]);
     expect(await stream(["42 <thi"])).toEqual(["42 ", "<thi"]);
   });
@@ -145,19 +145,19 @@ describe("gateway.endpoints.chat_completions.3 the unlisted response_format", ()
   test("is forwarded if well formed to a model that supports it", async () => {
     const capabilities = 'capabilities = ["streaming", "structured_outputs"]';
     await using own = await startFront({ model: capabilities });
-    const asked = async (response_format: unknown) => {
+    const requestFor = async (response_format: unknown) => {
       expect((await own.chat("Hello", { response_format })).status).toBe(201);
       return own.last().body.response_format;
     };
     const more = { type: "json_schema", json_schema: { ...format.json_schema, x: 1 }, y: 2 };
-    expect(await asked(format)).toEqual(format);
-    expect(await asked(more)).toEqual(format);
-    expect(await asked({ type: "json_object", z: 1 })).toEqual({ type: "json_object" });
+    expect(await requestFor(format)).toEqual(format);
+    expect(await requestFor(more)).toEqual(format);
+    expect(await requestFor({ type: "json_object", z: 1 })).toEqual({ type: "json_object" });
     const { strict: _, ...lax } = format.json_schema;
     const without = { type: "json_schema", json_schema: { ...lax, strict: null } };
-    expect(await asked(without)).toEqual({ type: "json_schema", json_schema: lax });
+    expect(await requestFor(without)).toEqual({ type: "json_schema", json_schema: lax });
     const bad = [5, null, "json", [], {}, { type: "xml" }, { type: "json_schema" }];
     const name = { type: "json_schema", json_schema: { name: "a b", schema } };
-    for (const sent of [...bad, name]) expect(await asked(sent)).toBeUndefined();
+    for (const sent of [...bad, name]) expect(await requestFor(sent)).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-// What callers notice of several replicas, and of their end: as little as can be.
+// Several replicas and their failures, which callers should notice as little as possible.
 import { describe, expect, test } from "bun:test";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import {
@@ -17,14 +17,14 @@ import {
   startUpstream,
   writeFrame,
 } from "../../support/upstream.ts";
-import { hear, readOutcome } from "./faults.ts";
+import { collect, readOutcome } from "./faults.ts";
 import { expectRefusal } from "./front.ts";
 
 const BEGUN = STREAM_HEAD + writeChunk(writeFrame({ role: "assistant", content: "Hel" }));
 const WHOLE = '201 "Hello" stop';
 
 interface Replicated extends TestApp, AsyncDisposable {
-  /** A proxy in front of each server; they are asked in turn, the first one first. */
+  /** A proxy before each server; servers take turns, beginning with the first. */
   proxies: FaultProxy[];
   upstreams: ScriptedUpstream[];
 }
@@ -33,9 +33,9 @@ interface ReplicaLines {
   /** Lines of the upstream's table. */
   lines?: string;
   self_hosted?: boolean;
-  /** What the first server says of its health. */
+  /** The first server's health reply. */
   health?: number;
-  /** What happens to every request of the first server, its health check's too. */
+  /** Fault for every request to the first server, health checks included. */
   fault?: Fault;
 }
 
@@ -72,7 +72,7 @@ ${lines}
   return { ...app, proxies, upstreams, stop, [Symbol.asyncDispose]: stop };
 }
 
-const countAsked = ({ upstreams }: Replicated) => upstreams.map(({ asked }) => asked.length);
+const countRequests = ({ upstreams }: Replicated) => upstreams.map(({ asked }) => asked.length);
 
 /** Lets sockets and the clock run until something has become true. */
 async function until({ clock }: Replicated, isSo: () => boolean): Promise<void> {
@@ -89,8 +89,8 @@ describe("one replica of two is killed", () => {
       first!.fault = () => first!.refuse();
       expect(await readOutcome(await front.chat("Hi", { stream }))).toBe(WHOLE);
       expect(first!.connections.map(({ requests }) => requests)).toEqual([1]);
-      expect(countAsked(front)).toEqual([0, 1]);
-      // It stays away, and still nobody notices.
+      expect(countRequests(front)).toEqual([0, 1]);
+      // It stays down, and callers still see no error.
       for (let n = 0; n < 20; n++) {
         expect(await readOutcome(await front.chat("Hi", { stream }))).toBe(WHOLE);
       }
@@ -102,11 +102,11 @@ describe("one replica of two is killed", () => {
     const [first] = front.proxies;
     first!.fault = sayAndStay(BEGUN);
     const response = await front.chat("Hi", { stream: true });
-    const heard = hear(response);
-    await heard.until('"Hel"');
+    const received = collect(response);
+    await received.until('"Hel"');
     first!.refuse();
-    expect(await readOutcome(await heard.whole())).toBe('201 "Hel" upstream_error');
-    expect(countAsked(front)).toEqual([0, 0]);
+    expect(await readOutcome(await received.whole())).toBe('201 "Hel" upstream_error');
+    expect(countRequests(front)).toEqual([0, 0]);
   });
 });
 
@@ -156,11 +156,11 @@ describe("a server that fails its health check", () => {
     await using front = await startReplicas(2, { health: 503 });
     await until(front, () => down(front));
     for (let n = 0; n < 4; n++) expect(await readOutcome(await front.chat("Hi"))).toBe(WHOLE);
-    expect(countAsked(front)).toEqual([0, 4]);
+    expect(countRequests(front)).toEqual([0, 4]);
     front.upstreams[0]!.health = 200;
     await until(front, () => front.lines.length === 2);
     for (let n = 0; n < 4; n++) await front.chat("Hi");
-    expect(countAsked(front)).toEqual([2, 6]);
+    expect(countRequests(front)).toEqual([2, 6]);
   });
 });
 
@@ -200,7 +200,7 @@ describe("the health check", () => {
     test(`is not made ${what}`, async () => {
       await using front = await startReplicas(1, some);
       await front.clock.advance(60_000);
-      // What had been sent would have come before this.
+      // Earlier requests would have arrived before this one.
       await fetch(`${front.proxies[0]!.url}/models`);
       expect(front.proxies[0]!.connections.length).toBe(1);
     });
@@ -218,8 +218,8 @@ test("accounts take turns for the slots of a model's servers", async () => {
     return answerText("Hello");
   };
   const { pending } = front.clock;
-  // Whatever the app itself waits for, once a first chat and what it leaves behind are over; both
-  // keys are known from then on, so that neither has a database to wait for.
+  // Timers of the app itself, after a first chat. Both keys are then cached, so that neither waits
+  // for the database.
   for (const key of [KEY, `${KEY}-other`]) await (await front.chat("other", {}, { key })).text();
   await front.clock.advance(1_000);
   const idle = pending();
@@ -228,16 +228,16 @@ test("accounts take turns for the slots of a model's servers", async () => {
   // While a database is slow, a clock that went on would make all of them late.
   while (held.length === 0) await front.clock.advance(0);
   const other = front.chat("other", {}, { key: `${KEY}-other` });
-  // All are in the line when the first place is given back: each of 52 has the timer by which it is
-  // late, and each of the 51 in the line that of its wait.
+  // All are queued when the first slot is released. Each of 52 has a deadline timer, and each of
+  // the 51 in the queue a wait timer.
   while (pending() < idle + 52 + 51) await front.clock.advance(0);
   for (let n = 0; !order.includes("other"); n++) {
     await until(front, () => held.length > n || order.includes("other"));
     held[n]?.();
   }
   expect(await readOutcome(await other)).toBe(WHOLE);
-  // First come, first served, it would have been the last. Its exact turn is proved where the line
-  // alone is looked at: here nobody sees who has reached it.
+  // In order of arrival it would be the last. The queue's own tests prove its exact turn; here the
+  // order of arrival is unknown.
   expect(order.indexOf("other")).toBeLessThan(25);
   for (const reply of busy) expect((await reply).status).toBe(201);
   expect(order.length).toBe(52);

@@ -25,7 +25,7 @@ const TOOLS = ["get_weather", "add"].map((name) => ({
   function: { name, description: "A tool.", parameters: { type: "object" } },
 }));
 
-/** What the model server answers to the next request. */
+/** The model server's reply to the next request. */
 async function answer(message: object, finish_reason = "stop", more: object = {}) {
   front.upstream.script = () =>
     Response.json({ choices: [{ index: 0, message, finish_reason }], usage: USAGE, ...more });
@@ -89,8 +89,8 @@ describe("a reply", () => {
   });
 
   test("gateway.resources.reply.p3 has the finish reason `stop`, `tool_calls`, or another one of the server", async () => {
-    const reason = async (...given: Parameters<typeof answer>) =>
-      (await answer(...given)).reply.choices[0]!.finish_reason;
+    const reason = async (...args: Parameters<typeof answer>) =>
+      (await answer(...args)).reply.choices[0]!.finish_reason;
     const tool_calls = [{ id: "c", type: "function", function: { name: "add", arguments: "{}" } }];
     expect(await reason({ content: "Hi" })).toBe("stop");
     expect(await reason({ content: null, tool_calls }, "tool_calls")).toBe("tool_calls");

@@ -1,4 +1,4 @@
-// Every field of a chat request: what is taken, what is refused, what goes to the model server.
+// Every field of a chat request: accepted and refused values, and what the model server receives.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY } from "../../support/app.ts";
 import { expectRefusal, type Front, startFront } from "./front.ts";
@@ -302,11 +302,11 @@ describe("refuses, with the invalid field:", () => {
   ];
   for (const [title, cases] of CASES) {
     test(title, async () => {
-      const asked = front.upstream.asked.length;
+      const count = front.upstream.asked.length;
       for (const [sent, param] of cases) {
         await expectRefusal(await send(sent), 400, "invalid_request", param);
       }
-      expect(front.upstream.asked.length).toBe(asked);
+      expect(front.upstream.asked.length).toBe(count);
     });
   }
 });

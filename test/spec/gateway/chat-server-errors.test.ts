@@ -1,4 +1,4 @@
-// What a caller is told of each error that a model server is known to answer with, and what it is not told.
+// The caller's reply to each known error of a model server, without the server's text.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { EVENT_ERRORS, SERVER_ERRORS } from "../../support/server-errors.ts";
 import { answerFrames, DONE, writeFrame } from "../../support/upstream.ts";
@@ -19,22 +19,22 @@ const STATUS: Record<string, number> = {
   no_model_available: 503,
   upstream_timeout: 504,
 };
-/** Only these stand in a stream. */
+/** Only these are possible within a stream. */
 const SHOWN = ["context_length_exceeded", "upstream_timeout"];
 
-/** Every text of a body that says more than a word. */
+/** Every text in a body that is longer than a word. */
 function listWords(body: string): string[] {
   return (body.match(/(?:[^"<>\\]|\\.)+/g) ?? []).filter((part) => /\w \w/.test(part));
 }
 
-async function expectTold(response: Response, outcome: string, body: string): Promise<void> {
+async function expectReported(response: Response, outcome: string, body: string): Promise<void> {
   const text = await response.text();
   expect(await readOutcome(new Response(text, response))).toBe(outcome);
   expect([...response.headers.keys()].sort().filter((name) => /retry|server/.test(name))).toEqual(
     [],
   );
-  const told = text + JSON.stringify(front.lines);
-  expect(listWords(body).filter((words) => told.includes(words))).toEqual([]);
+  const reported = text + JSON.stringify(front.lines);
+  expect(listWords(body).filter((words) => reported.includes(words))).toEqual([]);
 }
 
 describe("an error with a status", () => {
@@ -46,7 +46,7 @@ describe("an error with a status", () => {
         const count = front.lines.length;
         const response = await front.chat("Hi", { model: "test-1", stream });
         expect(response.headers.has("deprecation")).toBe(false);
-        await expectTold(response, `${STATUS[code]} ${code}`, body);
+        await expectReported(response, `${STATUS[code]} ${code}`, body);
         // The breaker's own lines name the server, and are of no request.
         const lines = front.lines.slice(count).filter(({ upstream }) => upstream === undefined);
         expect(lines).toEqual([
@@ -57,13 +57,13 @@ describe("an error with a status", () => {
 
     test(`gateway.errors.headers.deprecation of ${title}, for a request with an unknown model`, async () => {
       front.upstream.script = () => new Response(body, { status, headers });
-      const told = code === "model_unavailable" ? "no_model_available" : code;
+      const reported = code === "model_unavailable" ? "no_model_available" : code;
       for (const stream of [false, true]) {
         const response = await front.chat("Hi", { model: "gpt-4o", stream });
         expect(response.headers.get("deprecation")).toBe("@1790467200");
         expect(response.headers.get("link")).toContain('rel="deprecation"');
         expect(response.headers.has("sunset")).toBe(false);
-        await expectTold(response, `${STATUS[told]} ${told}`, body);
+        await expectReported(response, `${STATUS[reported]} ${reported}`, body);
       }
     });
   }
@@ -78,7 +78,7 @@ describe("an error under status 200", () => {
       const headers = { "content-type": "application/json" };
       front.upstream.script = () => new Response(event, { headers });
       for (const stream of [false, true]) {
-        await expectTold(await front.chat("Hi", { ...named, stream }), outcome, event);
+        await expectReported(await front.chat("Hi", { ...named, stream }), outcome, event);
       }
     });
 
@@ -90,7 +90,7 @@ describe("an error under status 200", () => {
       ]) {
         front.upstream.script = () => answerFrames([...first, `data: ${event}\n\n`, DONE]);
         const response = await front.chat("Hi", { ...named, stream: true });
-        await expectTold(response, outcome, event);
+        await expectReported(response, outcome, event);
       }
     });
 
@@ -99,7 +99,7 @@ describe("an error under status 200", () => {
       front.upstream.script = () => answerFrames(frames);
       const response = await front.chat("Hi", { ...named, stream: true });
       const shown = SHOWN.includes(code) ? code : "upstream_error";
-      await expectTold(response, `201 "Hel" ${shown}`, event);
+      await expectReported(response, `201 "Hel" ${shown}`, event);
     });
   }
 });

@@ -5,19 +5,19 @@ import { type Front, startFront } from "./front.ts";
 
 const PATH = "/v1/chat/completions";
 
-/** The statuses of a reply, of a stream, and of the one success that the document tells of. */
+/** The statuses of a reply, of a stream, and of the success in the document. */
 async function readStatuses(front: Front) {
   const whole = await front.send({ messages: [{ role: "user", content: "Hello" }] });
   await whole.text();
   const stream = await front.chat("Hello", { stream: true });
   await stream.text();
   const replies = (await readDocument(front)).paths[PATH]!.post!.responses;
-  const told = Object.keys(replies).filter((status) => status.startsWith("2"));
-  expect(Object.keys(replies[told[0]!]!.content!)).toEqual([
+  const documented = Object.keys(replies).filter((status) => status.startsWith("2"));
+  expect(Object.keys(replies[documented[0]!]!.content!)).toEqual([
     "application/json",
     "text/event-stream",
   ]);
-  return [whole.status, stream.status, ...told.map(Number)];
+  return [whole.status, stream.status, ...documented.map(Number)];
 }
 
 test("gateway.endpoints.post_chat_completions a reply and a stream are 201, or 200 if the operator sets it", async () => {

@@ -35,15 +35,15 @@ afterAll(async () => {
   await stub.stop();
 });
 
-/** Streams what the model server says in these frames. */
+/** Streams these frames of the model server. */
 async function stream(frames: string[], fields: object = {}): Promise<Response> {
   front.upstream.script = () => answerFrames(frames);
   return front.chat("Hello", { stream: true, ...fields });
 }
 
-/** A model server that says what the test tells it to, when it tells it to. */
+/** A model server that sends frames on the test's command. */
 function speak() {
-  const asked = Promise.withResolvers<AskedRequest>();
+  const reached = Promise.withResolvers<AskedRequest>();
   let say!: (text: string) => void;
   let close!: () => void;
   const body = new ReadableStream({
@@ -53,10 +53,10 @@ function speak() {
     },
   });
   front.upstream.script = (one) => {
-    asked.resolve(one);
+    reached.resolve(one);
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
-  return { asked: asked.promise, say, close };
+  return { reached: reached.promise, say, close };
 }
 
 const deltas = (chunks: Chunk[]) => chunks.flatMap(({ choices }) => choices);
@@ -87,15 +87,15 @@ describe("the sequence", () => {
 
   test("gateway.events.3 gateway.endpoints.chat_completions.stream_options the usage comes last, if the request asks for it", async () => {
     const frames = [writeFrame({ content: "Hi" }), END];
-    const asked = await readChunks(
+    const reached = await readChunks(
       await stream(frames, { stream_options: { include_usage: true } }),
     );
-    expect(asked.map(({ usage }) => usage)).toEqual([undefined, undefined, USAGE]);
-    expect(asked.map(({ choices }) => choices.length)).toEqual([1, 1, 0]);
+    expect(reached.map(({ usage }) => usage)).toEqual([undefined, undefined, USAGE]);
+    expect(reached.map(({ choices }) => choices.length)).toEqual([1, 1, 0]);
     for (const stream_options of [undefined, null, {}, { include_usage: false }]) {
-      const unasked = await readChunks(await stream(frames, { stream_options }));
-      expect(unasked.length).toBe(2);
-      expect(JSON.stringify(unasked)).not.toContain("usage");
+      const without = await readChunks(await stream(frames, { stream_options }));
+      expect(without.length).toBe(2);
+      expect(JSON.stringify(without)).not.toContain("usage");
     }
     expect(front.last().body.stream_options).toEqual({ include_usage: true });
   });
@@ -195,7 +195,7 @@ describe("the sequence", () => {
   test("a chunk is forwarded as soon as it arrives", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
-    await server.asked;
+    await server.reached;
     server.say(writeFrame({ content: "One" }));
     const read = readLive(await replied);
     expect(await read()).toContain('"content":"One"');
@@ -211,7 +211,7 @@ describe("silence", () => {
   test("gateway.events.2 gateway.limits.keep_alive before the first chunk: 201 after 15 s, and a comment every 15 s", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
-    await server.asked;
+    await server.reached;
     await front.clock.advance(14_999);
     expect(Bun.peek.status(replied)).toBe("pending");
     await front.clock.advance(1);
@@ -233,7 +233,7 @@ describe("silence", () => {
   test("gateway.events.2 each chunk restarts the 15 s", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
-    await server.asked;
+    await server.reached;
     server.say(writeFrame({ content: "One" }));
     const read = readLive(await replied);
     expect(await read()).toContain("One");
@@ -253,7 +253,7 @@ describe("silence", () => {
   test("gateway.events.2 the model server's comments are not forwarded, and are not chunks", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
-    await server.asked;
+    await server.reached;
     server.say(": PROCESSING\n\n");
     await front.clock.advance(15_000);
     const read = readLive(await replied);
@@ -321,8 +321,8 @@ describe("gateway.events.4 a failure", () => {
       const response = await stream([writeFrame({ content: "Hi" }), ...frames], {
         stream_options: { include_usage: true },
       });
-      const told = await readFrames(response);
-      expect(told).toEqual([
+      const received = await readFrames(response);
+      expect(received).toEqual([
         expect.objectContaining({ choices: [choice({ role: "assistant", content: "Hi" })] }),
         {
           error: { message: expect.any(String), type, code, param },
@@ -330,14 +330,14 @@ describe("gateway.events.4 a failure", () => {
         },
         "data: [DONE]",
       ] as never);
-      expect(JSON.stringify(told)).not.toMatch(/CUDA|oops/);
+      expect(JSON.stringify(received)).not.toMatch(/CUDA|oops/);
     });
   }
 
   test("after a comment appears in the stream too", async () => {
     const server = speak();
     const replied = front.chat("Hello", { stream: true });
-    await server.asked;
+    await server.reached;
     await front.clock.advance(15_000);
     server.close();
     const frames = await readFrames(await replied);

@@ -1,4 +1,4 @@
-// Deep thinking: how often a model is asked, whose answer is told, and what all of it costs.
+// Deep thinking: the number of attempts, the returned reply, and its usage.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp } from "../../support/app.ts";
@@ -21,7 +21,7 @@ import {
 import { createKey } from "./keys.ts";
 
 const TOOL = { type: "function", function: { name: "add", parameters: {} } };
-/** Attempts arrive in any order; their seeds tell which is which. */
+/** Attempts arrive in any order; their seeds identify them. */
 const SEED = 100;
 const indexOf = ({ body }: AskedRequest) => (body.seed as number) - SEED;
 
@@ -37,10 +37,10 @@ beforeEach(() => {
   front.upstream.script = () => answerText("42");
 });
 
-/** The attempt with this index says this; a number is the status with which it fails. */
+/** Reply of the attempt with this index; a number is the status of its failure. */
 function script(own: Front, ...answers: (string | number)[]): void {
-  own.upstream.script = (asked) => {
-    const answer = answers[indexOf(asked)]!;
+  own.upstream.script = (request) => {
+    const answer = answers[indexOf(request)]!;
     return typeof answer === "string" ? answerText(answer) : new Response("no", { status: answer });
   };
 }
@@ -60,7 +60,7 @@ async function readText(response: Response): Promise<string> {
 const times = (count: number) =>
   Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, tokens * count]));
 
-/** Resolves with all that was asked, as soon as so many attempts have arrived. */
+/** Resolves with all requests as soon as this many attempts have arrived. */
 function arrive(own: Front, count: number) {
   const arrived = Promise.withResolvers<AskedRequest[]>();
   own.upstream.script = () => {
@@ -117,21 +117,21 @@ describe("gateway.endpoints.chat_completions.think", () => {
   });
 
   test("attempts differ only by temperature or seed", async () => {
-    const asked = async (fields: object) => {
+    const request = async (fields: object) => {
       front.upstream.asked.length = 0;
       expect((await think(fields)).status).toBe(201);
       const bodies = front.upstream.asked.map(({ body }) => body);
       return bodies.sort((one, other) => Number(one.seed) - Number(other.seed));
     };
-    const unsaid = await asked({ seed: undefined });
+    const unsaid = await request({ seed: undefined });
     expect(unsaid.map(({ temperature, seed }) => [temperature, seed])).toEqual(
       Array(3).fill([0.7, undefined]),
     );
-    const said = await asked({ temperature: 0.2, top_p: 0.5, stop: ["x"], max_tokens: 9 });
+    const said = await request({ temperature: 0.2, top_p: 0.5, stop: ["x"], max_tokens: 9 });
     expect(said[0]).toMatchObject({ temperature: 0.2, top_p: 0.5, stop: ["x"], max_tokens: 9 });
     for (const [n, body] of said.entries()) expect(body).toEqual({ ...said[0], seed: SEED + n });
     const large = Number.MAX_SAFE_INTEGER;
-    const seeds = (await asked({ seed: large })).map(({ seed }) => seed);
+    const seeds = (await request({ seed: large })).map(({ seed }) => seed);
     expect(seeds).toEqual([large - 2, large - 1, large]);
   });
 
@@ -145,14 +145,14 @@ describe("gateway.endpoints.chat_completions.think", () => {
   });
 
   test("each attempt reasons if requested, and the reasoning is not returned", async () => {
-    front.upstream.script = (asked) =>
-      answerText(`<think>${indexOf(asked)}? No: 7</think>\n\nIt is 42.`);
+    front.upstream.script = (request) =>
+      answerText(`<think>${indexOf(request)}? No: 7</think>\n\nIt is 42.`);
     expect(await readText(await think({ reasoning: true }))).toBe("It is 42.");
     expect(front.upstream.asked.map(({ body }) => body.chat_template_kwargs)).toEqual(
       Array(3).fill({ enable_thinking: true }),
     );
-    // What is thought has no voice, either.
-    front.upstream.script = (asked) => answerText(`${asked.body.seed}</think>42`);
+    // Reasoning does not vote, either.
+    front.upstream.script = (request) => answerText(`${request.body.seed}</think>42`);
     expect(await readText(await think({ reasoning: true }))).toBe("42");
     expect(front.upstream.asked).toHaveLength(6);
   });
@@ -209,7 +209,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
   });
 
   test("gateway.events.2 keep-alives until the majority is known", async () => {
-    const asked = arrive(front, 3);
+    const request = arrive(front, 3);
     const answers: ((response: Response) => void)[] = [];
     const hang = front.upstream.script;
     front.upstream.script = (one) => {
@@ -217,7 +217,7 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
       return new Promise<Response>((resolve) => answers.push(resolve));
     };
     const replied = think({ stream: true });
-    await asked;
+    await request;
     await front.clock.advance(14_999);
     expect(Bun.peek.status(replied)).toBe("pending");
     await front.clock.advance(1);
@@ -238,9 +238,9 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
   });
 
   test("gateway.events.4 a failure after a keep-alive appears in the stream", async () => {
-    const asked = arrive(front, 3);
+    const request = arrive(front, 3);
     const replied = think({ stream: true });
-    await asked;
+    await request;
     await front.clock.advance(120_000);
     const frames = await readFrames(await replied);
     expect(frames.at(-2)).toMatchObject({ error: { code: "upstream_timeout" } });
@@ -256,8 +256,8 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
   });
 
   test("a stream that breaks off is not an attempt", async () => {
-    front.upstream.script = (asked) =>
-      indexOf(asked) === 0
+    front.upstream.script = (request) =>
+      indexOf(request) === 0
         ? answerFrames([writeFrame({ content: "Four" })])
         : answerFrames([writeFrame({ content: "42" }), writeFrame({}, "stop"), DONE]);
     const chunks = await readChunks(await think({ stream: true }));
@@ -269,10 +269,10 @@ describe("gateway.endpoints.chat_completions.think as a stream", () => {
 describe("gateway.endpoints.chat_completions.think unneeded attempts are cancelled", () => {
   test("an attempt that cannot change the result is disconnected", async () => {
     const late = Promise.withResolvers<AskedRequest>();
-    front.upstream.script = async (asked) => {
-      const index = indexOf(asked);
+    front.upstream.script = async (request) => {
+      const index = indexOf(request);
       if (index < 3) return answerText(index === 0 ? "41" : "42");
-      if (index === 4) late.resolve(asked);
+      if (index === 4) late.resolve(request);
       // The fourth answers once the fifth is there, which never does.
       await late.promise;
       return index === 3 ? answerText("42") : new Promise<Response>(() => undefined);
@@ -287,11 +287,11 @@ describe("gateway.endpoints.chat_completions.think unneeded attempts are cancell
     for (const stream of [false, true]) {
       own.upstream.asked.length = 0;
       own.lines.length = 0;
-      const asked = arrive(own, 3);
+      const request = arrive(own, 3);
       const caller = new AbortController();
       const fields = { think: true, stream };
       const left = own.chat("Hello", fields, { signal: caller.signal }).catch(() => "left");
-      const all = await asked;
+      const all = await request;
       caller.abort();
       expect(await left).toBe("left");
       await Promise.all(all.map(untilClosed));
@@ -301,9 +301,9 @@ describe("gateway.endpoints.chat_completions.think unneeded attempts are cancell
 
   test("gateway.events.4 a stop in the middle sends its caller an error, and ends all attempts", async () => {
     await using own = await startFront({}, { listens: true });
-    const asked = arrive(own, 3);
+    const request = arrive(own, 3);
     const replied = own.chat("Hello", { think: true, stream: true });
-    const all = await asked;
+    const all = await request;
     await own.clock.advance(15_000);
     const frames = readFrames(await replied);
     const stopping = own.app.stop(1_000);

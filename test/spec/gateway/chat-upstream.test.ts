@@ -1,4 +1,4 @@
-// A chat in front of model servers that refuse, break, hang and redirect, and callers who leave.
+// Chats with model servers that refuse, break, hang and redirect, and callers that leave.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type AskedRequest,
@@ -19,7 +19,7 @@ afterAll(() => front.stop());
 const NAMED = { model: "test-1" };
 const HTML = "<html><body>nginx 10.0.0.7</body></html>";
 const never = () => new Promise<Response>(() => undefined);
-/** A stream that says one thing and then nothing more. */
+/** A stream that sends one frame and then nothing. */
 const sayAndHang = () => {
   const body = new ReadableStream({
     start: (controller) =>
@@ -33,7 +33,7 @@ const aborted = ({ signal }: AskedRequest) =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 /** The next request, as soon as the model server has it. */
-function asked({ upstream }: Front, answer: () => Response | Promise<Response>) {
+function receive({ upstream }: Front, answer: () => Response | Promise<Response>) {
   const { promise, resolve } = Promise.withResolvers<AskedRequest>();
   upstream.script = (one) => {
     resolve(one);
@@ -45,7 +45,7 @@ function asked({ upstream }: Front, answer: () => Response | Promise<Response>) 
 describe("an error status of the model server", () => {
   const leaking = { "retry-after": "7", server: "nginx", "x-ratelimit-remaining": "0" };
   const json = (value: object) => JSON.stringify(value);
-  const CASES: [rule: string, status: number, body: string, told: number, code: string][] = [
+  const CASES: [rule: string, status: number, body: string, expected: number, code: string][] = [
     [
       "gateway.errors.upstream_error",
       500,
@@ -83,16 +83,16 @@ describe("an error status of the model server", () => {
       "context_length_exceeded",
     ],
   ];
-  for (const [rule, status, body, told, code] of CASES) {
+  for (const [rule, status, body, expected, code] of CASES) {
     for (const stream of [false, true]) {
-      test(`${rule} ${status} is ${told}${stream ? ", for a stream too" : ""}`, async () => {
+      test(`${rule} ${status} is ${expected}${stream ? ", for a stream too" : ""}`, async () => {
         front.upstream.script = () => new Response(body, { status, headers: leaking });
         const response = await front.chat("Hello", { ...NAMED, stream });
         expect(Object.keys(leaking).filter((name) => response.headers.has(name))).toEqual([]);
         const text = await response.clone().text();
         expect(text).not.toMatch(/CUDA|seed|nginx|10\.0\.0|queue/);
         const param = code === "context_length_exceeded" ? "messages" : null;
-        await expectRefusal(response, told, code, param);
+        await expectRefusal(response, expected, code, param);
       });
     }
   }
@@ -185,7 +185,7 @@ describe("gateway.errors.upstream_timeout no response in time", () => {
   test("is 504 as JSON and before a stream begins, and the connection is closed", async () => {
     await using own = await startFront({ upstream: 'first_token_timeout = "10s"' });
     for (const stream of [false, true]) {
-      const arrived = asked(own, never);
+      const arrived = receive(own, never);
       const replied = own.chat("Hello", { stream });
       const one = await arrived;
       await own.clock.advance(9_999);
@@ -198,7 +198,7 @@ describe("gateway.errors.upstream_timeout no response in time", () => {
 
   test("after a comment appears in the stream", async () => {
     await using own = await startFront({ upstream: 'first_token_timeout = "20s"' });
-    const arrived = asked(own, never);
+    const arrived = receive(own, never);
     const replied = own.chat("Hello", { stream: true });
     await arrived;
     await own.clock.advance(20_000);
@@ -217,7 +217,7 @@ describe("gateway.errors.client_closed_request a caller that leaves ends the req
       test(`while it waits for ${stream ? "a stream" : "a reply"}${where}`, async () => {
         await using own = await startFront({}, { listens });
         const leaving = new AbortController();
-        const arrived = asked(own, never);
+        const arrived = receive(own, never);
         const headers = { "x-request-id": "leaver" };
         const options = { headers, signal: leaving.signal };
         const replied = own.chat("Hello", { stream }, options).catch(() => null);
@@ -301,7 +301,7 @@ describe("the model server receives", () => {
 });
 
 describe("of two replicas", () => {
-  /** Asks the pair twice with the same request, so that each replica is the first to be asked once. */
+  /** Sends the same request twice, so that each replica is first once. */
   async function askTwice(
     stream: boolean,
     first: () => Response | Promise<Response>,

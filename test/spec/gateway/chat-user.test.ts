@@ -8,7 +8,7 @@ test("gateway.endpoints.chat_completions.user is not forwarded, and is logged as
   const hashes: unknown[] = [];
   const ask = async (user: unknown, key = KEY) => {
     front.upstream.script = () => new Response("", { status: 500 });
-    // Not so many failures a minute that the breaker would open, and say so.
+    // Too few failures a minute to open the breaker, which would add a log line.
     await front.clock.advance(15_000);
     const before = front.lines.length;
     expect((await front.chat("Hello", { user }, { key })).status).toBe(502);

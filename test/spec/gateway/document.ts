@@ -1,4 +1,4 @@
-// The OpenAPI document as tests read it, and the judge of whether a value fits one of its schemas.
+// The OpenAPI document for tests, and a check of values against its schemas.
 import type { TestApp } from "../../support/app.ts";
 
 export interface Schema {
@@ -9,7 +9,7 @@ export interface Schema {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
-  /** Named variants, of which one field tells which it is. */
+  /** Named variants with a discriminator field. */
   oneOf?: Schema[];
   discriminator?: { propertyName: string; mapping: Record<string, string> };
   const?: unknown;
@@ -29,7 +29,7 @@ interface Content {
   content: Record<string, { schema: Schema }>;
 }
 export interface Parameter {
-  /** Of one that others share; then it has nothing else. */
+  /** A reference to a shared part; it then has no other field. */
   $ref?: string;
   name: string;
   in: "path" | "query" | "header";
@@ -60,7 +60,7 @@ export interface Document {
   };
 }
 
-/** The document as it is served; `isWhole`: refusals that operations share stand in each of them. */
+/** The document as served; `isWhole` copies shared error responses into each operation. */
 export async function readDocument(app: TestApp, isWhole = true): Promise<Document> {
   const document = (await (await app.get("/openapi.json", { key: null })).json()) as Document;
   const operations = Object.values(document.paths).flatMap((one) => Object.values(one));
@@ -73,34 +73,36 @@ export async function readDocument(app: TestApp, isWhole = true): Promise<Docume
   return document;
 }
 
-/** Whether a path is one of the gateway's. */
+/** Whether a path belongs to the gateway. */
 export const isGateway = (path: string) => /^\/v1\/(chat|models|embeddings|search)\b/.test(path);
 
-/** What a `$ref` leads to; undefined: nothing. */
+/** The target of a `$ref`; undefined if missing. */
 export const followRef = (document: Document, ref: string): unknown =>
   ref
     .replace("#/", "")
     .split("/")
     .reduce<unknown>((place, step) => (place as Record<string, unknown>)?.[step], document);
 
-/** Where a value breaks a schema; empty: nowhere. Only what our own schemas say is understood. */
+/**
+ * Where a value violates a schema; empty if valid. Supports only the keywords of our own schemas.
+ */
 export function findBreach(
   document: Document,
   schema: Schema,
   value: unknown,
   place = "",
 ): string[] {
-  const judge = (one: Schema, inner: unknown, at: string) => findBreach(document, one, inner, at);
-  if (schema.$ref) return judge(followRef(document, schema.$ref) as Schema, value, place);
+  const find = (one: Schema, inner: unknown, at: string) => findBreach(document, one, inner, at);
+  if (schema.$ref) return find(followRef(document, schema.$ref) as Schema, value, place);
   if (schema.anyOf) {
-    const all = schema.anyOf.map((one) => judge(one, value, place));
+    const all = schema.anyOf.map((one) => find(one, value, place));
     return all.some((one) => one.length === 0) ? [] : all[0]!;
   }
   if (schema.oneOf) {
     const { propertyName, mapping } = schema.discriminator!;
     const word = (value as Record<string, string> | null)?.[propertyName];
     const found = word === undefined ? undefined : mapping[word];
-    return found ? judge({ $ref: found }, value, place) : [`${place}.${propertyName}`];
+    return found ? find({ $ref: found }, value, place) : [`${place}.${propertyName}`];
   }
   if (schema.enum) return schema.enum.includes(value) ? [] : [place];
   if ("const" in schema) return schema.const === value ? [] : [place];
@@ -111,7 +113,7 @@ export function findBreach(
   if (types.length > 0 && !types.includes(type) && !isInteger) return [place];
   if (!isWithin(schema, value)) return [place];
   if (Array.isArray(value)) {
-    return value.flatMap((one, i) => judge(schema.items ?? {}, one, `${place}.${i}`));
+    return value.flatMap((one, i) => find(schema.items ?? {}, one, `${place}.${i}`));
   }
   if (!isObject) return [];
   const missing = (schema.required ?? []).filter((name) => !(name in value));
@@ -121,7 +123,7 @@ export function findBreach(
     ...Object.entries(value).flatMap(([name, inner]) => {
       const one = Object.hasOwn(properties, name) ? properties[name]! : others;
       const at = `${place}.${name}`;
-      return typeof one === "object" ? judge(one, inner, at) : one ? [] : [`${at} is unknown`];
+      return typeof one === "object" ? find(one, inner, at) : one ? [] : [`${at} is unknown`];
     }),
   ];
 }
@@ -132,7 +134,7 @@ const FORMATS: Record<string, RegExp> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 };
 
-/** What a schema says of one value beside its type. */
+/** Checks one value beyond its type. */
 function isWithin(schema: Schema, value: unknown): boolean {
   const { minimum = -Infinity, maximum = Infinity } = schema;
   if (typeof value === "number") return value >= minimum && value <= maximum;
@@ -141,7 +143,7 @@ function isWithin(schema: Schema, value: unknown): boolean {
   }
   if (typeof value !== "string") return true;
   const { minLength = 0, maxLength = Infinity, format = "", pattern } = schema;
-  // No text has more characters than units, and none has fewer than half as many.
+  // A text has at most as many characters as code units, and at least half as many.
   if (value.length < 2 * minLength || value.length > maxLength) {
     const length = [...value].length;
     if (length < minLength || length > maxLength) return false;

@@ -37,7 +37,7 @@ describe("gateway.limits.embeddings_quota", () => {
       await app.clock.advance(39_999);
       expect(await ask(app)).toBe("429 rate_limit_exceeded 1");
       await app.clock.advance(1);
-      // It closes nothing: as many as are old enough are free.
+      // The quota closes nothing: requests are admitted as old ones leave the window.
       expect([await ask(app), await ask(app)]).toEqual(["200", "429 rate_limit_exceeded 1"]);
     }));
 

@@ -15,11 +15,11 @@ const POST = "POST /v1/embeddings";
 interface Front extends TestApp, AsyncDisposable {
   server: EmbeddingServer;
   embed(options?: Parameters<TestApp["post"]>[2]): Promise<Response>;
-  /** Resolves when so many requests for vectors have reached the server. */
+  /** Resolves when this many requests for vectors have reached the server. */
   reached(count: number): Promise<void>;
 }
 
-/** `lines` stand in the table of embeddings. */
+/** `lines` are added to the table of embeddings. */
 async function startFront(lines = "", options: TestAppOptions = {}): Promise<Front> {
   const server = startEmbeddingServer(vllm());
   const around = `[embeddings]\nkind = "openai"\nurls = ["${server.url}"]\nhealth_every = "0s"\n`;
@@ -27,7 +27,7 @@ async function startFront(lines = "", options: TestAppOptions = {}): Promise<Fro
   return {
     ...app,
     server,
-    embed: (given) => app.post(PATH, { input: "Hello" }, given),
+    embed: (askOptions) => app.post(PATH, { input: "Hello" }, askOptions),
     async reached(count) {
       while (server.asked.filter(({ name }) => name === POST).length < count) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -40,7 +40,7 @@ async function startFront(lines = "", options: TestAppOptions = {}): Promise<Fro
   };
 }
 
-/** What a caller makes of a reply, with the headers that say whether and when to come back. */
+/** Summary of a reply, with its headers on retries. */
 const readOutcome = async (response: Response) => {
   const waits = ["x-should-retry", "retry-after"].map((name) => response.headers.get(name));
   if (response.status === 200) return [200, ...waits];
@@ -106,7 +106,7 @@ test("gateway.limits.shared_capacity gateway.errors.capacity_exceeded a request 
   await front.reached(1);
   const refused = await front.embed({ key: `${KEY}-other` });
   expect(await readOutcome(refused)).toEqual([429, "capacity_exceeded", null, "1"]);
-  // No other route has less room for it.
+  // Other routes keep their capacity.
   expect((await front.chat("Hello")).status).toBe(201);
   held[0]!();
   expect(await readOutcome(await first)).toEqual([200, null, null]);

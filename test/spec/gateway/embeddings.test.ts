@@ -30,7 +30,7 @@ const embed = async (body: object): Promise<List> => {
 const embedOne = async (input: string) =>
   Float32Array.from((await embed({ input })).data[0]!.embedding as number[]);
 /** `200`, or what was refused and at which field. */
-const judge = async (body: unknown, options?: AskOptions) => {
+const validate = async (body: unknown, options?: AskOptions) => {
   const reply = await send(body, options);
   if (reply.status !== 200) return readRefusal(reply);
   await reply.text();
@@ -61,14 +61,18 @@ describe("gateway.authentication.4", () => {
   test("gateway.authentication.4 gateway.errors.scope_required the route needs its scope, and names no field", async () => {
     const others = await createKey(app, { scopes: ["search", "think", "reasoning", "agents"] });
     for (const key of [`${KEY}-none`, others]) {
-      expect(await judge({ input: "Hello" }, { key })).toEqual([403, "scope_required", undefined]);
+      expect(await validate({ input: "Hello" }, { key })).toEqual([
+        403,
+        "scope_required",
+        undefined,
+      ]);
     }
   });
 
   test("gateway.authentication.4 the scope is checked before the body", async () => {
     const key = `${KEY}-none`;
     for (const body of ["{", { input: "" }, { input: "x".repeat(300_000) }]) {
-      expect(await judge(body, { key })).toEqual([403, "scope_required", undefined]);
+      expect(await validate(body, { key })).toEqual([403, "scope_required", undefined]);
     }
   });
 });
@@ -90,7 +94,7 @@ describe("gateway.endpoints.embeddings.input", () => {
   test.each(taken)(
     "gateway.endpoints.embeddings.input gateway.limits.embeddings_input takes %s",
     async (_, input) => {
-      expect(await judge({ input })).toBe(200);
+      expect(await validate({ input })).toBe(200);
     },
   );
 
@@ -119,20 +123,20 @@ describe("gateway.endpoints.embeddings.input", () => {
   test.each(wrong)(
     "gateway.endpoints.embeddings.input gateway.limits.embeddings_input gateway.endpoints.embeddings.p3 refuses %s",
     async (_, input, param) => {
-      expect(await judge({ input })).toEqual(refused(param));
+      expect(await validate({ input })).toEqual(refused(param));
     },
   );
 
   test("gateway.endpoints.embeddings.input is the first field to be validated", async () => {
-    expect(await judge({ model: "other", input: "x".repeat(32_001) })).toEqual(refused("input"));
-    expect(await judge({ model: "other", input: ["a", ""] })).toEqual(refused("input.1"));
+    expect(await validate({ model: "other", input: "x".repeat(32_001) })).toEqual(refused("input"));
+    expect(await validate({ model: "other", input: ["a", ""] })).toEqual(refused("input.1"));
   });
 
   test("gateway.limits.embeddings_input an input longer than 4096 tokens is truncated, not refused", async () => {
     const text = "abcd ".repeat(4_096).trim();
     const whole = await embed({ input: text });
     expect(whole.usage.prompt_tokens).toBe(4_096);
-    // What lies behind makes no difference, neither to the vector nor to what is counted.
+    // Text after the limit changes neither the vector nor the count.
     expect(await embed({ input: `${text} wadi` })).toEqual(whole);
     const all = await embed({ input: [`${text} wadi`, "Hello"] });
     expect(all.data[0]!.embedding).toEqual(whole.data[0]!.embedding);
@@ -171,11 +175,11 @@ describe("the other fields", () => {
     "gateway.endpoints.embeddings.p3 %s accepts only its listed values",
     async (_, name, takes, refuses) => {
       for (const value of [...takes, undefined]) {
-        expect([value, await judge({ input: "Hello", [name]: value })]).toEqual([value, 200]);
+        expect([value, await validate({ input: "Hello", [name]: value })]).toEqual([value, 200]);
       }
       for (const value of refuses) {
-        const judged = await judge({ input: "Hello", [name]: value });
-        expect([value, judged]).toEqual([value, refused(name)]);
+        const outcome = await validate({ input: "Hello", [name]: value });
+        expect([value, outcome]).toEqual([value, refused(name)]);
       }
     },
   );
@@ -236,7 +240,7 @@ describe("gateway.limits.body_size", () => {
     return { input: "Hello", rest: "x".repeat(bytes - around) };
   };
   test("gateway.limits.body_size gateway.errors.request_too_large 256 KB are read, and one byte more is refused", async () => {
-    expect(await judge(body(256 * 1024))).toBe(200);
-    expect(await judge(body(256 * 1024 + 1))).toEqual([413, "request_too_large", null]);
+    expect(await validate(body(256 * 1024))).toBe(200);
+    expect(await validate(body(256 * 1024 + 1))).toEqual([413, "request_too_large", null]);
   });
 });

@@ -1,4 +1,4 @@
-// The app in front of a fault proxy in front of a model server, and what a caller is told of a fault.
+// The app before a fault proxy before a model server, and a caller's view of each fault.
 import { expect } from "bun:test";
 import { startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
 import { type Fault, type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
@@ -21,8 +21,8 @@ export interface FaultFront extends TestApp, AsyncDisposable {
 }
 
 /**
- * `lines` stand in the table of the upstream; its health is not asked for, so that a fault meets
- * the chats alone. `await using` stops everything.
+ * `lines` are added to the table of the upstream. Health checks are off, so that faults affect
+ * chats only. `await using` stops everything.
  */
 export async function startFaultFront(
   lines = "",
@@ -46,8 +46,8 @@ export async function startFaultFront(
 }
 
 /**
- * What a caller makes of a reply, checked to its last field: `502 upstream_error`, `201 "Hello" stop`
- * or, where the failure came too late for a status, `201 "Hel" upstream_error`.
+ * Summary of a reply, checked to its last field: `502 upstream_error`, `201 "Hello" stop` or, where
+ * the failure came too late for a status, `201 "Hel" upstream_error`.
  */
 export async function readOutcome(response: Response): Promise<string> {
   const { status, headers } = response;
@@ -84,16 +84,16 @@ function readStreamOutcome(frames: (Chunk | string)[]): string {
   return `201 ${JSON.stringify(text)} ${code}`;
 }
 
-/** Reads a stream as it comes. */
-export function hear(response: Response) {
+/** Reads a stream as it arrives. */
+export function collect(response: Response) {
   const read = readLive(response);
   let text = "";
   return {
-    /** Settles when this has been heard. */
+    /** Resolves when this text has been received. */
     async until(part: string): Promise<void> {
       while (!text.includes(part)) text += await readOn();
     },
-    /** The reply as it stands when it has ended. */
+    /** The complete reply after its end. */
     async whole(): Promise<Response> {
       for (let next = await read(); next !== ""; next = await read()) text += next;
       return new Response(text, response);
@@ -108,19 +108,19 @@ export function hear(response: Response) {
 
 let count = 0;
 
-export interface Asked {
+export interface Exchange {
   outcome: string;
   /** Settles when every connection that the fault was met on is closed. */
   closed: Promise<unknown>;
 }
 
-/** Asks once while the fault lasts, and holds the reply and the log against all that must not leak. */
+/** Sends one request during the fault, and checks that reply and log leak nothing. */
 export async function askThrough(
   front: FaultFront,
   fault: Fault,
   fields: object = {},
-): Promise<Asked> {
-  // Not so many failures a minute that the breaker would open.
+): Promise<Exchange> {
+  // Too few failures a minute to open the breaker.
   await front.clock.advance(15_000);
   const met: Promise<void>[] = [];
   const played: unknown[] = [];
@@ -133,7 +133,7 @@ export async function askThrough(
   const response = await front.chat("Hi", { model: "test-1", ...fields }, { headers });
   const text = await response.text();
   front.proxy.fault = null;
-  // What the fault sends behind the reply is on its way before anything else is asked.
+  // Waits for data that the fault sends after the reply.
   await Promise.all(played);
   expect(["server", "retry-after"].filter((name) => response.headers.has(name))).toEqual([]);
   expectSilence(front, JSON.stringify([...response.headers]) + text);
@@ -144,11 +144,11 @@ export async function askThrough(
   return { outcome, closed: Promise.all(met) };
 }
 
-/** Nothing of the server's words, nor where it stands, is in what was told or logged. */
-export function expectSilence(front: Pick<FaultFront, "lines" | "proxy">, told: string): void {
-  // The lines about a server itself name it, for the operator alone.
+/** The server's text and address are in neither the reply nor the log. */
+export function expectSilence(front: Pick<FaultFront, "lines" | "proxy">, received: string): void {
+  // Log lines about a server name it, for the operator only.
   const lines = front.lines.filter(({ upstream }) => upstream === undefined);
-  const all = told + JSON.stringify(lines);
+  const all = received + JSON.stringify(lines);
   for (const secret of ["canary", "10.9.8.7", "nginx", "<html", `:${front.proxy.port}`]) {
     expect(all).not.toContain(secret);
   }

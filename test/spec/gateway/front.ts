@@ -9,7 +9,7 @@ export interface Front extends TestApp, AsyncDisposable {
   upstream: ScriptedUpstream;
   /** POST /v1/chat/completions with exactly this body. */
   send(body: unknown, options?: AskOptions): Promise<Response>;
-  /** What the model server was asked last. */
+  /** The last request to the model server. */
   last(): AskedRequest;
 }
 
@@ -52,7 +52,7 @@ ${more}
   return {
     ...app,
     upstream,
-    send: (body, given) => app.post("/v1/chat/completions", body, given),
+    send: (body, askOptions) => app.post("/v1/chat/completions", body, askOptions),
     last: () => upstream.asked.at(-1)!,
     stop,
     [Symbol.asyncDispose]: stop,
@@ -80,7 +80,7 @@ export interface Chunk {
     finish_reason: string | null;
   }[];
   usage?: object;
-  /** Only in a frame that tells a failure. */
+  /** Only in a frame with an error. */
   error?: { code: string };
 }
 export interface CallPiece {
@@ -90,7 +90,7 @@ export interface CallPiece {
   function: { name?: string; arguments: string };
 }
 
-/** The frames of a whole stream, in order: chunks as JSON, comments and [DONE] as they stand. */
+/** The frames of a complete stream, in order: chunks as JSON, comments and [DONE] unchanged. */
 export async function readFrames(response: Response): Promise<(Chunk | string)[]> {
   return parseFrames(await response.text());
 }
@@ -119,7 +119,7 @@ export async function readChunks(response: Response): Promise<Chunk[]> {
   });
 }
 
-/** What comes of a stream as it comes: the text of one read after another. */
+/** The texts of a stream, one per read. */
 export function readLive(response: Response): () => Promise<string> {
   const reader = response.body!.getReader();
   const decoder = new TextDecoder();

@@ -1,10 +1,10 @@
 // Bodies and queries drawn from schemas of the document: valid, nearly valid, and such as no client sends.
 import { type Document, followRef, type Schema } from "./document.ts";
 
-/** A whole number from 0 up to what is asked. */
+/** A whole number from 0 up to the limit. */
 export type Draw = (below: number) => number;
 
-/** JSON as it is written: what `JSON.stringify` cannot say stands in it as it is. */
+/** JSON text; values that `JSON.stringify` cannot write are inserted literally. */
 class Raw {
   readonly text: string;
   constructor(text: string) {
@@ -32,7 +32,7 @@ const TEXTS = [
   'a "quoted" OR (word)*',
 ];
 const ID = "01920000-0000-7000-8000-00000000dead";
-/** What stands behind a path and is read otherwise than it looks. */
+/** Query values that are decoded differently than they look. */
 const STRANGE_TEXTS = [
   ...["", " ", "0", "-1", "1.5", "1e3", "9".repeat(400), "x".repeat(4_000), "null", "[list]", "😀"],
   ...[
@@ -72,7 +72,7 @@ export function drawBody(document: Document, schema: Schema, draw: Draw): string
   return kind === 10 ? text : text.slice(0, draw(text.length + 1));
 }
 
-/** What stands behind a path, of which about every third is valid. */
+/** A query, of which about every third is valid. */
 export function drawQuery(
   document: Document,
   fields: Record<string, Schema>,
@@ -97,8 +97,8 @@ export function drawQuery(
 const pick = <T>(list: readonly T[], draw: Draw): T => list[draw(list.length)]!;
 
 /** A value that the schema allows, unless a rule between its fields does not. */
-function drawValue(document: Document, given: Schema, draw: Draw): unknown {
-  const schema = given.$ref ? (followRef(document, given.$ref) as Schema) : given;
+function drawValue(document: Document, unresolved: Schema, draw: Draw): unknown {
+  const schema = unresolved.$ref ? (followRef(document, unresolved.$ref) as Schema) : unresolved;
   if (schema.anyOf) return drawValue(document, pick(schema.anyOf, draw), draw);
   if (schema.enum) return pick(schema.enum, draw);
   if ("const" in schema) return schema.const;
@@ -128,7 +128,7 @@ function drawValue(document: Document, given: Schema, draw: Draw): unknown {
   }
 }
 
-/** What its schema cannot say of a field, its examples show. */
+/** Examples show constraints that a field's schema cannot express. */
 function drawField(document: Document, schema: Schema, draw: Draw): unknown {
   const { examples } = schema;
   return examples && draw(4) > 0 ? pick(examples, draw) : drawValue(document, schema, draw);
@@ -147,11 +147,11 @@ function drawText({ pattern, maxLength = 100 }: Schema, draw: Draw): string {
   const found = ["de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
     .findLast((text) => allowed.test(text))!
     .slice(0, maxLength);
-  // A name may have to be one that nobody has yet.
+  // A name may have to be unused.
   return found === "look" && allowed.test("look_1") ? `look_${draw(1_000_000)}` : found;
 }
 
-/** The same value with one thing inside it another, more, or gone. */
+/** The same value with one part replaced, added, or removed. */
 function spoil(value: unknown, draw: Draw): unknown {
   if (typeof value !== "object" || value === null || value instanceof Raw || draw(5) === 0) {
     return pick(STRANGE, draw);
@@ -166,7 +166,7 @@ function spoil(value: unknown, draw: Draw): unknown {
   return Object.fromEntries([...rest, [key, spoil(found, draw)]]);
 }
 
-/** `isDouble` says some fields twice, first otherwise. */
+/** `isDouble` repeats some fields, with another value first. */
 function write(value: unknown, draw: Draw, isDouble: boolean): string {
   if (value instanceof Raw) return value.text;
   if (Array.isArray(value)) return `[${value.map((one) => write(one, draw, isDouble)).join()}]`;

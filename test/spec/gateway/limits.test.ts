@@ -12,7 +12,7 @@ describe("gateway.limits.rate", () => {
   beforeAll(async () => {
     app = await startApp();
   });
-  /** Nothing that one test has counted or closed reaches the next. */
+  /** Counters and closures are not shared between tests. */
   afterEach(() => app.clock.advance(120_000));
   afterAll(() => app.stop());
 
@@ -96,15 +96,15 @@ describe("gateway.limits.rate", () => {
 
   test("gateway.limits.rate another account, and a key without one, have their own counters", async () => {
     const { key } = await allow(app, "third");
-    const stranger = await createKey(app, { account_id: null });
+    const ownerless = await createKey(app, { account_id: null });
     await exhaust();
     expect(await list()).toBe("429 60");
-    for (const other of [`${KEY}-other`, key, `${KEY}-ownerless`, stranger]) {
+    for (const other of [`${KEY}-other`, key, `${KEY}-ownerless`, ownerless]) {
       expect(await list(other)).toBe(200);
     }
     await app.clock.advance(60_000);
-    await exhaust(stranger);
-    expect(await list(stranger)).toBe("429 60");
+    await exhaust(ownerless);
+    expect(await list(ownerless)).toBe("429 60");
     expect(await list(`${KEY}-ownerless`)).toBe(200);
   });
 
@@ -153,7 +153,7 @@ describe("gateway.limits.body_size", () => {
   });
   afterAll(() => app.stop());
 
-  /** A chat request of so many bytes. */
+  /** A chat request of this many bytes. */
   const fill = (bytes: number) => {
     const [head, tail] = ['{"messages":[{"role":"user","content":"!say ok"}],"x":"', '"}'];
     return head + "x".repeat(bytes - head.length - tail.length) + tail;
@@ -238,30 +238,30 @@ describe("limits of fields", () => {
   });
   afterAll(() => app.stop());
 
-  const tell = async (fields: object) => {
+  const readRefused = async (fields: object) => {
     const reply = await app.chat("Hello", fields);
     return reply.ok ? "ok" : (await readRefusal(reply))[2];
   };
 
   test("gateway.limits.messages at least 1 item", async () => {
-    expect(await tell({ messages: [] })).toBe("messages");
-    expect(await tell({ messages: [{ role: "user", content: "" }] })).toBe("ok");
+    expect(await readRefused({ messages: [] })).toBe("messages");
+    expect(await readRefused({ messages: [{ role: "user", content: "" }] })).toBe("ok");
   });
 
   test("gateway.limits.stop at most 4 strings of 1 to 256 characters", async () => {
-    expect(await tell({ stop: ["a", "b", "c", "d"] })).toBe("ok");
-    expect(await tell({ stop: ["a", "b", "c", "d", "e"] })).toBe("stop");
-    expect(await tell({ stop: ["a", ""] })).toBe("stop.1");
-    expect(await tell({ stop: ["x".repeat(256)] })).toBe("ok");
-    expect(await tell({ stop: ["x".repeat(257)] })).toBe("stop.0");
-    expect(await tell({ stop: "x".repeat(256) })).toBe("ok");
-    expect(await tell({ stop: "x".repeat(257) })).toBe("stop");
+    expect(await readRefused({ stop: ["a", "b", "c", "d"] })).toBe("ok");
+    expect(await readRefused({ stop: ["a", "b", "c", "d", "e"] })).toBe("stop");
+    expect(await readRefused({ stop: ["a", ""] })).toBe("stop.1");
+    expect(await readRefused({ stop: ["x".repeat(256)] })).toBe("ok");
+    expect(await readRefused({ stop: ["x".repeat(257)] })).toBe("stop.0");
+    expect(await readRefused({ stop: "x".repeat(256) })).toBe("ok");
+    expect(await readRefused({ stop: "x".repeat(257) })).toBe("stop");
   });
 
   test("gateway.limits.user at most 256 characters, of any size", async () => {
-    expect(await tell({ user: "x".repeat(256) })).toBe("ok");
-    expect(await tell({ user: "😀".repeat(256) })).toBe("ok");
-    expect(await tell({ user: "x".repeat(257) })).toBe("user");
-    expect(await tell({ user: "😀".repeat(257) })).toBe("user");
+    expect(await readRefused({ user: "x".repeat(256) })).toBe("ok");
+    expect(await readRefused({ user: "😀".repeat(256) })).toBe("ok");
+    expect(await readRefused({ user: "x".repeat(257) })).toBe("user");
+    expect(await readRefused({ user: "😀".repeat(257) })).toBe("user");
   });
 });

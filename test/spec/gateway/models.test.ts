@@ -72,14 +72,14 @@ describe("the list", () => {
     const [alias, main, ...others] = await list(app);
     expect([alias!.id, main!.id]).toEqual(["svc", "main"]);
     expect({ ...alias, id: "main" }).toEqual(main!);
-    // The others stand in the order of the settings.
+    // The others follow the order of the settings.
     expect(idsOf(others)).toEqual(["first", "large", "deep"]);
   });
 
   test("gateway.resources.model.id is the value of `model` in a request", async () => {
     for (const id of idsOf(await list(app))) {
       const reply = await app.chat("Hello", { model: id, think: id === "deep" });
-      // Nothing listens behind these models: what matters is that none is unknown or refused.
+      // These models have no server: none must be unknown or refused.
       expect([id, reply.status >= 500]).toEqual([id, true]);
       expect(reply.headers.get("deprecation")).toBeNull();
     }
@@ -178,7 +178,7 @@ describe("over restarts on kept data", () => {
 
   const first_start_ms = Date.UTC(2026, 10, 20);
   let key = "";
-  /** What one account sees after a start with these settings. */
+  /** The list of one account after a start with these settings. */
   async function start(settings: string, start_ms: number): Promise<Record<string, Model>> {
     const app = await startApp({ settings, start_ms, place, listens: true });
     try {

@@ -27,7 +27,7 @@ const listOperations = () =>
 
 const listOfGateway = () => listOperations().filter(({ path }) => isGateway(path));
 
-/** Every schema below one, itself included, with where it stands. */
+/** Every schema within one, itself included, with its path. */
 function listSchemas(schema: Schema, place: string): [place: string, schema: Schema][] {
   const inner = [
     ...Object.entries(schema.properties ?? {}).map(([name, one]) => [`.${name}`, one] as const),
@@ -44,7 +44,7 @@ const listAll = () =>
 
 const follow = (ref: string) => followRef(document, ref);
 
-/** A field is described by itself, by what it refers to, or by each thing but null that it may be. */
+/** A field is described by itself, by its reference, or by each non-null variant. */
 function isDescribed({ description, $ref, anyOf }: Schema): boolean {
   if (description) return true;
   if ($ref) return Boolean((follow($ref) as Schema | undefined)?.description);
@@ -103,7 +103,7 @@ test("an operation name has a verb and a noun, and one tag, which is described",
 
 test("a choice of words is an `enum`, and variants have a discriminator", () => {
   const text = JSON.stringify(document);
-  // Nothing is one of several constants.
+  // Several constants are not written as alternatives.
   expect(text).not.toMatch(/"anyOf":\[\{"const"/);
   expect(document.components.schemas.Run!.properties!.status).toMatchObject({
     type: "string",
@@ -152,7 +152,7 @@ const isSigned = ({ security }: Operation) => security?.length === 0;
 test("every route documents the common errors, and only routes with a body those of bodies", () => {
   for (const { path, operation } of listOperations()) {
     const statuses = Object.keys(operation.responses);
-    // Nobody who is verified by a signature lacks a right.
+    // A signed request cannot lack a scope.
     const refused = isSigned(operation) ? ["401", "429", "500"] : ["401", "403", "429", "500"];
     expect(statuses).toEqual(expect.arrayContaining(refused));
     // agents.errors.p9: there, a query is refused as well.
@@ -236,7 +236,7 @@ test("schemas contain no internal markers, and only bodies of the agents API for
   expect(JSON.stringify(document.components.schemas)).not.toMatch(/"(\$id|form)":/);
   const strict = listAll().filter(([, schema]) => schema.additionalProperties === false);
   const names = new Set(strict.map(([place]) => place.split(/[.|[{]/)[0]!));
-  // A hook takes whatever its sender sends.
+  // A hook accepts any body of its sender.
   const listed = listOperations().filter(({ operation }) => !isSigned(operation));
   const sent = listed.flatMap(({ path, operation: { requestBody } }) =>
     !isGateway(path) && requestBody
@@ -260,7 +260,7 @@ test("`required` names existing fields, and in replies exactly the non-nullable 
 });
 
 describe("replies match the document", () => {
-  const judge = (path: string, method: string, status: number, value: unknown, type: string) => {
+  const check = (path: string, method: string, status: number, value: unknown, type: string) => {
     const reply = document.paths[path]?.[method]?.responses[status];
     expect([path, status, reply === undefined]).toEqual([path, status, false]);
     return findBreach(document, reply!.content[type]!.schema, value);
@@ -270,9 +270,9 @@ describe("replies match the document", () => {
 
   test("the model list", async () => {
     const list = await (await app.get("/v1/models")).json();
-    expect(judge("/v1/models", "get", 200, list, JSON_TYPE)).toEqual([]);
-    // The judge sees what is wrong.
-    expect(judge("/v1/models", "get", 200, { object: "x", data: [{}] }, JSON_TYPE)).toContain(
+    expect(check("/v1/models", "get", 200, list, JSON_TYPE)).toEqual([]);
+    // The check detects faults.
+    expect(check("/v1/models", "get", 200, { object: "x", data: [{}] }, JSON_TYPE)).toContain(
       ".object",
     );
   });
@@ -281,7 +281,7 @@ describe("replies match the document", () => {
     const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
     for (const content of ["Hello", '!tool look {"at":1}']) {
       const reply = await (await app.chat(content, { tools })).json();
-      expect(judge("/v1/chat/completions", "post", 201, reply, JSON_TYPE)).toEqual([]);
+      expect(check("/v1/chat/completions", "post", 201, reply, JSON_TYPE)).toEqual([]);
     }
   });
 
@@ -294,7 +294,7 @@ describe("replies match the document", () => {
       expect(chunks.length).toBeGreaterThan(2);
       for (const chunk of chunks) {
         const type = "text/event-stream";
-        expect(judge("/v1/chat/completions", "post", 201, chunk, type)).toEqual([]);
+        expect(check("/v1/chat/completions", "post", 201, chunk, type)).toEqual([]);
       }
     }
   });
@@ -303,14 +303,14 @@ describe("replies match the document", () => {
     for (const encoding_format of ["float", "base64"]) {
       const fields = { input: ["Hello", "there"], encoding_format };
       const list = await (await app.post("/v1/embeddings", fields)).json();
-      expect(judge("/v1/embeddings", "post", 200, list, JSON_TYPE)).toEqual([]);
+      expect(check("/v1/embeddings", "post", 200, list, JSON_TYPE)).toEqual([]);
     }
   });
 
   test("search results", async () => {
     const reply = await (await app.post("/v1/search", { query: "What is Wadi?" })).json();
     expect((reply as { data: unknown[] }).data.length).toBeGreaterThan(0);
-    expect(judge("/v1/search", "post", 200, reply, JSON_TYPE)).toEqual([]);
+    expect(check("/v1/search", "post", 200, reply, JSON_TYPE)).toEqual([]);
   });
 
   test("gateway.errors.headers.deprecation every reply header that HTTP itself does not define", async () => {
@@ -321,9 +321,9 @@ describe("replies match the document", () => {
       ["/v1/search", await app.post("/v1/search", { query: "Hello" })],
     ];
     for (const [path, { status, headers }] of replies) {
-      const told = Object.keys(document.paths[path]!.post!.responses[status]!.headers);
+      const documented = Object.keys(document.paths[path]!.post!.responses[status]!.headers);
       const sent = [...headers.keys()].filter((name) => !HTTP_HEADERS.includes(name));
-      const silent = sent.filter((name) => !told.includes(name));
+      const silent = sent.filter((name) => !documented.includes(name));
       expect([path, status, silent]).toEqual([path, status, []]);
       expect(sent).toContain("x-request-id");
     }
@@ -341,7 +341,7 @@ describe("replies match the document", () => {
     expect(replies.map(({ status }) => status)).toEqual([400, 401, 403, 413, 502, 503]);
     for (const reply of replies) {
       const path = "/v1/chat/completions";
-      expect(judge(path, "post", reply.status, await reply.json(), JSON_TYPE)).toEqual([]);
+      expect(check(path, "post", reply.status, await reply.json(), JSON_TYPE)).toEqual([]);
     }
   });
 });

@@ -1,4 +1,4 @@
-// What every refusal of the gateway looks like, checked to the last field.
+// The form of every error of the gateway, checked to the last field.
 import { expect } from "bun:test";
 
 const TYPES: Record<number, string> = {
@@ -11,8 +11,9 @@ const TYPES: Record<number, string> = {
 };
 
 /**
- * Reads a refusal, checks its envelope (gateway.resources.envelope.p1) against its own status and
- * request id, and returns what tells it from others; `param` is undefined where there is no such field.
+ * Reads an error, checks its envelope (gateway.resources.envelope.p1) against its status and
+ * request id, and returns its distinguishing fields. `param` is undefined if the envelope has no
+ * such field.
  */
 export async function readRefusal(response: Response) {
   const { status, headers } = response;

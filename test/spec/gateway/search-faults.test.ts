@@ -1,4 +1,4 @@
-// What becomes of a search whose engine cannot be reached, breaks off, speaks nonsense, or says nothing.
+// Searches whose engine is unreachable, breaks off, sends invalid data, or stays silent.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import {
@@ -35,7 +35,7 @@ let proxy: FaultProxy;
 beforeAll(async () => {
   const server = startSearxng();
   proxy = startFaultProxy(server.url);
-  // Its health is looked at from a start on, and there is none here: a fault meets searches alone.
+  // Health checks would begin at the start and are off: faults affect searches only.
   front = await startSearchFront({ server, url: `http://127.0.0.1:${proxy.port}` });
 });
 afterAll(async () => {
@@ -53,9 +53,9 @@ const GOOD = JSON.stringify({
 });
 let count = 0;
 
-/** Asks once while the fault lasts, and holds the reply and the log against all that must not leak. */
+/** Sends one request during the fault, and checks that reply and log leak nothing. */
 async function askThrough(fault: Fault): Promise<string> {
-  // Not so many failures a minute that the breaker would open.
+  // Too few failures a minute to open the breaker.
   await front.clock.advance(15_000);
   const played: unknown[] = [];
   proxy.fault = (link) => {
@@ -68,10 +68,10 @@ async function askThrough(fault: Fault): Promise<string> {
   proxy.fault = null;
   await Promise.all(played);
   expect([...readWaits(response), response.headers.get("server")]).toEqual([null, null, null]);
-  const told = JSON.stringify([...response.headers]) + (response.ok ? "" : text);
-  expectSilence({ ...front, proxy }, told);
-  // Nor is the query, which stands in the address.
-  expect(told + JSON.stringify(front.lines)).not.toContain("secret");
+  const received = JSON.stringify([...response.headers]) + (response.ok ? "" : text);
+  expectSilence({ ...front, proxy }, received);
+  // The query in the address is not leaked, either.
+  expect(received + JSON.stringify(front.lines)).not.toContain("secret");
   const outcome = await readOutcome(new Response(text, response));
   const lines = front.lines.filter(({ request_id }) => request_id === headers["x-request-id"]);
   expect(lines.length).toBe(response.ok ? 0 : 1);
@@ -95,7 +95,7 @@ const CASES: Case[] = [
   ["is a proxy that waited", sayPage("504 Gateway Time-out"), "504 upstream_timeout"],
   ["is a proxy that finds the query too long", sayPage("414 URI Too Long"), ERROR],
   ["sends us elsewhere", sayPage("301 Moved Permanently"), ERROR],
-  ["says half a 429 and hangs up", sayHalf("429 No"), ERROR],
+  ["sends half a 429 and hangs up", sayHalf("429 No"), ERROR],
   ["says a canary", sayAndStay(writeReply(JSON.stringify({ error: CANARY }))), ERROR],
   [
     "nests without end and names no hit",
@@ -169,7 +169,7 @@ test("a kept-alive connection that closes as it is reused fails no request", asy
 
 describe("gateway.errors.upstream_timeout no response in time", () => {
   const silences = listSilences(GOOD);
-  silences.push(["behind an error's head", writeHead("500 No", ["content-length: 99"])]);
+  silences.push(["after an error's head", writeHead("500 No", ["content-length: 99"])]);
   for (const [where, said] of silences) {
     test(where, async () => {
       const met = Promise.withResolvers<Link>();

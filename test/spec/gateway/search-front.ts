@@ -14,16 +14,16 @@ export interface SearchFront extends TestApp, AsyncDisposable {
 }
 
 export interface SearchLines {
-  /** Of `[search]`, beside its kind and url. */
+  /** Lines of `[search]` beside its kind and url. */
   search?: string;
-  /** Stands in front of the app's engine; left out: a SearXNG. */
+  /** The server before the app's engine; a SearXNG by default. */
   server?: SearchServer;
   kind?: string;
-  /** Where the app finds the engine; left out: the server. */
+  /** Address of the engine; the server's by default. */
   url?: string;
 }
 
-/** No test of anything else is to meet the limits. */
+/** Other tests must not reach the limits. */
 export const UNLIMITED = "requests_per_minute = 1_000_000\n";
 
 export async function startSearchFront(
@@ -41,12 +41,12 @@ ${search}
     await app.stop();
     await server.stop();
   };
-  const send = (body: unknown, given?: AskOptions) => app.post("/v1/search", body, given);
+  const send = (body: unknown, askOptions?: AskOptions) => app.post("/v1/search", body, askOptions);
   return {
     ...app,
     server,
     send,
-    search: (query, fields = {}, given = {}) => send({ query, ...fields }, given),
+    search: (query, fields = {}, askOptions = {}) => send({ query, ...fields }, askOptions),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -73,7 +73,7 @@ export async function readOutcome(response: Response): Promise<string> {
   return `${status} ${code}`;
 }
 
-/** The headers that say when to come back, where there are any. */
+/** The headers on retries, if any. */
 export function readWaits({ headers }: Response) {
   return [headers.get("retry-after"), headers.get("x-should-retry")];
 }

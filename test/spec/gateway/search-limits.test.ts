@@ -1,4 +1,4 @@
-// How often and how many at once may search, and how long everybody waits for an engine that says so.
+// Rate and concurrency of searches, and waits for an engine with Retry-After.
 import { describe, expect, test } from "bun:test";
 import {
   BRAVE_KEY,
@@ -32,7 +32,7 @@ describe("gateway.limits.search_quota", () => {
     expect(readWaits(refused)).toEqual(["50", null]);
     expect(await readRefusal(refused)).toEqual(LIMITED);
     expect(front.server.asked).toHaveLength(10);
-    // What was refused prolongs nothing, and a place is free as soon as the first is a minute old.
+    // Refusals extend nothing, and a request is admitted once the first is a minute old.
     await front.clock.advance(49_999);
     expect((await ask(1)).headers.get("retry-after")).toBe("1");
     await front.clock.advance(1);
@@ -71,7 +71,7 @@ describe("gateway.limits.shared_capacity gateway.errors.capacity_exceeded", () =
     await untilQueued(front, 1);
     return { ...held, first, second };
   };
-  /** Resolves when so many wait for their turn, as the figures say. */
+  /** Resolves when the metrics show this many waiting. */
   const untilQueued = async (front: SearchFront, count: number) => {
     const line = `wadi_service_requests_queued{service="search"} ${count}\n`;
     while (!(await (await front.get("/metrics")).text()).includes(line)) {
@@ -169,7 +169,7 @@ describe("gateway.errors.service_unavailable an engine that asks for a wait", ()
     expect(front.server.asked).toHaveLength(1);
     await front.clock.advance(1);
     expect(await readOutcome(await front.search("x"))).toBe("200 5");
-    // One warning where it was asked, and for each of the others a line that says why it was not.
+    // One warning for the request that was sent, and one line for each that was not.
     expect(front.lines.map(({ level, code }) => [level, code])).toEqual([
       ["warn", "upstream_rate_limited"],
       ...Array(4).fill(["info", "upstream_rate_limited"]),

@@ -1,4 +1,4 @@
-// POST /v1/search: who may, what is asked, what is answered, and what a failing engine comes to.
+// POST /v1/search: permission, requests to the engine, replies, and failures of the engine.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { KEY } from "../../support/app.ts";
 import {
@@ -61,10 +61,12 @@ test("gateway.does.3 Brave returns the same", async () => {
   const ask = { query: "what is what", max_results: 20, language: "DE" };
   const [reply, same] = [await own.send(ask), await front.send(ask)];
   expect(await readReply(reply)).toEqual(await readReply(same));
-  expect([own.server, front.server].map(({ asked }) => asked[0]!.query)).toMatchObject([
-    { q: "what is what", count: "20", search_lang: "de" },
-    { q: "what is what", language: "de" },
-  ]);
+  expect([own.server, front.server].map(({ asked: requests }) => requests[0]!.query)).toMatchObject(
+    [
+      { q: "what is what", count: "20", search_lang: "de" },
+      { q: "what is what", language: "de" },
+    ],
+  );
 });
 
 test("gateway.resources.search_result.p1 snippets are plain text, links are http or https, and none is repeated", async () => {
@@ -111,7 +113,7 @@ describe("gateway.endpoints.post_search the body", () => {
   const GOOD: [title: string, body: object, results: number][] = [
     ["one character", { query: "x" }, 5],
     ["400 characters of two units each", { query: "😀".repeat(400) }, 5],
-    ["white space around words", { query: " \n x \t" }, 5],
+    ["leading and trailing white space", { query: " \n x \t" }, 5],
     ["the fewest results", { query: "x", max_results: 1 }, 1],
     ["the most results", { query: "x", max_results: 20 }, 20],
     ["a language in capitals", { query: "x", language: "FR" }, 5],
@@ -152,7 +154,7 @@ describe("gateway.endpoints.post_search the body", () => {
     ["a language that is null", { query: "x", language: null }, "language"],
     ["a user of 257 characters", { query: "x", user: "x".repeat(257) }, "user"],
     ["a user that is null", { query: "x", user: null }, "user"],
-    ["two faults, of which the first is told", { query: "", max_results: 0 }, "query"],
+    ["two faults, the first of which is reported", { query: "", max_results: 0 }, "query"],
   ];
   for (const [title, body, param] of BAD) {
     test(`must not have ${title}`, async () => {
@@ -202,7 +204,7 @@ describe("gateway.errors.service_unavailable", () => {
   test("search that is switched off or not configured", async () => {
     await using off = await startSearchFront({ kind: "off", url: "" });
     expect(await readRefusal(await off.search("x"))).toEqual([503, "service_unavailable", null]);
-    // What is no request is told first.
+    // An invalid request is reported first.
     expect(await readRefusal(await off.search(""))).toEqual([400, "invalid_request", "query"]);
     expect(readWaits(await off.search("x"))).toEqual([null, null]);
   });
@@ -212,8 +214,8 @@ describe("gateway.errors.service_unavailable", () => {
     await using own = await startSearchFront({ server });
     const reply = await own.search("secret words");
     expect(readWaits(reply)).toEqual([null, null]);
-    const told = "The search engine cannot take the request now.";
-    expect(await reply.clone().text()).toContain(told);
+    const message = "The search engine cannot take the request now.";
+    expect(await reply.clone().text()).toContain(message);
     expect(await readOutcome(reply)).toBe("503 service_unavailable");
     expect(own.lines).toEqual([
       expect.objectContaining({
@@ -263,7 +265,7 @@ test("gateway.errors.client_closed_request a caller that leaves closes the engin
     return new Promise<Response>(() => undefined);
   };
   const leaving = new AbortController();
-  const asked = fetch(`${own.url}/v1/search`, {
+  const request = fetch(`${own.url}/v1/search`, {
     method: "POST",
     headers: { authorization: `Bearer ${KEY}`, "x-request-id": "left" },
     body: '{"query":"secret words"}',
@@ -272,7 +274,7 @@ test("gateway.errors.client_closed_request a caller that leaves closes the engin
   const connection = await met.promise;
   const gone = new Promise((resolve) => connection.addEventListener("abort", resolve));
   leaving.abort();
-  await expect(asked).rejects.toThrow();
+  await expect(request).rejects.toThrow();
   await gone;
   const line = await own.logged("client_closed_request");
   expect(line).toMatchObject({ level: "info", request_id: "left", status: 499 });

@@ -25,7 +25,7 @@ ${model("inner", 'self_hosted = true\nvisibility = "internal"')}
 ${model("deep", 'self_hosted = true\nthink = "required"')}
 `;
 const IDS = ["main", "second", "elsewhere", "hidden", "inner", "deep"];
-/** What means the default model without its name. */
+/** Requests that mean the default model without its name. */
 const NAMELESS = ["svc", "svc-v0", undefined, "unheard-of"];
 
 let app: TestApp;
@@ -187,7 +187,7 @@ test("gateway.states.p2 no model server is called for a model that is switched o
   expect(front.upstream.asked).toHaveLength(1);
 });
 
-/** Beside named models nothing stands in for them. */
+/** With named models the stub serves none. */
 const BESIDE = "embeddings off\nsearch off\n";
 
 test("a server is ready while its default model can serve, whatever the state of others", async () => {

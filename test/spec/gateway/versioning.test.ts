@@ -18,7 +18,7 @@ const HEADERS = {
 };
 const SUNSET = { ...HEADERS, sunset: "Mon, 04 Jan 2027 00:00:00 GMT" };
 
-/** Those of the three headers that a reply carries. */
+/** The deprecation headers of a reply. */
 const pick = ({ headers }: Response) =>
   Object.fromEntries(
     [...headers].filter(([name]) => ["deprecation", "link", "sunset"].includes(name)),
@@ -160,7 +160,7 @@ test("gateway.versioning.3 from the sunset on the 404 equals that of a hidden mo
     return { status: reply.status, headers, body: await reply.text() };
   };
   for (const fields of [{}, { stream: true }]) {
-    // Until then only one who is hidden is not found.
+    // Until then only a hidden model is not found.
     expect((await read("unheard-of", fields)).status).toBe(201);
     expect((await read("internal-1", fields)).status).toBe(404);
   }

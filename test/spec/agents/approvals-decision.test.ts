@@ -4,7 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { storeKey } from "../../support/access.ts";
 import { KEY } from "../../support/app.ts";
 import { createKey } from "../gateway/keys.ts";
-import { APPROVER, bringTo, decide, decided, listTold, STATES, VERBS } from "./approvals-front.ts";
+import {
+  APPROVER,
+  bringTo,
+  decide,
+  decided,
+  listEvents,
+  STATES,
+  VERBS,
+} from "./approvals-front.ts";
 import { expectRefusal, readRefusal } from "./refusal.ts";
 import { NOWHERE } from "./routes.ts";
 import { type Json, type RunsFront, startRuns } from "./runs-front.ts";
@@ -23,7 +31,7 @@ afterAll(async () => {
 const OTHER = `${KEY}-other`;
 type Says = [status: number, code?: string, param?: string | null];
 
-/** What a decision in good order meets by the state of the approval. */
+/** Reply to a valid decision by the approval's state. */
 const BY_STATE: Record<string, Record<(typeof VERBS)[number], Says>> = {
   pending: { approve: [200], reject: [200] },
   approved: { approve: [200], reject: [409, "approval_decided", null] },
@@ -62,9 +70,9 @@ describe("the decision table", () => {
   test("agents.endpoints.approvals.approval_missing_or_owned_by agents.endpoints.approvals.key_lacks_agents_approve agents.endpoints.approvals.key_is_the_one_that agents.authentication.5: object, scope, key, body and state are checked in this order, in every combination", async () => {
     const account_id = (await front.app.access.accounts.find("other"))!.id;
     const starter = await createKey(front, { scopes: ["agents", "agents.approve"] });
-    const keys: [key: string, judge: (starts: string) => Says | null][] = [
+    const keys: [key: string, saysFor: (starts: string) => Says | null][] = [
       [APPROVER, () => null],
-      // agents.authentication.2: the other scope is not asked for.
+      // agents.authentication.2: the other scope is not required.
       [await createKey(front, { scopes: ["agents.approve"] }), () => null],
       [starter, (starts) => (starts === starter ? [403, "permission_denied", null] : null)],
       // Also where it is the one that started the run: its scope is looked at first.
@@ -85,14 +93,14 @@ describe("the decision table", () => {
       for (const starts of [KEY, starter]) {
         for (const verb of VERBS) {
           const { approval } = await bringTo(front, state, starts);
-          // Whoever may decide comes last, with what takes effect at the very end.
+          // A permitted decision comes last, with the effective ones at the end.
           for (const [body, ofBody] of BODIES.toReversed()) {
-            for (const [key, judge] of keys.toReversed()) {
+            for (const [key, saysFor] of keys.toReversed()) {
               tried++;
-              const expected = judge(starts) ?? ofBody ?? row[verb];
-              const asked = [state, starts === KEY, verb, key.slice(-8), body];
+              const expected = saysFor(starts) ?? ofBody ?? row[verb];
+              const request = [state, starts === KEY, verb, key.slice(-8), body];
               const says = await readSays(await decide(front, approval.id, verb, body, key));
-              expect([...asked, ...says]).toEqual([...asked, ...expected]);
+              expect([...request, ...says]).toEqual([...request, ...expected]);
               const missing = await readSays(await decide(front, NOWHERE, verb, body, key));
               expect(missing).toEqual([404, "approval_not_found", null]);
             }
@@ -114,11 +122,11 @@ describe("the decision table", () => {
         const key = await createKey(front, { account_id: account, scopes: [...scope] });
         for (const id of [approval.id, approval.id.toUpperCase(), NOWHERE]) {
           for (const verb of VERBS) {
-            const given = { key, headers };
-            const reply = await front.post(`/v1/approvals/${id}/${verb}`, { reason: 1 }, given);
-            const told = Object.fromEntries(reply.headers);
-            delete told.date;
-            replies.add(JSON.stringify([reply.status, told, await reply.text()]));
+            const options = { key, headers };
+            const reply = await front.post(`/v1/approvals/${id}/${verb}`, { reason: 1 }, options);
+            const received = Object.fromEntries(reply.headers);
+            delete received.date;
+            replies.add(JSON.stringify([reply.status, received, await reply.text()]));
           }
         }
       }
@@ -167,7 +175,7 @@ describe("a decision", () => {
     for (const verb of VERBS) {
       const { approval, run } = await bringTo(front, "pending");
       const first = await decided(front, approval.id, verb, { reason: "First." });
-      const told = (await listTold(front)).length;
+      const received = (await listEvents(front)).length;
       for (const key of [APPROVER, second]) {
         // Also when its time would be over by now.
         await front.clock.advance(50_000);
@@ -176,7 +184,7 @@ describe("a decision", () => {
           expect([again.status, await again.json()]).toEqual([200, first]);
         }
       }
-      expect((await listTold(front)).length).toBe(told);
+      expect((await listEvents(front)).length).toBe(received);
       const { data } = await front.read(`/v1/runs/${run.id}/steps`);
       expect(data.map((step: Json) => step.data.event)).toEqual(["requested", first.status]);
     }
@@ -200,7 +208,7 @@ describe("a decision", () => {
     for (const verb of VERBS) {
       await expectRefusal(await decide(front, late.approval.id, verb), 409, "approval_expired");
     }
-    // Who came too late has ended it: nobody has to wait for a look at the clock.
+    // The late decision has expired it: no pass of the clock is needed.
     const over = await front.read(`/v1/approvals/${late.approval.id}`);
     expect(over).toMatchObject({ status: "expired", decided_by: null });
     expect((await front.read(`/v1/runs/${late.run.id}`)).pending_approvals).toEqual([]);
@@ -241,7 +249,7 @@ describe("permission to decide", () => {
 
   test("agents.authentication.3: the grace period lets a key without `agents` read, and never decide", async () => {
     const starter = await createKey(lenient, { scopes: ["agents.approve"] });
-    // Who starts a run needs `agents` no more, and is still the one that started it.
+    // The key that starts a run no longer needs `agents`, and still counts as its starter.
     const { approval } = await bringTo(lenient, "pending", starter);
     const says = async (key: string) => {
       const one = await lenient.get(`/v1/approvals/${approval.id}`, { key });
@@ -262,8 +270,8 @@ describe("permission to decide", () => {
   test("agents.authentication.1 agents.authentication.4: missing, ended and internal keys are refused first", async () => {
     const { approval } = await bringTo(front, "pending");
     const account_id = front.account_id;
-    const wish = { account_id, scopes: ["agents.approve" as const] };
-    const { key, secret } = await storeKey(front.app.access, wish);
+    const keyRequest = { account_id, scopes: ["agents.approve" as const] };
+    const { key, secret } = await storeKey(front.app.access, keyRequest);
     await front.app.admin.keys.revoke(key.id);
     for (const id of [approval.id, NOWHERE, "mine"]) {
       for (const one of [null, "x", `${KEY}-revoked`, `${KEY}-expired`, secret]) {
@@ -276,11 +284,11 @@ describe("permission to decide", () => {
   });
 
   test("agents.authentication.5: a rotated key remains the one that started the run, with both its secrets", async () => {
-    const wish = {
+    const keyRequest = {
       account_id: front.account_id,
       scopes: ["agents" as const, "agents.approve" as const],
     };
-    const { key, secret } = await storeKey(front.app.access, wish);
+    const { key, secret } = await storeKey(front.app.access, keyRequest);
     const { approval } = await bringTo(front, "pending", secret);
     const rotated = await front.app.admin.keys.rotate(key.id, 3_600_000);
     for (const one of [secret, rotated.secret]) {
@@ -297,8 +305,8 @@ describe("permission to decide", () => {
   });
 
   test("agents.authentication.5: revoking the key that started a run lets other keys decide", async () => {
-    const wish = { account_id: front.account_id, scopes: ["agents" as const] };
-    const { key, secret } = await storeKey(front.app.access, wish);
+    const keyRequest = { account_id: front.account_id, scopes: ["agents" as const] };
+    const { key, secret } = await storeKey(front.app.access, keyRequest);
     const { approval } = await bringTo(front, "pending", secret);
     await front.app.admin.keys.revoke(key.id);
     expect((await decided(front, approval.id, "reject")).status).toBe("rejected");
@@ -314,7 +322,7 @@ describe("the reason", () => {
     ["😀".repeat(1_000), "😀".repeat(1_000)],
     [" \t\r\n\u0001\u001b[31m\u007f\u0085\u202e\u2028\ufeff ", undefined as never],
     ['لا بأس — 同意。 "quoted" \\ </script>', undefined as never],
-    // No text at all: what cannot be written as UTF-8 is replaced.
+    // Not a valid string: what UTF-8 cannot encode is replaced.
     ["half \ud83d of it", "half \ufffd of it"],
   ];
   test("agents.endpoints.approvals.post_v1_approvals_id agents.resources.approval: is stored and shown as it was sent, in each place", async () => {
@@ -325,8 +333,8 @@ describe("the reason", () => {
         expect(after.reason).toBe(expected as string);
         const { data } = await front.read(`/v1/runs/${run.id}/steps`);
         expect(data.at(-1).data.approval).toEqual(after);
-        const told = ["approval.decided", { approval: after }];
-        expect(await listTold(front)).toContainEqual(told as [string, Json]);
+        const received = ["approval.decided", { approval: after }];
+        expect(await listEvents(front)).toContainEqual(received as [string, Json]);
       }
     }
   });

@@ -36,7 +36,7 @@ afterEach(async () => {
 interface Front {
   app: TestApp;
   receiver: WebhookReceiver;
-  /** As its creation answered. */
+  /** As returned at its creation. */
   webhook: Json;
   read(): Promise<Json>;
 }
@@ -52,12 +52,12 @@ async function open(answer?: Answer, options: TestAppOptions = {}): Promise<Fron
   return { app, receiver, webhook, read };
 }
 
-/** Tells of a test, as soon as it has come; what came, and the delivery. */
+/** Sends a test event; resolves with the request received, and the delivery. */
 async function tryOut({ app, receiver, webhook }: Front): Promise<{ id: string; came: Arrival }> {
   const { id } = await readJson(await app.post(`${PATH}/${webhook.id}/test`, undefined), 202);
   return { id, came: (await receiver.came(1)).at(-1)! };
 }
-/** The delivery with its attempts, once there are so many. */
+/** The delivery once it has this many attempts. */
 async function untilTried({ app, webhook }: Front, id: string, attempts: number): Promise<Json> {
   for (;;) {
     const read = await readJson(await app.get(`${PATH}/${webhook.id}/deliveries/${id}`));
@@ -65,13 +65,13 @@ async function untilTried({ app, webhook }: Front, id: string, attempts: number)
     await app.clock.advance(0);
   }
 }
-/** A run that ends as its script says. */
+/** A run that ends as its script directs. */
 async function run(app: TestApp, message: string, fields: object = {}): Promise<Json> {
   const agent = await createAgent(app, fields);
   return startRun(app, agent.id, { input: { message } });
 }
 
-/** What brings each kind about, and of what it tells. */
+/** The cause of each type of event, and its subject. */
 const KINDS: Record<string, { about: string[]; act(app: TestApp): Promise<unknown> }> = {
   "run.completed": { about: ["run"], act: (app) => run(app, "!say Done.") },
   "run.failed": { about: ["run"], act: (app) => run(app, "!error invalid_request") },
@@ -80,7 +80,7 @@ const KINDS: Record<string, { about: string[]; act(app: TestApp): Promise<unknow
     about: ["approval"],
     async act(app) {
       const { id } = await ask(app);
-      await untilAsked(app, id);
+      await waitForApproval(app, id);
       await readJson(await app.post(`/v1/runs/${id}/cancel`, undefined));
     },
   },
@@ -97,7 +97,7 @@ function ask(app: TestApp): Promise<Json> {
   const policy = { require_approval: ["calculator"] };
   return run(app, ASKING, { tools: ["calculator"], policy });
 }
-async function untilAsked(app: TestApp, run_id: string): Promise<void> {
+async function waitForApproval(app: TestApp, run_id: string): Promise<void> {
   for (;;) {
     const { status } = await readJson(await app.get(`/v1/runs/${run_id}`));
     if (status === "waiting_approval") return;
@@ -290,7 +290,7 @@ describe("a reload of the settings", () => {
     await app.clock.advance(180_000);
     expect(receiver.arrivals).toEqual([]);
     let [waiting] = await listDeliveries(app, webhook.id);
-    // It is given to the endpoint beside the run's end.
+    // It is fanned out beside the run's end.
     for (; !waiting; [waiting] = await listDeliveries(app, webhook.id)) await app.clock.advance(0);
     expect(waiting).toMatchObject({ status: "pending", attempt_count: 0 });
     await change(front, SETTINGS);
