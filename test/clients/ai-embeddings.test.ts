@@ -7,13 +7,13 @@ import { baseOf, createNotingFetch, failureOf, registerDev } from "./dev.ts";
 const dev = registerDev();
 
 /** The model as these packages know one; `ending` chooses another of the fixed keys. */
-function connect(ending = "", given: typeof fetch = fetch) {
+function connect(ending = "", fetchUsed: typeof fetch = fetch) {
   const apiKey = `${dev().key}${ending}`;
   const provider = createOpenAICompatible({
     name: "wadi",
     baseURL: baseOf(dev()),
     apiKey,
-    fetch: given,
+    fetch: fetchUsed,
   });
   return provider.embeddingModel("bge-m3");
 }

@@ -7,7 +7,7 @@ import { createNotingFetch, failureOf, registerDev } from "./dev.ts";
 const dev = registerDev();
 const generate = (prompt: string, connection: Connection = {}, maxRetries = 0) =>
   failureOf(generateText({ model: connect(dev(), connection), prompt, maxRetries }));
-/** All that a stream tells, and the errors among it. */
+/** All parts of a stream, and its errors. */
 const stream = (prompt: string, abortSignal?: AbortSignal, connection: Connection = {}) => {
   const errors: unknown[] = [];
   const model = connect(dev(), connection);
@@ -92,13 +92,13 @@ describe("the npm package ai", () => {
 
   test("leaves before the first token, and the server notices", async () => {
     const leaving = new AbortController();
-    const { fetch, asked } = createNotingFetch();
+    const { fetch, reached } = createNotingFetch();
     const headers = { "x-request-id": "ai-first" };
     const model = connect(dev(), { headers, fetch });
     const ask = { model, prompt: "!stall", maxRetries: 0, abortSignal: leaving.signal };
     const failure = failureOf(generateText(ask));
-    await asked;
-    // A request behind it was answered: this one is at the server too.
+    await reached;
+    // A later request was answered, so this one has reached the server.
     await dev().chat("Hello");
     leaving.abort();
     expect(await failure).toMatchObject({ name: "AbortError" });

@@ -1,8 +1,8 @@
-// What the tests of every client library share: a compiled `wadi dev`, and a `fetch` that takes notes.
+// Shared by the tests of all client libraries: a compiled `wadi dev`, and a recording `fetch`.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
-/** Starts the compiled program for the tests of one file; asked in each of them for its server. */
+/** Starts the compiled program for the tests of one file; each test gets its server from here. */
 export function registerDev(): () => Server {
   let room: Room;
   let dev: Server;
@@ -24,15 +24,15 @@ export interface Noted {
 }
 
 /**
- * A `fetch` for a client that notes what the server answered, time after time. A client that would
- * wait before its next attempt is told to wait for a millisecond, in a header that all of them read.
+ * A recording `fetch` for a client: it keeps the status of each reply. A header read by all of
+ * these clients shortens their retry delay to a millisecond.
  */
 export function createNotingFetch() {
   const noted: Noted[] = [];
-  const asked = Promise.withResolvers<void>();
-  const send = async (...given: Parameters<typeof fetch>): Promise<Response> => {
-    asked.resolve();
-    const reply = await fetch(...given);
+  const reached = Promise.withResolvers<void>();
+  const send = async (...args: Parameters<typeof fetch>): Promise<Response> => {
+    reached.resolve();
+    const reply = await fetch(...args);
     noted.push({ status: reply.status, retry_after: reply.headers.get("retry-after") });
     if (reply.ok) return reply;
     const headers = new Headers(reply.headers);
@@ -41,13 +41,13 @@ export function createNotingFetch() {
   };
   return {
     noted,
-    /** Resolves when the client asks for the first time. */
-    asked: asked.promise,
+    /** Resolves at the client's first request. */
+    reached: reached.promise,
     fetch: Object.assign(send, { preconnect: fetch.preconnect }),
   };
 }
 
-/** What the promise fails with. */
+/** Resolves with the promise's error. */
 export const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> =>
   Promise.resolve(promise).then(
     () => expect.unreachable(),
@@ -68,5 +68,5 @@ export const WEATHER = {
 export const CALLS = '!tool get_weather {"city":"Muscat"}\n!tool get_weather {"city":"Nizwa"}';
 export const CITIES = [{ city: "Muscat" }, { city: "Nizwa" }];
 
-/** What it says when both calls were answered with `38 in CITY`. */
+/** Reply after both calls returned `38 in CITY`. */
 export const ANSWER = "get_weather answered: 38 in Muscat\nget_weather answered: 38 in Nizwa";

@@ -1,5 +1,5 @@
-// A client that `openapi-python-client` makes of the document: nothing of it is left out, and it asks
-// a server. It needs a Python that has the package: WADI_TEST_PYTHON, else the one of the path.
+// A client that `openapi-python-client` generates from the complete document sends requests to a
+// server. Needs a Python with the package: WADI_TEST_PYTHON, or the one on the path.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ async function run(command: string[], env: Record<string, string> = {}) {
 test.skipIf(!isThere)("it is generated completely, chats, and reads runs and steps", async () => {
   const document = await (await app.get("/openapi.json", { key: null })).text();
   writeFileSync(join(directory, "openapi.json"), document);
-  // It would format what it writes by a tool that need not be there.
+  // Disables formatting of the output by a tool that may be missing.
   writeFileSync(join(directory, "config.yml"), "post_hooks: []\n");
   const where = ["--path", "openapi.json", "--output-path", "client", "--config", "config.yml"];
   const made = await run([
@@ -63,9 +63,9 @@ test.skipIf(!isThere)("it is generated completely, chats, and reads runs and ste
   expect([made.code, made.problem, made.out.trim()]).toEqual([0, "", "Generating client"]);
 
   const program = join(import.meta.dir, "generated_client.py");
-  const asked = await run([PYTHON, program, app.url, KEY], { PYTHONPATH: directory });
-  expect([asked.code, asked.problem]).toEqual([0, ""]);
-  expect(JSON.parse(asked.out)).toEqual({
+  const output = await run([PYTHON, program, app.url, KEY], { PYTHONPATH: directory });
+  expect([output.code, output.problem]).toEqual([0, ""]);
+  expect(JSON.parse(output.out)).toEqual({
     ...{ said: "You said: Hello", status: "succeeded", runs: 1 },
     steps: ["says", "calls calculator", "calculator came to ok", "says"],
   });

@@ -1,11 +1,12 @@
-// A client whose types `openapi-typescript` makes of the document: it is checked, and asks a server.
+// A client with types that `openapi-typescript` generates: it is type-checked, and sends requests
+// to a server.
 import { afterAll, beforeAll, expect, mock, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KEY, startApp, type TestApp } from "../support/app.ts";
 
-/** Written as a person would who knows the types alone; each `never` is a variant left out. */
+/** Written from the types alone; each `never` is a missing variant. */
 const PROGRAM = `
 import type { components, operations, paths, webhooks } from "./api";
 
@@ -107,7 +108,7 @@ console.log(
 );
 `;
 
-/** What is wrong in them is refused by the types. */
+/** The types refuse invalid fields. */
 const MISTAKES = [
   'const status: components["schemas"]["Run"]["status"] = "done";',
   'const kind: components["schemas"]["RunStep"]["kind"] = "thought";',
@@ -119,7 +120,7 @@ let directory: string;
 beforeAll(async () => {
   app = await startApp({ listens: true });
   directory = mkdtempSync(join(tmpdir(), "wadi-client-"));
-  // It needs the API of an older compiler than the one that checks this program.
+  // The generator needs the API of an older compiler than this program's checker.
   mock.module("typescript", async () => ({ default: (await import("typescript-5")).default }));
   const { default: generate, astToString } = await import("openapi-typescript");
   const document = await (await app.get("/openapi.json", { key: null })).text();

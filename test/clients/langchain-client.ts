@@ -12,8 +12,8 @@ export interface Connection {
 }
 
 /** The default model as LangChain knows one. */
-export function connect(dev: Server, given: Connection = {}): ChatOpenAI {
-  const { ending = "", maxRetries = 0, configuration = {}, maxTokens } = given;
+export function connect(dev: Server, options: Connection = {}): ChatOpenAI {
+  const { ending = "", maxRetries = 0, configuration = {}, maxTokens } = options;
   return new ChatOpenAI({
     model: "svc",
     apiKey: `${dev.key}${ending}`,

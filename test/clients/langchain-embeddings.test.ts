@@ -9,9 +9,9 @@ const dev = registerDev();
 /** The model as LangChain knows one; `ending` chooses another of the fixed keys. */
 function connect(
   ending = "",
-  given: Partial<ConstructorParameters<typeof OpenAIEmbeddings>[0]> = {},
+  options: Partial<ConstructorParameters<typeof OpenAIEmbeddings>[0]> = {},
 ) {
-  const { configuration, ...rest } = given;
+  const { configuration, ...rest } = options;
   const noting = createNotingFetch();
   const embeddings = new OpenAIEmbeddings({
     model: "bge-m3",
@@ -54,7 +54,7 @@ describe("the npm package @langchain/openai", () => {
       code: "scope_required",
     });
     expect(none.noted).toHaveLength(1);
-    // As it comes it sends up to 512 at once.
+    // By default it sends up to 512 at once.
     const large = connect("", { batchSize: 512, maxRetries: 2 });
     const texts = Array<string>(65).fill("x");
     expect(await failureOf(large.embeddings.embedDocuments(texts))).toMatchObject({

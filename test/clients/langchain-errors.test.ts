@@ -61,12 +61,12 @@ describe("the npm package @langchain/openai", () => {
   });
 
   test("a stream that breaks off throws after the received text", async () => {
-    let heard = "";
+    let received = "";
     const read = async () => {
-      for await (const { text } of await connect(dev()).stream("!tokens 8\n!cut")) heard += text;
+      for await (const { text } of await connect(dev()).stream("!tokens 8\n!cut")) received += text;
     };
     expect(await failureOf(read())).toMatchObject({ code: "upstream_error" });
-    expect(heard).toBe("the sun sets over");
+    expect(received).toBe("the sun sets over");
   });
 
   test("leaves a stream in the middle, and the server notices", async () => {
@@ -74,15 +74,15 @@ describe("the npm package @langchain/openai", () => {
     const defaultHeaders = { "x-request-id": "langchain-middle" };
     const model = connect(dev(), { configuration: { defaultHeaders } });
     const options = { signal: leaving.signal };
-    let heard = "";
+    let received = "";
     const read = async () => {
       for await (const { text } of await model.stream("!say Hello\n!stall", options)) {
-        heard += text;
-        if (heard === "Hello") leaving.abort();
+        received += text;
+        if (received === "Hello") leaving.abort();
       }
     };
     expect(await failureOf(read())).toMatchObject({ name: "AbortError" });
-    expect(heard).toBe("Hello");
+    expect(received).toBe("Hello");
     expect(await dev().logged("langchain-middle")).toContain('"status":499');
   });
 });

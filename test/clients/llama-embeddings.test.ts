@@ -1,8 +1,8 @@
-// What asks for embeddings in front of a real llama.cpp server.
+// Embeddings by a real llama.cpp server.
 //
-// Runs where WADI_TEST_LLAMA_EMBEDDINGS holds the server's address, up to and with /v1; its vectors
-// must have 1,024 numbers. Either of these is one, with any model of that width; the second, which
-// counts nothing, needs one that names its pooling (`llama.pooling_type`) itself:
+// Runs if WADI_TEST_LLAMA_EMBEDDINGS holds the server's address, up to and with /v1. Its vectors must
+// have 1,024 numbers. Either of these servers works, with any model of that width. The second counts
+// no tokens, and its model must name its pooling (`llama.pooling_type`):
 //   llama-server -m MODEL.gguf --embeddings --pooling mean -c 8192 -b 8192 -ub 8192
 //   python3 -m llama_cpp.server --model MODEL.gguf --embedding true --n_ctx 8192 --n_batch 8192
 import { describe, expect, test } from "bun:test";
@@ -28,7 +28,7 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
     });
     const embedded = await expectGood(open().embed(["Hello"]));
     expect(compare(embedded.vectors[0]!, Float32Array.from(data[0]!.embedding))).toBeCloseTo(
-      // Not every server brings its vectors to unit length.
+      // Some servers do not normalise their vectors.
       Math.hypot(...data[0]!.embedding),
       2,
     );
@@ -50,14 +50,14 @@ describe.skipIf(server === "")("embeddings by a llama.cpp server", async () => {
   test("use the first 4,096 tokens of a long text, or an estimate where the server cannot tokenize", async () => {
     const root = server.replace(/\/v1$/, "");
     const body = JSON.stringify({ content: "the" });
-    const tells = (await fetch(`${root}/tokenize`, { method: "POST", body })).ok;
+    const canTokenize = (await fetch(`${root}/tokenize`, { method: "POST", body })).ok;
     // A few bytes a token in every vocabulary: more than 4,096 of them in any.
     const long = "the time ".repeat(2_500);
     const { embed } = open();
     const embedded = await expectGood(embed([long]));
     expect(embedded.prompt_tokens).toBeLessThanOrEqual(4_096);
     expect(embedded.prompt_tokens).toBeGreaterThan(3_900);
-    if (!tells) return;
+    if (!canTokenize) return;
     expect(embedded.prompt_tokens).toBe(4_096);
     const longer = await expectGood(embed([`${long} and more`]));
     expect(longer.prompt_tokens).toBe(4_096);

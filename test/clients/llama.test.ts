@@ -109,9 +109,9 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       max_tokens: 1_500,
       stream: true,
     });
-    let heard = 0;
-    for await (const _ of stream) if (++heard === 3) stream.controller.abort();
-    expect(heard).toBe(3);
+    let received = 0;
+    for await (const _ of stream) if (++received === 3) stream.controller.abort();
+    expect(received).toBe(3);
     const { choices } = await client.chat.completions.create(say("Hello"));
     expect(choices.length).toBe(1);
   });

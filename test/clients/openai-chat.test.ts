@@ -52,13 +52,13 @@ describe("the npm package openai", () => {
       ...say("Hello there"),
       stream_options: { include_usage: true },
     });
-    let told = "";
+    let received = "";
     runner.on("content", (piece) => {
-      told += piece;
+      received += piece;
     });
     const { choices, usage } = await runner.finalChatCompletion();
-    expect(told).toBe("You said: Hello there");
-    expect(choices).toMatchObject([{ message: { content: told }, finish_reason: "stop" }]);
+    expect(received).toBe("You said: Hello there");
+    expect(choices).toMatchObject([{ message: { content: received }, finish_reason: "stop" }]);
     expect(await runner.totalUsage()).toEqual(usage!);
     expect(usage!.completion_tokens).toBeGreaterThan(0);
   });
@@ -93,8 +93,8 @@ describe("the npm package openai", () => {
 
   test("it reads the reply's metadata from the raw response", async () => {
     const headers = { "x-request-id": "mine" };
-    const asked = connect(dev()).chat.completions.create(say("Hello"), { headers });
-    const { response, request_id } = await asked.withResponse();
+    const request = connect(dev()).chat.completions.create(say("Hello"), { headers });
+    const { response, request_id } = await request.withResponse();
     expect([response.status, request_id]).toEqual([201, "mine"]);
   });
 

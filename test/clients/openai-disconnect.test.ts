@@ -16,7 +16,7 @@ const left = async (request_id: string) =>
 describe("the npm package openai", () => {
   test.each([false, true])("leaves before the first token, stream: %p", async (stream) => {
     const leaving = new AbortController();
-    const { fetch, asked } = createNotingFetch();
+    const { fetch, reached } = createNotingFetch();
     const client = connect(dev(), "", { fetch });
     const headers = name(`first-${stream}`);
     const reply = client.chat.completions.create(
@@ -24,8 +24,8 @@ describe("the npm package openai", () => {
       { signal: leaving.signal, headers },
     );
     const failure = failureOf(reply);
-    await asked;
-    // A request behind it was answered: this one is at the server too.
+    await reached;
+    // A later request was answered, so this one has reached the server.
     await dev().chat("Hello");
     leaving.abort();
     expect(await failure).toBeInstanceOf(OpenAI.APIUserAbortError);
@@ -50,7 +50,7 @@ describe("the npm package openai", () => {
     runner.on("content", () => runner.abort());
     expect(await failureOf(runner.done())).toBeInstanceOf(OpenAI.APIUserAbortError);
     await left("helper");
-    // Whoever stops reading leaves too.
+    // A reader that stops reading leaves too.
     for await (const _ of completions.stream(say("!say Hello\n!stall"), { headers: name("break") }))
       break;
     await left("break");

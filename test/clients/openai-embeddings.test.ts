@@ -1,4 +1,4 @@
-// The npm package `openai`: embeddings, which it asks for in base64 by itself, and their refusals.
+// The npm package `openai`: embeddings, which it requests in base64 by default, and their errors.
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { createNotingFetch, failureOf, registerDev } from "./dev.ts";

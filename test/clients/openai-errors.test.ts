@@ -78,15 +78,15 @@ describe("the npm package openai maps to its own error class", () => {
         ...say(`!say Hello\n!say there\n${line}`),
         stream: true,
       });
-      let heard = "";
+      let received = "";
       const read = async () => {
-        for await (const { choices } of stream) heard += choices[0]!.delta.content;
+        for await (const { choices } of stream) received += choices[0]!.delta.content;
       };
       const failure = await failureOf(read());
       expect(failure).toBeInstanceOf(OpenAI.APIError);
       const code = line === "!cut" ? "upstream_error" : line.slice("!error ".length);
       expect(failure).toMatchObject({ code, status: undefined });
-      expect(heard).toStartWith("Hello");
+      expect(received).toStartWith("Hello");
     },
   );
 });

@@ -32,9 +32,9 @@ describe("the npm package openai", () => {
   for (const stream of [false, true] as const) {
     const form = stream ? "streamed" : "as JSON";
     test(`its tool runner answers parallel calls, ${form}`, async () => {
-      const asked: unknown[] = [];
+      const calls: unknown[] = [];
       const run = ({ city }: { city: string }) => {
-        asked.push({ city });
+        calls.push({ city });
         return `38 in ${city}`;
       };
       const tools = [{ ...TOOL, function: { ...WEATHER, parse: JSON.parse, function: run } }];
@@ -43,7 +43,7 @@ describe("the npm package openai", () => {
         ? completions.runTools({ ...say(CALLS), stream, tools })
         : completions.runTools({ ...say(CALLS), tools });
       expect(await runner.finalContent()).toBe(ANSWER);
-      expect(asked).toEqual(CITIES);
+      expect(calls).toEqual(CITIES);
       const roles = runner.messages.map(({ role }) => role);
       expect(roles).toEqual(["user", "assistant", "tool", "tool", "assistant"]);
       const ids = runner

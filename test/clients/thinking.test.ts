@@ -1,5 +1,5 @@
-// How each client library asks for deep thinking, as the page on chat says: each gets the usage of
-// all attempts. The npm package `openai` gets search results too.
+// How each client library requests deep thinking, as documented; each gets the usage of all
+// attempts. The npm package `openai` gets search results too.
 import { expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI } from "@langchain/openai";
@@ -8,7 +8,7 @@ import { baseOf, failureOf, registerDev } from "./dev.ts";
 import { connect, say } from "./openai-client.ts";
 
 const dev = registerDev();
-/** Three attempts at the least, whose answers are all the same here. */
+/** At least three attempts, whose replies are all equal here. */
 const ATTEMPTS = 3;
 
 async function countPlain(): Promise<number> {
@@ -23,8 +23,8 @@ test("openai sends `think` as a field, with and without a stream", async () => {
   expect(reply.choices[0]!.message.content).toBe("You said: Hello there");
   expect(reply.usage!.total_tokens).toBe(total);
   const stream_options = { include_usage: true };
-  const wish = { ...ask, stream: true as const, stream_options };
-  const chunks = await Array.fromAsync(await connect(dev()).chat.completions.create(wish));
+  const request = { ...ask, stream: true as const, stream_options };
+  const chunks = await Array.fromAsync(await connect(dev()).chat.completions.create(request));
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
   expect(text).toBe("You said: Hello there");
   expect(chunks.at(-1)!.usage!.total_tokens).toBe(total);
