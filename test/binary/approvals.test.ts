@@ -5,7 +5,7 @@ import { openRoom, type Room, type Server } from "../support/binary.ts";
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
 type Json = { [field: string]: any };
 
-/** What a terminal would obey, hide or turn round; the model's own arguments hold it. */
+/** Control sequences that hide or reverse text; the model's own arguments contain them. */
 const TRICK = "1+1 \u001b[2J\u0007\u009b1m\u202e\u200b\u{e0041} Zürich";
 
 let room: Room;
@@ -13,7 +13,7 @@ let server: Server;
 let agent: Json;
 beforeAll(async () => {
   room = openRoom();
-  // Who waits for a run asks again and again.
+  // Polls until the run has the status.
   const env = {
     WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
     WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
@@ -42,7 +42,7 @@ const search = (query: string) =>
   `!tool web_search ${JSON.stringify({ query })}\n!next\n!say Done.`;
 const userName = async () => (await room.run(["-un"], { command: ["/usr/bin/id"] })).stdout.trim();
 
-/** As its listener hears it: its end, whenever that comes. */
+/** Resolves with the stream's end. */
 const followed = async (id: string) => {
   const reply = await server.ask("GET", `/v1/runs/${id}/events`);
   const frames = [...(await reply.text()).matchAll(/^data: (\{.*)$/gm)];
@@ -95,7 +95,7 @@ test("the stream and the page of a waiting run say what it waits for and how to 
     `\`wadi approvals approve ${approval}\` lets it be called, ` +
     `\`wadi approvals reject ${approval} --reason TEXT\` does not\n`;
   expect((await run("runs", "show", id)).stderr).toBe(hint);
-  // Decided as soon as its follower has been told how.
+  // Decides as soon as the follower has printed the command.
   const shell = `wadi=$1; shift; : >told
     "$wadi" runs follow "$@" 2>told &
     while ! grep -q reject told; do :; done

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { findClosedPort } from "../support/ports.ts";
 
-/** Answers chats, says its own id, and ends when it is asked to. */
+/** Answers chats with its own id, and exits on request. */
 const MODEL_SERVER = `
 Bun.serve({
   hostname: "127.0.0.1",

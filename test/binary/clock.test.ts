@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
-/** The program's clock goes on from there: half an hour before an instant no test runs into it. */
+/** The program's clock continues from there: it stays half an hour before the next instant. */
 const SIDES: [now: string, status: number, sunset: string | null][] = [
   ["2026-11-25T23:30:00Z", 201, null],
   ["2026-11-26T00:00:00Z", 201, "Mon, 04 Jan 2027 00:00:00 GMT"],
@@ -44,7 +44,7 @@ describe.each(SIDES)("gateway.versioning.3 at %s", (now, status, sunset) => {
     await expectSide(server, status, sunset);
   });
 
-  // Where `faketime` is installed the whole machine seems to be at that date.
+  // With `faketime` the whole machine seems to be at that date.
   const faketime = Bun.which("faketime");
   test.skipIf(faketime === null)(
     "`wadi serve` does when the machine's clock has that time",
@@ -63,7 +63,7 @@ describe.each(SIDES)("gateway.versioning.3 at %s", (now, status, sunset) => {
   );
 });
 
-/** As the program `faketime` reads an instant from which its clock goes on. */
+/** Format in which `faketime` reads a start of the clock. */
 function writeStart(now: string): string {
   return `@${now.slice(0, 19).replace("T", " ")}`;
 }

@@ -1,4 +1,4 @@
-// The compiled program's command line: results on stdout, messages on stderr, and what the exit codes say.
+// The compiled program's command line: results on stdout, messages on stderr, and exit codes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openRoom, type Room } from "../support/binary.ts";
 
@@ -246,7 +246,7 @@ test("a closed pipe causes no crash, and a full disk is reported", async () => {
   const full = await shell(`'${program}' version > /dev/full`);
   expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/^wadi: ENOSPC.*\n$/) });
 
-  // A secret that nobody saw is lost, and its key is there: the way out is said.
+  // The unseen secret is lost and its key exists: the message says what to do.
   const lost = await shell(`'${program}' keys create --no-account --name lost > /dev/full`);
   const id = /^key (\S+) created/.exec(lost.stderr)?.[1];
   expect(lost.code).toBe(1);

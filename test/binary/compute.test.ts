@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Json } from "../spec/agents/service.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
-const INNOCENTS = 20;
+const NEIGHBOURS = 20;
 const KEY = "svc_sk_dev";
 
 let room: Room;
@@ -97,7 +97,7 @@ test("twenty runs succeed beside hostile calculations, pages and schemas in the 
     tool("match", { a: "ab".repeat(20_000) }),
     tool("match", { a: "ab".repeat(20_000) }),
   ];
-  const sums = Array.from({ length: INNOCENTS }, (_, n) => calculate(`${n} * 1.5`));
+  const sums = Array.from({ length: NEIGHBOURS }, (_, n) => calculate(`${n} * 1.5`));
   const runs = await Promise.all([...poison, ...sums].map((message) => start(id, message)));
   for (const [n, run] of runs.slice(poison.length).entries()) {
     const { status, results } = await finish(run);
@@ -133,9 +133,9 @@ test("the bundled tokenizer rejects a text that is far too long for its model", 
   });
   const [status, { error }] = await ask("POST", "/v1/chat/completions", body(20_000));
   expect([status, error.code]).toEqual([400, "context_length_exceeded"]);
-  // What is not far too long its server judges, which is none.
-  const [judged] = await ask("POST", "/v1/chat/completions", body(1_000));
-  expect(judged).toBe(503);
+  // A shorter text goes to its server, which does not exist.
+  const [refused] = await ask("POST", "/v1/chat/completions", body(1_000));
+  expect(refused).toBe(503);
 });
 
 test("a circular schema is refused with a sentence", async () => {

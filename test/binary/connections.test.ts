@@ -1,4 +1,5 @@
-// The compiled program's `wadi connections`: the secret comes from standard input, and nowhere out.
+// The compiled program's `wadi connections`: it reads the secret from standard input and never
+// prints it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -58,8 +58,8 @@ else {
       for (let one = 0; one < clients; one++) flood();
       await server.logged("connections: closed for free descriptors");
       for (let round = 0; round < 4; round++) {
-        const asked = Array.from({ length: 4 }, () => server.chat("Hello"));
-        for (const reply of await Promise.all(asked)) {
+        const requests = Array.from({ length: 4 }, () => server.chat("Hello"));
+        for (const reply of await Promise.all(requests)) {
           expect(reply.status).toBe(201);
           expect(await reply.json()).toMatchObject({
             choices: [{ message: { content: "served" } }],

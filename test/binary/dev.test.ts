@@ -11,7 +11,7 @@ let room: Room;
 let dev: Server;
 beforeAll(async () => {
   room = openRoom();
-  // What the settings say of the address does not count for a program whose keys everybody knows.
+  // `dev` ignores the address in the settings, because its keys are well known.
   const env = { WADI_SERVER__HOST: "0.0.0.0" };
   dev = await room.serve(["dev", "--port", "0"], { env });
 });
@@ -140,7 +140,7 @@ health_every = "0s"
     const response = await server.chat("word ".repeat(words), { key: "svc_sk_dev" });
     return ((await response.json()) as { error: { code: string } }).error.code;
   };
-  // Both have more bytes than the window has tokens: only who counts can tell them apart.
+  // Both have more bytes than the window has tokens: only counting separates them.
   expect(await ask(5_000)).toBe("context_length_exceeded");
   expect(await ask(1_000)).toBe("upstream_error");
 });

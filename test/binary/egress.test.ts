@@ -1,4 +1,4 @@
-// The compiled program says at its start which places it lets agents reach beside public ones.
+// The compiled program prints at its start which non-public addresses agents may reach.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

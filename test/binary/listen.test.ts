@@ -1,4 +1,4 @@
-// The compiled program's `wadi listen`: it verifies what is posted to it, until it is told to end.
+// The compiled program's `wadi listen`: it verifies deliveries until it is stopped.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { openRoom, type Room } from "../support/binary.ts";

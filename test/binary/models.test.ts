@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.close());
 
-/** What a verb prints with --json, and beside it. */
+/** Output of a command with --json and without. */
 const run = async (line: string) => {
   const { code, stdout, stderr } = await room.run([...line.split(" "), "--json"]);
   expect([line, code, stdout.split("\n").length]).toEqual([line, 0, 2]);
@@ -95,7 +95,7 @@ test("models are listed with their state, as a table and as JSON", async () => {
 test("a grant and its revocation apply from the next request", async () => {
   expect([await chat("rented"), await list()]).toEqual(["model_not_found", ["svc on", "main on"]]);
   await run("accounts grant acme rented");
-  // Nothing listens behind it.
+  // The address has no listener.
   expect([await chat("rented"), (await list())[2]]).toEqual(["upstream_error", "rented on"]);
   await run("accounts ungrant acme rented");
   expect(await chat("rented")).toBe("model_not_found");
@@ -114,8 +114,8 @@ test("a rotated key has two secrets, until the next rotation or until both are r
   );
   // A day, less what this took.
   expect(Date.parse(until) - Date.now()).toBeWithin(86_400_000 - 60_000, 86_400_001);
-  const asked = [first, second].map((secret) => chat("main", secret));
-  expect(await Promise.all(asked)).toEqual([201, 201]);
+  const replies = [first, second].map((secret) => chat("main", secret));
+  expect(await Promise.all(replies)).toEqual([201, 201]);
 
   const third = await room.run(["keys", "rotate", id, "--overlap", "0s"]);
   expect(third.stdout).toMatch(/^svc_sk_[0-9A-Za-z]{49}\n$/);

@@ -13,7 +13,7 @@ afterAll(() => room.close());
 
 /** More than Bun's own `fetch` lets out at once. */
 const REQUESTS = 600;
-/** Nobody listens on it. */
+/** The port has no listener. */
 const DEAD = "http://127.0.0.1:1";
 
 test(`${REQUESTS} callers' requests reach the model server concurrently`, async () => {

@@ -59,14 +59,14 @@ test("a recording replays without the server and without its key", async () => {
   expect(statSync(place("afar.jsonl")).mode & 0o777).toBe(0o600);
   expect(readFileSync(place("afar.jsonl"), "utf8")).not.toContain("sk-afar");
 
-  const asked = upstream.asked.length;
+  const count = upstream.asked.length;
   const playing = await room.serve([...line, "--replay", "afar.jsonl"]);
   expect(playing.banner).toContain("replaying afar.jsonl (2 requests)");
   expect(playing.banner.length).toBeLessThanOrEqual(12);
   for (const word of ["Hello", "Bye", "Hello"]) expect(await say(playing, word)).toBe("from afar");
   expect(await say(playing, "Hm")).toBe(503);
   expect(await playing.logged("the recording holds no such request")).not.toContain("Hm");
-  expect(upstream.asked).toHaveLength(asked);
+  expect(upstream.asked).toHaveLength(count);
   await stop(playing);
 });
 

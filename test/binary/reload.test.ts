@@ -32,10 +32,10 @@ async function listModels(server: Server): Promise<string[]> {
   return data.map(({ id }) => id).filter((id) => id !== "svc");
 }
 
-/** Asks so many times a second until it is ended; every reply's status by its count. */
+/** Sends this many requests a second until it ends; counts replies by status. */
 function startLoad(server: Server) {
   const statuses: Record<string, number> = {};
-  const asked: Promise<void>[] = [];
+  const requests: Promise<void>[] = [];
   let answered = 0;
   let wake = () => {};
   const ask = async (number: number) => {
@@ -54,9 +54,9 @@ function startLoad(server: Server) {
     answered += 1;
     wake();
   };
-  const timer = setInterval(() => asked.push(ask(asked.length)), 1_000 / LOAD_A_SECOND);
+  const timer = setInterval(() => requests.push(ask(requests.length)), 1_000 / LOAD_A_SECOND);
   return {
-    /** Resolves when so many more have been answered. */
+    /** Resolves after this many further replies. */
     pass(more: number) {
       const until = answered + more;
       return new Promise<void>((resolve) => {
@@ -67,7 +67,7 @@ function startLoad(server: Server) {
     },
     async end() {
       clearInterval(timer);
-      await Promise.all(asked);
+      await Promise.all(requests);
       return statuses;
     },
   };
@@ -86,7 +86,7 @@ test(`settings reload on SIGHUP and on a changed file under ${LOAD_A_SECOND} req
   await server.logged("models added: two");
   expect(await listModels(server)).toEqual(["one", "two"]);
 
-  // As editors do it: another file takes its place.
+  // As editors do: another file replaces it.
   writeFileSync(`${file}.new`, writeToml(["two", "three"]));
   renameSync(`${file}.new`, file);
   await server.logged("models added: three; models removed: one");
@@ -106,7 +106,7 @@ test(`settings reload on SIGHUP and on a changed file under ${LOAD_A_SECOND} req
   expect(await listModels(server)).toEqual(["two", "three"]);
   writeFileSync(file, writeToml(["three"]));
   await server.logged("models removed: two");
-  // Each of the two faults was told once, however often the file was looked at.
+  // Each of the two errors is logged once, however often the file is read.
   expect(server.countLogged("settings: refused")).toBe(2);
 
   await load.pass(20);

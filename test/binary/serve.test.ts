@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => room.close());
 
-/** What holds of a server whatever its engine; `options` say where its data lies. */
+/** Behaviour of a server on any engine; `options` locate its data. */
 function describeServer(options: () => RunOptions) {
   let server: Server;
   const start = () => room.serve(["serve", "--port", "0"], options());
@@ -120,13 +120,13 @@ describe("on a data directory", () => {
 if (!POSTGRES) test.skip("`wadi serve` on the PostgreSQL of WADI_TEST_POSTGRES", () => {});
 else {
   describe("on PostgreSQL", () => {
-    const ground = openServer(POSTGRES, false);
+    const setup = openServer(POSTGRES, false);
     const env = { WADI_SERVER__DATABASE: "" };
     beforeAll(async () => {
-      const place = await ground.makePlace();
+      const place = await setup.makePlace();
       if (place.kind === "postgres") env.WADI_SERVER__DATABASE = place.url;
     });
-    afterAll(() => ground.release());
+    afterAll(() => setup.release());
 
     describeServer(() => ({ env }));
 

@@ -1,4 +1,4 @@
-// A start that cannot be: one sentence that says what is wrong and what to do, exit code 1, nothing else.
+// A start that fails: one sentence with the error and its remedy, exit code 1, nothing else.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The end of the compiled server: what runs may end, nobody new comes in, and nothing keeps it.
+// The stop of the compiled server: requests in progress end, new ones are refused, and nothing
+// delays it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
@@ -120,7 +121,7 @@ test("a server whose terminal is closed stops, although SIGHUP otherwise reloads
   });
   await shown.promise;
   child.terminal!.close();
-  // As a shell does it for what was started in it.
+  // A shell sends this signal to its children.
   child.kill("SIGHUP");
   expect(await child.exited).toBe(0);
 });

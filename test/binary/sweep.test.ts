@@ -1,4 +1,4 @@
-// `wadi sweep` of the compiled program: what it says of a clock in doubt, and what it deletes.
+// `wadi sweep` of the compiled program: its report of a doubtful clock, and its deletions.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -26,9 +26,9 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
   connection.run("UPDATE sweeps SET swept_at = ?1, witnessed_at = ?1", [long_ago]);
   connection.run("UPDATE ledger SET at = ?", [long_ago]);
   connection.close();
-  const told = await room.run(["sweep"]);
-  expect(told.stdout).toContain("is_clock_doubtful: true\n");
-  expect(told.stderr).toContain("`wadi sweep --now` deletes at once");
+  const output = await room.run(["sweep"]);
+  expect(output.stdout).toContain("is_clock_doubtful: true\n");
+  expect(output.stderr).toContain("`wadi sweep --now` deletes at once");
 
   const { code, stdout } = await room.run(["sweep", "--now", "--json"]);
   expect(code).toBe(0);

@@ -6,7 +6,7 @@ import { openRoom, type Room, type Server } from "../support/binary.ts";
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
 type Json = { [field: string]: any };
 
-/** What a terminal would obey, hide or turn round. */
+/** Control sequences that hide or reverse text. */
 const TRICK = "Bell \u001b[2J\u0007\u202e\u200b\u{e0041} Zürich";
 
 let room: Room;

@@ -1,4 +1,4 @@
-// `wadi usage` of the compiled program: beside a server, behind its stop, and alone.
+// `wadi usage` of the compiled program: beside a server, after its stop, and without one.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room } from "../support/binary.ts";
 
@@ -40,7 +40,7 @@ test("beside a running server it prints the rows written so far, as a table with
   expect((await ask(key)).status).toBe(400);
   const read = () => room.run(["usage", "--by", "model", "--data", "beside"]);
   let found = await read();
-  // Written at the latest when the next command line has begun, or the one behind that.
+  // Written at the latest during the next command, or the one after it.
   while (!/^total +1 /m.test(found.stdout)) found = await read();
   const [head, row, total] = found.stdout.trimEnd().split("\n");
   expect(head).toMatch(

@@ -1,4 +1,4 @@
-// The compiled program's `wadi webhooks` beside a server, which sends what is asked for there.
+// The compiled program's `wadi webhooks` beside a server, which sends the requested deliveries.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room, type Server, type Talker } from "../support/binary.ts";
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   room = openRoom();
   listener = room.start(["listen", "--port", "0", "--json"]);
   const { url } = JSON.parse(await listener.said("{")) as Json;
-  // Who waits for a delivery asks again and again.
+  // Polls until the delivery has the status.
   const env = {
     WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
     WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
@@ -28,7 +28,7 @@ const send = async (path: string, body?: object) =>
   (await (await server.ask("POST", path, { body })).json()) as Json;
 const run = (...args: string[]) => room.run(["webhooks", ...args, "--data", "./try"]);
 
-/** The delivery, once it has been taken so many times. */
+/** The delivery, once it has had this many attempts. */
 async function untilDelivered(id: string, attempt_count: number): Promise<Json> {
   for (;;) {
     const reply = await server.ask("GET", `/v1/webhooks/${endpoint.id}/deliveries/${id}`);

@@ -1,5 +1,5 @@
-// Every command of every page works: pages run as one shell script each, and what needs model
-// servers of the reader's is at least a command line that the program accepts.
+// Every command of every page works: each page runs as one shell script. Commands that need the
+// reader's model servers must at least be valid.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +63,7 @@ function writeScript(blocks: readonly string[], url: string): string {
 async function runScript(blocks: readonly string[], url: string, cwd: string) {
   const script = writeScript(blocks, url);
   const ended = await room.run(["-c", script], { command: ["/bin/sh"], cwd });
-  // Advice and progress on stderr are fine; it says why where a command has failed.
+  // Advice and progress on stderr are accepted; stderr is shown when a command fails.
   expect(ended.code === 0 ? "" : ended.stderr).toBe("");
   expect(ended.code).toBe(0);
   expect(ended.stdout).not.toContain('{"error":');
@@ -200,7 +200,7 @@ test("every page with shell blocks is run, and skipped blocks are commands of th
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);
   }
-  // Of `stub`, and of README's chapter on running it, nothing else is there.
+  // `stub` and README's chapter on running it contain nothing else.
   for (const line of [...shellOf("stub"), ...readCommands(readme, "Running it")]
     .join("\n")
     .split("\n")) {

@@ -127,7 +127,7 @@ test.skipIf(["curl", "node"].some(isMissing))(
     ).map((block) =>
       block
         .replaceAll("127.0.0.1:4400", `127.0.0.1:${port}`)
-        // Not the function: the shell must know the id of the program itself.
+        // A process and not a function: the shell must know its id.
         .replace("wadi listen", `${executable()} listen --port ${port}`),
     );
     const shell = runShell(server, [
