@@ -12,7 +12,7 @@ import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
-/** Each gets the number of rounds and the builds of the program to measure; the first is judged. */
+/** Takes the number of rounds and the builds to measure; bounds apply to the first build. */
 const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
   start: benchStart,
   chat: benchChat,
@@ -30,7 +30,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     json: { type: "string" },
     rounds: { type: "string", default: String(ROUNDS) },
-    // Several builds are measured in turn, which tells the gain of a change from the noise.
+    // Several builds are measured in turn, which separates the gain of a change from noise.
     wadi: { type: "string", multiple: true },
   },
   allowPositionals: true,

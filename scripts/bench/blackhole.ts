@@ -1,11 +1,15 @@
-// Callers of a healthy model beside a crowd that asks another one, whose server is slow, or never answers.
+// Measures callers of a healthy model beside callers of a model whose server is slow or never
+// answers.
 import type { Measured, Order } from "./load.ts";
 import { type Figure, type Report, spreadOf, type Table, writeSpread } from "./measure.ts";
 import { buildWadi, type Load, startLoad, startMock, startWadi, type Wadi } from "./stage.ts";
 
 const WARM_MS = 800;
 const MEASURE_MS = 3_000;
-/** So many ask the other model. Each waits so long for an answer, and again before it asks anew. */
+/**
+ * Number of callers of the other model, the time each waits for an answer, and its pause before a
+ * retry.
+ */
 const CROWD = 200;
 const ANSWER_MS = 1_000;
 const PAUSE_MS = 1_000;
@@ -19,8 +23,8 @@ const SCENES: readonly Pick<Order, "callers" | "stream">[] = [
 ];
 
 /**
- * Models that the crowd asks. `slow` answers as late as requests to the others time out, so that
- * the work for the crowd is the same.
+ * Models that the other callers use. `slow` answers when requests to the others time out, so that
+ * their load is the same.
  */
 const NEIGHBOURS = ["slow", "silent", "unrouted"] as const;
 type Neighbour = (typeof NEIGHBOURS)[number];
@@ -52,19 +56,19 @@ const startSlow = () =>
     },
   });
 
-/** Takes every connection and request, and says nothing. */
+/** Accepts every connection and request, and never answers. */
 const startHole = () =>
   Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
 
 interface Crowd {
-  /** How many of their requests have ended, by what they were told. */
-  told: Record<string, number>;
+  /** Ended requests, counted by outcome. */
+  outcomeCounts: Record<string, number>;
   stop(): Promise<void>;
 }
 
 const startCrowd = ({ port, key }: Wadi, model: Neighbour): Crowd => {
   const leaving = new AbortController();
-  const told: Record<string, number> = {};
+  const outcomeCounts: Record<string, number> = {};
   const play = async (at: number) => {
     // Callers start at different times.
     await Bun.sleep((at / CROWD) * PAUSE_MS);
@@ -78,16 +82,16 @@ const startCrowd = ({ port, key }: Wadi, model: Neighbour): Crowd => {
         });
         const { error } = (await reply.json()) as { error?: { code: string } };
         const outcome = error?.code ?? "answered";
-        told[outcome] = (told[outcome] ?? 0) + 1;
+        outcomeCounts[outcome] = (outcomeCounts[outcome] ?? 0) + 1;
         await Bun.sleep(PAUSE_MS);
       } catch {
-        // It left; or its connection broke, and it asks again.
+        // The caller left or its connection broke: it retries.
       }
     }
   };
   const playing = Array.from({ length: CROWD }, (_, at) => play(at));
   return {
-    told,
+    outcomeCounts,
     async stop() {
       leaving.abort();
       await Promise.all(playing);
@@ -114,7 +118,7 @@ export const benchBlackhole = async (
   ];
   const wadi = await startWadi(program ?? (await buildWadi()), mock, models.join(""));
   const load = startLoad();
-  const told: Record<string, Record<string, number>> = {};
+  const outcomeCounts: Record<string, Record<string, number>> = {};
   const outcomes: Outcome[] = [];
   for (const scene of SCENES) {
     process.stderr.write(`blackhole: ${nameScene(scene)}\n`);
@@ -126,7 +130,8 @@ export const benchBlackhole = async (
         const measured = await runScene(scene, wadi, load);
         await crowd?.stop();
         if (round >= 0) outcome.rounds[neighbour].push(measured);
-        if (crowd) told[neighbour] = addUp(told[neighbour] ?? {}, crowd.told);
+        if (crowd)
+          outcomeCounts[neighbour] = addUp(outcomeCounts[neighbour] ?? {}, crowd.outcomeCounts);
       }
     }
     outcomes.push(outcome);
@@ -134,7 +139,7 @@ export const benchBlackhole = async (
   await Promise.all([load, wadi, mock].map((one) => one.stop()));
   hole.stop(true);
   await slow.stop(true);
-  return writeReport(outcomes, told);
+  return writeReport(outcomes, outcomeCounts);
 };
 
 const runScene = (scene: Outcome["scene"], { port, key, pid }: Wadi, load: Load) =>
@@ -158,7 +163,7 @@ const nameScene = ({ callers, stream }: Outcome["scene"]): string =>
     ? `${callers} streams of ${stream.chunks} chunks, ${stream.pace_ms} ms apart`
     : `JSON, ${callers} callers`;
 
-/** What a caller feels: the first piece of a stream, or the whole reply. */
+/** Time to the first chunk of a stream, or to the complete reply. */
 const readFelt = ({ scene }: Outcome, measured: Measured) =>
   scene.stream ? measured.firstMs : measured.whole_ms;
 
@@ -174,7 +179,7 @@ const compare = (outcome: Outcome, neighbour: Condition, p: "p50" | "p99") =>
 
 const writeReport = (
   outcomes: Outcome[],
-  told: Record<string, Record<string, number>>,
+  outcomeCounts: Record<string, Record<string, number>>,
 ): Report => ({
   tables: outcomes.map(writeTable),
   figures: outcomes.flatMap((outcome) =>
@@ -191,8 +196,8 @@ const writeReport = (
   ),
   notes: [
     `${CROWD} callers ask the other model all the while, each about every two seconds; ratios are taken within each round.`,
-    ...Object.entries(told).map(
-      ([neighbour, counts]) => `told by the ${neighbour} model: ${JSON.stringify(counts)}`,
+    ...Object.entries(outcomeCounts).map(
+      ([neighbour, counts]) => `outcomes of the ${neighbour} model: ${JSON.stringify(counts)}`,
     ),
     ...outcomes.flatMap(({ scene, rounds }) =>
       Object.entries(rounds).flatMap(([neighbour, all]) =>
@@ -202,7 +207,7 @@ const writeReport = (
       ),
     ),
   ],
-  data: { outcomes, told },
+  data: { outcomes, outcomeCounts },
 });
 
 const writeTable = (outcome: Outcome): Table => ({

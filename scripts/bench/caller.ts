@@ -14,7 +14,10 @@ export interface Asking extends Expected {
   onReply(pieces: number, isWhole: boolean): boolean;
 }
 
-/** Asks until `onReply` says no; the complaint that ended it early, or nothing. */
+/**
+ * Sends requests until `onReply` returns false; resolves with the complaint that ended it early, if
+ * any.
+ */
 export const runCaller = async (asking: Asking): Promise<string | undefined> => {
   let outcome: Outcome;
   do outcome = await connect(asking);
@@ -22,7 +25,7 @@ export const runCaller = async (asking: Asking): Promise<string | undefined> => 
   return outcome === "over" ? undefined : outcome.complaint;
 };
 
-/** How a connection ended: hung up to begin anew, all asked, or something was wrong. */
+/** Reason that a connection ended: closed for a new one, all requests sent, or an error. */
 type Outcome = "left" | "over" | { complaint: string };
 
 const connect = async (asking: Asking): Promise<Outcome> => {
@@ -30,7 +33,7 @@ const connect = async (asking: Asking): Promise<Outcome> => {
   const reader = createReplyReader(asking);
   let seen = 0;
   let leave_after = asking.leaveAfter();
-  const judge = (isWhole: boolean): Outcome | undefined => {
+  const classify = (isWhole: boolean): Outcome | undefined => {
     if (reader.complaint) return { complaint: reader.complaint };
     if (!asking.onReply(reader.pieces, isWhole)) return "over";
     return isWhole ? undefined : "left";
@@ -55,7 +58,7 @@ const connect = async (asking: Asking): Promise<Outcome> => {
         if (seen === 0 && reader.pieces > 0) asking.onFirst();
         seen = isWhole ? 0 : reader.pieces;
         if (!isWhole && seen < leave_after) return;
-        const outcome = judge(isWhole);
+        const outcome = classify(isWhole);
         if (outcome) {
           ended.resolve(outcome);
           socket.terminate();

@@ -28,7 +28,10 @@ interface Scene {
   stream: Order["stream"];
 }
 
-/** As fast as it goes shows the work for a stream; paced, every chunk comes alone, as from a real model. */
+/**
+ * At full speed it measures the work per stream; paced, every chunk arrives alone, as from a real
+ * model.
+ */
 const SCENES: readonly Scene[] = [
   ...[1, 32, 256].map((callers) => ({ name: "JSON", callers, stream: null })),
   ...[1, 32, 256].map((callers) => ({
@@ -45,11 +48,11 @@ interface Candidate {
   port: number;
   key: string;
   status: number;
-  /** Of a gateway; the mock's own is not its candidate's. */
+  /** For gateways only; the mock has no gateway. */
   pid?: number;
 }
 
-/** What a scene gave: for each candidate its rounds, of which one with a complaint is void. */
+/** Rounds of each candidate in a scene; a round with a complaint is void. */
 interface Outcome {
   scene: Scene;
   rounds: Record<string, Measured[]>;
@@ -113,7 +116,7 @@ const playScene = async (
   return outcome;
 };
 
-/** Of one candidate, each round's value of `read`. */
+/** The value of `read` in each round of a candidate. */
 const spread = (
   { rounds }: Outcome,
   name: string,

@@ -1,4 +1,4 @@
-// What the gateway serves beside plain chats: embeddings, deep thinking and search.
+// Measures the gateway beside plain chats: embeddings, deep thinking and search.
 import type { Ask, Measured } from "./load.ts";
 import { makeMarkdown } from "./markdown-folder.ts";
 import {
@@ -23,13 +23,13 @@ import {
 
 const WARM_MS = 800;
 const MEASURE_MS = 2_000;
-/** Behind the first search, until the memory is read. */
+/** Wait after the first search before the memory is read. */
 const IDLE_MS = 300;
 const FILES = 10_000;
 const QUERIES = 200;
 const TEXTS = 64;
 const TEXT_CHARACTERS = 500;
-/** What the stub says is always the same: after these no more are needed. */
+/** The stub's texts repeat: no more are needed. */
 const ATTEMPTS = 3;
 /** To compare them may take a tenth of them. */
 const THINK_RATIO_MAX = ATTEMPTS * 1.1;
@@ -64,7 +64,7 @@ interface Candidate {
   key: string;
   status: number;
   ask: Ask;
-  /** Of a gateway; the mock's own is not its candidate's. */
+  /** For gateways only; the mock has no gateway. */
   pid?: number;
 }
 
@@ -181,7 +181,7 @@ const listEmbeddings = (mock: Mock, full: Wadi, own: Wadi): Scene[] => {
 
 const listThinking = (wadi: Wadi): Scene[] => {
   const writeAsk = (think: boolean): Ask => {
-    // Long enough that no account comes to a million requests in a minute.
+    // Long enough that no account reaches a million requests a minute.
     const content = Array.from({ length: 8 }, (_, at) => writeText(at)).join("\n");
     const messages = [{ role: "user", content }];
     return {
@@ -246,7 +246,7 @@ const readCost: Read = ({ cpu_ms, replies }) => cpu_ms.candidate! / replies;
 const readP50: Read = ({ whole_ms }) => whole_ms.p50;
 const readP99: Read = ({ whole_ms }) => whole_ms.p99;
 
-/** Of one candidate, each round's value of `read`; a void round has none. */
+/** The value of `read` in each round of a candidate; void rounds are left out. */
 const spread = ({ rounds }: Outcome, name: string, read: Read): Spread =>
   spreadOf((rounds[name] ?? []).map((one) => (one.complaint ? Number.NaN : read(one))));
 
@@ -294,7 +294,7 @@ const writeStarts = (starts: Starts): Table => ({
 
 const listFigures = (outcomes: readonly Outcome[], starts: Starts): Figure[] => {
   const figures: Figure[] = [];
-  const judge = (what: string, unit: string, spread: Spread, goal: number) =>
+  const compareToGoal = (what: string, unit: string, spread: Spread, goal: number) =>
     figures.push({
       what,
       spread,
@@ -307,22 +307,22 @@ const listFigures = (outcomes: readonly Outcome[], starts: Starts): Figure[] => 
     const has = (name: string) => scene.candidates.some((candidate) => candidate.name === name);
     if (has("wadi") && scene.callers === 1) {
       const added = compare(outcome, "wadi", readP50, add);
-      judge(`added latency, ${nameScene(scene)}, p50`, "ms", added, 10);
+      compareToGoal(`added latency, ${nameScene(scene)}, p50`, "ms", added, 10);
     }
     if (has("think")) {
       const cost = compare(outcome, "think", readCost, ratio);
-      judge(`CPU of think, ${nameScene(scene)}`, "of plain", cost, THINK_RATIO_MAX);
+      compareToGoal(`CPU of think, ${nameScene(scene)}`, "of plain", cost, THINK_RATIO_MAX);
       const felt = compare(outcome, "think", readP50, ratio);
-      judge(`p50 of think, ${nameScene(scene)}`, "of plain", felt, THINK_RATIO_MAX);
+      compareToGoal(`p50 of think, ${nameScene(scene)}`, "of plain", felt, THINK_RATIO_MAX);
     }
     if (has("folder") && scene.callers === 1) {
-      judge(`${nameScene(scene)}, p99`, "ms", spread(outcome, "folder", readP99), 20);
+      compareToGoal(`${nameScene(scene)}, p99`, "ms", spread(outcome, "folder", readP99), 20);
     }
   }
   const ready = spreadOf(starts.folder.map(({ ready_ms }) => ready_ms));
-  judge("exec to a ready index", "ms", ready, 5_000);
+  compareToGoal("exec to a ready index", "ms", ready, 5_000);
   const grown = starts.folder.map(({ rss_mb }, at) => rss_mb - starts["own pages"][at]!.rss_mb);
-  judge("memory of the index", "MB", spreadOf(grown), 200);
+  compareToGoal("memory of the index", "MB", spreadOf(grown), 200);
   return figures;
 };
 

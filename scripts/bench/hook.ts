@@ -2,10 +2,10 @@
 import { createHmac } from "node:crypto";
 import { runCaller } from "./caller.ts";
 import { type Figure, type Report, spreadOf, type Table, writeSpread } from "./measure.ts";
-import { addAgent, makeGround, type RunServer, serveRuns } from "./run-ground.ts";
+import { addAgent, makeRunFixture, type RunServer, serveRuns } from "./run-fixture.ts";
 import { buildWadi } from "./stage.ts";
 
-/** Of each kind, in one run and in turn. */
+/** Requests of each kind, in one run and in turn. */
 const REQUESTS = 10_000;
 const WARM_REQUESTS = 2_000;
 /** A body costs as much as it is long, to be read and to be verified. */
@@ -16,7 +16,7 @@ const KNOWN = "known trigger, wrong signature";
 interface Kind {
   name: string;
   path: string;
-  /** Left out: one that is none. */
+  /** Key id; absent for a request that is refused. */
   secret?: string;
 }
 
@@ -24,8 +24,8 @@ interface Kind {
 type Medians = Record<string, number[]>;
 
 export const benchHook = async (rounds: number, [program]: readonly string[]): Promise<Report> => {
-  const ground = await makeGround(program ?? (await buildWadi()), { concurrent_runs: 1 });
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program ?? (await buildWadi()), { concurrent_runs: 1 });
+  const server = await serveRuns(fixture);
   const kinds = await listKinds(server);
   const outcomes: Record<number, Medians> = {};
   for (const bytes of BODY_BYTES) {
@@ -62,7 +62,7 @@ const listKinds = async (server: RunServer): Promise<Kind[]> => {
     },
     { name: "unknown trigger", path: at(crypto.randomUUID()) },
     { name: "cron trigger", path: at(cron.id) },
-    // As long as one, so that what is sent is as long.
+    // The same length as a valid one, so that requests have equal size.
     { name: "no UUID", path: at("x".repeat(36)) },
   ];
 };
@@ -86,7 +86,7 @@ const writeRequest = ({ path, secret }: Kind, bytes: number): string => {
   ].join("\r\n");
 };
 
-/** Milliseconds of so many requests of each kind, over one connection, each time in another order. */
+/** Milliseconds of each request by kind, over one connection, in a varying order. */
 const ask = async (
   { port }: RunServer,
   kinds: readonly Kind[],
@@ -97,13 +97,13 @@ const ask = async (
   const measured = new Map(kinds.map(({ name }) => [name, new Float64Array(requests)]));
   const times = [...measured.values()];
   const order = kinds.map((_, at) => at);
-  let asked = -1;
+  let requested_at = -1;
   let sent_at = 0;
   const complaint = await runCaller({
     ...{ port, status: 401, isStream: false, piece: '"code":"invalid_signature"' },
     write() {
-      asked++;
-      const turn = asked % kinds.length;
+      requested_at++;
+      const turn = requested_at % kinds.length;
       if (turn === 0) shuffle(order);
       const text = texts[order[turn]!]!;
       sent_at = performance.now();
@@ -112,9 +112,9 @@ const ask = async (
     leaveAfter: () => Infinity,
     onFirst() {},
     onReply() {
-      const turn = asked % kinds.length;
-      times[order[turn]!]![Math.floor(asked / kinds.length)] = performance.now() - sent_at;
-      return asked + 1 < requests * kinds.length;
+      const turn = requested_at % kinds.length;
+      times[order[turn]!]![Math.floor(requested_at / kinds.length)] = performance.now() - sent_at;
+      return requested_at + 1 < requests * kinds.length;
     },
   });
   if (complaint !== undefined) throw new Error(complaint);

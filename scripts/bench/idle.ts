@@ -13,13 +13,13 @@ import {
   startWadi,
 } from "./stage.ts";
 
-/** From so many on, what every process needs once for all of them has been paid. */
+/** Number of streams beyond which the process has paid its fixed costs. */
 const FEW = 2_000;
 const MANY = 10_000;
 const KB_MAX = 20;
 /** A stream has two sockets in a gateway; the program itself needs some files, too. */
 const FILES_OF_ITS_OWN = 200;
-/** The first piece comes, and then nothing for longer than any round lasts. */
+/** The first chunk arrives, then nothing for longer than a round. */
 const SILENT = { chunks: 2, pace_ms: 3_600_000 };
 /** Makes the code hot and the pools as large as they are in use. */
 const WARMING = { callers: 200, stream: { chunks: 20, pace_ms: 1 } };
@@ -111,7 +111,7 @@ const hold = async (candidate: Candidate, many: number, mock: Mock): Promise<Hel
     const callers = streams - (await mock.stats()).streams_open;
     const load = startLoad();
     loads.push(load);
-    // Not awaited: its callers end with the process that plays them.
+    // Not awaited: its callers end with their process.
     load.run({ ...order, callers, stream: SILENT, warm_ms: 2 * callers }).catch(() => undefined);
     while ((await mock.stats()).streams_open < streams) await Bun.sleep(50);
     return readSettledMb(pid);

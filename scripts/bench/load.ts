@@ -1,7 +1,7 @@
 // A process that plays callers: takes orders from its parent, one measurement each, and answers with figures.
 import { runCaller } from "./caller.ts";
 import { readCpuMs, takeQuantile } from "./measure.ts";
-import { writeWish } from "./mock-upstream.ts";
+import { writeInstruction } from "./mock-upstream.ts";
 
 export interface Order {
   port: number;
@@ -10,24 +10,24 @@ export interface Order {
   /** The status of a right reply. */
   status: number;
   callers: number;
-  /** Not counted; callers come in evenly over the first half of it. */
+  /** Warm-up, not counted; callers start evenly over its first half. */
   warm_ms: number;
   measure_ms: number;
-  /** What is asked, one of these each time; left out: chats. */
+  /** Request bodies, used in turn; chats by default. */
   ask?: Ask;
-  /** null: JSON replies. */
+  /** Chunks per stream; null: JSON replies. */
   stream: { chunks: number; pace_ms: number } | null;
-  /** True: what is asked is answered as a stream that ends with [DONE]. */
+  /** Expects a stream that ends with [DONE]. */
   isStream?: boolean;
-  /** The share of streams whose caller leaves somewhere in the middle. */
+  /** Share of streams whose caller leaves in the middle. */
   leaving?: number;
-  /** Processes whose time on a core is wanted. */
+  /** Processes whose CPU time is measured. */
   pids: Readonly<Record<string, number>>;
 }
 
 /** Requests of another route. */
 export interface Ask {
-  /** Left out: POST. */
+  /** POST by default. */
   method?: "GET";
   path: string;
   /** ASCII only. */
@@ -75,7 +75,7 @@ const writeRequests = ({ key, stream, ask }: Order): string[] => {
   const lengths = stream && stream.pace_ms > 0 ? LENGTHS : 1;
   return Array.from({ length: lengths }, (_, at) => {
     const chunks = Math.round((stream?.chunks ?? 0) * (lengths === 1 ? 1 : 0.5 + at / LENGTHS));
-    const content = `Say something. ${stream ? writeWish(chunks, stream.pace_ms) : ""}`;
+    const content = `Say something. ${stream ? writeInstruction(chunks, stream.pace_ms) : ""}`;
     const body = JSON.stringify({
       messages: [
         { role: "system", content: "You are a helpful assistant who answers in a few words." },
@@ -106,14 +106,14 @@ const measure = async (order: Order): Promise<Measured> => {
 
   const play = async (delay_ms: number) => {
     await Bun.sleep(delay_ms);
-    let asked_at = 0;
+    let requested_at = 0;
     const wrong = await runCaller({
       port: order.port,
       status: order.status,
       isStream: order.isStream ?? order.stream !== null,
       ...(order.ask && { piece: order.ask.piece, pieces_min: order.ask.pieces_min }),
       write() {
-        asked_at = performance.now();
+        requested_at = performance.now();
         return pick(requests);
       },
       leaveAfter: () =>
@@ -121,11 +121,11 @@ const measure = async (order: Order): Promise<Measured> => {
           ? Math.ceil(Math.random() * order.stream!.chunks * 0.5)
           : Number.POSITIVE_INFINITY,
       onFirst() {
-        if (phase === "measure") firstMs.push(performance.now() - asked_at);
+        if (phase === "measure") firstMs.push(performance.now() - requested_at);
       },
       onReply(count) {
         if (phase === "measure") {
-          whole_ms.push(performance.now() - asked_at);
+          whole_ms.push(performance.now() - requested_at);
           pieces += count;
         }
         return phase !== "over" && complaint === undefined;

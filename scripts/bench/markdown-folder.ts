@@ -13,7 +13,7 @@ const createDice = (seed: number) => () => {
   return seed / 2 ** 32;
 };
 
-/** Writes the files; queries whose words stand in them, some frequent and some rare. */
+/** Writes the files; returns queries with frequent and rare words of theirs. */
 export const makeMarkdown = (folder: string, files: number, queries: number): string[] => {
   const roll = createDice(1);
   const pick = (count: number) => Math.floor(roll() * count);

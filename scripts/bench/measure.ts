@@ -1,4 +1,5 @@
-// What every bench needs: processor time and memory of a process, medians with their spread, and tables.
+// Shared by all benches: processor time and memory of a process, medians with their spread, and
+// tables.
 import { readFileSync } from "node:fs";
 
 /** The kernel counts processor time in ticks of a hundredth of a second on every Linux. */
@@ -7,7 +8,8 @@ const TICK_MS = 10;
 /** Milliseconds that a process, all its threads together, has spent on a core so far. */
 export const readCpuMs = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  // The name in parentheses may hold spaces; user and system time are the 12th and 13th field behind it.
+  // The name in parentheses may contain spaces; user and system time are the 12th and 13th field
+  // after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 };
@@ -53,7 +55,7 @@ export interface Table {
 export interface Report {
   tables: Table[];
   figures: Figure[];
-  /** What a figure's reader has to know, one sentence each. */
+  /** Notes for the reader of a figure, one sentence each. */
   notes: string[];
   /** Everything that was measured, for the JSON. */
   data: unknown;
@@ -66,7 +68,7 @@ const writeNumber = (value: number): string => {
   return Number(value.toPrecision(3)).toString();
 };
 
-/** A median with its smallest and largest round behind it. */
+/** A median, followed by its smallest and largest round. */
 export const writeSpread = ({ median, min, max }: Spread): string =>
   Number.isNaN(min) ? "-" : `${writeNumber(median)} (${writeNumber(min)}–${writeNumber(max)})`;
 

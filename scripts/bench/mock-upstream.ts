@@ -1,17 +1,17 @@
 // A process that answers chats and embeddings like a model server, with as little of its own time as possible.
 import type { Socket } from "bun";
 
-/** How a request says what it wants: in its messages, because a gateway passes those on. */
-export const writeWish = (chunks: number, pace_ms: number): string =>
+/** Requests carry instructions for the mock in their messages, which a gateway forwards. */
+export const writeInstruction = (chunks: number, pace_ms: number): string =>
   `chunks=${chunks} pace_ms=${pace_ms}`;
-const WISH = /chunks=(\d+) pace_ms=(\d+)/;
+const INSTRUCTION = /chunks=(\d+) pace_ms=(\d+)/;
 
-/** What the process counted so far, answered to GET /stats. */
+/** Counters of the process, served at GET /stats. */
 export interface MockStats {
   connections_made: number;
   connections_open: number;
   streams_open: number;
-  /** Streams whose reader closed the connection before their end. */
+  /** Streams whose reader closed the connection before the end. */
   streams_left: number;
   replies: number;
 }
@@ -179,7 +179,7 @@ const answer = (peer: Peer, line: string, body: string) => {
       : CALLS.length;
     return send(peer, CALLS[results] ?? REPLY);
   }
-  const [, chunks, pace_ms] = WISH.exec(body) ?? [];
+  const [, chunks, pace_ms] = INSTRUCTION.exec(body) ?? [];
   openStream(peer, Number(chunks ?? 100), Number(pace_ms ?? 0));
 };
 

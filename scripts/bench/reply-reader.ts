@@ -3,7 +3,7 @@
 export interface Expected {
   status: number;
   isStream: boolean;
-  /** What is counted in a reply; left out: a piece of text. */
+  /** Text that is counted in a reply; a text chunk by default. */
   piece?: string;
   /** Fewer are a wrong reply; left out: 1. */
   pieces_min?: number;
@@ -14,7 +14,7 @@ export interface ReplyReader {
   push(bytes: Buffer): boolean;
   /** Pieces of text in the reply so far; 1 in a JSON reply with content. */
   readonly pieces: number;
-  /** What is wrong with the reply; empty: nothing yet. */
+  /** First fault of the reply; empty if none. */
   readonly complaint: string;
 }
 
@@ -43,7 +43,7 @@ const createWatch = (piece: string) => {
   return watch;
 };
 
-/** A reader for one connection; one character stands for one byte. */
+/** Reader for one connection; one character represents one byte. */
 export const createReplyReader = (expected: Expected): ReplyReader => {
   let text = "";
   let isHead = true;

@@ -1,7 +1,7 @@
-// Fills a database of the program's with as many runs as it would have after years, all of them over.
+// Fills a database with as many final runs as years of use would leave.
 import { Database as Connection, type SQLQueryBindings } from "bun:sqlite";
 
-/** One run in so many belongs to another account. */
+/** Every n-th run belongs to another account. */
 const OTHERS_EVERY = 10;
 const OTHER_ACCOUNTS = 50;
 const AGENTS = 20;
@@ -23,12 +23,12 @@ export interface Filling {
   /** Owns nearly all of it. */
   account_id: string;
   runs: number;
-  /** Of so many runs, one has its ten steps: without the others a file is made in a minute. */
+  /** Every n-th run has its ten steps; with all of them a file would take minutes. */
   steps_every: number;
 }
 
 export interface Filled {
-  /** Of the account, the first with the most runs. */
+  /** For the account, the first of those with the most runs. */
   agents: string[];
   /** A run with all its steps. */
   run_id: string;

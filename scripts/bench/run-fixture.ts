@@ -1,9 +1,9 @@
-// The ground of everything that is done with runs: a server with agents, and its database looked into.
+// Fixture for everything that uses runs: a server with agents, and access to its database.
 import { Database as Connection } from "bun:sqlite";
 import { join } from "node:path";
 import { launch, makeKey, makeScratch, readUntil, runWadi } from "./stage.ts";
 
-/** What a run does that calls two tools and takes three rounds of the stub. */
+/** Message of a run that calls two tools and takes three rounds of the stub. */
 export const THREE_ROUNDS = [
   "Calculate.",
   '!tool calculator {"expression":"2 + 3"}',
@@ -19,7 +19,7 @@ export interface RunLimits {
   concurrent_runs: number;
   /** Among the limits. */
   more_limits?: string;
-  /** Behind the limits; left out: the stub alone. */
+  /** Settings after the limits; the stub alone by default. */
   more?: string;
 }
 
@@ -44,14 +44,14 @@ upstream = { kind = "stub" }
 ${more}`;
 
 /** A data directory with an account and a key; no server has it open. */
-export interface RunGround {
+export interface RunFixture {
   program: string;
   at: string[];
   file: string;
   key: string;
 }
 
-export const makeGround = async (program: string, limits: RunLimits): Promise<RunGround> => {
+export const makeRunFixture = async (program: string, limits: RunLimits): Promise<RunFixture> => {
   const directory = makeScratch();
   const config = join(directory, "wadi.toml");
   await Bun.write(config, writeSettings(limits));
@@ -60,9 +60,9 @@ export const makeGround = async (program: string, limits: RunLimits): Promise<Ru
   return { program, at, key, file: join(directory, "data", "wadi.db") };
 };
 
-/** One more key of the ground's account. */
+/** One more key of the fixture's account. */
 export const addKey = (
-  { program, at }: RunGround,
+  { program, at }: RunFixture,
   scopes: readonly string[] = ["agents"],
 ): Promise<string> => {
   const flags = scopes.flatMap((scope) => ["--scope", scope]);
@@ -74,13 +74,13 @@ export interface RunServer {
   port: number;
   key: string;
   ask(method: string, path: string, body?: object, headers?: object): Promise<Response>;
-  /** SIGTERM, and resolves when it is gone. */
+  /** Sends SIGTERM and resolves when the process has exited. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
 
 export const serveRuns = async (
-  { program, at, key }: Pick<RunGround, "program" | "at" | "key">,
+  { program, at, key }: Pick<RunFixture, "program" | "at" | "key">,
   verb: readonly string[] = ["serve"],
 ): Promise<RunServer> => {
   const child = launch([program, ...verb, "--port", "0", ...at]);
@@ -133,12 +133,12 @@ export const startRun = async (
 
 /** One row of the database, which a server may have open. */
 export const look = <T>(
-  { file }: Pick<RunGround, "file">,
+  { file }: Pick<RunFixture, "file">,
   query: string,
   ...values: string[]
 ): T[] => {
   using connection = new Connection(file, { readonly: true });
-  // A server that starts behind a kill reads its log first.
+  // A server that starts after a kill reads its log first.
   connection.run("PRAGMA busy_timeout = 1000");
   return connection.query(query).all(...values) as T[];
 };

@@ -1,4 +1,4 @@
-// What a full database costs: the same requests with a thousand runs in it and with a million.
+// Compares the same requests on a database with a thousand runs and with a million.
 
 import type { Ask, Measured } from "./load.ts";
 import { fillRuns } from "./run-filler.ts";
@@ -6,11 +6,11 @@ import {
   addAgent,
   ENDLESS,
   look,
-  makeGround,
+  makeRunFixture,
   type RunServer,
   serveRuns,
   startRun,
-} from "./run-ground.ts";
+} from "./run-fixture.ts";
 import type { Load } from "./stage.ts";
 
 export const SIZES = [1_000, 1_000_000] as const;
@@ -63,18 +63,18 @@ export const measureGrowth = async (
 
 const grow = async (program: string, size: number): Promise<Growing> => {
   process.stderr.write(`runs: filling a database with ${size.toLocaleString("en")} runs\n`);
-  const ground = await makeGround(program, { concurrent_runs: 1 });
-  const [account] = look<{ id: string }>(ground, "SELECT id FROM accounts");
+  const fixture = await makeRunFixture(program, { concurrent_runs: 1 });
+  const [account] = look<{ id: string }>(fixture, "SELECT id FROM accounts");
   const steps_every = size > 10_000 ? 10 : 1;
   const { agents, run_id } = fillRuns({
-    ...{ file: ground.file, account_id: account!.id, runs: size, steps_every },
+    ...{ file: fixture.file, account_id: account!.id, runs: size, steps_every },
   });
-  const server = await serveRuns(ground);
+  const server = await serveRuns(fixture);
   const agent = await addAgent(server, "stub");
-  // It holds the one place: what is started waits, and takes no time of the measurement.
+  // It holds the only slot: started runs wait, and do not disturb the measurement.
   await startRun(server, agent, ENDLESS);
   const [middle] = look<{ id: string }>(
-    ground,
+    fixture,
     `SELECT id FROM runs WHERE account_id = ? AND number = ${Math.floor(size / 2)}`,
     account!.id,
   );

@@ -1,14 +1,14 @@
-// Many listeners of one run: opens their streams, and tells when each step came to each of them.
+// Opens many streams of one run, and measures when each step reaches each of them.
 import type { Socket } from "bun";
 
 export interface Listening {
   /** Resolves once every stream has its first frame. */
   ready: Promise<void>;
   /** Resolves once every stream has ended; what came when. */
-  ended: Promise<Heard>;
+  ended: Promise<StreamCounts>;
 }
 
-export interface Heard {
+export interface StreamCounts {
   /** Frames of steps, of all streams together. */
   frames: number;
   /** For each step the milliseconds from its first listener to its last. */
@@ -17,7 +17,7 @@ export interface Heard {
   faulty: number;
 }
 
-interface Ear {
+interface Listener {
   tail: string;
   seqs: number[];
   hasBegun: boolean;
@@ -34,47 +34,47 @@ export const listenToRun = (
   streams: number,
 ): Listening => {
   const ready = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<Heard>();
+  const ended = Promise.withResolvers<StreamCounts>();
   const first = new Map<number, number>();
   const last = new Map<number, number>();
-  const ears: Ear[] = [];
+  const listeners: Listener[] = [];
   let begun = 0;
   let open = streams;
 
-  const hear = (ear: Ear, bytes: Buffer) => {
-    const text = ear.tail + bytes.toString("latin1");
-    if (!ear.hasBegun && text.includes("data: {")) {
-      ear.hasBegun = true;
+  const onChunk = (listener: Listener, bytes: Buffer) => {
+    const text = listener.tail + bytes.toString("latin1");
+    if (!listener.hasBegun && text.includes("data: {")) {
+      listener.hasBegun = true;
       if (++begun === streams) ready.resolve();
     }
     const now = performance.now();
     let from = 0;
     for (const found of text.matchAll(SEQ)) {
       const end = found.index + found[0].length;
-      // The number may go on in what comes next.
+      // The number may continue in the next chunk.
       if (end === text.length) break;
       const seq = Number(found[1]);
-      ear.seqs.push(seq);
+      listener.seqs.push(seq);
       if (!first.has(seq)) first.set(seq, now);
       last.set(seq, now);
       from = end;
     }
-    ear.isDone ||= text.includes(DONE);
-    ear.tail = text.slice(Math.max(from, text.length - 40));
+    listener.isDone ||= text.includes(DONE);
+    listener.tail = text.slice(Math.max(from, text.length - 40));
   };
   const finish = () => {
     const count = Math.max(0, ...last.keys());
-    const isRight = ({ seqs, isDone }: Ear) =>
+    const isRight = ({ seqs, isDone }: Listener) =>
       isDone && seqs.length === count && seqs.every((seq, at) => seq === at + 1);
     ended.resolve({
-      frames: ears.reduce((sum, { seqs }) => sum + seqs.length, 0),
+      frames: listeners.reduce((sum, { seqs }) => sum + seqs.length, 0),
       spreads_ms: [...last].map(([seq, at]) => at - first.get(seq)!),
-      faulty: ears.filter((ear) => !isRight(ear)).length,
+      faulty: listeners.filter((listener) => !isRight(listener)).length,
     });
   };
   for (let at = 0; at < streams; at++) {
-    const ear: Ear = { tail: "", seqs: [], hasBegun: false, isDone: false };
-    ears.push(ear);
+    const listener: Listener = { tail: "", seqs: [], hasBegun: false, isDone: false };
+    listeners.push(listener);
     const head = [
       `GET /v1/runs/${run_id}/events HTTP/1.1`,
       ...["host: 127.0.0.1", `authorization: Bearer ${keys[at % keys.length]}`, "", ""],
@@ -88,8 +88,8 @@ export const listenToRun = (
       socket: {
         open: (socket: Socket) => void socket.write(head.join("\r\n")),
         data(socket, bytes) {
-          hear(ear, bytes);
-          if (ear.isDone) socket.end();
+          onChunk(listener, bytes);
+          if (listener.isDone) socket.end();
         },
         close,
       },

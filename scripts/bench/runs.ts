@@ -17,14 +17,14 @@ import {
   addKey,
   ENDLESS,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   type RunServer,
   serveRuns,
   startRun,
   THREE_ROUNDS,
   waitUntil,
-} from "./run-ground.ts";
+} from "./run-fixture.ts";
 import { type Growth, measureGrowth, SIZES } from "./run-growth.ts";
 import { listenToRun } from "./run-streams.ts";
 import { buildWadi, type Load, startLoad, startMock } from "./stage.ts";
@@ -38,8 +38,8 @@ const WHOLE_RUNS = 4_000;
 const STREAMS = 1_000;
 const STREAMS_A_KEY = 20;
 /** Rounds of the run that is listened to, so far apart. */
-const HEARD_ROUNDS = 20;
-const HEARD_EVERY_MS = 250;
+const STREAM_ROUNDS = 20;
+const STREAM_EVERY_MS = 250;
 const GROWTH_RATIO_MAX = 1.5;
 
 interface Whole {
@@ -60,8 +60,11 @@ interface Outcome {
   growth: Growth;
 }
 
-export const benchRuns = async (rounds: number, [given]: readonly string[]): Promise<Report> => {
-  const program = given ?? (await buildWadi());
+export const benchRuns = async (
+  rounds: number,
+  [programPath]: readonly string[],
+): Promise<Report> => {
+  const program = programPath ?? (await buildWadi());
   const load = startLoad();
   const outcome: Outcome = {
     starts: await measureStarts(program, rounds, load),
@@ -76,9 +79,9 @@ export const benchRuns = async (rounds: number, [given]: readonly string[]): Pro
 
 const measureStarts = async (program: string, rounds: number, load: Load): Promise<Measured[]> => {
   const measured: Measured[] = [];
-  const server = await serveRuns(await makeGround(program, { concurrent_runs: 1 }));
+  const server = await serveRuns(await makeRunFixture(program, { concurrent_runs: 1 }));
   const agent = await addAgent(server, "stub");
-  // It holds the one place: what is started waits.
+  // It holds the only slot: started runs wait.
   await startRun(server, agent, ENDLESS);
   const body = JSON.stringify({ input: { message: "What is two and three?" } });
   for (let round = -1; round < rounds; round++) {
@@ -103,24 +106,24 @@ const REPLY = {
   usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
 };
 
-/** A model of ours says when it is asked: the same clock as that of the request. */
+/** Our own model server reports when it is called, by the same clock as the request. */
 const measureFirst = async (program: string): Promise<Outcome["first"]> => {
   process.stderr.write("runs: starts at ten a second\n");
-  const asked = new Map<string, number>();
+  const requested = new Map<string, number>();
   const upstream = Bun.serve({
     ...{ port: 0, hostname: "127.0.0.1" },
     async fetch(request) {
       const at = performance.now();
       const mark = /run number \d+/.exec(await request.text())?.[0];
-      if (mark) asked.set(mark, at);
+      if (mark) requested.set(mark, at);
       return Response.json(REPLY);
     },
   });
-  const ground = await makeGround(program, {
+  const fixture = await makeRunFixture(program, {
     concurrent_runs: 64,
     more: writeModel(upstream.port!),
   });
-  const server = await serveRuns(ground);
+  const server = await serveRuns(fixture);
   const agent = await addAgent(server, "http");
   const first: Outcome["first"] = { asked_ms: [], accepted_ms: [] };
   // The first ones make the code hot.
@@ -129,10 +132,10 @@ const measureFirst = async (program: string): Promise<Outcome["first"]> => {
     const sent_at = performance.now();
     await startRun(server, agent, mark);
     const accepted_at = performance.now();
-    await waitUntil("a model is asked", () => asked.has(mark));
+    await waitUntil("a model is asked", () => requested.has(mark));
     if (n >= 0) {
-      first.asked_ms.push(asked.get(mark)! - sent_at);
-      first.accepted_ms.push(asked.get(mark)! - accepted_at);
+      first.asked_ms.push(requested.get(mark)! - sent_at);
+      first.accepted_ms.push(requested.get(mark)! - accepted_at);
     }
     await Bun.sleep(PACED_EVERY_MS);
   }
@@ -155,8 +158,8 @@ urls = ["http://127.0.0.1:${port}/v1"]
 const measureWhole = async (program: string, rounds: number): Promise<Outcome["whole"]> => {
   const mock = await startMock();
   const more = writeModel(mock.port);
-  const ground = await makeGround(program, { concurrent_runs: 64, more });
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program, { concurrent_runs: 64, more });
+  const server = await serveRuns(fixture);
   const models = { "in the process": "stub", "over loopback": "http" } as const;
   const whole: Outcome["whole"] = { "in the process": [], "over loopback": [] };
   for (const [name, model] of Object.entries(models)) {
@@ -164,7 +167,7 @@ const measureWhole = async (program: string, rounds: number): Promise<Outcome["w
     const runs = model === "stub" ? WHOLE_RUNS : WHOLE_RUNS / 4;
     for (let round = -1; round < rounds; round++) {
       process.stderr.write(`runs: whole runs ${name}, round ${round + 1}\n`);
-      const one = await runMany(ground, server, agent, runs);
+      const one = await runMany(fixture, server, agent, runs);
       if (round >= 0) whole[name as keyof typeof models].push(one);
     }
   }
@@ -175,14 +178,14 @@ const measureWhole = async (program: string, rounds: number): Promise<Outcome["w
 
 /** From the first start to the last end; throws where a run did not do all that it was to do. */
 const runMany = async (
-  ground: RunGround,
+  fixture: RunFixture,
   server: RunServer,
   agent: string,
   runs: number,
 ): Promise<Whole> => {
   const count = (condition: string) =>
     look<{ n: number }>(
-      ground,
+      fixture,
       `SELECT COUNT(*) AS n FROM runs WHERE agent_id = ? AND ${condition}`,
       agent,
     )[0]!.n;
@@ -211,7 +214,7 @@ const runMany = async (
   );
   const complaint = complaints.find((one) => one !== undefined);
   if (complaint !== undefined) throw new Error(complaint);
-  await waitUntil("all runs are over", () => look(ground, LIVE).length === 0);
+  await waitUntil("all runs are over", () => look(fixture, LIVE).length === 0);
   const seconds = (performance.now() - started_at) / 1_000;
   const done = count(right) - before;
   if (done !== runs) throw new Error(`${done} of ${runs} runs did all that they were to do`);
@@ -223,14 +226,14 @@ const runMany = async (
 const LIVE = "SELECT account_id FROM run_counts WHERE active > 0";
 
 const measureFanOut = async (program: string, rounds: number): Promise<Fanned[]> => {
-  const ground = await makeGround(program, { concurrent_runs: 64 });
-  const keys = [ground.key];
-  while (keys.length < STREAMS / STREAMS_A_KEY) keys.push(await addKey(ground));
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program, { concurrent_runs: 64 });
+  const keys = [fixture.key];
+  while (keys.length < STREAMS / STREAMS_A_KEY) keys.push(await addKey(fixture));
+  const server = await serveRuns(fixture);
   const agent = await addAgent(server, "stub");
   const fanned: Fanned[] = [];
-  const round = [`!delay ${HEARD_EVERY_MS}ms`, '!tool calculator {"expression":"1 + 1"}', "!next"];
-  const script = Array.from({ length: HEARD_ROUNDS }, () => round).flat();
+  const round = [`!delay ${STREAM_EVERY_MS}ms`, '!tool calculator {"expression":"1 + 1"}', "!next"];
+  const script = Array.from({ length: STREAM_ROUNDS }, () => round).flat();
   const message = ["Count.", "!delay 4s", ...script, "!say Done."].join("\n");
   for (let n = -1; n < rounds; n++) {
     process.stderr.write(`runs: ${STREAMS} listeners, round ${n + 1}\n`);
@@ -238,10 +241,10 @@ const measureFanOut = async (program: string, rounds: number): Promise<Fanned[]>
     const listening = listenToRun(server.port, keys, run_id, STREAMS);
     await listening.ready;
     const cpu_ms = readCpuMs(server.pid);
-    const heard = await listening.ended;
-    if (heard.faulty > 0) throw new Error(`${heard.faulty} streams did not tell each step once`);
+    const counts = await listening.ended;
+    if (counts.faulty > 0) throw new Error(`${counts.faulty} streams did not tell each step once`);
     const spent_ms = readCpuMs(server.pid) - cpu_ms;
-    const { frames, spreads_ms } = heard;
+    const { frames, spreads_ms } = counts;
     if (n >= 0) fanned.push({ frames, spreads_ms, cpu_us_per_frame: (spent_ms * 1_000) / frames });
   }
   await server.stop();
@@ -323,30 +326,46 @@ const compareSizes = (sizes: Growth[string]): Spread => {
 
 const listFigures = ({ starts, first, whole, growth }: Outcome): Figure[] => {
   const figures: Figure[] = [];
-  const judge = (what: string, unit: string, spread: Spread, goal: number, isLeast = false) =>
+  const compareToGoal = (
+    what: string,
+    unit: string,
+    spread: Spread,
+    goal: number,
+    isLeast = false,
+  ) =>
     figures.push({
       ...{ what, spread, unit, goal: `${isLeast ? "≥" : "≤"} ${goal.toLocaleString("en")}` },
       isMet: isLeast ? spread.median >= goal : spread.median <= goal,
     });
   const rate = valid(starts, ({ replies, seconds }) => replies / seconds);
-  judge("durable starts", "a second", rate, 12_500, true);
-  judge(
+  compareToGoal("durable starts", "a second", rate, 12_500, true);
+  compareToGoal(
     "a start, p99",
     "ms",
     valid(starts, ({ whole_ms }) => whole_ms.p99),
     12,
   );
-  judge("202 to the first question, p50", "ms", alone(quantile(first.accepted_ms, 0.5)), 0.5);
-  judge("202 to the first question, p99", "ms", alone(quantile(first.accepted_ms, 0.99)), 3);
+  compareToGoal(
+    "202 to the first question, p50",
+    "ms",
+    alone(quantile(first.accepted_ms, 0.5)),
+    0.5,
+  );
+  compareToGoal(
+    "202 to the first question, p99",
+    "ms",
+    alone(quantile(first.accepted_ms, 0.99)),
+    3,
+  );
   for (const [name, all] of Object.entries(whole)) {
     const goal = name === "in the process" ? 3_000 : 1_000;
     const many = spreadOf(all.map(({ runs_per_second }) => runs_per_second));
-    judge(`whole runs ${name}`, "a second", many, goal, true);
+    compareToGoal(`whole runs ${name}`, "a second", many, goal, true);
     const cost = spreadOf(all.map(({ cpu_ms_per_run }) => cpu_ms_per_run));
-    judge(`CPU of a whole run ${name}`, "ms", cost, 0.35);
+    compareToGoal(`CPU of a whole run ${name}`, "ms", cost, 0.35);
   }
   for (const [name, sizes] of Object.entries(growth)) {
-    judge(`growth: ${name}, p99`, "of small", compareSizes(sizes), GROWTH_RATIO_MAX);
+    compareToGoal(`growth: ${name}, p99`, "of small", compareSizes(sizes), GROWTH_RATIO_MAX);
   }
   return figures;
 };

@@ -10,7 +10,7 @@ import type { MockStats } from "./mock-upstream.ts";
 export interface Process {
   pid: number;
   port: number;
-  /** SIGTERM; resolves when the process is gone. */
+  /** Sends SIGTERM; resolves when the process has exited. */
   stop(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ process.on("exit", () => {
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 
-/** A fresh directory that goes when this process does. */
+/** A new directory, deleted when this process exits. */
 export const makeScratch = (): string => {
   const path = mkdtempSync(join(tmpdir(), "wadi-bench-"));
   endings.add(() => rmSync(path, { recursive: true, force: true }));
@@ -122,7 +122,7 @@ export const startBare = (program: string, mock: Process): Promise<Process> =>
   // Bun's own limit would let only 256 requests out at once; the program lifts it by itself.
   start([program, `http://127.0.0.1:${mock.port}`], { BUN_CONFIG_MAX_HTTP_REQUESTS: "65535" });
 
-/** The executable under dist/, built anew where a source is newer. */
+/** The executable under dist/, rebuilt if a source is newer. */
 export const buildWadi = async (): Promise<string> => (isStale() ? await compile() : executable());
 
 /** Runs a verb of the command line to its end; its output. */
@@ -138,9 +138,9 @@ export interface Wadi extends Process {
 }
 
 export interface Furniture {
-  /** Stands behind the mock's model in the settings. */
+  /** Lines after the mock's model in the settings. */
   more?: string;
-  /** Of the key. */
+  /** Limits of the key. */
   scopes?: readonly string[];
 }
 
@@ -183,7 +183,7 @@ export const makeKey = async (
   return runWadi([program, "keys", "create", "--account", "caller", ...flags, ...at]);
 };
 
-/** `more` stands behind the mock's model in the settings. */
+/** `more` follows the mock's model in the settings. */
 export const startWadi = async (program: string, mock: Process, more = ""): Promise<Wadi> =>
   (await prepareWadi(program, mock, { more }))();
 

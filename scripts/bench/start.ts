@@ -9,7 +9,7 @@ const STARTS = 5;
 /** How long a start may take before the bench gives up. */
 const PATIENCE_MS = 10_000;
 const POLL_MS = 0.5;
-/** Behind the first answer, until the memory is read. */
+/** Wait after the first answer before the memory is read. */
 const IDLE_MS = 300;
 
 interface Candidate {
@@ -17,7 +17,7 @@ interface Candidate {
   command(port: number): string[];
   /** Before each start, outside of what is measured. */
   prepare?(): void;
-  /** The key of the first chat; undefined: only a plain GET is asked. */
+  /** Key of the first chat; without one only a plain GET is sent. */
   key?: (child: Child) => Promise<string> | string;
 }
 
@@ -47,8 +47,13 @@ export const benchStart = async (rounds: number, programs: readonly string[]): P
   const figures = [...results]
     .slice(1)
     .flatMap(([{ name }, started]) => [
-      judge(`${name}: exec to the first chat`, "ms", spreadOf(started.map((s) => s.chat_ms)), 80),
-      judge(`${name}: idle memory`, "MB", spreadOf(started.map((s) => s.rss_mb)), 80),
+      compareToGoal(
+        `${name}: exec to the first chat`,
+        "ms",
+        spreadOf(started.map((s) => s.chat_ms)),
+        80,
+      ),
+      compareToGoal(`${name}: idle memory`, "MB", spreadOf(started.map((s) => s.rss_mb)), 80),
     ]);
   return {
     tables: [{ title: `start, ${rounds * STARTS} of each in turn`, columns, rows }],
@@ -58,7 +63,7 @@ export const benchStart = async (rounds: number, programs: readonly string[]): P
   };
 };
 
-const judge = (what: string, unit: string, spread: Spread, goal: number) => ({
+const compareToGoal = (what: string, unit: string, spread: Spread, goal: number) => ({
   what,
   spread,
   unit,

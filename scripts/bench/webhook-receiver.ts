@@ -1,10 +1,10 @@
 // A process that receives webhooks: at /live it takes them, at /fail it refuses, at /hang it stays silent.
 
-/** What came to /live since the last GET /arrivals, which answers with it. */
+/** Arrivals at /live since the last GET /arrivals, which returns them. */
 export interface Arrivals {
-  /** Of each: milliseconds since 1970. */
+  /** Milliseconds since 1970 of each arrival. */
   came_at: number[];
-  /** From the moment that its event tells of. */
+  /** Measured from the time of its event. */
   late_ms: number[];
   /** Events that came more than once to one address. */
   repeated: number;

@@ -11,13 +11,13 @@ import {
 import {
   addAgent,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   type RunServer,
   serveRuns,
   startRun,
   waitUntil,
-} from "./run-ground.ts";
+} from "./run-fixture.ts";
 import { buildWadi, findFreePort, type Process, startReceiver } from "./stage.ts";
 import type { Arrivals } from "./webhook-receiver.ts";
 
@@ -54,8 +54,8 @@ export const benchWebhooks = async (
   return writeReport(outcome);
 };
 
-const openGround = (program: string): Promise<RunGround> =>
-  makeGround(program, {
+const openFixture = (program: string): Promise<RunFixture> =>
+  makeRunFixture(program, {
     concurrent_runs: 64,
     more_limits: "endpoints = 1000\nwaiting_deliveries = 10000000",
     more: '[egress]\nallow = ["127.0.0.1:*"]',
@@ -75,19 +75,19 @@ const measureRates = async (
   rounds: number,
   receiver: Process,
 ): Promise<Rate[]> => {
-  const ground = await openGround(program);
-  let server = await serveRuns(ground);
+  const fixture = await openFixture(program);
+  let server = await serveRuns(fixture);
   await addEndpoint(server, `http://127.0.0.1:${receiver.port}/live`);
   const rates: Rate[] = [];
   for (let round = -1; round < rounds; round++) {
     process.stderr.write(`webhooks: ${EVENTS} events to one receiver, round ${round + 1}\n`);
     await server.stop();
     await ask(receiver, "arrivals");
-    fillEvents(ground);
-    server = await serveRuns(ground);
+    fillEvents(fixture);
+    server = await serveRuns(fixture);
     const isDone = async () => (await ask<number>(receiver, "count")) >= EVENTS;
     await waitUntil("all events have come", isDone, 120_000, 100);
-    await waitUntil("all are settled", () => countOpen(ground) === 0);
+    await waitUntil("all are settled", () => countOpen(fixture) === 0);
     const { came_at, repeated } = await ask<Arrivals>(receiver, "arrivals");
     const seconds = (came_at.at(-1)! - came_at[WARM]!) / 1_000;
     const a_second = (came_at.length - WARM) / seconds;
@@ -98,16 +98,16 @@ const measureRates = async (
   return rates;
 };
 
-const countOpen = (ground: RunGround): number =>
+const countOpen = (fixture: RunFixture): number =>
   look<{ n: number }>(
-    ground,
+    fixture,
     "SELECT COUNT(*) AS n FROM deliveries WHERE status <> 'delivered'",
   )[0]!.n;
 
-/** As long as that of a run without much to say. */
+/** The length of an event of a run with a short result. */
 const DATA = JSON.stringify({ run: { id: "x".repeat(36), output: { message: "y".repeat(800) } } });
 
-const fillEvents = ({ file }: RunGround): void => {
+const fillEvents = ({ file }: RunFixture): void => {
   using connection = new Connection(file);
   const { id: account_id } = connection.query("SELECT id FROM accounts").get() as { id: string };
   const insert = connection.query(
@@ -123,7 +123,7 @@ const fillEvents = ({ file }: RunGround): void => {
 /** From the end of a run to its arrival at each living endpoint, while the others fail or hang. */
 const measureDelays = async (program: string, receiver: Process): Promise<number[]> => {
   process.stderr.write(`webhooks: ${ENDPOINTS} endpoints, half of them dead or slow\n`);
-  const server = await serveRuns(await openGround(program));
+  const server = await serveRuns(await openFixture(program));
   const closed = await findFreePort();
   for (let n = 0; n < ENDPOINTS; n++) {
     const kind = n % 2 === 0 ? "live" : DEAD[((n - 1) / 2) % DEAD.length]!;

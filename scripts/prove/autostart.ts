@@ -13,15 +13,15 @@ import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 
 const START_MS = 40_000;
 const CALLERS = 50;
-/** Of every five callers three ask for a stream. */
+/** Three of five callers request a stream. */
 const isStream = (n: number) => n % 5 < 3;
-/** Of every five two leave, a stream among them. */
+/** Two of five leave, one with a stream. */
 const leaves = (n: number) => n % 5 === 1 || n % 5 === 4;
 const LEAVE_AFTER_MS = 10_000;
 /** Far enough apart that their order is certain. */
 const APART_MS = 20;
 
-/** It notes that it was started, sleeps, and then serves, one request at a time and in order. */
+/** It records its start, sleeps, and then serves one request at a time and in order. */
 const SERVER = `
 import { appendFileSync } from "node:fs";
 const [port, notes] = process.argv.slice(2);
@@ -48,7 +48,7 @@ interface Call {
   text: string;
 }
 
-export const unit: Proof = {
+export const autostart: Proof = {
   name: "unit",
   about: `${CALLERS} callers of a model that takes ${START_MS / 1_000} s to start, 20 of whom leave`,
   async run() {
@@ -69,7 +69,7 @@ export const unit: Proof = {
     await fetch(`http://127.0.0.1:${port}/quit`);
     server.kill("SIGTERM");
     await server.exited;
-    return judge(calls, (await Bun.file(notes).text()).trim().split("\n"), listed[0].start_ms);
+    return check(calls, (await Bun.file(notes).text()).trim().split("\n"), listed[0].start_ms);
   },
 };
 
@@ -117,19 +117,19 @@ const call = async (url: string, key: string, n: number): Promise<Call> => {
   }
 };
 
-const judge = (calls: readonly Call[], notes: readonly string[], start_ms: number): Finding[] => {
+const check = (calls: readonly Call[], notes: readonly string[], start_ms: number): Finding[] => {
   const stayed = calls.filter((_, n) => !leaves(n));
   const answered = stayed.filter(({ status, text }) => status === 201 && text.includes("Hello"));
   const streams = answered.filter(({ text }) => text.startsWith(":"));
   const comments = streams.map(({ text }) => text.split(": keep-alive\n\n").length - 1);
-  const asked = notes.filter((note) => note !== "started");
+  const requests = notes.filter((note) => note !== "started");
   const inOrder = stayed.map(({ id }) => id);
   return [
-    atMost("starts", notes.length - asked.length, 1),
+    atMost("starts", notes.length - requests.length, 1),
     atLeast("callers who left", calls.filter(({ status }) => status === 0).length, 20),
     atLeast("answers, of those who stayed", answered.length, 30),
-    atMost("requests of callers who had left", asked.length - answered.length, 0),
-    atMost("answers out of their order", asked.filter((id, at) => id !== inOrder[at]).length, 0),
+    atMost("requests of callers who had left", requests.length - answered.length, 0),
+    atMost("answers out of their order", requests.filter((id, at) => id !== inOrder[at]).length, 0),
     atLeast("comments on each stream", Math.min(...comments), Math.floor(START_MS / 15_000)),
     atLeast("its start as it was learned, in ms", start_ms, START_MS),
     atMost("its start as it was learned, in ms", start_ms, START_MS + 5_000, " ms"),

@@ -1,4 +1,4 @@
-// A server of bare sockets whose replies are much more than they look, or have no end.
+// A server on bare sockets whose replies decompress to much more, or never end.
 import { gzipSync } from "node:zlib";
 
 const MB = 1_048_576;

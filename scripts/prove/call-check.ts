@@ -12,19 +12,19 @@ export interface Arrival {
 }
 
 /** How many calls, arrivals or approvals break each law. */
-export interface CallJudgement {
+export interface CallBreaches {
   /** Calls without exactly one result and one message. */
   unanswered: number;
-  /** Arrivals that belong to no call, or whose body is not what was planned and shown. */
+  /** Arrivals that belong to no call, or whose body differs from the plan and the approval. */
   strange: number;
-  /** Arrivals that no step tells of that was written before. */
+  /** Arrivals without a step that was written before them. */
   unwritten: number;
   /** Arrivals of unrepeatable calls beyond the first and those that a person allowed. */
   unallowed: number;
   /** Calls of which the steps count their sendings wrongly. */
   miscounted: number;
-  /** Approvals of which row, steps and events do not say the same. */
-  untold: number;
+  /** Approvals whose row, steps and events disagree. */
+  unreported: number;
   /** Runs whose calls or prices do not add up. */
   unsummed: number;
 }
@@ -38,11 +38,11 @@ interface Call {
 type Row = Pick<StepRow, "run_id" | "seq" | "kind"> & { data: string };
 
 /** `mayRepeat`: by the name of a tool, whether its calls may come again by themselves. */
-export function judgeCalls(
+export function checkCalls(
   file: string,
   arrivals: readonly Arrival[],
   mayRepeat: (tool: string) => boolean,
-): CallJudgement {
+): CallBreaches {
   using connection = new Connection(file, { readonly: true });
   const calls = readCalls(connection);
   const approvals = connection
@@ -80,7 +80,7 @@ export function judgeCalls(
       const first = steps[0]!.attempt;
       return listSendings(steps).some(({ attempt }, at) => attempt !== first + at + 1);
     }),
-    untold: countUntold(connection, approvals),
+    unreported: countUnreported(connection, approvals),
     unsummed: countUnsummed(connection),
   };
 }
@@ -103,7 +103,7 @@ function readCalls(connection: Connection): Map<string, Call> {
   return calls;
 }
 
-/** Steps behind the plan that are written before something is sent. */
+/** Steps after the plan that are written before the request is sent. */
 const listSendings = ([_planned, ...later]: readonly ToolCallData[]) =>
   later.filter(({ decision }) => decision !== "needs_approval");
 
@@ -117,15 +117,15 @@ function countMessages(connection: Connection): Map<string, number> {
   return new Map(rows.map(({ id, n }) => [id, n]));
 }
 
-type Told = { id: string; status: string };
+type Reported = { id: string; status: string };
 
-function countUntold(connection: Connection, approvals: readonly Told[]): number {
+function countUnreported(connection: Connection, approvals: readonly Reported[]): number {
   const read = (query: string) =>
     Map.groupBy(
       connection
         .query<{ approval: string }, []>(query)
         .all()
-        .map(({ approval }) => JSON.parse(approval) as Approval & Told),
+        .map(({ approval }) => JSON.parse(approval) as Approval & Reported),
       ({ id }) => id,
     );
   const steps = read(
@@ -139,7 +139,7 @@ function countUntold(connection: Connection, approvals: readonly Told[]): number
   return approvals.filter(({ id, status }) => {
     const history = status === "pending" ? ["pending"] : ["pending", status];
     return [steps, events].some(
-      (told) => `${told.get(id)?.map((one) => one.status)}` !== `${history}`,
+      (reported) => `${reported.get(id)?.map((one) => one.status)}` !== `${history}`,
     );
   }).length;
 }

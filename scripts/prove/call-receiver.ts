@@ -1,12 +1,12 @@
-// An endpoint of tools that writes down what comes to it, is slow, and breaks off now and then.
+// An endpoint for tools that records its requests, is slow, and sometimes breaks off.
 import { createServer, type ServerResponse } from "node:http";
-import type { Arrival } from "./call-judge.ts";
+import type { Arrival } from "./call-check.ts";
 
 export interface CallReceiver {
   /** `127.0.0.1:PORT`, as the operator's list takes it. */
   host: string;
   arrivals: readonly (Arrival & { id: string })[];
-  /** How often it broke off, or said what leaves everything open. */
+  /** Number of replies broken off, or with an unknown outcome. */
   broken(): number;
   close(): void;
 }

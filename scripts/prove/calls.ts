@@ -1,20 +1,20 @@
-// Kills a server whose runs call tools that change something outside, again and again: what their
-// endpoint counts is what was written before and allowed.
+// Repeatedly kills a server whose runs call tools with side effects. The endpoint must receive only
+// calls that were recorded and allowed before.
 import {
   addKey,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   type RunServer,
   serveRuns,
   waitUntil,
-} from "../bench/run-ground.ts";
+} from "../bench/run-fixture.ts";
 import { buildWadi } from "../bench/stage.ts";
-import { type CallJudgement, judgeCalls } from "./call-judge.ts";
+import { type CallBreaches, checkCalls } from "./call-check.ts";
 import { type CallReceiver, openCallReceiver } from "./call-receiver.ts";
 import { type Crowd, repeat, Wrong } from "./crowd.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
-import { type Judgement, judgeRuns } from "./run-judge.ts";
+import { checkRuns, type RunBreaches } from "./run-check.ts";
 
 const KILLS = 150;
 const KILLS_LONG = 600;
@@ -37,7 +37,7 @@ const TOOLS = [
   { name: "write", risk: "write" },
   { name: "pay", risk: "irreversible", idempotent: true },
 ];
-/** What may come again without a word of a person. */
+/** Calls that may be repeated without a decision. */
 const mayRepeat = (tool: string): boolean => tool === "look" || tool === "keyed";
 const POLICIES = [
   { unattended_writes: true },
@@ -57,11 +57,11 @@ const MESSAGES = [
 );
 
 interface Run extends Crowd {
-  ground: RunGround;
+  fixture: RunFixture;
   receiver: CallReceiver;
   agents: string[];
   approver: string;
-  /** No run begins any more. */
+  /** No new run starts. */
   isClosing: boolean;
   accepted: number;
   recent: string[];
@@ -83,8 +83,8 @@ export const calls: Proof = {
     for (let kill = 0; kill < kills; kill++) await dieOnce(run);
     run.isClosing = true;
     const LIVE = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
-    const isDone = () => look(run.ground, LIVE).length === 0;
-    // What does not end is a finding, and no reason to know nothing else.
+    const isDone = () => look(run.fixture, LIVE).length === 0;
+    // A run that does not end is a finding, and the other checks continue.
     await waitUntil("all runs end", isDone, END_MS_MAX).catch(() => {});
     run.isOver = true;
     await Promise.all(crowd);
@@ -98,9 +98,9 @@ const open = async (): Promise<Run> => {
   const program = await buildWadi();
   const receiver = await openCallReceiver();
   const more = `\n[egress]\nallow = ["${receiver.host}"]\n`;
-  const ground = await makeGround(program, { concurrent_runs: 64, more });
-  const approver = await addKey(ground, ["agents", "agents.approve"]);
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program, { concurrent_runs: 64, more });
+  const approver = await addKey(fixture, ["agents", "agents.approve"]);
+  const server = await serveRuns(fixture);
   const create = async (path: string, body: object) => {
     const reply = await server.ask("POST", path, body);
     const text = await reply.text();
@@ -120,7 +120,7 @@ const open = async (): Promise<Run> => {
     agents.push((await create("/v1/agents", body)).id);
   }
   return {
-    ...{ ground, receiver, agents, approver, server, isOver: false, isClosing: false },
+    ...{ fixture: fixture, receiver, agents, approver, server, isOver: false, isClosing: false },
     ...{ accepted: 0, recent: [], decided: 0 },
   };
 };
@@ -130,7 +130,7 @@ const dieOnce = async (run: Run): Promise<void> => {
   const dying = run.server!;
   run.server = null;
   await dying.kill();
-  run.server = await serveRuns(run.ground);
+  run.server = await serveRuns(run.fixture);
 };
 
 const startOnce = async (run: Run, server: RunServer): Promise<void> => {
@@ -185,10 +185,10 @@ const pick = <T>(some: readonly T[]): T | undefined =>
   some[Math.floor(Math.random() * some.length)];
 
 const listFindings = (run: Run, kills: number): Finding[] => {
-  const { ground, receiver } = run;
-  const count = (query: string) => look<{ n: number }>(ground, query)[0]!.n;
-  const judgedCalls = judgeCalls(ground.file, receiver.arrivals, mayRepeat);
-  const judgedRuns = judgeRuns(ground.file);
+  const { fixture, receiver } = run;
+  const count = (query: string) => look<{ n: number }>(fixture, query)[0]!.n;
+  const callBreaches = checkCalls(fixture.file, receiver.arrivals, mayRepeat);
+  const runBreaches = checkRuns(fixture.file);
   const times = Map.groupBy(receiver.arrivals, ({ key }) => key);
   const again = [...times.values()].filter(({ length }) => length > 1).length;
   const otherIds = receiver.arrivals.filter(({ key, id }) => key !== id).length;
@@ -202,11 +202,7 @@ const listFindings = (run: Run, kills: number): Finding[] => {
   return [
     atLeast("servers killed under load", kills, KILLS),
     atLeast("runs accepted", run.accepted, kills * 5),
-    atLeast(
-      "runs that were taken up",
-      count("SELECT COUNT(*) AS n FROM runs WHERE recoveries > 0"),
-      kills,
-    ),
+    atLeast("recovered runs", count("SELECT COUNT(*) AS n FROM runs WHERE recoveries > 0"), kills),
     atLeast("sendings that came to the endpoint", receiver.arrivals.length, kills * 10),
     atLeast("sendings on which it broke off", receiver.broken(), kills / 2),
     atLeast("calls that came more than once", again, kills / 2),
@@ -219,28 +215,28 @@ const listFindings = (run: Run, kills: number): Finding[] => {
     atMost("runs that ended by their crashes", looped, run.accepted / 50),
     atMost("sendings whose two keys differ", otherIds, 0),
     ...Object.entries(CALL_LAWS).map(([law, what]) =>
-      atMost(what, judgedCalls[law as keyof CallJudgement], 0),
+      atMost(what, callBreaches[law as keyof CallBreaches], 0),
     ),
     ...Object.entries(RUN_LAWS).map(([law, what]) =>
-      atMost(what, judgedRuns[law as keyof Judgement], 0),
+      atMost(what, runBreaches[law as keyof RunBreaches], 0),
     ),
   ];
 };
 
-const CALL_LAWS: Readonly<Record<keyof CallJudgement, string>> = {
+const CALL_LAWS: Readonly<Record<keyof CallBreaches, string>> = {
   unallowed: "sendings beyond what was allowed",
   unwritten: "sendings that were not written before",
   strange: "sendings that are no call, or not as it was shown",
   miscounted: "calls whose sendings are counted wrongly",
   unanswered: "calls without exactly one result",
-  untold: "approvals told otherwise than they are",
+  unreported: "approvals reported with a wrong state",
   unsummed: "runs whose calls or costs do not add up",
 };
-const RUN_LAWS: Readonly<Record<keyof Judgement, string>> = {
+const RUN_LAWS: Readonly<Record<keyof RunBreaches, string>> = {
   unended: "runs that did not end",
   step_gaps: "runs with a gap in their steps",
   message_gaps: "threads with a gap in their messages",
-  untold: "ends that were not told once",
+  unreported: "ends not reported exactly once",
   wrong_counts: "accounts with wrong counts",
   wrong_days: "days that differ from their runs",
 };

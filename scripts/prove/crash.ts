@@ -37,7 +37,7 @@ export const crash: Proof = {
   },
 };
 
-/** Files that try a share only, unless they are told how much. */
+/** Test files that run a share of their cases by default. */
 const listFiles = (): string[] =>
   [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: ROOT })]
     .filter((file) => readFileSync(join(ROOT, file), "utf8").includes('support/rounds.ts"'))

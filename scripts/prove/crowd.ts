@@ -1,8 +1,8 @@
-// Many who ask a server at once, again and again, while it is killed and started anew.
-import type { RunServer } from "../bench/run-ground.ts";
+// Many callers that send requests to a server while it is repeatedly killed and restarted.
+import type { RunServer } from "../bench/run-fixture.ts";
 
 export interface Crowd {
-  /** null while it is down. */
+  /** The server; null while it is down. */
   server: RunServer | null;
   isOver: boolean;
 }
@@ -22,7 +22,7 @@ export const repeat = async <C extends Crowd>(
   }
 };
 
-/** A connection that was cut says nothing. */
+/** A broken connection proves nothing. */
 const complainOfOurs = (failure: unknown): void => {
   if (failure instanceof Wrong) throw failure;
 };

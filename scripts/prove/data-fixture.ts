@@ -12,7 +12,7 @@ upstream = { kind = "stub" }
 `;
 
 /** One installation in a directory of its own. */
-export interface Ground {
+export interface DataFixture {
   program: string;
   data: string;
   file: string;
@@ -20,7 +20,7 @@ export interface Ground {
   at: string[];
 }
 
-export const makeGround = (program: string): Ground => {
+export const makeDataFixture = (program: string): DataFixture => {
   const directory = makeScratch();
   const config = join(directory, "wadi.toml");
   writeFileSync(config, SETTINGS);
@@ -32,14 +32,14 @@ export interface Server extends Child {
   url: string;
 }
 
-export const serve = async ({ program, at }: Ground, ...flags: string[]): Promise<Server> => {
+export const serve = async ({ program, at }: DataFixture, ...flags: string[]): Promise<Server> => {
   const child = launch([program, "serve", "--port", "0", ...at, ...flags]);
   const url = await readUntil(child, /(http:\/\/127\.0\.0\.1:\d+)/);
   return { ...child, url, complaint: child.complaint };
 };
 
-/** Starts where nothing may start: what it said, and whether it ended with 1. */
-export const refuseToServe = async ({ program, at }: Ground): Promise<string | null> => {
+/** Starts a server that must refuse to start; returns its output and whether it exited with 1. */
+export const refuseToServe = async ({ program, at }: DataFixture): Promise<string | null> => {
   const child = launch([program, "serve", "--port", "0", ...at]);
   const code = await Promise.race([
     child.exited,

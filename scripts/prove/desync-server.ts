@@ -1,16 +1,17 @@
-// A model server that says more than it is asked for: at once, later, in pieces, or in the next turn.
+// A model server that sends more than one reply to a request: at once, later, in parts, or with the
+// next reply.
 import type { Socket } from "bun";
 
 /**
- * `double`: two replies in one piece · `split`: the second begins with the first and ends later ·
- * `surplus`: it comes right after · `late`: it comes in front of the next reply · `echo`: the same,
- * of a server that sends ids back.
+ * `double`: two replies in one write · `split`: the second begins with the first and ends later ·
+ * `surplus`: it follows at once · `late`: it precedes the next reply · `echo`: as `late`, from a
+ * server that echoes ids.
  */
-export const MANNERS = ["double", "split", "surplus", "late", "echo"] as const;
-export type Manner = (typeof MANNERS)[number];
+export const FAULTS = ["double", "split", "surplus", "late", "echo"] as const;
+export type Fault = (typeof FAULTS)[number];
 
 export interface DesyncServer {
-  manner: Manner;
+  fault: Fault;
   port: number;
   /** Replies without a request. */
   surplus: number;
@@ -22,7 +23,7 @@ export interface DesyncServer {
 
 interface State {
   buffered: string;
-  /** What comes in front of the next reply. */
+  /** The bytes that precede the next reply. */
   held: string | null;
 }
 
@@ -30,14 +31,14 @@ interface State {
 const FAULTY = 0.08;
 const SPLIT_MS = 3;
 
-/** Every reply takes about so long. */
-export const startDesyncServer = (manner: Manner, reply_ms: number): DesyncServer => {
+/** Approximate duration of every reply. */
+export const startDesyncServer = (fault: Fault, reply_ms: number): DesyncServer => {
   const say = (socket: Socket<State>, text: string) => {
     socket.write(text);
     socket.flush();
   };
   const answer = async (socket: Socket<State>, request: string) => {
-    const reply = writeReply(request, manner === "echo");
+    const reply = writeReply(request, fault === "echo");
     const { held } = socket.data;
     socket.data.held = null;
     if (held !== null) {
@@ -48,12 +49,12 @@ export const startDesyncServer = (manner: Manner, reply_ms: number): DesyncServe
     const isFaulty = Math.random() < FAULTY;
     if (isFaulty) server.surplus++;
     if (!isFaulty) return say(socket, reply);
-    if (manner === "late" || manner === "echo") {
+    if (fault === "late" || fault === "echo") {
       socket.data.held = reply;
       return say(socket, reply);
     }
-    if (manner === "double") return say(socket, reply + reply);
-    const at = manner === "split" ? 1 + Math.floor(Math.random() * (reply.length - 1)) : 0;
+    if (fault === "double") return say(socket, reply + reply);
+    const at = fault === "split" ? 1 + Math.floor(Math.random() * (reply.length - 1)) : 0;
     say(socket, reply + reply.slice(0, at));
     await Bun.sleep(SPLIT_MS * Math.random());
     say(socket, reply.slice(at));
@@ -79,13 +80,13 @@ export const startDesyncServer = (manner: Manner, reply_ms: number): DesyncServe
     },
   });
   const server: DesyncServer = {
-    ...{ manner, port: listener.port, surplus: 0, inTurn: 0, connections: 0 },
+    ...{ fault: fault, port: listener.port, surplus: 0, inTurn: 0, connections: 0 },
     stop: () => listener.stop(true),
   };
   return server;
 };
 
-/** Says what it was asked, whole or as a stream. */
+/** Replies with the request's text, as JSON or as a stream. */
 const writeReply = (request: string, echoes: boolean): string => {
   const { messages, stream } = JSON.parse(request.slice(request.indexOf("\r\n\r\n")));
   const content = messages.at(-1).content as string;

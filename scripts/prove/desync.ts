@@ -1,15 +1,15 @@
-// Four accounts before servers that answer more than they are asked: whose text does each one get?
+// Checks that four accounts each get their own text from servers that send surplus replies.
 import { join } from "node:path";
 import { buildWadi, launch, makeScratch, readUntil, runWadi } from "../bench/stage.ts";
-import { type DesyncServer, MANNERS, startDesyncServer } from "./desync-server.ts";
+import { type DesyncServer, FAULTS, startDesyncServer } from "./desync-server.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 
 const ACCOUNTS = ["ann", "ben", "cem", "dua"];
-/** A server that has once said too much is trusted no more: each is good for few requests. */
+/** A connection with a surplus reply is not reused: each serves few requests. */
 const SERVERS = 50;
 const SERVERS_LONG = 500;
 const SERVERS_AT_ONCE = 5;
-/** Of each account, to each server: callers who ask one after another, and how often. */
+/** Callers of each account per server, and requests that each sends in sequence. */
 const CALLERS = 2;
 const TURNS = 5;
 /** Between two requests of a caller, on average. */
@@ -17,11 +17,11 @@ const PAUSE_MS = 50;
 const REPLY_MS = [1, 10, 30];
 const FAILED_MAX = 0.1;
 
-interface Told {
+interface Exchange {
   server: DesyncServer;
-  asked: string;
-  /** null: a failure. */
-  heard: string | null;
+  sent: string;
+  /** The text of the reply; null: a failure. */
+  received: string | null;
 }
 
 export const desync: Proof = {
@@ -31,14 +31,14 @@ export const desync: Proof = {
     const count = isLong ? SERVERS_LONG : SERVERS;
     const servers = Array.from({ length: count }, (_, at) => {
       const reply_ms = REPLY_MS[at % REPLY_MS.length]!;
-      return startDesyncServer(MANNERS[at % MANNERS.length]!, reply_ms);
+      return startDesyncServer(FAULTS[at % FAULTS.length]!, reply_ms);
     });
     const { child, url, keys } = await serve(servers);
-    const told: Told[] = [];
+    const exchanges: Exchange[] = [];
     const waiting = [...servers.entries()];
     const work = async () => {
       for (let next = waiting.pop(); next; next = waiting.pop()) {
-        told.push(...(await askAll(url, keys, next)));
+        exchanges.push(...(await askAll(url, keys, next)));
       }
     };
     await Promise.all(Array.from({ length: SERVERS_AT_ONCE }, work));
@@ -49,7 +49,7 @@ export const desync: Proof = {
     child.kill("SIGTERM");
     await child.exited;
     for (const server of servers) server.stop();
-    return [...judge(servers, told), atMost("processes that ended", isAlive ? 0 : 1, 0)];
+    return [...check(servers, exchanges), atMost("processes that ended", isAlive ? 0 : 1, 0)];
   },
 };
 
@@ -82,18 +82,18 @@ urls = ["http://127.0.0.1:${port}/v1"]
 health_every = "0s"
 `;
 
-/** Everybody at one server at a time. */
+/** All callers use one server at a time. */
 const askAll = async (
   url: string,
   keys: readonly string[],
   [at, server]: [number, DesyncServer],
-): Promise<Told[]> => {
-  const told: Told[] = [];
+): Promise<Exchange[]> => {
+  const exchanges: Exchange[] = [];
   const call = async (account: number, caller: number) => {
     for (let turn = 0; turn < TURNS; turn++) {
-      const asked = `${ACCOUNTS[account]} ${at}-${caller}-${turn}`;
-      const heard = await ask(url, keys[account]!, `m${at}`, asked, turn % 2 === 1);
-      told.push({ server, asked, heard });
+      const sent = `${ACCOUNTS[account]} ${at}-${caller}-${turn}`;
+      const received = await ask(url, keys[account]!, `m${at}`, sent, turn % 2 === 1);
+      exchanges.push({ server, sent: sent, received: received });
       await Bun.sleep(PAUSE_MS * (0.5 + Math.random()));
     }
   };
@@ -101,7 +101,7 @@ const askAll = async (
     Array.from({ length: CALLERS }, (__, caller) => call(account, caller)),
   );
   await Promise.all(callers);
-  return told;
+  return exchanges;
 };
 
 const ask = async (
@@ -122,18 +122,18 @@ const ask = async (
 
 const accountOf = (text: string): string => text.split(" ")[0]!;
 
-const judge = (servers: readonly DesyncServer[], told: readonly Told[]): Finding[] => {
+const check = (servers: readonly DesyncServer[], exchanges: readonly Exchange[]): Finding[] => {
   const sum = (read: (server: DesyncServer) => number) =>
     servers.reduce((total, server) => total + read(server), 0);
-  const failed = told.filter(({ heard }) => heard === null);
-  const wrong = told.filter(({ asked, heard }) => heard !== null && heard !== asked);
-  const crossed = wrong.filter(({ asked, heard }) => accountOf(asked) !== accountOf(heard!));
+  const failed = exchanges.filter(({ received }) => received === null);
+  const wrong = exchanges.filter(({ sent, received }) => received !== null && received !== sent);
+  const crossed = wrong.filter(({ sent, received }) => accountOf(sent) !== accountOf(received!));
   const wrongAt = (server: DesyncServer) => wrong.filter((one) => one.server === server).length;
   const beyond = sum((server) => Math.max(0, wrongAt(server) - server.inTurn));
   const connections = sum((server) => server.connections);
-  const echoed = wrong.filter(({ server }) => server.manner === "echo");
+  const echoed = wrong.filter(({ server }) => server.fault === "echo");
   return [
-    atLeast("requests", told.length, 2_000),
+    atLeast("requests", exchanges.length, 2_000),
     atLeast(
       "replies that nobody had asked for",
       sum(({ surplus }) => surplus),
@@ -144,7 +144,7 @@ const judge = (servers: readonly DesyncServer[], told: readonly Told[]): Finding
       sum(({ inTurn }) => inTurn),
       10,
     ),
-    atLeast("requests over a connection that was used before", told.length - connections, 200),
+    atLeast("requests over a connection that was used before", exchanges.length - connections, 200),
     atMost("texts of another account", crossed.length, 0),
     atMost(
       "texts of another request of the account",
@@ -153,6 +153,6 @@ const judge = (servers: readonly DesyncServer[], told: readonly Told[]): Finding
     ),
     atMost("of them beyond one for each reply in another's turn", beyond, 0),
     atMost("of them from a server that sends ids back", echoed.length, 0),
-    atMost("requests that failed", failed.length, Math.floor(told.length * FAILED_MAX)),
+    atMost("requests that failed", failed.length, Math.floor(exchanges.length * FAILED_MAX)),
   ];
 };

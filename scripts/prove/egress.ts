@@ -9,7 +9,7 @@ import { refusedUrls } from "../../test/net/hostile-urls.ts";
 import { launch, readUntil } from "../bench/stage.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 
-/** As long as the result of a tool may be. */
+/** Maximum length of a tool's result. */
 const REPLY_BYTES_MAX = 1_048_576;
 const AT_ONCE = 8;
 const REQUESTS = 200;
@@ -20,7 +20,7 @@ const FAIR_ORIGINS = ["https://example.com", "https://hooks.example.com"];
 
 /** Replies that are read to the limit and hung up on. */
 const BOMBS = ["gzip", "length", "close", "chunks", "one-chunk"];
-/** What is no reply, however much of it there is. */
+/** Invalid replies of unlimited length. */
 const FLOODS = ["extension", "header", "headers", "interim"];
 
 export const egress: Proof = {
@@ -43,7 +43,7 @@ export const egress: Proof = {
   },
 };
 
-/** What was let out of the tables, to wherever it would have gone. */
+/** The blocked connections, wherever they would have led. */
 const attack = async (): Promise<Finding[]> => {
   const url = "https://hooks.example.com/";
   const lists = hostileAddresses.flatMap((address) => [
@@ -93,7 +93,7 @@ const attack = async (): Promise<Finding[]> => {
   ];
 };
 
-/** Replies without end, to a process at rest and to one that reads as many whole ones. */
+/** Replies without end, to an idle process and to one that reads large complete ones. */
 const bomb = async (
   guarded: GuardedEgress,
   origin: string,
@@ -148,7 +148,7 @@ const readStatusMb = (name: "VmRSS" | "VmHWM"): number => {
   return (Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024) / 1e6;
 };
 
-/** From now on the system notes this process's peak anew; what it has now, in MB. */
+/** Resets the kernel's peak memory of this process; returns the current memory in MB. */
 const startPeak = (): number => {
   writeFileSync("/proc/self/clear_refs", "5");
   return readStatusMb("VmRSS");

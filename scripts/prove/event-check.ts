@@ -1,14 +1,14 @@
 // Checks fires, events and deliveries after any failure of the program that wrote and sent them.
 import { Database as Connection } from "bun:sqlite";
 import { type Arrival, hashText } from "./event-receiver.ts";
-import { judgeInstants } from "./instant-judge.ts";
+import { checkInstants } from "./instant-check.ts";
 
 /** An endpoint, and which events it must be sent: those are counted in the order of their writing. */
 export interface Subscription {
   id: string;
   /** A key of its account. */
   key: string;
-  /** Its name at the receiver. */
+  /** Name at the receiver. */
   endpoint: string;
   /** Number of events up to which none is for this endpoint. */
   none_until: number;
@@ -18,7 +18,7 @@ export interface Subscription {
   gaps: [number, number][];
 }
 
-/** What was answered, and so must stay true. */
+/** Answers to requests, which must stay true. */
 export interface Answers {
   /** By `TRIGGER WEBHOOK-ID`. */
   hooks: ReadonlyMap<string, HookAnswers>;
@@ -44,37 +44,37 @@ export interface EventScene {
   unsigned: readonly string[];
   answers: Answers;
   subscriptions: readonly Subscription[];
-  /** What the clock of the last server showed at its end. */
+  /** Clock of the last server at its end. */
   ended_at: number;
 }
 
-/** What breaks each law; what is listed names it. */
-export type EventJudgement = Record<keyof typeof LAWS, string[]>;
+/** Breaches of each rule, by name. */
+export type EventBreaches = Record<keyof typeof LAWS, string[]>;
 
 /** In words. */
 export const LAWS = {
   fired_twice: "instants of a schedule that started two runs",
   lost: "instants that neither fired nor were counted as missed",
   mistimed: "fires too early, too late or missed without need",
-  astray: "schedules that go on with a wrong instant",
+  astray: "schedules whose next instant is wrong",
   requested_twice: "webhook-ids that started two runs",
-  denied: "answers of a hook, or of a fire by hand, that did not stay true",
+  denied: "replies to a hook or a manual fire that became false",
   runless: "fires that started without their run",
   fireless: "runs of triggers without their fire",
-  untold: "fires and approvals told otherwise than they are",
-  ungiven: "events without exactly one delivery to who subscribed before",
-  unasked: "deliveries to who subscribed later, or to something else",
-  missing: "events that did not come to who subscribed before",
-  unarrived: "deliveries said to be delivered that never came",
-  renamed: "events that came under two webhook-ids",
-  changed: "events that came with two bodies, or another than is kept",
-  unsigned: "sendings with a signature that does not verify",
+  unreported: "fires and approvals reported with a wrong state",
+  ungiven: "events without exactly one delivery per endpoint that selected them",
+  unselected: "deliveries to endpoints that did not select the event",
+  missing: "events that did not reach an endpoint that selected them",
+  unarrived: "deliveries marked as delivered that never arrived",
+  renamed: "events that arrived under two webhook-ids",
+  changed: "events that arrived with two bodies, or not with the stored one",
+  unsigned: "requests with an invalid signature",
   miscounted: "endpoints or deliveries whose counts are wrong",
   disabled: "endpoints that are disabled though they were enabled last",
-  stuck: "events or deliveries that wait for ever",
+  stuck: "events or deliveries that never end",
 } as const;
 
-export const judgeEvents = (scene: EventScene): EventJudgement => {
+export const checkEvents = (scene: EventScene): EventBreaches => {
   using connection = new Connection(scene.file, { readonly: true });
   const list = (query: string): string[] =>
     connection
@@ -82,14 +82,14 @@ export const judgeEvents = (scene: EventScene): EventJudgement => {
       .values()
       .map((row) => row.join(" "));
   return {
-    ...judgeInstants(connection, scene.ended_at),
-    ...judgeSent(connection, scene),
+    ...checkInstants(connection, scene.ended_at),
+    ...checkSent(connection, scene),
     fired_twice: list(FIRED_TWICE),
     requested_twice: list(REQUESTED_TWICE),
-    denied: judgeAnswers(connection, scene.answers),
+    denied: checkAnswers(connection, scene.answers),
     runless: list(RUNLESS),
     fireless: list(FIRELESS),
-    untold: [...list(FIRES_UNTOLD), ...list(APPROVALS_UNTOLD)],
+    unreported: [...list(FIRES_UNREPORTED), ...list(APPROVALS_UNREPORTED)],
     unsigned: [...scene.unsigned],
     miscounted: [...list(PENDING_MISCOUNTED), ...list(ATTEMPTS_MISCOUNTED)],
     disabled: list(DISABLED),
@@ -112,9 +112,9 @@ export const findLastEvent = (file: string): number => {
   return found.get()?.last ?? 0;
 };
 
-/** Of a schedule without a message of its own the run was told the instant. */
-const FIRED_TWICE = `SELECT trigger_id, json_extract(input, '$.message') AS told, COUNT(*)
-    FROM runs WHERE trigger_kind = 'cron' AND told LIKE 'The trigger %' GROUP BY 1, 2
+/** A schedule without a message of its own sends the instant. */
+const FIRED_TWICE = `SELECT trigger_id, json_extract(input, '$.message') AS reported, COUNT(*)
+    FROM runs WHERE trigger_kind = 'cron' AND reported LIKE 'The trigger %' GROUP BY 1, 2
     HAVING COUNT(*) > 1
   UNION ALL SELECT fires.trigger_id, scheduled_at, COUNT(*)
     FROM fires JOIN runs ON runs.fire_id = fires.id WHERE scheduled_at IS NOT NULL GROUP BY 1, 2
@@ -138,26 +138,26 @@ const FIRELESS = `SELECT runs.id FROM runs LEFT JOIN fires ON fires.id = runs.fi
     AND (fires.id IS NULL OR fires.trigger_id <> runs.trigger_id
       OR fires.source <> runs.trigger_kind OR fires.run_id <> runs.id)`;
 
-/** The last event of a fire says what its row says; of a schedule, or by hand, it is the only one. */
-const FIRES_UNTOLD = `WITH told AS (
+/** The last event of a fire matches its row; a scheduled or manual fire has only one. */
+const FIRES_UNREPORTED = `WITH reported AS (
     SELECT rowid AS place, json_extract(data, '$.fire.id') AS fire_id,
       json_extract(data, '$.fire.outcome') AS outcome,
       json_extract(data, '$.fire.run_id') AS run_id, account_id
     FROM outbox WHERE type = 'trigger.fired'),
-  last AS (SELECT fire_id, MAX(place) AS place, COUNT(*) AS times FROM told GROUP BY fire_id)
+  last AS (SELECT fire_id, MAX(place) AS place, COUNT(*) AS times FROM reported GROUP BY fire_id)
   SELECT fires.id, fires.outcome FROM fires
-  LEFT JOIN last ON last.fire_id = fires.id LEFT JOIN told ON told.place = last.place
+  LEFT JOIN last ON last.fire_id = fires.id LEFT JOIN reported ON reported.place = last.place
   LEFT JOIN triggers ON triggers.id = fires.trigger_id
-  WHERE last.place IS NULL OR told.outcome <> fires.outcome
-    OR COALESCE(told.run_id, '') <> COALESCE(fires.run_id, '')
+  WHERE last.place IS NULL OR reported.outcome <> fires.outcome
+    OR COALESCE(reported.run_id, '') <> COALESCE(fires.run_id, '')
     OR (times > 1 AND fires.source <> 'webhook')
-    OR told.account_id <> COALESCE(triggers.account_id, told.account_id)
+    OR reported.account_id <> COALESCE(triggers.account_id, reported.account_id)
   UNION ALL SELECT fire_id, 'no fire' FROM last WHERE fire_id NOT IN (SELECT id FROM fires)`;
 
-const APPROVALS_UNTOLD = `SELECT approvals.id, status FROM approvals LEFT JOIN (
+const APPROVALS_UNREPORTED = `SELECT approvals.id, status FROM approvals LEFT JOIN (
     SELECT json_extract(data, '$.approval.id') AS id, SUM(type = 'approval.requested') AS asked,
       SUM(type = 'approval.decided') AS decided FROM outbox WHERE type LIKE 'approval.%' GROUP BY 1
-  ) AS told ON told.id = approvals.id
+  ) AS reported ON reported.id = approvals.id
   WHERE COALESCE(asked, 0) <> 1 OR COALESCE(decided, 0) <> (status <> 'pending')`;
 
 const PENDING_MISCOUNTED = `SELECT id, pending_deliveries FROM webhook_endpoints
@@ -179,7 +179,7 @@ const STUCK = `SELECT 'event', id FROM outbox WHERE is_pending <> 0
     WHERE epoch <> 0 OR deliveries.status = 'pending'
       OR (deliveries.status <> 'delivered' AND event_type <> 'webhook.test')`;
 
-const judgeAnswers = (connection: Connection, { hooks, fires }: Answers): string[] => {
+const checkAnswers = (connection: Connection, { hooks, fires }: Answers): string[] => {
   const rows = connection
     .query<Receipt & { trigger_id: string; webhook_id: string | null }, []>(
       `SELECT fires.id, fires.trigger_id, webhook_id, outcome, runs.id AS run_id FROM fires
@@ -221,19 +221,25 @@ interface EndpointRow {
   events: string;
 }
 type Sent = Pick<
-  EventJudgement,
-  "ungiven" | "unasked" | "missing" | "unarrived" | "renamed" | "changed"
+  EventBreaches,
+  "ungiven" | "unselected" | "missing" | "unarrived" | "renamed" | "changed"
 >;
 
-/** Of what was written, given and sent. */
-const judgeSent = (connection: Connection, scene: EventScene): Sent => {
+/** Compares what was written, fanned out and sent. */
+const checkSent = (connection: Connection, scene: EventScene): Sent => {
   const all = <T>(query: string): T[] => connection.query<T, []>(query).all();
   const events = all<EventRow>("SELECT rowid AS place, * FROM outbox ORDER BY rowid");
   const endpoints = all<EndpointRow>("SELECT id, account_id, events FROM webhook_endpoints");
   const deliveries = all<DeliveryRow>("SELECT id, webhook_id, event_id, status FROM deliveries");
   const came = new Map(scene.arrivals.map((one) => [`${one.endpoint} ${one.id}`, one]));
-  const given = Map.groupBy(deliveries, (one) => `${one.webhook_id} ${one.event_id}`);
-  const sent: Sent = { ungiven: [], unasked: [], missing: [], unarrived: [], ...judgeWords(scene) };
+  const created = Map.groupBy(deliveries, (one) => `${one.webhook_id} ${one.event_id}`);
+  const sent: Sent = {
+    ungiven: [],
+    unselected: [],
+    missing: [],
+    unarrived: [],
+    ...checkBodies(scene),
+  };
   for (const { id, account_id, events: selected } of endpoints) {
     const subscription = scene.subscriptions.find((one) => one.id === id);
     // Made by a request without an answer: what it should receive is unknown.
@@ -242,13 +248,13 @@ const judgeSent = (connection: Connection, scene: EventScene): Sent => {
     const types = new Set<string>(JSON.parse(selected));
     for (const event of events) {
       const key = `${id} ${event.id}`;
-      const rows = given.get(key) ?? [];
+      const rows = created.get(key) ?? [];
       const arrival = came.get(`${endpoint} ${event.id}`);
       const isTaken = (arrival?.taken ?? 0) > 0;
       const isWanted = event.account_id === account_id && types.has(event.type);
-      const need = isWanted ? judgeNeed(subscription, event.place) : "never";
+      const need = isWanted ? classifyNeed(subscription, event.place) : "never";
       if (event.type === "webhook.test") continue;
-      if (need === "never" && (rows.length > 0 || arrival)) sent.unasked.push(key);
+      if (need === "never" && (rows.length > 0 || arrival)) sent.unselected.push(key);
       if (need === "always" && rows.length !== 1) sent.ungiven.push(key);
       if (need === "always" && !isTaken) sent.missing.push(key);
       if (rows.length > 1) sent.ungiven.push(key);
@@ -262,16 +268,16 @@ const judgeSent = (connection: Connection, scene: EventScene): Sent => {
   return sent;
 };
 
-const judgeNeed = ({ none_until, all_after, gaps }: Subscription, place: number) => {
+const classifyNeed = ({ none_until, all_after, gaps }: Subscription, place: number) => {
   if (place <= none_until) return "never";
   const isOpen = place <= all_after || gaps.some(([from, to]) => place > from && place <= to);
   return isOpen ? "perhaps" : "always";
 };
 
-/** By what came alone. */
-const judgeWords = ({ arrivals }: EventScene): Pick<Sent, "renamed" | "changed"> => {
-  const told = arrivals.filter(({ subject }) => subject !== null);
-  const names = Map.groupBy(told, ({ endpoint, subject }) => `${endpoint} ${subject}`);
+/** Checks the arrivals alone. */
+const checkBodies = ({ arrivals }: EventScene): Pick<Sent, "renamed" | "changed"> => {
+  const reported = arrivals.filter(({ subject }) => subject !== null);
+  const names = Map.groupBy(reported, ({ endpoint, subject }) => `${endpoint} ${subject}`);
   return {
     renamed: [...names].filter(([, { length }]) => length > 1).map(([name]) => name),
     changed: arrivals
@@ -280,7 +286,7 @@ const judgeWords = ({ arrivals }: EventScene): Pick<Sent, "renamed" | "changed">
   };
 };
 
-/** As the standard has it, of what is kept. */
+/** The standard's string form of the signed content. */
 const writeEvent = ({ id, type, created_at, data }: EventRow): string => {
   const at = new Date(created_at).toISOString();
   return `{"id":"${id}","type":"${type}","created_at":"${at}","data":${data}}`;

@@ -1,17 +1,17 @@
-// Those who send signed requests, fire by hand, decide, and change their endpoints, while the server
-// that they ask is killed and started anew.
-import type { RunServer } from "../bench/run-ground.ts";
+// Callers that send signed requests, fire by hand, decide, and change their endpoints. The server
+// is repeatedly killed and restarted meanwhile.
+import type { RunServer } from "../bench/run-fixture.ts";
 import { type Crowd, Wrong } from "./crowd.ts";
+import { findLastEvent, type HookAnswers, type Receipt, type Subscription } from "./event-check.ts";
 import {
   ALL_EVENTS,
   ask,
   type EventAccount,
-  type EventGround,
+  type EventFixture,
   type EventServer,
   type Hook,
   subscribe,
-} from "./event-ground.ts";
-import { findLastEvent, type HookAnswers, type Receipt, type Subscription } from "./event-judge.ts";
+} from "./event-fixture.ts";
 import { type Mood, sign } from "./event-receiver.ts";
 
 const SENDER_PAUSE_MS = 60;
@@ -22,15 +22,15 @@ const COPIES = [...Array<number>(30).fill(1), 3, 3, 3, 8, 8, 50];
 const MOODS: readonly Mood[] = ["well", "well", "well", "slow", "ill"];
 const MOOD_MS_MAX = 2_000;
 const STEP_MS_MAX = 800;
-/** Of endpoints that came later so many stay. */
+/** Maximum number of endpoints created later that stay. */
 const KEPT_MAX = 6;
 
 export interface EventCrowd extends Crowd {
   server: EventServer | null;
-  ground: EventGround;
-  /** Nothing new begins. */
+  fixture: EventFixture;
+  /** No new work starts. */
   isClosing: boolean;
-  /** What is not to be broken off. */
+  /** Work that must not be interrupted. */
   underway: number;
   hooks: Map<string, HookAnswers>;
   fires: Receipt[];
@@ -64,7 +64,7 @@ const finish = async (crowd: EventCrowd, act: () => Promise<void>): Promise<void
 export const sendOnce = async (crowd: EventCrowd, _server: RunServer): Promise<void> => {
   await pause(SENDER_PAUSE_MS);
   await finish(crowd, async () => {
-    const hook = pick(pick(crowd.ground.accounts).hooks);
+    const hook = pick(pick(crowd.fixture.accounts).hooks);
     const id = `request-${crowd.sent++}`;
     const copies = pick(COPIES);
     if (copies > 1) crowd.crowded++;
@@ -82,7 +82,7 @@ const sendUntilTaken = async (crowd: EventCrowd, hook: Hook, id: string): Promis
         noteReceipt(crowd, `${hook.id} ${id}`, reply.status, JSON.parse(text).fire);
         return;
       }
-      // Its thread is busy, or the server is about to stop.
+      // Its thread is busy, or the server is stopping.
       const mayCome = reply.status === 429 || reply.status === 503;
       if (!mayCome) throw new Wrong(`a hook: ${reply.status} ${text}`);
     }
@@ -108,11 +108,11 @@ const noteReceipt = (crowd: EventCrowd, request: string, status: number, fire: R
   crowd.onAnswer();
 };
 
-/** For a manual fire and for a run, an answer that was cut says nothing. */
+/** For a manual fire and for a run, a broken connection proves nothing. */
 export const callOnce = async (crowd: EventCrowd, server: RunServer): Promise<void> => {
   await pause(CALLER_PAUSE_MS);
   if (crowd.isClosing) return;
-  const { key, agent, triggers } = pick(crowd.ground.accounts);
+  const { key, agent, triggers } = pick(crowd.fixture.accounts);
   const headers = { authorization: `Bearer ${key}` };
   const byHand = Math.random() < 0.6;
   const path = byHand ? `/v1/triggers/${pick(triggers)}/fires` : `/v1/agents/${agent}/runs`;
@@ -129,7 +129,7 @@ export const callOnce = async (crowd: EventCrowd, server: RunServer): Promise<vo
 /** An approval is always decided the same way; some only after all else is done. */
 export const decideOnce = async (crowd: EventCrowd, server: RunServer): Promise<void> => {
   await pause(CALLER_PAUSE_MS);
-  const { approver } = pick(crowd.ground.accounts);
+  const { approver } = pick(crowd.fixture.accounts);
   const path = "/v1/approvals?status=pending&limit=200";
   const { data } = (await ask(server, approver, "GET", path)) as unknown as {
     data: { id: string }[];
@@ -138,7 +138,7 @@ export const decideOnce = async (crowd: EventCrowd, server: RunServer): Promise<
     const drawn = Bun.hash.crc32(id) % 10;
     if (drawn === 9 && !crowd.isClosing) continue;
     const verb = drawn < 7 ? "approve" : "reject";
-    // Another server's clock may have let it expire meanwhile.
+    // The clock of another server may have let it expire.
     const decided = await ask(server, approver, "POST", `/v1/approvals/${id}/${verb}`).catch(
       () => null,
     );
@@ -149,7 +149,7 @@ export const decideOnce = async (crowd: EventCrowd, server: RunServer): Promise<
 /** Endpoints fall ill and become well again. */
 export const changeMood = async (crowd: EventCrowd, _server: RunServer): Promise<void> => {
   await pause(MOOD_MS_MAX);
-  const { receiver, subscriptions } = crowd.ground;
+  const { receiver, subscriptions } = crowd.fixture;
   const { endpoint } = pick(subscriptions);
   if (!crowd.isClosing && receiver.moods.get(endpoint) !== "gone") {
     receiver.moods.set(endpoint, pick(MOODS));
@@ -160,11 +160,11 @@ export const changeMood = async (crowd: EventCrowd, _server: RunServer): Promise
 export const changeEndpoints = async (crowd: EventCrowd, server: RunServer): Promise<void> => {
   await pause(STEP_MS_MAX);
   await finish(crowd, async () => {
-    const account = pick(crowd.ground.accounts);
-    await deleteStrangers(crowd, account);
+    const account = pick(crowd.fixture.accounts);
+    await deleteUnknown(crowd, account);
     const endpoint = `later-${crowd.later++}`;
-    const wish = { server, key: account.key, endpoint, events: ALL_EVENTS };
-    const made = await subscribe(crowd.ground, wish);
+    const fields = { server, key: account.key, endpoint, events: ALL_EVENTS };
+    const made = await subscribe(crowd.fixture, fields);
     const path = `/v1/webhooks/${made.id}`;
     await pause(STEP_MS_MAX);
     await pick([rotate, test, switchOff, vanish])(crowd, account, made);
@@ -173,14 +173,14 @@ export const changeEndpoints = async (crowd: EventCrowd, server: RunServer): Pro
     else {
       // A request that was not answered may have deleted it.
       await insist(crowd, account.key, "DELETE", path, undefined, [404]);
-      crowd.ground.subscriptions.splice(crowd.ground.subscriptions.indexOf(made), 1);
+      crowd.fixture.subscriptions.splice(crowd.fixture.subscriptions.indexOf(made), 1);
     }
   });
 };
 
-/** Of requests to make one that were not answered. */
-const deleteStrangers = async (crowd: EventCrowd, { key }: EventAccount): Promise<void> => {
-  const known = new Set(crowd.ground.subscriptions.map(({ id }) => id));
+/** Endpoints whose creation was not answered. */
+const deleteUnknown = async (crowd: EventCrowd, { key }: EventAccount): Promise<void> => {
+  const known = new Set(crowd.fixture.subscriptions.map(({ id }) => id));
   const { data } = (await insist(crowd, key, "GET", "/v1/webhooks")) as { data: { id: string }[] };
   for (const { id } of data) {
     if (!known.has(id)) {
@@ -192,10 +192,10 @@ const deleteStrangers = async (crowd: EventCrowd, { key }: EventAccount): Promis
 type Change = (crowd: EventCrowd, account: EventAccount, made: Subscription) => Promise<void>;
 
 /** Once: should the answer be lost, the secret before signs beside the new one. */
-const rotate: Change = async ({ server, ground }, { key }, { id, endpoint }) => {
+const rotate: Change = async ({ server, fixture }, { key }, { id, endpoint }) => {
   const path = `/v1/webhooks/${id}/rotate-secret`;
   const made = server && (await ask(server, key, "POST", path).catch(() => null));
-  if (made) ground.receiver.know(endpoint, made.secret);
+  if (made) fixture.receiver.know(endpoint, made.secret);
 };
 
 const test: Change = async (crowd, { key }, { id }) => {
@@ -203,17 +203,17 @@ const test: Change = async (crowd, { key }, { id }) => {
 };
 
 const switchOff: Change = async (crowd, account, made) => {
-  const from = findLastEvent(crowd.ground.file);
+  const from = findLastEvent(crowd.fixture.file);
   await insist(crowd, account.key, "PATCH", `/v1/webhooks/${made.id}`, { status: "disabled" });
   await pause(STEP_MS_MAX);
   await switchOn(crowd, account, made, from);
 };
 
-/** It answers that it is gone, until it has been disabled for that. */
+/** It answers 410 until it is disabled for that. */
 const vanish: Change = async (crowd, account, made) => {
-  const { ground } = crowd;
-  const from = findLastEvent(ground.file);
-  ground.receiver.moods.set(made.endpoint, "gone");
+  const { fixture } = crowd;
+  const from = findLastEvent(fixture.file);
+  fixture.receiver.moods.set(made.endpoint, "gone");
   const path = `/v1/webhooks/${made.id}`;
   for (let status: unknown; status !== "disabled"; ) {
     // It may be disabled by now.
@@ -221,7 +221,7 @@ const vanish: Change = async (crowd, account, made) => {
     await pause(STEP_MS_MAX);
     ({ status } = await insist(crowd, account.key, "GET", path));
   }
-  ground.receiver.moods.delete(made.endpoint);
+  fixture.receiver.moods.delete(made.endpoint);
   await switchOn(crowd, account, made, from);
 };
 
@@ -232,7 +232,7 @@ const switchOn = async (
   from: number,
 ): Promise<void> => {
   await insist(crowd, key, "PATCH", `/v1/webhooks/${made.id}`, { status: "enabled" });
-  made.gaps.push([from, findLastEvent(crowd.ground.file)]);
+  made.gaps.push([from, findLastEvent(crowd.fixture.file)]);
   await recover(crowd, made);
 };
 

@@ -1,9 +1,9 @@
-// The ground of what fires and is told: accounts with agents, triggers and endpoints, and a server
-// whose clock may stand wherever it is wanted.
+// The fixture of the events proof: accounts with agents, triggers and endpoints, and a server with
+// an adjustable clock.
 import { join } from "node:path";
-import { type RunServer, serveRuns } from "../bench/run-ground.ts";
+import { type RunServer, serveRuns } from "../bench/run-fixture.ts";
 import { launch, makeScratch, runWadi } from "../bench/stage.ts";
-import { findLastEvent, type Subscription } from "./event-judge.ts";
+import { findLastEvent, type Subscription } from "./event-check.ts";
 import { type EventReceiver, openEventReceiver } from "./event-receiver.ts";
 
 const ACCOUNTS = ["first", "second", "third"];
@@ -22,7 +22,7 @@ const ASKING = write("Work.", CALL, "!next", "!say Done.");
 const FAILING = write("Fail.", "!error invalid_request");
 const SLOW = write("Work.", "!delay 40ms", "!say Done.");
 
-/** Without a message of its own a run is told the instant for which it was fired. */
+/** Without a message of its own a trigger sends the instant of the fire. */
 const CRONS = [
   { name: "each minute", cron: "* * * * *", overlap: "allow", catch_up_seconds: 3_600 },
   { name: "on time only", cron: "* * * * *", catch_up_seconds: 0 },
@@ -33,7 +33,7 @@ const CRONS = [
 const HOOKS = [
   { name: "any", overlap: "allow" },
   { name: "one", overlap: "skip", input: SLOW },
-  // Its runs take turns on a thread: what comes meanwhile is limited, and sent again.
+  // Its runs share a thread: fires during a run are limited, and sent again.
   { name: "thread", overlap: "allow", input: SLOW },
 ];
 
@@ -45,27 +45,27 @@ export interface Hook {
 
 export interface EventAccount {
   key: string;
-  /** Of another who decides. */
+  /** Key of another account member, which decides. */
   approver: string;
   agent: string;
   hooks: Hook[];
-  /** Of either kind. */
+  /** Triggers of both kinds. */
   triggers: string[];
 }
 
-export interface EventGround {
+export interface EventFixture {
   program: string;
   at: string[];
   file: string;
   receiver: EventReceiver;
-  /** What the clock showed at first. */
+  /** Wall clock at the start. */
   begun_at: number;
   accounts: EventAccount[];
   subscriptions: Subscription[];
 }
 
 export interface EventServer extends RunServer {
-  /** What its wall clock shows. */
+  /** The server's wall clock. */
   now(): number;
 }
 
@@ -93,19 +93,19 @@ price = { prompt = "1.00", completion = "2.00" }
 upstream = { kind = "stub" }
 `;
 
-/** A server whose clock begins at `wall_ms`. */
+/** Starts a server whose clock begins at `wall_ms`. */
 export const serveAt = async (
-  ground: Pick<EventGround, "program" | "at">,
+  fixture: Pick<EventFixture, "program" | "at">,
   wall_ms: number,
 ): Promise<EventServer> => {
   const begun_at = performance.now();
-  const server = await serveRuns({ ...ground, key: "" }, listVerb(wall_ms));
+  const server = await serveRuns({ ...fixture, key: "" }, listVerb(wall_ms));
   return { ...server, now: () => wall_ms + performance.now() - begun_at };
 };
 
 /** One that dies while it starts. */
 export const dieAtStart = async (
-  { program, at }: Pick<EventGround, "program" | "at">,
+  { program, at }: Pick<EventFixture, "program" | "at">,
   wall_ms: number,
   after_ms: number,
 ): Promise<void> => {
@@ -117,7 +117,7 @@ export const dieAtStart = async (
 
 const listVerb = (wall_ms: number) => ["dev", "--now", new Date(wall_ms).toISOString()];
 
-export type Asked = Record<string, unknown> & { id: string; secret: string };
+export type Created = Record<string, unknown> & { id: string; secret: string };
 
 /** Throws unless it is answered with a 2xx. */
 export const ask = async (
@@ -126,37 +126,37 @@ export const ask = async (
   method: string,
   path: string,
   body?: object,
-): Promise<Asked> => {
+): Promise<Created> => {
   const reply = await server.ask(method, path, body, { authorization: `Bearer ${key}` });
   const text = await reply.text();
   if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
-  return text === "" ? ({} as Asked) : JSON.parse(text);
+  return text === "" ? ({} as Created) : JSON.parse(text);
 };
 
 /** Accounts that nothing has happened to, before the clock shows `wall_ms`. */
-export const makeEventGround = async (program: string, wall_ms: number): Promise<EventGround> => {
+export const makeEventFixture = async (program: string, wall_ms: number): Promise<EventFixture> => {
   const receiver = await openEventReceiver();
   const directory = makeScratch();
   const config = join(directory, "wadi.toml");
   await Bun.write(config, writeSettings(receiver.host));
   const at = ["--config", config, "--data", join(directory, "data")];
   const server = await serveAt({ program, at }, wall_ms);
-  const ground: EventGround = {
+  const fixture: EventFixture = {
     ...{ program, at, receiver, file: join(directory, "data", "wadi.db") },
     ...{ begun_at: wall_ms, accounts: [], subscriptions: [] },
   };
-  for (const [n, name] of ACCOUNTS.entries()) await addAccount(ground, server, name, MORE[n]!);
+  for (const [n, name] of ACCOUNTS.entries()) await addAccount(fixture, server, name, MORE[n]!);
   await server.stop();
-  return ground;
+  return fixture;
 };
 
 const addAccount = async (
-  ground: EventGround,
+  fixture: EventFixture,
   server: RunServer,
   name: string,
   more: readonly (keyof typeof EVENTS)[],
 ): Promise<void> => {
-  const { program, at } = ground;
+  const { program, at } = fixture;
   await runWadi([program, "accounts", "create", name, ...at]);
   const makeKey = (...scopes: string[]) => {
     const flags = scopes.flatMap((scope) => ["--scope", scope]);
@@ -169,18 +169,18 @@ const addAccount = async (
   const about = { name, system_prompt: "Be brief.", tools: ["calculator"], policy };
   const { id: agent } = await create("/v1/agents", about);
   const run = await create(`/v1/agents/${agent}/runs`, { input: { message: "Hello" } });
-  // Endpoints first: what any trigger does is told to all of them.
+  // Endpoints first: they receive every event of the triggers.
   for (const selected of ["all", ...more] as const) {
     const endpoint = `${name}-${selected}`;
     const events = selected === "all" ? ALL_EVENTS : EVENTS[selected];
-    await subscribe(ground, { server, key, endpoint, events });
+    await subscribe(fixture, { server, key, endpoint, events });
   }
   const hooks: Hook[] = [];
   const triggers: string[] = [];
   for (const hook of HOOKS) {
     const thread_id = hook.name === "thread" ? (run.thread_id as string) : null;
-    const wish = { ...hook, agent_id: agent, kind: "webhook", thread_id };
-    const { id, hook_path, secret } = await create("/v1/triggers", wish);
+    const request = { ...hook, agent_id: agent, kind: "webhook", thread_id };
+    const { id, hook_path, secret } = await create("/v1/triggers", request);
     hooks.push({ id, path: hook_path as string, secret });
     triggers.push(id);
   }
@@ -188,21 +188,21 @@ const addAccount = async (
     const made = await create("/v1/triggers", { ...cron, agent_id: agent, kind: "cron" });
     triggers.push(made.id);
   }
-  ground.accounts.push({ key, approver, agent, hooks, triggers });
+  fixture.accounts.push({ key, approver, agent, hooks, triggers });
 };
 
-export interface Wish {
+export interface EndpointRequest {
   server: RunServer;
   key: string;
-  /** Its name. */
+  /** Name of the endpoint. */
   endpoint: string;
   events: readonly string[];
 }
 
-/** An endpoint of the ground's receiver, which from now on is judged. */
+/** Creates an endpoint of the fixture's receiver, whose deliveries are checked from now on. */
 export const subscribe = async (
-  { file, receiver, subscriptions }: EventGround,
-  { server, key, endpoint, events }: Wish,
+  { file, receiver, subscriptions }: EventFixture,
+  { server, key, endpoint, events }: EndpointRequest,
 ): Promise<Subscription> => {
   const none_until = findLastEvent(file);
   const body = { url: `http://${receiver.host}/${endpoint}`, events };

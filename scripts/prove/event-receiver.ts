@@ -1,4 +1,4 @@
-// Endpoints that are sent events: they verify and count what comes, and are ill now and then.
+// Endpoints for events: they verify and count deliveries, and sometimes fail.
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { Wrong } from "./crowd.ts";
@@ -8,9 +8,9 @@ export interface Arrival {
   /** The endpoint's name, with which its address ends. */
   endpoint: string;
   id: string;
-  /** What it tells: the same under another id would be told twice; null: that may be. */
+  /** Subject of the event, for duplicates under another id; null: it may repeat. */
   subject: string | null;
-  /** Of the first body. */
+  /** Hash of the first body. */
   hash: string;
   times: number;
   /** Times that it was answered that it was taken. */
@@ -25,12 +25,12 @@ export type Mood = "well" | "slow" | "ill" | "down" | "gone";
 export interface EventReceiver {
   /** `127.0.0.1:PORT`, as the operator's list takes it. */
   host: string;
-  /** Those that are not named here are well. */
+  /** Endpoints that are not named here are healthy. */
   moods: Map<string, Mood>;
   /** A secret with which this endpoint's events may be signed. */
   know(endpoint: string, secret: string): void;
   list(): Arrival[];
-  /** What came to endpoints of which a secret is known, and was signed with none of them. */
+  /** Deliveries to endpoints with a known secret, signed with none of them. */
   listUnsigned(): string[];
   /** Times that it did not take what came. */
   refused(): number;
@@ -41,7 +41,7 @@ export interface EventReceiver {
 
 const SLOW_MS_MAX = 400;
 
-/** The signature of Standard Webhooks, as a sender or a receiver reckons it for itself. */
+/** The signature of Standard Webhooks, computed independently of the program. */
 export const sign = (secret: string, id: string, timestamp: string, body: string): string => {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
@@ -50,7 +50,7 @@ export const sign = (secret: string, id: string, timestamp: string, body: string
 export const hashText = (text: string): string => Bun.hash(text).toString(36);
 
 export const openEventReceiver = async (): Promise<EventReceiver> => {
-  const book = createBook();
+  const log = createLog();
   const moods = new Map<string, Mood>();
   let refused = 0;
   const server = createServer((request, reply) => {
@@ -59,7 +59,7 @@ export const openEventReceiver = async (): Promise<EventReceiver> => {
     request.on("data", (piece) => pieces.push(piece));
     request.on("end", () => {
       const endpoint = request.url!.slice(1);
-      const arrival = book.note(endpoint, request.headers, Buffer.concat(pieces).toString());
+      const arrival = log.note(endpoint, request.headers, Buffer.concat(pieces).toString());
       const mood = moods.get(endpoint) ?? "well";
       const status = drawStatus(mood);
       if (status === 200) arrival.taken++;
@@ -76,9 +76,9 @@ export const openEventReceiver = async (): Promise<EventReceiver> => {
   const receiver: EventReceiver = {
     host: `127.0.0.1:${port}`,
     moods,
-    know: book.know,
-    list: book.list,
-    listUnsigned: book.listUnsigned,
+    know: log.know,
+    list: log.list,
+    listUnsigned: log.listUnsigned,
     refused: () => refused,
     onAnswer() {},
     close() {
@@ -123,10 +123,10 @@ interface Unsigned {
   signatures: readonly string[];
 }
 
-const createBook = () => {
+const createLog = () => {
   const arrivals = new Map<string, Arrival>();
   const secrets = new Map<string, string[]>();
-  /** By endpoint: what no secret has signed that was known then. */
+  /** By endpoint: deliveries signed by no secret known at that time. */
   const unsigned = new Map<string, Unsigned[]>();
   const isSigned = (endpoint: string, { id, timestamp, body, signatures }: Unsigned) =>
     (secrets.get(endpoint) ?? []).some((secret) =>
@@ -142,7 +142,7 @@ const createBook = () => {
         unsigned.set(endpoint, [...(unsigned.get(endpoint) ?? []), came]);
       }
       const key = `${endpoint} ${id}`;
-      const event = JSON.parse(body) as Told;
+      const event = JSON.parse(body) as Reported;
       const hash = hashText(body);
       const arrival = arrivals.get(key) ?? {
         ...{ endpoint, id, subject: findSubject(event), hash, times: 0, taken: 0, changed: 0 },
@@ -165,13 +165,13 @@ const createBook = () => {
   };
 };
 
-interface Told {
+interface Reported {
   id: string;
   type: string;
   data: Record<"run" | "approval" | "fire", { id: string; status: string; outcome: string }>;
 }
 
-const findSubject = ({ type, data }: Told): string | null => {
+const findSubject = ({ type, data }: Reported): string | null => {
   switch (type) {
     case "run.completed":
     case "run.failed":
@@ -180,7 +180,7 @@ const findSubject = ({ type, data }: Told): string | null => {
     case "approval.decided":
       return `${type} ${data.approval.id}`;
     case "trigger.fired":
-      // What was limited may be so again, after something else.
+      // A limited fire may be limited again, after another outcome.
       return data.fire.outcome === "started" ? `fire ${data.fire.id}` : null;
     case "webhook.test":
       return null;

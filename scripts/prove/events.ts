@@ -1,8 +1,9 @@
-// Kills a server around fires and deliveries, again and again, and lets its clock leap meanwhile:
-// what fires does so once, and what happened is told to everybody who listens.
-import { look, waitUntil } from "../bench/run-ground.ts";
+// Repeatedly kills a server during fires and deliveries, and moves its clock. Each fire must happen
+// once, and every listener must get every event.
+import { look, waitUntil } from "../bench/run-fixture.ts";
 import { buildWadi } from "../bench/stage.ts";
 import { repeat } from "./crowd.ts";
+import { checkEvents, type EventBreaches, LAWS, listMiscounted } from "./event-check.ts";
 import {
   callOnce,
   changeEndpoints,
@@ -12,10 +13,9 @@ import {
   recover,
   sendOnce,
 } from "./event-crowd.ts";
-import { dieAtStart, makeEventGround, serveAt } from "./event-ground.ts";
-import { type EventJudgement, judgeEvents, LAWS, listMiscounted } from "./event-judge.ts";
+import { dieAtStart, makeEventFixture, serveAt } from "./event-fixture.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
-import { judgeRuns } from "./run-judge.ts";
+import { checkRuns } from "./run-check.ts";
 
 const KILLS = 200;
 const KILLS_LONG = 1_000;
@@ -30,12 +30,12 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Longer than any delivery can have to wait for its next attempt. */
 const LEAP_MS = 48 * HOUR_MS;
-/** The first instant comes so much behind the start of a server, or was so long before it. */
+/** Offset of the first instant from the start of a server, later or earlier. */
 const LEAD_MS_MAX = 600;
 const SHOWN_MAX = 5;
 
 interface Run extends EventCrowd {
-  /** What the clock showed when the last server died. */
+  /** Clock of the last server at its death. */
   died_at: number;
   /** Kills directly after an answer to a request, or of an endpoint. */
   after_answers: number;
@@ -45,7 +45,8 @@ interface Run extends EventCrowd {
 
 export const events: Proof = {
   name: "events",
-  about: "kill -9 of a server around fires and deliveries: no fire twice, none lost, all is told",
+  about:
+    "kill -9 of a server around fires and deliveries: no fire twice, none lost, every event delivered",
   async run(isLong) {
     const run = await open();
     const crowd = [
@@ -55,13 +56,13 @@ export const events: Proof = {
     ];
     const kills = isLong ? KILLS_LONG : KILLS;
     for (let kill = 0; kill < kills; kill++) await dieOnce(run);
-    await comeToRest(run);
+    await waitUntilIdle(run);
     run.isOver = true;
     await Promise.all(crowd);
     const server = run.server!;
     const ended_at = server.now();
     await server.stop();
-    run.ground.receiver.close();
+    run.fixture.receiver.close();
     return listFindings(run, kills, ended_at);
   },
 };
@@ -69,10 +70,17 @@ export const events: Proof = {
 const open = async (): Promise<Run> => {
   const program = await buildWadi();
   const wall_ms = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
-  const ground = await makeEventGround(program, wall_ms);
-  const server = await serveAt(ground, wall_ms + MINUTE_MS);
+  const eventFixture = await makeEventFixture(program, wall_ms);
+  const server = await serveAt(eventFixture, wall_ms + MINUTE_MS);
   return {
-    ...{ ground, server, isOver: false, isClosing: false, underway: 0, hooks: new Map() },
+    ...{
+      fixture: eventFixture,
+      server,
+      isOver: false,
+      isClosing: false,
+      underway: 0,
+      hooks: new Map(),
+    },
     ...{ fires: [], crowded: 0, runs: 0, decided: 0, later: 0, kept: 0, sent: 0, onAnswer() {} },
     ...{ died_at: wall_ms, after_answers: 0, miscounted: 0, leaps: 0 },
   };
@@ -85,10 +93,10 @@ const dieOnce = async (run: Run): Promise<void> => {
   run.server = null;
   run.died_at = dying.now();
   await dying.kill();
-  run.miscounted += listMiscounted(run.ground.file).length;
+  run.miscounted += listMiscounted(run.fixture.file).length;
   const wall_ms = planClock(run);
-  if (Math.random() < 0.1) await dieAtStart(run.ground, wall_ms, Math.random() * START_MS_MAX);
-  run.server = await serveAt(run.ground, wall_ms);
+  if (Math.random() < 0.1) await dieAtStart(run.fixture, wall_ms, Math.random() * START_MS_MAX);
+  run.server = await serveAt(run.fixture, wall_ms);
 };
 
 /** At some moment, or directly after a request was answered, or an endpoint has answered. */
@@ -97,7 +105,7 @@ const waitForDeath = async (run: Run): Promise<void> => {
   await Bun.sleep(Math.random() * LIFE_MS_MAX);
   if (drawn < 0.4) return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const one = drawn < 0.7 ? run : run.ground.receiver;
+  const one = drawn < 0.7 ? run : run.fixture.receiver;
   one.onAnswer = () => {
     run.after_answers++;
     one.onAnswer = () => {};
@@ -107,7 +115,7 @@ const waitForDeath = async (run: Run): Promise<void> => {
   one.onAnswer = () => {};
 };
 
-/** What the next server's clock shows first: mostly a moment before the next minute. */
+/** First clock of the next server: usually a moment before the next minute. */
 const planClock = (run: Run): number => {
   const { died_at } = run;
   const drawn = Math.random();
@@ -119,27 +127,27 @@ const planClock = (run: Run): number => {
   const minutes = (most: number) => Math.ceil(Math.random() * most) * MINUTE_MS;
   if (drawn < 0.94) return next + minutes(10) - lead_ms;
   if (drawn < 0.97) return next + HOUR_MS + minutes(60) + lead_ms;
-  // No clock goes back by as much as it has come forward.
-  return Math.max(next - minutes(drawn < 0.99 ? 5 : 90) - lead_ms, run.ground.begun_at);
+  // The clock never moves back by as much as it has advanced.
+  return Math.max(next - minutes(drawn < 0.99 ? 5 : 90) - lead_ms, run.fixture.begun_at);
 };
 
-/** Nothing new begins, everybody is well, and what waits is due. */
-const comeToRest = async (run: Run): Promise<void> => {
-  const { ground } = run;
+/** No new work starts, all endpoints are healthy, and waiting deliveries are due. */
+const waitUntilIdle = async (run: Run): Promise<void> => {
+  const { fixture: eventFixture } = run;
   run.isClosing = true;
-  const { moods } = ground.receiver;
-  // What is gone becomes well once it has been disabled.
+  const { moods } = eventFixture.receiver;
+  // An endpoint that answers 410 is healthy again once it has been disabled.
   for (const [name, mood] of moods) if (mood !== "gone") moods.delete(name);
-  // What does not end is a finding, and no reason to know nothing else.
+  // A server that does not become idle is a finding, and the other checks continue.
   await waitUntil("all has been sent", () => run.underway === 0, END_MS_MAX).catch(() => {});
   moods.clear();
   const resting = run.server!;
   run.server = null;
   await resting.stop();
-  run.server = await serveAt(ground, resting.now() + LEAP_MS);
-  await waitUntil("all is delivered", () => isAtRest(run), END_MS_MAX).catch(() => {});
-  for (const one of ground.subscriptions) await recover(run, one);
-  await waitUntil("all is delivered", () => isAtRest(run), END_MS_MAX).catch(() => {});
+  run.server = await serveAt(eventFixture, resting.now() + LEAP_MS);
+  await waitUntil("all is delivered", () => isIdle(run), END_MS_MAX).catch(() => {});
+  for (const one of eventFixture.subscriptions) await recover(run, one);
+  await waitUntil("all is delivered", () => isIdle(run), END_MS_MAX).catch(() => {});
 };
 
 const REST = `SELECT (SELECT COUNT(*) FROM runs WHERE finished_at IS NULL)
@@ -147,28 +155,29 @@ const REST = `SELECT (SELECT COUNT(*) FROM runs WHERE finished_at IS NULL)
   + (SELECT SUM(pending_deliveries) FROM webhook_endpoints) AS waiting,
   (SELECT MIN(next_fire_at) FROM triggers) AS next_fire_at`;
 
-const isAtRest = ({ ground, server }: Run): boolean => {
+const isIdle = ({ fixture: eventFixture, server }: Run): boolean => {
   const [{ waiting, next_fire_at }] = look<Record<"waiting" | "next_fire_at", number>>(
-    ground,
+    eventFixture,
     REST,
   ) as [Record<"waiting" | "next_fire_at", number>];
   return waiting === 0 && next_fire_at > server!.now();
 };
 
 const listFindings = (run: Run, kills: number, ended_at: number): Finding[] => {
-  const { ground, hooks, fires } = run;
-  const { receiver, file, subscriptions } = ground;
+  const { fixture: eventFixture, hooks, fires } = run;
+  const { receiver, file, subscriptions } = eventFixture;
   const arrivals = receiver.list();
   const unsigned = receiver.listUnsigned();
   const answers = { hooks, fires };
-  const judged = judgeEvents({ file, arrivals, unsigned, answers, subscriptions, ended_at });
-  explain(judged);
-  const judgedRuns = judgeRuns(file);
+  const eventBreaches = checkEvents({ file, arrivals, unsigned, answers, subscriptions, ended_at });
+  explain(eventBreaches);
+  const runBreaches = checkRuns(file);
   const count = (query: string) =>
-    look<{ n: number }>(ground, `SELECT COUNT(*) AS n ${query}`)[0]!.n;
+    look<{ n: number }>(eventFixture, `SELECT COUNT(*) AS n ${query}`)[0]!.n;
   const countFires = (where: string) => count(`FROM fires WHERE ${where}`);
   const again = arrivals.filter(({ times }) => times > 1).length;
-  const missed = look<{ n: number }>(ground, "SELECT SUM(missed_count) AS n FROM fires")[0]!.n;
+  const missed = look<{ n: number }>(eventFixture, "SELECT SUM(missed_count) AS n FROM fires")[0]!
+    .n;
   return [
     atLeast("servers killed under load", kills, KILLS),
     atLeast("of these directly after an answer", run.after_answers, kills / 4),
@@ -189,13 +198,13 @@ const listFindings = (run: Run, kills: number, ended_at: number): Finding[] => {
     atLeast("times that an endpoint did not take one", receiver.refused(), kills),
     atLeast("events that came more than once", again, kills / 4),
     ...Object.entries(LAWS).map(([law, what]) =>
-      atMost(what, judged[law as keyof EventJudgement].length, 0),
+      atMost(what, eventBreaches[law as keyof EventBreaches].length, 0),
     ),
     atMost("requests that were never answered", run.underway, 0),
     atMost("counters that were wrong after a kill", run.miscounted, 0),
-    atMost("runs that did not end", judgedRuns.unended, 0),
-    atMost("ends of runs that were not told once", judgedRuns.untold, 0),
-    atMost("accounts with wrong counts", judgedRuns.wrong_counts, 0),
+    atMost("runs that did not end", runBreaches.unended, 0),
+    atMost("ends of runs not reported exactly once", runBreaches.unreported, 0),
+    atMost("accounts with wrong counts", runBreaches.wrong_counts, 0),
   ];
 };
 
@@ -203,8 +212,8 @@ const LATE = "source = 'cron' AND outcome <> 'missed' AND created_at - scheduled
 const RETRIED = "FROM deliveries WHERE attempt_count > 1";
 
 /** The first of what breaks each law. */
-const explain = (judged: EventJudgement): void => {
-  for (const [law, broken] of Object.entries(judged)) {
+const explain = (eventBreaches: EventBreaches): void => {
+  for (const [law, broken] of Object.entries(eventBreaches)) {
     for (const one of broken.slice(0, SHOWN_MAX)) console.error(`${law}: ${one}`);
   }
 };

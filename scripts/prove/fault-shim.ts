@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { makeScratch } from "../bench/stage.ts";
 
 /**
- * While the file named by WADI_FAULT_DISK is there, no byte goes into `wadi.db` and the files
- * beside it. WADI_FAULT_CLOCK_S moves the wall clock, and leaves the monotonic one alone.
+ * While the file named by WADI_FAULT_DISK exists, writes to `wadi.db` and its companion files fail.
+ * WADI_FAULT_CLOCK_S moves the wall clock, and not the monotonic one.
  */
 const SOURCE = `
 #define _GNU_SOURCE
@@ -70,13 +70,13 @@ time_t time(time_t *at) {
 `;
 
 export interface FaultShim {
-  /** Of a process whose disk can be filled, and whose clock is so far ahead. */
+  /** Environment of a process with a full disk or a shifted clock. */
   env(clock_ahead_s?: number): Record<string, string>;
   fillDisk(): void;
   freeDisk(): void;
 }
 
-/** null: this machine has no compiler, or is none where a library can be put in front. */
+/** Path of the library; null without a compiler or preloading. */
 export const buildFaultShim = async (): Promise<FaultShim | null> => {
   const compiler = Bun.which("cc");
   if (process.platform !== "linux" || compiler === null) return null;

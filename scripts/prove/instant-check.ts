@@ -1,4 +1,4 @@
-// What must be true of the instants of schedules: each fired once, or was counted as missed.
+// Checks the instants of schedules: each fired once, or was counted as missed.
 import type { Database as Connection } from "bun:sqlite";
 
 /** Maximum delay of an instant that counts as on time, for every trigger. */
@@ -22,21 +22,21 @@ interface FireRow {
   created_at: number;
 }
 
-export interface InstantJudgement {
+export interface InstantBreaches {
   lost: string[];
   mistimed: string[];
   astray: string[];
 }
 
-/** Of all schedules of every minute, or of each so many of them, that were never changed. */
-export const judgeInstants = (connection: Connection, ended_at: number): InstantJudgement => {
+/** Checks schedules of every minute, or every n-th, that were never changed. */
+export const checkInstants = (connection: Connection, ended_at: number): InstantBreaches => {
   const triggers = connection
     .query<TimedRow, []>(
       `SELECT id, cron, catch_up_seconds, created_at, next_fire_at FROM triggers
        WHERE kind = 'cron' AND status = 'active'`,
     )
     .all();
-  // In the order in which they were written: a clock that went back comes by instants again.
+  // In order of writing: a clock that moved back repeats instants.
   const fires = connection
     .query<FireRow, []>(
       `SELECT trigger_id, outcome, scheduled_at, missed_count, created_at FROM fires
@@ -44,19 +44,19 @@ export const judgeInstants = (connection: Connection, ended_at: number): Instant
     )
     .all();
   const byTrigger = Map.groupBy(fires, ({ trigger_id }) => trigger_id);
-  const judged: InstantJudgement = { lost: [], mistimed: [], astray: [] };
-  for (const trigger of triggers) judgeTrigger(trigger, byTrigger.get(trigger.id) ?? [], judged);
+  const breaches: InstantBreaches = { lost: [], mistimed: [], astray: [] };
+  for (const trigger of triggers) checkTrigger(trigger, byTrigger.get(trigger.id) ?? [], breaches);
   for (const { id, cron, next_fire_at } of triggers) {
     const after_ms = (next_fire_at ?? 0) - ended_at;
-    if (after_ms <= 0 || after_ms > readStep(cron)) judged.astray.push(`${id} ${next_fire_at}`);
+    if (after_ms <= 0 || after_ms > readStep(cron)) breaches.astray.push(`${id} ${next_fire_at}`);
   }
-  return judged;
+  return breaches;
 };
 
-const judgeTrigger = (
+const checkTrigger = (
   { id, cron, catch_up_seconds, created_at, next_fire_at }: TimedRow,
   fires: readonly FireRow[],
-  judged: InstantJudgement,
+  breaches: InstantBreaches,
 ): void => {
   const step_ms = readStep(cron);
   const late_ms = Math.max(catch_up_seconds * 1_000, LATE_MS);
@@ -67,7 +67,7 @@ const judgeTrigger = (
     const passed_ms = fire.created_at - scheduled_at;
     const isRight = outcome === "missed" ? passed_ms > late_ms : passed_ms <= late_ms + SLACK_MS;
     if (!isRight || passed_ms < 0 || scheduled_at % step_ms !== 0) {
-      judged.mistimed.push(`${id} ${new Date(scheduled_at).toISOString()} ${outcome}`);
+      breaches.mistimed.push(`${id} ${new Date(scheduled_at).toISOString()} ${outcome}`);
     }
     fired.add(scheduled_at);
     let left = outcome === "missed" ? missed_count - 1 : missed_count;
@@ -77,15 +77,16 @@ const judgeTrigger = (
       left--;
     }
     // More than there ever were.
-    if (left !== 0) judged.mistimed.push(`${id} ${scheduled_at} misses ${missed_count}`);
+    if (left !== 0) breaches.mistimed.push(`${id} ${scheduled_at} misses ${missed_count}`);
   }
   const first = (Math.floor(created_at / step_ms) + 1) * step_ms;
   for (let at = first; at < (next_fire_at ?? 0); at += step_ms) {
-    if (!fired.has(at) && !missed.has(at)) judged.lost.push(`${id} ${new Date(at).toISOString()}`);
+    if (!fired.has(at) && !missed.has(at))
+      breaches.lost.push(`${id} ${new Date(at).toISOString()}`);
   }
 };
 
-// Of `* * * * *`, or of one with a step of minutes: milliseconds from one instant to the next.
+// Milliseconds between the instants of `* * * * *`, or of one with a step of minutes.
 const readStep = (cron: string): number => {
   const every = /^\*(?:\/(\d+))? \* \* \* \*$/.exec(cron)?.[1] ?? "1";
   return Number(every) * 60_000;

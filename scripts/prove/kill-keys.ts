@@ -9,14 +9,14 @@ const KILLS_LONG = 1_000;
 const WRITERS = 2;
 /** A server lives this long at most, counted from its readiness. */
 const LIFE_MS_MAX = 150;
-/** One in so many command lines is killed as well, at some instant of its life. */
+/** One of so many command lines is killed at a random instant. */
 const KILL_WRITER_EVERY = 8;
 const WRITER_LIFE_MS_MAX = 90;
 /** Requests at the same time while all keys are looked at. */
 const LOOKERS = 16;
 const READY_MS_MAX = 5_000;
 
-/** What was acknowledged; `unsure`: a revocation was killed before it could say. */
+/** Acknowledged state; `unsure`: a revocation was killed before its acknowledgement. */
 interface KnownKey {
   secret: string;
   state: "live" | "unsure" | "revoked";
@@ -27,7 +27,7 @@ interface Run {
   program: string;
   at: string[];
   keys: Map<string, KnownKey>;
-  /** Where the server listens; empty while it is down. */
+  /** Address of the server; empty while it is down. */
   url: string;
   isOver: boolean;
   ready_ms_max: number;
@@ -94,7 +94,7 @@ const lookAtAll = async (run: Run, url: string): Promise<void> => {
       const [id, key] = next;
       const state = key.state;
       const status = await askModels(url, key.secret);
-      // A revocation meanwhile decides which answer was right.
+      // A concurrent revocation decides which answer was right.
       if (key.state !== state || state === "unsure") continue;
       if (status !== (state === "live" ? 200 : 401)) run.lost.add(id);
     }
@@ -135,7 +135,7 @@ const revoke = async (run: Run, id: string, key: KnownKey): Promise<void> => {
   if (status === 200) run.lost.add(id);
 };
 
-/** What a verb printed; undefined: it did not acknowledge. */
+/** Output of a command; undefined without an acknowledgement. */
 const type = async (run: Run, verb: string[]): Promise<string | undefined> => {
   const child = launch([run.program, ...verb, "--json", ...run.at]);
   const isKilled = Math.random() * KILL_WRITER_EVERY < 1;

@@ -39,7 +39,7 @@ export const memoryChat: Proof = {
     const { streams_left } = await mock.stats();
 
     const cut = { callers: CUT_STREAMS, stream: ENDLESS, warm_ms: 0, measure_ms: 60_000 };
-    // Not awaited: its callers die.
+    // Not awaited: its callers are killed.
     load.run({ ...order, ...cut }).catch(() => undefined);
     const waitForStreams = async (count: number) => {
       while ((await mock.stats()).streams_open !== count) await Bun.sleep(5);

@@ -1,16 +1,16 @@
-// Starts whose clock is an hour or a year off, with everything kept for a day only.
+// Starts servers whose clock is an hour or a year off, with a retention of one day.
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import {
   addAgent,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   serveRuns,
   startRun,
   THREE_ROUNDS,
   waitUntil,
-} from "../bench/run-ground.ts";
+} from "../bench/run-fixture.ts";
 import { launch, readUntil } from "../bench/stage.ts";
 import type { FaultShim } from "./fault-shim.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
@@ -36,18 +36,18 @@ request_log = "1d"
 const IS_RUNNING = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
 
 export const proveClock = async (program: string, shim: FaultShim): Promise<Finding[]> => {
-  const ground = await makeGround(program, { concurrent_runs: 16, more: RETENTION });
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program, { concurrent_runs: 16, more: RETENTION });
+  const server = await serveRuns(fixture);
   const agent = await addAgent(server, "stub");
   const trigger = { agent_id: agent, name: "hourly", kind: "cron", cron: "0 * * * *" };
   await (await server.ask("POST", "/v1/triggers", { ...trigger, overlap: "allow" })).text();
   for (let n = 0; n < RUNS; n++) await startRun(server, agent, THREE_ROUNDS);
-  await waitUntil("all runs end", () => look(ground, IS_RUNNING).length === 0);
+  await waitUntil("all runs end", () => look(fixture, IS_RUNNING).length === 0);
   await server.stop();
-  const before = countRows(ground);
+  const before = countRows(fixture);
   const findings = [atLeast("clock: rows that could be deleted", sum(before), RUNS * 10)];
   for (const [what, ahead_s] of CLOCKS) {
-    const copy = copyGround(ground, what);
+    const copy = copyFixture(fixture, what);
     const isSaid = await liveFor(copy, shim.env(ahead_s));
     const deleted = sum(countMissing(before, countRows(copy)));
     findings.push(atMost(`clock ${what} at a start: rows deleted`, deleted, 0));
@@ -55,7 +55,7 @@ export const proveClock = async (program: string, shim: FaultShim): Promise<Find
       findings.push(atLeast(`clock ${what}: the log says why`, Number(isSaid), 1));
     }
   }
-  const copy = copyGround(ground, "by hand");
+  const copy = copyFixture(fixture, "by hand");
   await sweepNow(copy, shim.env(YEAR_S));
   const deleted = sum(countMissing(before, countRows(copy)));
   findings.push(atLeast("clock a year ahead, `wadi sweep --now`: rows deleted", deleted, RUNS * 4));
@@ -65,28 +65,28 @@ export const proveClock = async (program: string, shim: FaultShim): Promise<Find
 type Counts = Record<string, number>;
 const sum = (counts: Counts) => Object.values(counts).reduce((total, one) => total + one, 0);
 
-const countRows = (ground: RunGround): Counts =>
+const countRows = (fixture: RunFixture): Counts =>
   Object.fromEntries(
     TABLES.map((table) => [
       table,
-      look<{ n: number }>(ground, `SELECT COUNT(*) AS n FROM ${table}`)[0]!.n,
+      look<{ n: number }>(fixture, `SELECT COUNT(*) AS n FROM ${table}`)[0]!.n,
     ]),
   );
 
 const countMissing = (before: Counts, after: Counts): Counts =>
   Object.fromEntries(TABLES.map((table) => [table, Math.max(0, before[table]! - after[table]!)]));
 
-/** The same installation, whose data is a copy. */
-const copyGround = (ground: RunGround, what: string): RunGround => {
-  const [config_flag, config, data_flag, data] = ground.at as [string, string, string, string];
+/** The same installation on a copy of the data. */
+const copyFixture = (fixture: RunFixture, what: string): RunFixture => {
+  const [config_flag, config, data_flag, data] = fixture.at as [string, string, string, string];
   const other = `${data} ${what}`;
   cpSync(data, other, { recursive: true });
-  return { ...ground, at: [config_flag, config, data_flag, other], file: join(other, "wadi.db") };
+  return { ...fixture, at: [config_flag, config, data_flag, other], file: join(other, "wadi.db") };
 };
 
-/** Whether the log said that nothing is deleted. */
-const liveFor = async (ground: RunGround, env: Record<string, string>): Promise<boolean> => {
-  const child = launch([ground.program, "serve", "--port", "0", ...ground.at], env);
+/** Whether the log says that nothing is deleted. */
+const liveFor = async (fixture: RunFixture, env: Record<string, string>): Promise<boolean> => {
+  const child = launch([fixture.program, "serve", "--port", "0", ...fixture.at], env);
   await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/);
   await Bun.sleep(LIFE_MS);
   child.kill("SIGTERM");
@@ -95,7 +95,7 @@ const liveFor = async (ground: RunGround, env: Record<string, string>): Promise<
   return child.complaint().includes("sweep: nothing is deleted");
 };
 
-const sweepNow = async ({ program, at }: RunGround, env: Record<string, string>) => {
+const sweepNow = async ({ program, at }: RunFixture, env: Record<string, string>) => {
   const child = launch([program, "sweep", "--now", ...at], env);
   if ((await child.exited) !== 0) throw new Error(`the sweep failed: ${child.complaint()}`);
 };

@@ -20,12 +20,12 @@ import { hostilePages } from "../../test/agents/tools/page/hostile-pages.ts";
 import { createUse } from "../../test/agents/tools/use.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
-/** Of the main thread's CPU: on a shared machine wall time says nothing. */
+/** CPU time of the main thread: on a shared machine wall time means little. */
 const TURN_MS_MAX = 50;
 const TURN = { account: "stranger" };
 const URL_OF_PAGE = "https://camels.example.com/";
 
-/** Of a user's message, and of a call's arguments. */
+/** Inputs in a user's message and in a call's arguments. */
 const INPUT_CHARACTERS = 250_000;
 
 const clock = createSystemClock();
@@ -34,7 +34,7 @@ const readCpuMs = () => {
   return (user + system) / 1_000;
 };
 
-/** The CPU of the longest turn of the event loop while this goes on. */
+/** CPU time of the longest turn of the event loop during the work. */
 const meterTurns = async (run: () => Promise<unknown>): Promise<number> => {
   let isOver = false;
   let longest = 0;
@@ -63,7 +63,7 @@ const readAddresses = (text: string) => {
 
 type Input = readonly [name: string, run: () => Promise<unknown>];
 
-/** What each of the program's computations is asked to do. */
+/** Input of each of the program's computations. */
 const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut(): number } => {
   let cut = 0;
   const log = createLog(clock, (line) => void (line.includes("cut off") && cut++), false);
@@ -77,10 +77,10 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
     const headers = new Headers({ "content-type": "text/html" });
     const url = URL_OF_PAGE;
     const body = new TextEncoder().encode(html);
-    const judge = () => ({ ok: true as const, url: new URL(url) });
+    const allow = () => ({ ok: true as const, url: new URL(url) });
     const reply = { ok: true as const, url, status: 200, headers, body, truncated: false };
     const tool = createReadPage({
-      egress: { validate: judge, request: async () => reply },
+      egress: { validate: allow, request: async () => reply },
       compute,
     });
     return tool.run(createUse({ url }));
@@ -119,7 +119,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
       () => countTexts([text], Number.POSITIVE_INFINITY, TURN),
     ]),
   };
-  // Not computed in a Worker, for they are known to a run that goes on, but in many turns.
+  // Computed in many turns and not in a Worker, since the run is suspended.
   inputs.results = hostileResults.map(([name, text]) => [name, () => readAddresses(text)]);
   return { inputs, stop: () => compute.stop(), countCut: () => cut };
 };
@@ -127,7 +127,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
 export const proveCompute = async (isLong: boolean): Promise<Finding[]> => {
   const { inputs, stop, countCut } = listInputs();
   const findings: Finding[] = [];
-  // What is loaded and compiled at its first use is no input's.
+  // Excludes loading and compiling at the first use.
   for (const some of Object.values(inputs)) for (const [, run] of some.slice(0, 2)) await run();
   for (const [what, some] of Object.entries(inputs)) {
     let longest = ["", 0] as [name: string, cpu_ms: number];

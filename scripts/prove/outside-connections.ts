@@ -13,7 +13,7 @@ import {
 import { buildWadi, type Child, launch, makeScratch, readUntil } from "../bench/stage.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
-/** What each connection of a flood sends; all of them come again when they are closed. */
+/** Bytes that each connection of a flood sends; closed connections are reopened. */
 const FLOODS: Record<string, string> = {
   idle: "",
   slow: "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -21,16 +21,16 @@ const FLOODS: Record<string, string> = {
   body: "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n",
 };
 const DESCRIPTORS = [128, 1_024];
-const STRANGERS_PER_DESCRIPTOR = 2;
+const CONNECTIONS_PER_DESCRIPTOR = 2;
 const DRIP_MS = 200;
-const ASKED_AT_ONCE = 4;
+const CONCURRENT_CHATS = 4;
 const ROUNDS = 10;
 const ROUNDS_LONG = 200;
 const THROWN_OUT_LEAST = 100;
 const ANSWER_MS_MAX = 10_000;
 
-interface Told {
-  asked: number;
+interface FloodResult {
+  requests: number;
   failed: number;
   longest_ms: number;
   thrown_out: number;
@@ -41,25 +41,25 @@ interface Told {
 
 /** In `outside`: the section of connections. */
 export const proveConnections = async (isLong: boolean): Promise<Finding[]> => {
-  // Descriptors are counted on Linux alone; elsewhere the idle timeout is all there is.
+  // Descriptors are counted on Linux only; elsewhere the idle timeout is the only limit.
   if (process.platform !== "linux") return [];
   const program = await buildWadi();
   const findings: Finding[] = [];
   for (const limit of DESCRIPTORS) {
     for (const [name, head] of Object.entries(FLOODS)) {
-      const told = await flood(program, limit, head, isLong ? ROUNDS_LONG : ROUNDS);
-      findings.push(...judge(`${name} flood, ${limit} descriptors:`, told));
+      const result = await flood(program, limit, head, isLong ? ROUNDS_LONG : ROUNDS);
+      findings.push(...check(`${name} flood, ${limit} descriptors:`, result));
     }
   }
   return findings;
 };
 
-const judge = (what: string, told: Told): Finding[] => [
-  atLeast(`${what} strangers thrown out`, told.thrown_out, THROWN_OUT_LEAST),
-  atMost(`${what} of ${told.asked} chats not answered`, told.failed, 0),
-  atMost(`${what} slowest answer`, told.longest_ms, ANSWER_MS_MAX, " ms"),
-  is(`${what} a stream in progress is whole`, told.is_stream_whole),
-  is(`${what} same pid, and exit 0 at its stop`, told.is_same_process && told.code === 0),
+const check = (what: string, result: FloodResult): Finding[] => [
+  atLeast(`${what} strangers thrown out`, result.thrown_out, THROWN_OUT_LEAST),
+  atMost(`${what} of ${result.requests} chats not answered`, result.failed, 0),
+  atMost(`${what} slowest answer`, result.longest_ms, ANSWER_MS_MAX, " ms"),
+  is(`${what} a stream in progress is whole`, result.is_stream_whole),
+  is(`${what} same pid, and exit 0 at its stop`, result.is_same_process && result.code === 0),
 ];
 
 const is = (what: string, isMet: boolean): Finding => ({
@@ -74,42 +74,42 @@ const flood = async (
   limit: number,
   head: string,
   rounds: number,
-): Promise<Told> => {
+): Promise<FloodResult> => {
   const over = Promise.withResolvers<void>();
-  const upstream = startUpstream((asked) => answer(asked.body.stream === true, over.promise));
+  const upstream = startUpstream((requests) => answer(requests.body.stream === true, over.promise));
   const { child, url } = await startServer(program, limit, upstream);
   const stream = ask(url, { stream: true }).catch(() => "");
-  const strangers = await floodIn(Number(new URL(url).port), limit, head);
-  const told = { asked: 0, failed: 0, longest_ms: 0 };
+  const idlers = await floodIn(Number(new URL(url).port), limit, head);
+  const result = { requests: 0, failed: 0, longest_ms: 0 };
   for (let round = 0; round < rounds; round++) {
-    const chats = Array.from({ length: ASKED_AT_ONCE }, async () => {
-      const asked_at = performance.now();
+    const chats = Array.from({ length: CONCURRENT_CHATS }, async () => {
+      const started_at = performance.now();
       const text = await ask(url, {}).catch(() => "");
-      told.asked += 1;
-      if (!text.includes("served")) told.failed += 1;
-      told.longest_ms = Math.max(told.longest_ms, performance.now() - asked_at);
+      result.requests += 1;
+      if (!text.includes("served")) result.failed += 1;
+      result.longest_ms = Math.max(result.longest_ms, performance.now() - started_at);
     });
     await Promise.all(chats);
   }
   over.resolve();
   const is_stream_whole = /first.*last.*\[DONE\]/s.test(await stream);
   const is_same_process = process.kill(child.pid, 0);
-  const thrown_out = strangers.stop();
+  const thrown_out = idlers.stop();
   child.kill("SIGTERM");
   const code = await child.exited;
   await upstream.stop();
-  return { ...told, thrown_out, is_stream_whole, is_same_process, code };
+  return { ...result, thrown_out, is_stream_whole, is_same_process, code };
 };
 
 /** Every request to it takes a connection of its own, for which a descriptor has to be free. */
 const answer = (isStream: boolean, over: Promise<void>): Response => {
-  const reply = isStream ? new Response(tellSlowly(over)) : answerText("served");
+  const reply = isStream ? new Response(streamSlowly(over)) : answerText("served");
   if (isStream) reply.headers.set("content-type", "text/event-stream");
   reply.headers.set("connection", "close");
   return reply;
 };
 
-async function* tellSlowly(over: Promise<void>) {
+async function* streamSlowly(over: Promise<void>) {
   yield Buffer.from(writeFrame({ content: "first" }));
   await over;
   yield Buffer.from(writeFrame({ content: "last" }) + writeFrame({}, "stop") + DONE);
@@ -140,14 +140,14 @@ const ask = async (url: string, fields: object): Promise<string> => {
 
 /** Resolves once the first were thrown out; strangers come again until they are stopped. */
 const floodIn = async (port: number, limit: number, head: string) => {
-  const strangers = new Set<Socket>();
+  const idlers = new Set<Socket>();
   const full = Promise.withResolvers<void>();
   let closed = 0;
   let isOver = false;
   const come = () => {
     if (isOver) return;
     const socket = connect(port, "127.0.0.1");
-    strangers.add(socket);
+    idlers.add(socket);
     socket.on("connect", () => {
       if (head !== "") socket.write(head);
     });
@@ -155,13 +155,13 @@ const floodIn = async (port: number, limit: number, head: string) => {
     socket.on("error", () => {});
     socket.on("close", () => {
       if (++closed === THROWN_OUT_LEAST) full.resolve();
-      strangers.delete(socket);
+      idlers.delete(socket);
       setImmediate(come);
     });
   };
-  for (let one = 0; one < STRANGERS_PER_DESCRIPTOR * limit; one++) come();
+  for (let one = 0; one < CONNECTIONS_PER_DESCRIPTOR * limit; one++) come();
   const drip = setInterval(() => {
-    if (head !== "") for (const socket of strangers) socket.write("x");
+    if (head !== "") for (const socket of idlers) socket.write("x");
   }, DRIP_MS);
   await full.promise;
   return {
@@ -169,7 +169,7 @@ const floodIn = async (port: number, limit: number, head: string) => {
     stop(): number {
       isOver = true;
       clearInterval(drip);
-      for (const socket of strangers) socket.destroy();
+      for (const socket of idlers) socket.destroy();
       return closed;
     },
   };

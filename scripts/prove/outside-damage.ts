@@ -1,9 +1,10 @@
-// Damages a stopped server's log and pages in many places: what was lost is told, or said not to be.
+// Damages a stopped server's log and pages in many places; every loss must be reported or ruled
+// out.
 import { Database as Connection, SQLiteError } from "bun:sqlite";
 import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { findDamage } from "../../src/database/index.ts";
 import { launch, runWadi } from "../bench/stage.ts";
-import { type Ground, makeGround, refuseToServe, serve } from "./data-ground.ts";
+import { type DataFixture, makeDataFixture, refuseToServe, serve } from "./data-fixture.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
 const COMMITS = 30;
@@ -16,20 +17,20 @@ const CHECKED_AFTER_MS_MAX = 30_000;
 const draw = (most: number): number => Math.floor(Math.random() * most);
 
 /** A server with accounts made beside it, killed: all of them lie in the log. */
-const makeKilled = async (program: string): Promise<Ground> => {
-  const ground = makeGround(program);
-  const server = await serve(ground);
+const makeKilled = async (program: string): Promise<DataFixture> => {
+  const fixture = makeDataFixture(program);
+  const server = await serve(fixture);
   for (let n = 0; n < COMMITS; n++) {
-    await runWadi([program, "accounts", "create", `a-${n}`, ...ground.at]);
+    await runWadi([program, "accounts", "create", `a-${n}`, ...fixture.at]);
   }
   server.kill("SIGKILL");
   await server.exited;
-  return ground;
+  return fixture;
 };
 
-const copyGround = (ground: Ground): Ground => {
-  const copy = makeGround(ground.program);
-  cpSync(ground.data, copy.data, { recursive: true });
+const copyFixture = (fixture: DataFixture): DataFixture => {
+  const copy = makeDataFixture(fixture.program);
+  cpSync(fixture.data, copy.data, { recursive: true });
   return copy;
 };
 
@@ -38,9 +39,9 @@ interface Stored {
   accounts: number;
 }
 
-/** What SQLite itself finds there, on a copy. */
-const readStored = (ground: Ground): Stored => {
-  const { file } = copyGround(ground);
+/** Findings of SQLite itself, on a copy. */
+const readStored = (fixture: DataFixture): Stored => {
+  const { file } = copyFixture(fixture);
   if (!existsSync(file)) return { commits: 0, accounts: 0 };
   using connection = new Connection(file);
   try {
@@ -68,7 +69,7 @@ const DAMAGES: readonly [what: string, act: (log: string, size: number) => void]
 ];
 
 interface LogTrials {
-  /** That lost at least a commit. */
+  /** Trials that lost at least a commit. */
   lossy: number;
   commits: number;
   unnoticed: number;
@@ -78,43 +79,43 @@ interface LogTrials {
   unkept: number;
 }
 
-const tryDamage = async (ground: Ground, all: Stored, trials: LogTrials): Promise<void> => {
-  const stored = readStored(ground);
+const tryDamage = async (fixture: DataFixture, all: Stored, trials: LogTrials): Promise<void> => {
+  const stored = readStored(fixture);
   const missing = all.commits - stored.commits;
-  const hadLog = existsSync(`${ground.file}-wal`) && Bun.file(`${ground.file}-wal`).size > 0;
-  const complaint = await refuseToServe(ground);
-  const told = Number(/lacks the last (\d+) of \d+ commits/.exec(complaint ?? "")?.[1] ?? 0);
-  // The counter is judged by what callers made, one commit each.
+  const hadLog = existsSync(`${fixture.file}-wal`) && Bun.file(`${fixture.file}-wal`).size > 0;
+  const complaint = await refuseToServe(fixture);
+  const reported = Number(/lacks the last (\d+) of \d+ commits/.exec(complaint ?? "")?.[1] ?? 0);
+  // The counter is compared with the callers' writes, one commit each.
   if (all.accounts - stored.accounts > missing) trials.unnoticed++;
   if (missing === 0 && complaint !== null) trials.mistaken++;
   if (missing > 0) {
     trials.lossy++;
     trials.commits += missing;
-    if (complaint === null || told === 0) trials.unnoticed++;
-    else if (told !== missing) trials.miscounted++;
-    const kept = `${ground.file}-wal.behind-${all.commits}`;
+    if (complaint === null || reported === 0) trials.unnoticed++;
+    else if (reported !== missing) trials.miscounted++;
+    const kept = `${fixture.file}-wal.behind-${all.commits}`;
     if (complaint !== null && hadLog && !existsSync(kept)) trials.unkept++;
   }
-  rmSync(ground.data, { recursive: true });
+  rmSync(fixture.data, { recursive: true });
 };
 
-const proveLog = async (whole: Ground, all: Stored, places: number): Promise<Finding[]> => {
+const proveLog = async (whole: DataFixture, all: Stored, places: number): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const [what, act] of DAMAGES) {
     const trials = { lossy: 0, commits: 0, unnoticed: 0, miscounted: 0, mistaken: 0, unkept: 0 };
     const times = what === "cut" || what === "flipped" ? places : 1;
     for (let time = 0; time < times; time++) {
-      const ground = copyGround(whole);
-      const log = `${ground.file}-wal`;
-      // As after a restart of the machine, where nothing of the process is left.
-      if (time % 2 === 0) rmSync(`${ground.file}-shm`);
+      const fixture = copyFixture(whole);
+      const log = `${fixture.file}-wal`;
+      // As after a reboot, when nothing of the process is left.
+      if (time % 2 === 0) rmSync(`${fixture.file}-shm`);
       act(log, Bun.file(log).size);
-      await tryDamage(ground, all, trials);
+      await tryDamage(fixture, all, trials);
     }
     findings.push(
       atLeast(`logs ${what} that lost commits, of ${times}`, trials.lossy, Math.ceil(times / 2)),
       atMost(`of their ${trials.commits} commits: starts that did not notice`, trials.unnoticed, 0),
-      atMost("told with another number", trials.miscounted, 0),
+      atMost("reported with a wrong number", trials.miscounted, 0),
       atMost("refused although nothing was missing", trials.mistaken, 0),
       atMost("refused without keeping the log", trials.unkept, 0),
     );
@@ -122,14 +123,14 @@ const proveLog = async (whole: Ground, all: Stored, places: number): Promise<Fin
   return findings;
 };
 
-/** Goes on where that is wished, once, and what is left is served. */
-const proveAcceptance = async (whole: Ground): Promise<Finding[]> => {
-  const ground = copyGround(whole);
-  truncateSync(`${ground.file}-wal`, Math.floor(Bun.file(`${ground.file}-wal`).size / 2));
-  const server = await serve(ground, "--accept-loss");
+/** Continues once where that is requested, and serves the remaining data. */
+const proveAcceptance = async (whole: DataFixture): Promise<Finding[]> => {
+  const fixture = copyFixture(whole);
+  truncateSync(`${fixture.file}-wal`, Math.floor(Bun.file(`${fixture.file}-wal`).size / 2));
+  const server = await serve(fixture, "--accept-loss");
   server.kill("SIGTERM");
   const code = await server.exited;
-  const again = await serve(ground);
+  const again = await serve(fixture);
   again.kill("SIGKILL");
   const isSaid = server.complaint().includes("lacks the last");
   const figure = `code ${code}, ${isSaid ? "said" : "not said"}`;
@@ -167,9 +168,9 @@ const isWhole = (file: string): boolean => {
 };
 
 /** Flips a bit at a time in the pages of a database that was closed in order. */
-const provePages = (sound: Ground, flips: number): Finding[] => {
+const provePages = (sound: DataFixture, flips: number): Finding[] => {
   const bytes = readFileSync(sound.file);
-  const { file } = copyGround(sound);
+  const { file } = copyFixture(sound);
   const rows = readRows(sound.file)!;
   const counts = (found: ReadonlyMap<string, string>) =>
     [...found].map(([name, text]) => `${name} ${text.split(" ", 1)}`).join();
@@ -192,46 +193,46 @@ const provePages = (sound: Ground, flips: number): Finding[] => {
   const figure = `${noticed}, ${nothing}, ${value}, ${index}`;
   const what = `of ${flips} flipped bits: noticed, in unused room, in a value, in an index`;
   return [
-    { what, figure, bound: "told as it is", isMet: noticed > 0 },
+    { what, figure, bound: "reported correctly", isMet: noticed > 0 },
     atMost("not noticed, and a row was gone or not to be read", seen.rows, 0),
   ];
 };
 
 /** A broken page under a server that starts on it: log, readiness, `wadi check`. */
-const proveCheck = async (sound: Ground): Promise<Finding[]> => {
-  const ground = copyGround(sound);
-  const bytes = readFileSync(ground.file);
+const proveCheck = async (sound: DataFixture): Promise<Finding[]> => {
+  const fixture = copyFixture(sound);
+  const bytes = readFileSync(fixture.file);
   using connection = new Connection(sound.file, { readonly: true });
   const root = connection
     .query("SELECT rootpage FROM sqlite_schema WHERE name = 'wadi_probe'")
     .values()[0]![0];
-  writeFileSync(ground.file, bytes.fill(0x55, (Number(root) - 1) * 4_096, Number(root) * 4_096));
-  const server = await serve(ground);
+  writeFileSync(fixture.file, bytes.fill(0x55, (Number(root) - 1) * 4_096, Number(root) * 4_096));
+  const server = await serve(fixture);
   const deadline = performance.now() + CHECKED_AFTER_MS_MAX;
-  let told = "";
-  while (performance.now() < deadline && !told.includes("data damaged")) {
+  let reported = "";
+  while (performance.now() < deadline && !reported.includes("data damaged")) {
     await Bun.sleep(500);
-    told = await (await fetch(`${server.url}/readyz`)).text();
+    reported = await (await fetch(`${server.url}/readyz`)).text();
   }
   const isLogged = server.complaint().includes("database: pages are damaged");
   server.kill("SIGKILL");
   await server.exited;
-  const check = launch([ground.program, "check", ...ground.at]);
+  const check = launch([fixture.program, "check", ...fixture.at]);
   const isChecked = (await check.exited) === 1;
   const places = [
     ...(isLogged ? ["log"] : []),
-    ...(told.includes("data damaged") ? ["/readyz"] : []),
+    ...(reported.includes("data damaged") ? ["/readyz"] : []),
     ...(isChecked ? ["check"] : []),
   ];
   const bound = "log, /readyz, check";
   const figure = places.join(", ");
-  return [{ what: "a broken page is told in", figure, bound, isMet: figure === bound }];
+  return [{ what: "a broken page is reported in", figure, bound, isMet: figure === bound }];
 };
 
 export const proveDamage = async (program: string, isLong: boolean): Promise<Finding[]> => {
   const whole = await makeKilled(program);
   const all = readStored(whole);
-  const sound = copyGround(whole);
+  const sound = copyFixture(whole);
   // The last close writes the log into the database.
   await runWadi([program, "accounts", "list", ...sound.at]);
   return [

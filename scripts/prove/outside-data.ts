@@ -1,14 +1,15 @@
-// Takes a running server's data away, lets a second one in, ends its number: it says so and goes.
+// Removes a running server's data, admits a second one, ends its epoch: it must report this and
+// exit.
 import { Database as Connection } from "bun:sqlite";
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildWadi, runWadi } from "../bench/stage.ts";
-import { type Ground, makeGround, refuseToServe, serve } from "./data-ground.ts";
+import { type DataFixture, makeDataFixture, refuseToServe, serve } from "./data-fixture.ts";
 import { proveDamage } from "./outside-damage.ts";
 import { atMost, type Finding } from "./proof.ts";
 
 const NOTICED_MS_MAX = 2_000;
-/** It looks every two seconds whether its number has been ended. */
+/** The server checks every two seconds whether its epoch has ended. */
 const ENDED_MS_MAX = 4_000;
 const WRITES_BESIDE = 20;
 
@@ -22,23 +23,23 @@ const replace = (path: string) => {
   copyFileSync(path, `${path}.copy`);
   renameSync(`${path}.copy`, path);
 };
-const moveData = ({ data }: Ground) => renameSync(data, `${data}.away`);
+const moveData = ({ data }: DataFixture) => renameSync(data, `${data}.away`);
 
-const REMOVALS: readonly [what: string, act: (ground: Ground) => void][] = [
+const REMOVALS: readonly [what: string, act: (fixture: DataFixture) => void][] = [
   ["data directory removed", ({ data }) => rmSync(data, { recursive: true })],
   ["data directory moved", moveData],
   [
     "data directory replaced by a copy",
-    (ground) => {
-      moveData(ground);
-      cpSync(`${ground.data}.away`, ground.data, { recursive: true });
+    (fixture) => {
+      moveData(fixture);
+      cpSync(`${fixture.data}.away`, fixture.data, { recursive: true });
     },
   ],
   [
     "data directory replaced by an empty one",
-    (ground) => {
-      moveData(ground);
-      mkdirSync(ground.data);
+    (fixture) => {
+      moveData(fixture);
+      mkdirSync(fixture.data);
     },
   ],
   ["database removed", ({ file }) => rmSync(file)],
@@ -59,12 +60,12 @@ const proveEnd = async (
   what: string,
   within_ms: number,
   sentence: RegExp,
-  act: (ground: Ground) => void,
-  ground: Ground,
+  act: (fixture: DataFixture) => void,
+  fixture: DataFixture,
 ): Promise<Finding> => {
-  const server = await serve(ground);
+  const server = await serve(fixture);
   const started = performance.now();
-  act(ground);
+  act(fixture);
   const late = Bun.sleep(2 * within_ms).then(() => null);
   const code = await Promise.race([server.exited, late]);
   const ms = Math.round(performance.now() - started);
@@ -80,7 +81,7 @@ const proveRemovals = async (program: string): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const [what, act] of REMOVALS) {
     const said = /was removed, moved or replaced while the server ran/;
-    findings.push(await proveEnd(what, NOTICED_MS_MAX, said, act, makeGround(program)));
+    findings.push(await proveEnd(what, NOTICED_MS_MAX, said, act, makeDataFixture(program)));
   }
   return findings;
 };
@@ -94,23 +95,23 @@ const proveEpoch = (program: string): Promise<Finding> =>
       using connection = new Connection(file);
       connection.run("UPDATE processes SET ended_at = 1 WHERE ended_at IS NULL");
     },
-    makeGround(program),
+    makeDataFixture(program),
   );
 
-/** The lock file is deleted: no second server comes in, and what is written beside is kept. */
+/** The lock file is deleted: no second server starts, and concurrent writes are kept. */
 const proveLock = async (program: string): Promise<Finding[]> => {
-  const ground = makeGround(program);
-  const server = await serve(ground);
-  rmSync(join(ground.data, "serve.lock"));
-  const complaint = await refuseToServe(ground);
+  const fixture = makeDataFixture(program);
+  const server = await serve(fixture);
+  rmSync(join(fixture.data, "serve.lock"));
+  const complaint = await refuseToServe(fixture);
   const isRefused = complaint?.includes("another wadi server runs on") ?? false;
   for (let n = 0; n < WRITES_BESIDE; n++) {
-    await runWadi([program, "accounts", "create", `a-${n}`, ...ground.at]);
+    await runWadi([program, "accounts", "create", `a-${n}`, ...fixture.at]);
   }
   const isAlive = await isReady(server.url);
   server.kill("SIGKILL");
   await server.exited;
-  const found = await runWadi([program, "accounts", "list", "--json", ...ground.at]);
+  const found = await runWadi([program, "accounts", "list", "--json", ...fixture.at]);
   const lost = Array.from({ length: WRITES_BESIDE }, (_, n) => `"a-${n}"`).filter(
     (name) => !found.includes(name),
   );
@@ -133,12 +134,12 @@ const proveLock = async (program: string): Promise<Finding[]> => {
 
 /** A key without its database. */
 const proveKey = async (program: string): Promise<Finding> => {
-  const ground = makeGround(program);
-  const server = await serve(ground);
+  const fixture = makeDataFixture(program);
+  const server = await serve(fixture);
   server.kill("SIGKILL");
   await server.exited;
-  for (const ending of ["", "-wal", "-shm", "-commits"]) rmSync(ground.file + ending);
-  const complaint = await refuseToServe(ground);
+  for (const ending of ["", "-wal", "-shm", "-commits"]) rmSync(fixture.file + ending);
+  const complaint = await refuseToServe(fixture);
   const isRefused = complaint?.includes("its database is missing or empty") ?? false;
   const bound = "refused";
   return finding(

@@ -1,10 +1,10 @@
 // Fills the disk for seconds while runs call tools outside: no answer is false, no result is lost.
 import { join } from "node:path";
-import { look, makeGround, type RunGround, waitUntil } from "../bench/run-ground.ts";
+import { look, makeRunFixture, type RunFixture, waitUntil } from "../bench/run-fixture.ts";
 import { launch, makeScratch, readUntil } from "../bench/stage.ts";
 import type { FaultShim } from "./fault-shim.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
-import { judgeRuns } from "./run-judge.ts";
+import { checkRuns } from "./run-check.ts";
 
 const FULLS = 3;
 const FULLS_LONG = 20;
@@ -22,7 +22,7 @@ const IS_RUNNING = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
 
 /** All of one run. */
 interface Run {
-  ground: RunGround;
+  fixture: RunFixture;
   url: string;
   agent_id: string;
   isOver: boolean;
@@ -43,15 +43,15 @@ export const proveDisk = async (
 ): Promise<Finding[]> => {
   const receiver = openReceiver();
   const more = `\n[egress]\nallow = ["127.0.0.1:${receiver.port}"]\n`;
-  const ground = await makeGround(program, { concurrent_runs: 64, more });
+  const fixture = await makeRunFixture(program, { concurrent_runs: 64, more });
   const log = join(makeScratch(), "log");
   const serve = ["sh", "-c", `exec "$0" "$@" 2>"${log}"`, program, "serve", "--port", "0"];
-  const child = launch([...serve, ...ground.at], shim.env());
+  const child = launch([...serve, ...fixture.at], shim.env());
   let ended: number | null = null;
   void child.exited.then((code) => (ended = code));
   const url = await readUntil(child, /(http:\/\/127\.0\.0\.1:\d+)/);
   const run: Run = {
-    ...{ ground, url, agent_id: "", isOver: false, accepted: [], refused: new Map() },
+    ...{ fixture: fixture, url, agent_id: "", isOver: false, accepted: [], refused: new Map() },
     ...{ unsaid: 0, chats_failed: 0, ready_while_full: 0, slowest_recovery_ms: 0 },
   };
   run.agent_id = await furnish(run, receiver.port!);
@@ -63,8 +63,8 @@ export const proveDisk = async (
   for (let full = 0; full < fulls; full++) await fillOnce(run, shim);
   run.isOver = true;
   await Promise.all(callers);
-  const isDone = () => look(ground, IS_RUNNING).length === 0;
-  // What does not end is a finding, and no reason to know nothing else.
+  const isDone = () => look(fixture, IS_RUNNING).length === 0;
+  // A run that does not end is a finding, and the other checks continue.
   await waitUntil("all runs end", isDone, END_MS_MAX, 100).catch(() => {});
   const survived = ended === null;
   child.kill("SIGTERM");
@@ -95,7 +95,7 @@ const openReceiver = () => {
 const ask = (run: Run, method: string, path: string, body?: object) =>
   fetch(`${run.url}${path}`, {
     method,
-    headers: { authorization: `Bearer ${run.ground.key}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${run.fixture.key}`, "content-type": "application/json" },
     body: body && JSON.stringify(body),
   });
 
@@ -160,13 +160,13 @@ interface End {
 }
 
 const listFindings = (run: Run, { fulls, survived, again, lines }: End): Finding[] => {
-  const { ground, refused } = run;
-  const stored = new Set(look<{ id: string }>(ground, "SELECT id FROM runs").map(({ id }) => id));
+  const { fixture, refused } = run;
+  const stored = new Set(look<{ id: string }>(fixture, "SELECT id FROM runs").map(({ id }) => id));
   const count = (what: string) =>
-    look<{ n: number }>(ground, `SELECT COUNT(*) AS n FROM ${what}`)[0]!.n;
+    look<{ n: number }>(fixture, `SELECT COUNT(*) AS n FROM ${what}`)[0]!.n;
   const others = [...refused].filter(([status]) => status !== 503);
   const reports = lines.split("\n").filter((line) => /"level":"(warn|error)"/.test(line));
-  const judged = judgeRuns(ground.file);
+  const breaches = checkRuns(fixture.file);
   return [
     atMost("disk full: the server ended", Number(!survived), 0),
     atLeast("disk full: runs accepted around it", run.accepted.length, fulls * 20),
@@ -190,7 +190,7 @@ const listFindings = (run: Run, { fulls, survived, again, lines }: End): Finding
     atMost("disk full: calls that came twice", again, 0),
     atMost(
       "disk full: faults in the logs of runs",
-      Object.values(judged).reduce((a, b) => a + b, 0),
+      Object.values(breaches).reduce((a, b) => a + b, 0),
       0,
     ),
     atMost(

@@ -2,7 +2,7 @@
 import { dlopen } from "bun:ffi";
 import { readdirSync } from "node:fs";
 
-/** What the server may open; an eighth of it is what only its own connections take. */
+/** Descriptors of the server; its own connections may use an eighth. */
 export const MOST_DESCRIPTORS = 192;
 const RESERVE = MOST_DESCRIPTORS / 8;
 
@@ -10,7 +10,7 @@ export interface Failure {
   name: string;
   /** `host:port` that everything outside is named by. */
   host: string;
-  /** Made once the server stands, and undone before it ends. */
+  /** Created once the server is up, and undone before it ends. */
   begin?(pid: number): void;
   end?(pid: number): void;
 }

@@ -1,23 +1,23 @@
-// One poisonous run of each kind beside twenty innocent ones: as it comes, throwing, killing its
-// process, and hanging it. The twenty succeed.
+// One poisonous run of each kind beside twenty normal ones: unmodified, throwing, killing its
+// process, and hanging it. The twenty must succeed.
 import { hostileChecks } from "../../test/agents/tools/hostile-inputs.ts";
 import { hostilePages } from "../../test/agents/tools/page/hostile-pages.ts";
 import {
   addAgent,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   type RunServer,
   startRun,
   waitUntil,
-} from "../bench/run-ground.ts";
+} from "../bench/run-fixture.ts";
 import { launch, readUntil } from "../bench/stage.ts";
 import { compile, executable, isStale } from "../build.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
-const INNOCENTS = 20;
-const INNOCENT = "Work.\n!delay 60ms\n!say Done.";
-/** What a fail point of the test build looks for in a run's work. */
+const NEIGHBOURS = 20;
+const NEIGHBOUR = "Work.\n!delay 60ms\n!say Done.";
+/** Text that a fail point of the test build matches in a run. */
 const MARK = "4242";
 /** The loopback's broadcast, which refuses a connection inside the call. */
 const NOWHERE = "127.255.255.255:8000";
@@ -31,7 +31,7 @@ type Effect = keyof typeof EFFECTS;
 
 interface Kind {
   name: string;
-  /** Where the fail point lies. */
+  /** Location of the fail point. */
   place: "model" | "reply" | "tool";
   agent: string;
   message: string;
@@ -40,7 +40,7 @@ interface Kind {
 const say = (tool: string, args: object) =>
   `Work ${MARK}.\n!tool ${tool} ${JSON.stringify(args)}\n!next\n!say Done.`;
 
-export const proveInnocents = async (): Promise<Finding[]> => {
+export const proveNeighbours = async (): Promise<Finding[]> => {
   if (isStale({ failPoints: true })) await compile({ failPoints: true });
   using pages = Bun.serve({
     port: 0,
@@ -57,17 +57,17 @@ upstream = { kind = "openai", urls = ["http://${NOWHERE}/v1"] }
 [egress]
 allow = ["${host}", "${NOWHERE}"]`;
   const program = executable({ failPoints: true });
-  const ground = await makeGround(program, { concurrent_runs: 64, more });
-  const first = await serve(ground, {});
+  const fixture = await makeRunFixture(program, { concurrent_runs: 64, more });
+  const first = await serve(fixture, {});
   const agent = await addAgent(first.server, "stub");
   const kinds = await addKinds(first.server, host);
   await first.server.stop();
   const findings: Finding[] = [];
   for (const kind of kinds) {
     for (const effect of Object.keys(EFFECTS) as Effect[]) {
-      const { succeeded, ends } = await tryOne(ground, agent, kind, effect);
+      const { succeeded, ends } = await tryOne(fixture, agent, kind, effect);
       const what = `a ${kind.name} that is poison (${effect})`;
-      findings.push(atLeast(`${what}: innocents that succeeded`, succeeded, INNOCENTS));
+      findings.push(atLeast(`${what}: neighbours that succeeded`, succeeded, NEIGHBOURS));
       findings.push(atMost(`${what}: ends of the process`, ends, EFFECTS[effect]));
     }
   }
@@ -114,8 +114,8 @@ interface Served {
   exited: Promise<number>;
 }
 
-const serve = async (ground: RunGround, env: Record<string, string>): Promise<Served> => {
-  const child = launch([ground.program, "serve", "--port", "0", ...ground.at], env);
+const serve = async (fixture: RunFixture, env: Record<string, string>): Promise<Served> => {
+  const child = launch([fixture.program, "serve", "--port", "0", ...fixture.at], env);
   const port = Number(await readUntil(child, /http:\/\/127\.0\.0\.1:(\d+)/));
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
     child.kill(signal);
@@ -124,15 +124,15 @@ const serve = async (ground: RunGround, env: Record<string, string>): Promise<Se
   const ask: RunServer["ask"] = (method, path, body) =>
     fetch(`http://127.0.0.1:${port}${path}`, {
       method,
-      headers: { authorization: `Bearer ${ground.key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${fixture.key}`, "content-type": "application/json" },
       body: body && JSON.stringify(body),
     });
   const ends = { stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
-  return { server: { pid: child.pid, port, key: ground.key, ask, ...ends }, exited: child.exited };
+  return { server: { pid: child.pid, port, key: fixture.key, ask, ...ends }, exited: child.exited };
 };
 
-/** Serves again and again until the innocent runs, and what becomes poison by force, have ended. */
-const tryOne = async (ground: RunGround, agent: string, kind: Kind, effect: Effect) => {
+/** Restarts the server until the normal runs, and those poisoned by fail points, have ended. */
+const tryOne = async (fixture: RunFixture, agent: string, kind: Kind, effect: Effect) => {
   const isForced = effect !== "as it comes";
   const poison: Record<string, string> = isForced
     ? { WADI_POISON: `${effect}:${kind.place}:${MARK}` }
@@ -140,36 +140,41 @@ const tryOne = async (ground: RunGround, agent: string, kind: Kind, effect: Effe
   const ids: string[] = [];
   let bad = "";
   const begin = async ({ server }: Served) => {
-    for (let n = 0; n < INNOCENTS; n++) ids.push(await startRun(server, agent, INNOCENT));
+    for (let n = 0; n < NEIGHBOURS; n++) ids.push(await startRun(server, agent, NEIGHBOUR));
     bad = await startRun(server, kind.agent, kind.message);
   };
   for (let ends = 0; ends < STARTS_MAX; ends++) {
     let hasEnded = false;
-    const served = await serve(ground, { ...poison, WADI_SILENCE_MS: SILENCE_MS }).catch(
+    const served = await serve(fixture, { ...poison, WADI_SILENCE_MS: SILENCE_MS }).catch(
       () => null,
     );
     if (!served) continue;
     void served.exited.then(() => {
       hasEnded = true;
     });
-    // A process that its poison ends while runs are started has told of those that it accepted.
+    // A process that a poisonous run ends during starts has reported the accepted ones.
     if (bad === "") await begin(served);
     const awaited = isForced ? [...ids, bad] : ids;
-    await waitUntil("runs end", () => hasEnded || countLive(ground, awaited) === 0, END_MS_MAX, 25);
+    await waitUntil(
+      "runs end",
+      () => hasEnded || countLive(fixture, awaited) === 0,
+      END_MS_MAX,
+      25,
+    );
     if (hasEnded) continue;
     await (await served.server.ask("POST", `/v1/runs/${bad}/cancel`)).text();
     await served.server.stop();
-    return { succeeded: countIn(ground, ids, "status = 'succeeded'"), ends };
+    return { succeeded: countIn(fixture, ids, "status = 'succeeded'"), ends };
   }
-  return { succeeded: countIn(ground, ids, "status = 'succeeded'"), ends: STARTS_MAX };
+  return { succeeded: countIn(fixture, ids, "status = 'succeeded'"), ends: STARTS_MAX };
 };
 
-const countLive = (ground: RunGround, ids: readonly string[]): number =>
-  countIn(ground, ids, "finished_at IS NULL");
+const countLive = (fixture: RunFixture, ids: readonly string[]): number =>
+  countIn(fixture, ids, "finished_at IS NULL");
 
-const countIn = (ground: RunGround, ids: readonly string[], condition: string): number =>
+const countIn = (fixture: RunFixture, ids: readonly string[], condition: string): number =>
   look<{ n: number }>(
-    ground,
+    fixture,
     `SELECT COUNT(*) AS n FROM runs WHERE ${condition}
       AND id IN (${ids.map(() => "?").join(", ")})`,
     ...ids,

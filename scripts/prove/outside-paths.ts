@@ -2,12 +2,12 @@
 import { buildWadi, launch } from "../bench/stage.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
-/** What was tried once: a way out, a failure, and what became of it. */
+/** One trial: a path, a failure, and the outcome. */
 export interface Tried {
   path: string;
   failure: string;
-  /** What the caller, or the record of the run, was told. */
-  told: string;
+  /** The caller's result, or the run's record. */
+  outcome: string;
   isRight: boolean;
 }
 
@@ -36,13 +36,13 @@ export const provePaths = async (): Promise<Finding[]> => {
   if (code !== 0) throw new Error(`the stage ended with ${code}: ${child.complaint()}`);
   const { tried, ended }: PathsResult = JSON.parse(text);
   const paths = Map.groupBy(tried, ({ path }) => path);
-  for (const { path, failure, told, isRight } of tried) {
-    if (!isRight) console.error(`outside: ${path}, ${failure}: ${told}`);
+  for (const { path, failure, outcome, isRight } of tried) {
+    if (!isRight) console.error(`outside: ${path}, ${failure}: ${outcome}`);
   }
   return [
     ...[...paths].map(([path, all]) => {
       const right = all.filter(({ isRight }) => isRight);
-      return atLeast(`${path}: failures told rightly, its place free`, right.length, FAILURES);
+      return atLeast(`${path}: failures reported correctly, its slot free`, right.length, FAILURES);
     }),
     atLeast("ways out", paths.size, PATHS),
     atMost("failures that ended the process", ended.length, 0),

@@ -17,12 +17,12 @@ interface Reply {
   body: string;
 }
 
-interface Ground {
+interface Stage {
   pid: number;
   host: string;
   exited: Promise<number>;
   ask(method: string, path: string, body?: object): Promise<Reply>;
-  /** Of the agents' half, which must say yes. */
+  /** Failures of the agents API, where the answer must be positive. */
   make(path: string, body: object): Promise<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -89,7 +89,7 @@ connect_timeout = "${CONNECT_MS}ms"
 
 const limited = ["prlimit", `--nofile=${MOST_DESCRIPTORS}:${MOST_DESCRIPTORS}`];
 
-const openGround = async (program: string, host: string): Promise<Ground> => {
+const openStage = async (program: string, host: string): Promise<Stage> => {
   const directory = makeScratch();
   const config = join(directory, "wadi.toml");
   await Bun.write(config, writeSettings(host));
@@ -103,16 +103,16 @@ const openGround = async (program: string, host: string): Promise<Ground> => {
   const ask = (method: string, path: string, body?: object) =>
     new Promise<Reply>((resolve, reject) => {
       const to = { host: "127.0.0.1", port, method, path, headers, agent, timeout: PATIENCE_MS };
-      const asked = request(to, (reply) => {
+      const sent = request(to, (reply) => {
         const pieces: Buffer[] = [];
         reply.on("data", (piece) => pieces.push(piece));
         reply.on("end", () => {
           resolve({ status: reply.statusCode!, body: Buffer.concat(pieces).toString() });
         });
       });
-      asked.on("timeout", () => asked.destroy(new Error("no answer")));
-      asked.on("error", reject);
-      asked.end(body && JSON.stringify(body));
+      sent.on("timeout", () => sent.destroy(new Error("no answer")));
+      sent.on("error", reject);
+      sent.end(body && JSON.stringify(body));
     });
   return {
     pid: child.pid,
@@ -132,17 +132,17 @@ const openGround = async (program: string, host: string): Promise<Ground> => {
   };
 };
 
-/** Of an error its code, of a stream that of its frame, of anything else its status. */
+/** An error's code, the frame of a stream, or else the status. */
 const readCode = ({ status, body }: Reply): string =>
   /"code":\s*"(\w+)"/.exec(body)?.[1] ?? `${status} ${body.slice(0, 80)}`;
 
-const chat = async ({ ask }: Ground, model: string, more: object = {}): Promise<string> => {
+const chat = async ({ ask }: Stage, model: string, more: object = {}): Promise<string> => {
   const messages = [{ role: "user", content: "Hello" }];
   const body = { model, messages, max_tokens: 64, ...more };
   return readCode(await ask("POST", "/v1/chat/completions", body));
 };
 
-/** What a condition waits for comes in a turn of some server's; no longer than the patience. */
+/** A condition becomes true in some turn of a server, within the patience. */
 const waitFor = async (read: () => Promise<string | null>): Promise<string> => {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -153,14 +153,14 @@ const waitFor = async (read: () => Promise<string | null>): Promise<string> => {
   }
 };
 
-/** What became of the call of a tool in a run that goes on behind it. */
+/** Result of a tool call in a run that continues. */
 const callTool = async (
-  { ask, make }: Ground,
+  { ask, make }: Stage,
   agent: string,
   name: string,
-  given: object,
+  fields: object,
 ): Promise<string> => {
-  const script = ["Go.", `!tool ${name} ${JSON.stringify(given)}`, "!next", "!say Done."];
+  const script = ["Go.", `!tool ${name} ${JSON.stringify(fields)}`, "!next", "!say Done."];
   const run = await make(`/v1/agents/${agent}/runs`, { input: { message: script.join("\n") } });
   const status = await waitFor(async () => {
     const { status } = JSON.parse((await ask("GET", `/v1/runs/${run.id}`)).body);
@@ -170,7 +170,7 @@ const callTool = async (
   return `${/"outcome":\s*"(\w+)"/.exec(steps)?.[1]}, run ${status}`;
 };
 
-const sendWebhook = async ({ ask, make }: Ground, id: string): Promise<string> => {
+const sendWebhook = async ({ ask, make }: Stage, id: string): Promise<string> => {
   const made = await make(`/v1/webhooks/${id}/test`, {});
   return waitFor(async () => {
     const { data } = JSON.parse((await ask("GET", `/v1/webhooks/${id}/deliveries`)).body);
@@ -179,15 +179,15 @@ const sendWebhook = async ({ ask, make }: Ground, id: string): Promise<string> =
   });
 };
 
-type Way = [path: string, right: RegExp, go: (ground: Ground) => Promise<string>];
+type Way = [path: string, right: RegExp, go: (stage: Stage) => Promise<string>];
 
 const CHAT = /^(upstream_error|upstream_timeout|model_offline)$/;
 const OFFLINE = /^(model_offline|upstream_timeout)$/;
 const SHARED = /^(service_unavailable|upstream_error|upstream_timeout)$/;
 const LONG = "word ".repeat(800);
 
-/** What has to be registered is registered before anything fails. */
-const listWays = async ({ host, make }: Ground): Promise<Way[]> => {
+/** Registers everything before any failure is made. */
+const listWays = async ({ host, make }: Stage): Promise<Way[]> => {
   const tool = { name: "call", description: "Calls.", parameters: { type: "object" } };
   const endpoint = `http://${host}/call`;
   await make("/v1/tools", { ...tool, risk: "read", endpoint, timeout_ms: 2_000 });
@@ -197,61 +197,61 @@ const listWays = async ({ host, make }: Ground): Promise<Way[]> => {
   const { id: webhook } = await make("/v1/webhooks", hook);
   const messages = [{ role: "user", content: LONG }];
   return [
-    ["chat JSON", CHAT, (ground) => chat(ground, "chat")],
-    ["chat SSE", CHAT, (ground) => chat(ground, "chat", { stream: true })],
-    ["think", CHAT, (ground) => chat(ground, "chat", { think: true })],
-    ["token count", CHAT, (ground) => chat(ground, "chat", { messages })],
+    ["chat JSON", CHAT, (stage) => chat(stage, "chat")],
+    ["chat SSE", CHAT, (stage) => chat(stage, "chat", { stream: true })],
+    ["think", CHAT, (stage) => chat(stage, "chat", { think: true })],
+    ["token count", CHAT, (stage) => chat(stage, "chat", { messages })],
     ["health", /^model_offline$/, waitUnhealthy],
     ["embeddings", SHARED, embed],
     ["search", SHARED, search],
     [
       "HTTP tool",
       /^(error|timeout), run succeeded$/,
-      (ground) => callTool(ground, agent!, "call", {}),
+      (stage) => callTool(stage, agent!, "call", {}),
     ],
-    ["webhook", /^failed$/, (ground) => sendWebhook(ground, webhook!)],
-    ["read_page", /^(error|timeout), run succeeded$/, (ground) => readPage(ground, agent!)],
-    ["start request", OFFLINE, (ground) => chat(ground, "asked")],
-    ["start command", OFFLINE, (ground) => chat(ground, "commanded")],
+    ["webhook", /^failed$/, (stage) => sendWebhook(stage, webhook!)],
+    ["read_page", /^(error|timeout), run succeeded$/, (stage) => readPage(stage, agent!)],
+    ["start request", OFFLINE, (stage) => chat(stage, "asked")],
+    ["start command", OFFLINE, (stage) => chat(stage, "commanded")],
   ];
 };
 
-const readPage = (ground: Ground, agent: string): Promise<string> =>
-  callTool(ground, agent, "read_page", { url: `http://${ground.host}/page` });
+const readPage = (stage: Stage, agent: string): Promise<string> =>
+  callTool(stage, agent, "read_page", { url: `http://${stage.host}/page` });
 
-const waitUnhealthy = (ground: Ground): Promise<string> =>
+const waitUnhealthy = (stage: Stage): Promise<string> =>
   waitFor(async () => {
-    const code = await chat(ground, "watched");
+    const code = await chat(stage, "watched");
     return code === "model_offline" ? code : null;
   });
 
-const embed = async ({ ask }: Ground): Promise<string> =>
+const embed = async ({ ask }: Stage): Promise<string> =>
   readCode(await ask("POST", "/v1/embeddings", { model: "bge-m3", input: "Hello" }));
 
-const search = async ({ ask }: Ground): Promise<string> =>
+const search = async ({ ask }: Stage): Promise<string> =>
   readCode(await ask("POST", "/v1/search", { query: "Hello" }));
 
 const tryAll = async (program: string, failure: Failure, result: PathsResult): Promise<void> => {
-  const ground = await openGround(program, failure.host);
-  const ways = await listWays(ground);
-  failure.begin?.(ground.pid);
+  const stage = await openStage(program, failure.host);
+  const ways = await listWays(stage);
+  failure.begin?.(stage.pid);
   for (const [path, right, go] of ways) {
-    const tried: Tried = { path, failure: failure.name, told: "", isRight: true };
+    const tried: Tried = { path, failure: failure.name, outcome: "", isRight: true };
     for (let time = 0; time < TIMES && tried.isRight; time++) {
-      tried.told = await go(ground).catch((error) => `${error}`);
-      tried.isRight = right.test(tried.told);
+      tried.outcome = await go(stage).catch((error) => `${error}`);
+      tried.isRight = right.test(tried.outcome);
     }
     result.tried.push(tried);
-    process.stderr.write(`outside: ${failure.name}: ${path}: ${tried.told}\n`);
+    process.stderr.write(`outside: ${failure.name}: ${path}: ${tried.outcome}\n`);
   }
-  failure.end?.(ground.pid);
-  const last = await ground.ask("GET", "/healthz").catch(() => null);
+  failure.end?.(stage.pid);
+  const last = await stage.ask("GET", "/healthz").catch(() => null);
   const isOver = await Promise.race([
-    ground.exited.then(() => true),
+    stage.exited.then(() => true),
     Bun.sleep(0).then(() => false),
   ]);
   if (isOver || last?.status !== 200) result.ended.push(failure.name);
-  await ground.stop();
+  await stage.stop();
 };
 
 const [program, alone] = process.argv.slice(2);

@@ -1,16 +1,16 @@
-// What a proof is: a long fault run that ends in figures, each with the bound that it has to keep.
+// A proof: a long run with faults that ends in figures, each with its bound.
 
 export interface Finding {
   what: string;
   figure: string;
-  /** What passes, in words. */
+  /** Condition to pass, in words. */
   bound: string;
   isMet: boolean;
 }
 
 export interface Proof {
   name: string;
-  /** What is done and what must not happen, in one sentence. */
+  /** Faults made and effects ruled out, in one sentence. */
   about: string;
   run(isLong: boolean): Promise<Finding[]>;
 }
@@ -32,7 +32,7 @@ export const atLeast = (what: string, value: number, least: number): Finding => 
 });
 
 /** A number that has no bound of its own, and without which others could not be read. */
-export const told = (what: string, value: number, unit = ""): Finding => ({
+export const measured = (what: string, value: number, unit = ""): Finding => ({
   what,
   figure: `${Math.round(value * 100) / 100}${unit}`,
   bound: "–",

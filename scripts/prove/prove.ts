@@ -1,18 +1,18 @@
 // Runs the long fault proofs in turn and prints a table; exit code 1 when a figure is missed.
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
+import { autostart } from "./autostart.ts";
 import { calls } from "./calls.ts";
 import { crash } from "./crash.ts";
 import { desync } from "./desync.ts";
 import { egress } from "./egress.ts";
 import { events } from "./events.ts";
 import { killKeys } from "./kill-keys.ts";
-import { ledger } from "./ledger.ts";
 import { memoryChat } from "./memory-chat.ts";
 import { outside } from "./outside.ts";
 import type { Finding, Proof } from "./proof.ts";
+import { requestLog } from "./request-log.ts";
 import { runs } from "./runs.ts";
-import { unit } from "./unit.ts";
 
 const proofs: readonly Proof[] = [
   calls,
@@ -21,11 +21,11 @@ const proofs: readonly Proof[] = [
   egress,
   events,
   killKeys,
-  ledger,
+  requestLog,
   memoryChat,
   outside,
   runs,
-  unit,
+  autostart,
 ];
 
 const { values: flags, positionals } = parseArgs({

@@ -10,7 +10,7 @@ import {
   readUntil,
   runWadi,
 } from "../bench/stage.ts";
-import { atLeast, atMost, type Finding, type Proof, told } from "./proof.ts";
+import { atLeast, atMost, type Finding, measured, type Proof } from "./proof.ts";
 
 const KILLS = 20;
 const KILLS_LONG = 100;
@@ -28,10 +28,10 @@ const REQUESTS: readonly [path: string, body: object][] = [
 const SCOPES = ["agents", "embeddings", "search", "think"];
 const LIFE_MS_LEAST = 300;
 const LIFE_MS_MAX = 1_500;
-/** What was answered longer ago than this has its row, and longer ago than two writes take. */
+/** Requests answered longer ago than this must have a row; it exceeds the time of two writes. */
 const LOST_MS_MAX = 100;
 const WRITES_LOST = 2;
-/** Writes of the last moments say how busy disk and cores were. */
+/** The last writes show how busy disk and cores were. */
 const RECENT_MS = 2_000;
 
 const SETTINGS = `
@@ -65,13 +65,13 @@ interface Run {
   at: string[];
   file: string;
   key: string;
-  /** Whose row the writes beside change. */
+  /** Row that the concurrent writes change. */
   agent_id?: string;
-  /** Requests whose reply was whole, and when; they have a row, or are to have one. */
+  /** Requests with a complete reply and their times; each has a row, or gets one. */
   answered: Map<string, number>;
   sent: number;
   kills: number;
-  /** Of a kill: how long before it the oldest request was answered that has no row. */
+  /** Age at the kill of the oldest answered request without a row. */
   oldest_lost_ms: number;
   /** The longest that a write beside took, in the moments before a kill. */
   longest_write_ms: number;
@@ -79,7 +79,7 @@ interface Run {
   lost_by_stops: number;
 }
 
-export const ledger: Proof = {
+export const requestLog: Proof = {
   name: "ledger",
   about: "kill -9 under load loses the ledger's last 100 ms, or two writes; SIGTERM nothing",
   async run(isLong) {
@@ -106,8 +106,8 @@ const listFindings = (run: Run, kills: number, sums: SumsFound): Finding[] => [
   atLeast("requests answered", run.answered.size, kills * 100),
   atLeast("routes among them", sums.routes, 3),
   atMost("answered over 100 ms and two writes before a kill, and without a row", run.lost_late, 0),
-  told("the oldest that was lost, before its kill", run.oldest_lost_ms, " ms"),
-  told("the longest write just before a kill", run.longest_write_ms, " ms"),
+  measured("the oldest that was lost, before its kill", run.oldest_lost_ms, " ms"),
+  measured("the longest write just before a kill", run.longest_write_ms, " ms"),
   atMost(`answered before ${STOPS} stops, and without a row`, run.lost_by_stops, 0),
   atMost("sums that differ from their rows", sums.differences, 0),
   atMost("`wadi usage` against the rows, in requests", sums.usage_difference, 0),
@@ -127,8 +127,8 @@ const liveOnce = async (run: Run, signal: "SIGKILL" | "SIGTERM"): Promise<void> 
   await child.exited;
   await Promise.all([...callers, writes.ended]);
   if (signal === "SIGTERM") await requireCleanEnd(child);
-  if (signal === "SIGTERM") return judge(run, answered, null);
-  judge(run, answered, { at: ended_at, write_ms: writes.findLongest(ended_at) });
+  if (signal === "SIGTERM") return check(run, answered, null);
+  check(run, answered, { at: ended_at, write_ms: writes.findLongest(ended_at) });
 };
 
 const requireCleanEnd = async (child: Child): Promise<void> => {
@@ -136,7 +136,7 @@ const requireCleanEnd = async (child: Child): Promise<void> => {
   if (code !== 0) throw new Error(`a stop ended with ${code}: ${child.complaint()}`);
 };
 
-/** Asks until the server is gone; notes what was answered whole. */
+/** Sends requests until the server ends; records complete replies. */
 const call = async (run: Run, url: string, answered: Map<string, number>): Promise<void> => {
   for (;;) {
     const [path, body] = REQUESTS[run.sent % REQUESTS.length]!;
@@ -155,17 +155,17 @@ const call = async (run: Run, url: string, answered: Map<string, number>): Promi
       const isWhole = !("stream" in body) || text.endsWith("[DONE]\n\n");
       if (reply.ok && isWhole) answered.set(id, performance.now());
     } catch {
-      // The server is gone.
+      // The server has ended.
       return;
     }
   }
 };
 
-/** Writes one after the other until the server is gone: how long a commit takes at the moment. */
+/** Writes in sequence until the server ends, to measure the current duration of a commit. */
 const observeWrites = (run: Run, url: string) => {
   const writes: { begun_at: number; ended_at: number }[] = [];
   const headers = { authorization: `Bearer ${run.key}`, "content-type": "application/json" };
-  /** null: the server is gone. */
+  /** The duration; null: the server has ended. */
   const send = async (method: string, path: string, body: object): Promise<string | null> => {
     const write = { begun_at: performance.now(), ended_at: Number.POSITIVE_INFINITY };
     writes.push(write);
@@ -204,7 +204,7 @@ interface Kill {
   write_ms: number;
 }
 
-const judge = (run: Run, answered: ReadonlyMap<string, number>, kill: Kill | null) => {
+const check = (run: Run, answered: ReadonlyMap<string, number>, kill: Kill | null) => {
   const written = new Set(readRows(run).map(({ request_id }) => request_id));
   run.kills += kill === null ? 0 : 1;
   run.longest_write_ms = Math.max(run.longest_write_ms, kill?.write_ms ?? 0);
@@ -230,7 +230,7 @@ const readRows = ({ file }: Run): RowFound[] => {
 };
 
 interface SumsFound {
-  /** Of which at least one request went well. */
+  /** Sequences with at least one successful request. */
   routes: number;
   differences: number;
   usage_difference: number;

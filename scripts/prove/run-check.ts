@@ -2,24 +2,24 @@
 import { Database as Connection } from "bun:sqlite";
 
 /** How many runs, threads, accounts or days break each law. */
-export interface Judgement {
+export interface RunBreaches {
   unended: number;
   step_gaps: number;
   message_gaps: number;
-  untold: number;
+  unreported: number;
   wrong_counts: number;
   wrong_days: number;
 }
 
-/** Its text and the number of what breaks it, once nothing runs any more. */
-const LAWS: Readonly<Record<keyof Judgement, string>> = {
+/** Each rule's text and number of breaches, once no run is active. */
+const LAWS: Readonly<Record<keyof RunBreaches, string>> = {
   unended: "SELECT id FROM runs WHERE finished_at IS NULL",
   step_gaps: `SELECT runs.id FROM runs LEFT JOIN steps ON steps.run_id = runs.id
     GROUP BY runs.id HAVING COUNT(seq) <> last_seq OR COALESCE(MAX(seq), 0) <> last_seq`,
   message_gaps: `SELECT thread_id FROM messages GROUP BY thread_id
     HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1`,
-  // Each end is told once.
-  untold: `SELECT * FROM (SELECT id, CASE status WHEN 'succeeded' THEN 'run.completed'
+  // Each end is reported once.
+  unreported: `SELECT * FROM (SELECT id, CASE status WHEN 'succeeded' THEN 'run.completed'
           ELSE 'run.failed' END FROM runs
         EXCEPT SELECT json_extract(data, '$.run.id'), type FROM outbox)
     UNION ALL SELECT json_extract(data, '$.run.id') AS run_id, '' FROM outbox
@@ -39,9 +39,9 @@ const LAWS: Readonly<Record<keyof Judgement, string>> = {
       FROM runs WHERE finished_at IS NOT NULL GROUP BY 1, 2, 3)`,
 };
 
-export const judgeRuns = (file: string): Judgement => {
+export const checkRuns = (file: string): RunBreaches => {
   using connection = new Connection(file, { readonly: true });
   const count = (query: string) => connection.query(query).all().length;
   const counts = Object.entries(LAWS).map(([law, query]) => [law, count(query)]);
-  return Object.fromEntries(counts) as Judgement;
+  return Object.fromEntries(counts) as RunBreaches;
 };

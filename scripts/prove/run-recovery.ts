@@ -2,12 +2,12 @@
 import {
   addAgent,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   serveRuns,
   startRun,
   waitUntil,
-} from "../bench/run-ground.ts";
+} from "../bench/run-fixture.ts";
 
 export const IN_FLIGHT = 1_000;
 const STARTERS = 16;
@@ -29,28 +29,28 @@ export const measureRecovery = async (program: string, kills: number): Promise<n
 };
 
 const measureOnce = async (program: string): Promise<number> => {
-  const ground = await makeGround(program, { concurrent_runs: IN_FLIGHT + 100 });
-  const server = await serveRuns(ground);
+  const fixture = await makeRunFixture(program, { concurrent_runs: IN_FLIGHT + 100 });
+  const server = await serveRuns(fixture);
   const agent = await addAgent(server, "stub");
   let left = IN_FLIGHT;
   const start = async () => {
     while (left-- > 0) await startRun(server, agent, SLOW);
   };
   await Promise.all(Array.from({ length: STARTERS }, start));
-  await waitUntil("all runs are in their second round", () => countIn(ground, "last_seq >= 3"));
+  await waitUntil("all runs are in their second round", () => countIn(fixture, "last_seq >= 3"));
   await server.kill();
   const started_at = performance.now();
-  const starting = serveRuns(ground);
-  await waitUntil("all runs are taken up", () =>
-    countIn(ground, "recoveries = 1 AND epoch = (SELECT MAX(epoch) FROM processes)"),
+  const starting = serveRuns(fixture);
+  await waitUntil("all runs are recovered", () =>
+    countIn(fixture, "recoveries = 1 AND epoch = (SELECT MAX(epoch) FROM processes)"),
   );
   const taken_ms = performance.now() - started_at;
   await (await starting).kill();
   return taken_ms;
 };
 
-const countIn = (ground: RunGround, condition: string): boolean =>
+const countIn = (fixture: RunFixture, condition: string): boolean =>
   look<{ n: number }>(
-    ground,
+    fixture,
     `SELECT COUNT(*) AS n FROM runs WHERE finished_at IS NULL AND ${condition}`,
   )[0]!.n === IN_FLIGHT;

@@ -2,16 +2,16 @@
 import {
   addAgent,
   look,
-  makeGround,
-  type RunGround,
+  makeRunFixture,
+  type RunFixture,
   type RunServer,
   serveRuns,
   waitUntil,
-} from "../bench/run-ground.ts";
+} from "../bench/run-fixture.ts";
 import { buildWadi } from "../bench/stage.ts";
 import { type Crowd, repeat, Wrong } from "./crowd.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
-import { judgeRuns } from "./run-judge.ts";
+import { checkRuns } from "./run-check.ts";
 import { IN_FLIGHT, measureRecovery } from "./run-recovery.ts";
 
 const KILLS = 200;
@@ -19,7 +19,7 @@ const KILLS_LONG = 1_000;
 const RECOVERIES = 5;
 const RECOVERY_MS_MAX = 500;
 const STARTERS = 6;
-/** Together they start no more than 64 places can end: who listens is to hear ends, too. */
+/** Together they start no more runs than 64 slots can end, so that streams see ends, too. */
 const STARTER_PAUSE_MS = 8;
 const CANCELLERS = 2;
 const FOLLOWERS = 4;
@@ -29,7 +29,7 @@ const LIFE_MS_MAX = 500;
 const END_MS_MAX = 120_000;
 
 const CALL = '!tool calculator {"expression":"2 + 3"}';
-/** What runs do: at once, slowly, in several rounds, and wrongly. */
+/** Kinds of runs: immediate, slow, in several rounds, and failing. */
 const MESSAGES = [
   "Hello",
   ["Work.", "!delay 30ms", CALL, "!next", "!delay 60ms", CALL, "!next", "!say Done."],
@@ -40,20 +40,20 @@ const MESSAGES = [
 
 /** All of one proof. */
 interface Run extends Crowd {
-  ground: RunGround;
+  fixture: RunFixture;
   agent: string;
-  /** Runs whose 202 was read. */
+  /** Runs whose 202 was received. */
   accepted: Set<string>;
   /** The last of them. */
   recent: { id: string; thread_id: string }[];
-  /** Runs whose cancel was answered as final. */
+  /** Runs whose cancel returned a final status. */
   cancelled: Set<string>;
-  /** Steps as a listener was told of them, by run and number. */
-  told: Map<string, Map<number, string>>;
-  /** Steps that were told otherwise another time, or out of order. */
-  retold: number;
+  /** Steps received from streams, by run and number. */
+  received: Map<string, Map<number, string>>;
+  /** Steps that differed at another time, or were out of order. */
+  changed: number;
   followed: number;
-  /** By run: what it had cost and how many steps it had when it was last looked at. */
+  /** By run: its last known cost and number of steps. */
   costs: Map<string, { cost_total: number; last_seq: number }>;
   fallen: number;
   sent: number;
@@ -61,19 +61,26 @@ interface Run extends Crowd {
 
 export const runs: Proof = {
   name: "runs",
-  about: "kill -9 of a server that executes runs: all are taken up at once, and none is lost",
+  about: "kill -9 of a server that executes runs: all are recovered at once, and none is lost",
   async run(isLong) {
     const program = await buildWadi();
     const taken_ms = await measureRecovery(program, RECOVERIES);
-    const ground = await makeGround(program, { concurrent_runs: 64 });
-    const server = await serveRuns(ground);
+    const fixture = await makeRunFixture(program, { concurrent_runs: 64 });
+    const server = await serveRuns(fixture);
     const agent = await addAgent(server, "stub");
     const run: Run = {
-      ...{ ground, agent, server, isOver: false, accepted: new Set(), cancelled: new Set() },
+      ...{
+        fixture: fixture,
+        agent,
+        server,
+        isOver: false,
+        accepted: new Set(),
+        cancelled: new Set(),
+      },
       ...{
         recent: [],
-        told: new Map(),
-        retold: 0,
+        received: new Map(),
+        changed: 0,
         followed: 0,
         costs: new Map(),
         fallen: 0,
@@ -90,17 +97,17 @@ export const runs: Proof = {
     run.isOver = true;
     await Promise.all(crowd);
     const LIVE = "SELECT id FROM runs WHERE finished_at IS NULL LIMIT 1";
-    await waitUntil("all runs end", () => look(ground, LIVE).length === 0, END_MS_MAX);
-    lookAtCosts(run);
+    await waitUntil("all runs end", () => look(fixture, LIVE).length === 0, END_MS_MAX);
+    checkCosts(run);
     await run.server!.stop();
     return listFindings(run, kills, taken_ms);
   },
 };
 
 const listFindings = (run: Run, kills: number, taken_ms: readonly number[]): Finding[] => {
-  const { ground, accepted } = run;
+  const { fixture, accepted } = run;
   const rows = look<{ id: string; status: string; error: string | null; token: string }>(
-    ground,
+    fixture,
     "SELECT id, status, error, json_extract(metadata, '$.token') AS token FROM runs",
   );
   const found = new Map(rows.map((row) => [row.id, row]));
@@ -108,30 +115,30 @@ const listFindings = (run: Run, kills: number, taken_ms: readonly number[]): Fin
   const revived = [...run.cancelled].filter((id) => found.get(id)?.status !== "cancelled").length;
   const doubled = rows.length - new Set(rows.map(({ token }) => token)).size;
   const looped = rows.filter(({ error }) => error?.includes("crash_loop")).length;
-  const judged = judgeRuns(ground.file);
+  const breaches = checkRuns(fixture.file);
   return [
     atMost(`${IN_FLIGHT} runs taken up, slowest`, Math.max(...taken_ms), RECOVERY_MS_MAX, " ms"),
     atLeast("servers killed under load", kills, KILLS),
     atLeast("runs accepted", accepted.size, kills * 10),
-    atLeast("runs that were taken up", countRecovered(ground), kills),
+    atLeast("recovered runs", countRecovered(fixture), kills),
     atLeast("streams followed", run.followed, kills),
     atMost("accepted runs lost", lost, 0),
-    atMost("runs that did not end", judged.unended, 0),
+    atMost("runs that did not end", breaches.unended, 0),
     atMost("runs that ended by their crashes", looped, rows.length / 100),
     atMost("starts sent again that began a second run", doubled, 0),
     atMost("cancelled runs that went on", revived, 0),
-    atMost("runs with a gap in their steps", judged.step_gaps, 0),
-    atMost("threads with a gap in their messages", judged.message_gaps, 0),
-    atMost("steps told otherwise at another time", run.retold, 0),
+    atMost("runs with a gap in their steps", breaches.step_gaps, 0),
+    atMost("threads with a gap in their messages", breaches.message_gaps, 0),
+    atMost("steps that differ between reads", run.changed, 0),
     atMost("costs that fell", run.fallen, 0),
-    atMost("ends that were not told once", judged.untold, 0),
-    atMost("accounts with wrong counts", judged.wrong_counts, 0),
-    atMost("days that differ from their runs", judged.wrong_days, 0),
+    atMost("ends not reported exactly once", breaches.unreported, 0),
+    atMost("accounts with wrong counts", breaches.wrong_counts, 0),
+    atMost("days that differ from their runs", breaches.wrong_days, 0),
   ];
 };
 
-const countRecovered = (ground: RunGround): number =>
-  look<{ n: number }>(ground, "SELECT COUNT(*) AS n FROM runs WHERE recoveries > 0")[0]!.n;
+const countRecovered = (fixture: RunFixture): number =>
+  look<{ n: number }>(fixture, "SELECT COUNT(*) AS n FROM runs WHERE recoveries > 0")[0]!.n;
 
 /** Lets the server live for a moment, and starts the next one. */
 const dieOnce = async (run: Run): Promise<void> => {
@@ -139,8 +146,8 @@ const dieOnce = async (run: Run): Promise<void> => {
   const dying = run.server!;
   run.server = null;
   await dying.kill();
-  lookAtCosts(run);
-  run.server = await serveRuns(run.ground);
+  checkCosts(run);
+  run.server = await serveRuns(run.fixture);
 };
 
 const startOnce = async (run: Run, first: RunServer): Promise<void> => {
@@ -181,15 +188,15 @@ const cancelOnce = async (run: Run, server: RunServer): Promise<void> => {
   if (reply.ok && JSON.parse(text).status === "cancelled") run.cancelled.add(id);
 };
 
-/** Reads a run's stream as far as it goes: what it tells is what it always tells. */
+/** Reads a run's stream as far as possible: it must always contain the same steps. */
 const followOnce = async (run: Run, server: RunServer): Promise<void> => {
   await Bun.sleep(5);
   const id = pickRun(run)?.id;
   if (id === undefined) return;
   const reply = await server.ask("GET", `/v1/runs/${id}/events`);
   if (!reply.ok) return void (await reply.text());
-  const told = run.told.get(id) ?? new Map<number, string>();
-  run.told.set(id, told);
+  const received = run.received.get(id) ?? new Map<number, string>();
+  run.received.set(id, received);
   const decoder = new TextDecoder();
   let rest = "";
   let last = 0;
@@ -201,17 +208,17 @@ const followOnce = async (run: Run, server: RunServer): Promise<void> => {
       if (!frame.startsWith('data: {"type":"step.completed"')) continue;
       const { step } = JSON.parse(frame.slice(6));
       const text = JSON.stringify(step);
-      if (step.seq !== ++last || (told.get(step.seq) ?? text) !== text) run.retold++;
-      told.set(step.seq, text);
+      if (step.seq !== ++last || (received.get(step.seq) ?? text) !== text) run.changed++;
+      received.set(step.seq, text);
     }
   }
 };
 
-/** While no server writes: no run may have gone back. */
-const lookAtCosts = (run: Run): void => {
-  const { ground, costs } = run;
+/** While no server writes: no run may have lost progress. */
+const checkCosts = (run: Run): void => {
+  const { fixture, costs } = run;
   const rows = look<{ id: string; cost_total: number; last_seq: number }>(
-    ground,
+    fixture,
     "SELECT id, cost_total, last_seq FROM runs ORDER BY number DESC LIMIT 2000",
   );
   for (const { id, ...now } of rows) {

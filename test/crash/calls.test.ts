@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeCalls } from "../../scripts/prove/call-judge.ts";
-import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { checkCalls } from "../../scripts/prove/call-check.ts";
+import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { type Child, runProgram, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
 import { chooseCases } from "../support/rounds.ts";
@@ -37,17 +37,17 @@ const say = (...rounds: string[][]) =>
   [...rounds.map((lines) => [...lines, "!next"]), ["!say Done."]].flat().join("\n");
 const ONE = ["write"];
 const ALL = ["look", "keyed", "write", "pay"];
-/** A person is asked about what cannot be undone, whatever the policy. */
+/** An irreversible call asks, whatever the policy. */
 const SOME = ["look", "keyed", "write", "write"];
 const rounds = (...names: string[]) => ["Work.", say(round(...names), round(...names))].join("\n");
 
-/** What leads a server to a fail point. */
+/** Steps that lead a server to a fail point. */
 interface Scene {
   agent: Agent;
   message: string;
-  /** Decides all that is asked for. */
+  /** Decides every approval. */
   decides?: boolean;
-  /** What is asked for is overdue when the server starts again, which then is killed. */
+  /** The approval is overdue when the server restarts, which is then killed. */
   isOverdue?: boolean;
   points: readonly string[];
 }
@@ -78,13 +78,13 @@ const FIRST: readonly string[] = [
 
 interface Server {
   child: Child;
-  /** undefined: the server is gone. */
+  /** The response; undefined: the server has ended. */
   ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
 }
 const keys = { starter: "", approver: "" };
 const agents: Record<Agent, string> = { auto: "", telling: "", asking: "" };
 
-/** undefined: it died before it listened. */
+/** The server; undefined: it died before it listened. */
 async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
   const egress = ["--allow-egress", endpoint.host];
   const args = ["serve", "--json", "--port", "0", "--data", data, ...egress];
@@ -141,29 +141,34 @@ async function start(server: Server, agent: Agent, message: string): Promise<str
   return ((await reply.json()) as { id: string }).id;
 }
 
-/** Reads a run's stream to its end, or to that of its server; what it asks for is decided so. */
+/** Reads a run's stream to its end, or to its server's end, and decides its approvals. */
 async function follow(server: Server, id: string, verb?: "approve" | "reject"): Promise<string> {
   const reply = await server.ask("GET", `/v1/runs/${id}/events`);
   let text = "";
-  let told = 0;
+  let decided = 0;
   const decoder = new TextDecoder();
   try {
     for await (const bytes of reply?.body ?? []) {
       text += decoder.decode(bytes, { stream: true });
-      const asked = [...text.matchAll(/"type":"approval.requested","approval":\{"id":"([^"]+)"/g)];
-      for (const [, approval] of verb ? asked.slice(told) : []) {
-        told++;
+      const requested = [
+        ...text.matchAll(/"type":"approval.requested","approval":\{"id":"([^"]+)"/g),
+      ];
+      for (const [, approval] of verb ? requested.slice(decided) : []) {
+        decided++;
         await server.ask("POST", `/v1/approvals/${approval}/${verb}`, {}, keys.approver);
       }
       if (!verb && text.includes('"waiting_approval"')) break;
     }
   } catch {
-    // Its server was killed: what was read is all there is.
+    // Its server was killed, and the stream ends here.
   }
   return text;
 }
 
-/** All is as written and allowed, behind a server that lives until the run has ended. */
+/**
+ * Checks that all calls are as recorded and allowed, after a server that lives until the run has
+ * ended.
+ */
 async function expectWhole(data: string, id: string): Promise<Record<string, unknown>> {
   const server = (await serve(data))!;
   expect((await follow(server, id, "approve")).slice(-14)).toBe("data: [DONE]\n\n");
@@ -171,18 +176,18 @@ async function expectWhole(data: string, id: string): Promise<Record<string, unk
   server.child.terminate();
   expect(await server.child.ended).toMatchObject({ code: 0 });
   const file = join(data, "wadi.db");
-  const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
-  expect(judgeRuns(file)).toEqual({ ...none, wrong_days: 0 });
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
+  expect(checkRuns(file)).toEqual({ ...none, wrong_days: 0 });
   const own = arrivalsOf(file);
   for (const arrived of own) expect(arrived.id).toBe(arrived.key);
-  expect(judgeCalls(file, own, (tool) => tool === "look" || tool === "keyed")).toEqual({
+  expect(checkCalls(file, own, (tool) => tool === "look" || tool === "keyed")).toEqual({
     ...{ unanswered: 0, strange: 0, unwritten: 0, unallowed: 0, miscounted: 0 },
-    ...{ untold: 0, unsummed: 0 },
+    ...{ unreported: 0, unsummed: 0 },
   });
   return { ...run };
 }
 
-/** What came to the endpoint of the calls in this database. */
+/** Arrivals at the endpoint of this database's calls. */
 function arrivalsOf(file: string) {
   using connection = new Connection(file, { readonly: true });
   const rows = connection
@@ -227,7 +232,7 @@ describe("a server killed during runs", () => {
 
 describe("a server killed while the endpoint handles a call", () => {
   const cases = (Object.keys(POLICIES) as Agent[]).flatMap((agent) =>
-    // What always asks is under way when all else is done: it needs a death of its own.
+    // A call that always asks is in progress last: it needs its own kill.
     [["pay"], ALL].map((names) => ({ agent, names })),
   );
   const chosen = chooseCases(cases, ({ agent, names }) => agent === "asking" || names === ALL);
@@ -239,7 +244,7 @@ describe("a server killed while the endpoint handles a call", () => {
     const message = ["Work.", say(round(...names))].join("\n");
     const id = await start(first, agent, message);
     const following = follow(first, id, "approve");
-    // What a person has to be asked about is sent when the others of its round are done.
+    // A call that needs approval is sent after the others of its round.
     const own = agent === "asking" ? names : names.filter((name) => name !== "pay");
     await endpoint.came(before + Math.max(1, own.length));
     first.child.kill();

@@ -1,24 +1,24 @@
-// The compiled program, killed at every write around fires and deliveries: what fires does so once,
-// and what happened comes to who listens.
+// The compiled program, killed at every write of fires and deliveries: each fire happens once, and
+// every event is delivered.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  checkEvents,
   findLastEvent,
   type HookAnswers,
-  judgeEvents,
   LAWS,
   type Receipt,
-} from "../../scripts/prove/event-judge.ts";
+} from "../../scripts/prove/event-check.ts";
 import {
   type Arrival,
   type EventReceiver,
   openEventReceiver,
   sign,
 } from "../../scripts/prove/event-receiver.ts";
-import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { outboxStore } from "../../src/outbox/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
@@ -41,10 +41,10 @@ const BEGINNING = Date.parse("2027-03-01T10:00:00Z");
 const REST_MS = 2 * DAY_MS;
 const EVENTS = ["run.completed", "run.failed", "trigger.fired"];
 
-/** What leads servers to their fail points, one after the other on the same data. */
+/** Steps that lead servers to their fail points, in sequence on the same data. */
 interface Scene {
   points: readonly string[];
-  /** Where a server dies before those: what it leaves is what they are about. */
+  /** Earlier kills that create the state under test. */
   first?: string;
   /** Beside what each server sees: an instant of a schedule, a request, a fire by hand. */
   act?(server: Server, point: string): Promise<unknown>;
@@ -97,11 +97,11 @@ const SCENES: Readonly<Record<string, Scene>> = {
     points: [...twice("triggers.change"), ...twice("triggers.rotate")],
     async act({ ask }, point) {
       await ask("PATCH", `/v1/triggers/${ids.hook}`, { input: { message: "Hello" } });
-      // Once: the secret before it holds beside the one that nobody was told.
+      // Once: the previous secret stays valid beside the unseen new one.
       if (isOf(point, "rotate")) await ask("POST", `/v1/triggers/${ids.hook}/rotate-secret`, WEEK);
     },
   },
-  // Before its trigger goes: in one story of all scenes there would be none to pause.
+  // Before its trigger is deleted: one story of all scenes would have none to pause.
   "an agent that is archived": {
     points: twice("triggers.pauseArchived"),
     act: ({ ask }) => ask("PATCH", `/v1/agents/${ids.spare_agent}`, { status: "archived" }),
@@ -153,11 +153,11 @@ const endpointOf = (name: string) => ({
 type Reply = Record<string, unknown> & { id: string; secret: string };
 interface Server {
   child: Child;
-  /** What its clock showed first. */
+  /** Clock at its start. */
   wall_ms: number;
   /** How often each event had come before its start. */
   before: ReadonlyMap<Arrival, number>;
-  /** undefined: the server is gone. */
+  /** The response; undefined: the server has ended. */
   ask(method: string, path: string, body?: object, headers?: object): Promise<Answered | undefined>;
 }
 interface Answered {
@@ -165,7 +165,7 @@ interface Answered {
   body: Reply;
 }
 
-/** undefined: it died before it listened. */
+/** The server; undefined: it died before it listened. */
 async function serve(data: string, wall_ms: number, failPoint = ""): Promise<Server | undefined> {
   const before = new Map(receiver.list().map((one) => [one, one.times]));
   const now = new Date(wall_ms).toISOString();
@@ -179,8 +179,15 @@ async function serve(data: string, wall_ms: number, failPoint = ""): Promise<Ser
   }
   const { url, keys } = JSON.parse(line) as { url: string; keys: string[] };
   const ask: Server["ask"] = async (method, path, body, headers) => {
-    const given = { authorization: `Bearer ${keys[0]}`, "content-type": "application/json" };
-    const sent = { method, headers: { ...given, ...headers }, body: body && JSON.stringify(body) };
+    const requestHeaders = {
+      authorization: `Bearer ${keys[0]}`,
+      "content-type": "application/json",
+    };
+    const sent = {
+      method,
+      headers: { ...requestHeaders, ...headers },
+      body: body && JSON.stringify(body),
+    };
     const reply = await fetch(`${url}${path}`, sent).catch(() => undefined);
     const text = await reply?.text().catch(() => undefined);
     if (!reply || text === undefined) return undefined;
@@ -207,7 +214,7 @@ beforeAll(async () => {
   const { hook, hook_secret, cron, spare_trigger } = await createTriggers(create);
   Object.assign(ids, { hook, hook_secret, cron, spare_trigger });
   subscribed_after = findLastEvent(join(template, "wadi.db"));
-  // One delivery that can be asked for again.
+  // One delivery that can be replayed.
   await create(`/v1/agents/${ids.agent}/runs`, { input: { message: "Hello" } }, 202);
   await settle(template, server);
   const path = `/v1/webhooks/${ids.endpoint}/deliveries`;
@@ -276,7 +283,7 @@ async function live(story: Story, scene: Scene, wall_ms: number, point: string):
   expect(await server.child.ended).toMatchObject({ signal: "SIGKILL" });
 }
 
-/** All is as it must be, behind a server that lives until everybody has been told everything. */
+/** Checks all rules, after a server that lives until every event is delivered. */
 async function expectWhole(story: Story, wall_ms: number, scenes: readonly Scene[] = []) {
   const { data, hooks, fires } = story;
   receiver.moods.clear();
@@ -305,12 +312,12 @@ async function expectWhole(story: Story, wall_ms: number, scenes: readonly Scene
   const subscription = { id: ids.endpoint, key: "", endpoint: "all", ...places };
   const answers = { hooks, fires };
   const ended_at = wall_ms;
-  const judged = judgeEvents({
+  const breaches = checkEvents({
     ...{ file, arrivals, unsigned, answers, subscriptions: [subscription], ended_at },
   });
-  expect(judged).toEqual(Object.fromEntries(Object.keys(LAWS).map((law) => [law, []])) as never);
-  const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
-  expect(judgeRuns(file)).toEqual({ ...none, wrong_days: 0 });
+  expect(breaches).toEqual(Object.fromEntries(Object.keys(LAWS).map((law) => [law, []])) as never);
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
+  expect(checkRuns(file)).toEqual({ ...none, wrong_days: 0 });
   expect(hooks.size).toBe(story.tokens.length);
 }
 
@@ -321,8 +328,8 @@ function listEvents(file: string): Set<string> {
 }
 
 /**
- * Resolves once nothing runs, nothing is to be given, nothing is due, and all that waits has been
- * answered since its start: what that came to is written before the server stops.
+ * Resolves once no run is active, nothing is due, and all waiting deliveries are answered. The stop
+ * then writes their results.
  */
 async function settle(data: string, { wall_ms, before }: Server): Promise<void> {
   const isSettled = () => {
@@ -366,7 +373,7 @@ function forgetSweeps(data: string): void {
   connection.run("UPDATE sweeps SET swept_at = 0, witnessed_at = ?", [BEGINNING + 365 * DAY_MS]);
 }
 
-/** Stories of one scene each, or one of all scenes that leave the clock and the receiver alone. */
+/** Stories of one scene each, or one of all scenes that change neither clock nor receiver. */
 const ALONE = Object.entries(SCENES).map(([name, scene]) => ({ name, scenes: [scene] }));
 const CHOSEN = chooseCases(ALONE, ({ scenes }) => !isPlain(scenes[0]!));
 const PLAIN = Object.values(SCENES).filter(isPlain);
@@ -379,7 +386,7 @@ function isPlain({ mood, sweeps, ahead_ms }: Scene): boolean {
   return mood === undefined && !sweeps && ahead_ms === undefined;
 }
 
-/** All points of a scene, or one behind each write. */
+/** All points of a scene, or one after each write. */
 function listPoints({ first, points }: Scene): string[] {
   const chosen = chooseCases(points, (point) => /:after(#1)?$/.test(point));
   return first === undefined ? chosen : [first, ...chosen];
@@ -409,7 +416,7 @@ describe("servers killed at each write of", () => {
 test("servers killed at a given number of requests fire nothing twice and report everything", async () => {
   const story = begin();
   let wall_ms = BEGINNING;
-  // Each life tells of three fires and of their three runs.
+  // Each server handles three fires and their three runs.
   for (const events of [1, 2, 3, 4, 6]) {
     wall_ms += MINUTE_MS;
     const server = (await serve(story.data, wall_ms))!;

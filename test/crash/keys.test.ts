@@ -28,7 +28,7 @@ test("a killed `accounts create` leaves a complete account or none", async () =>
   expect(dump().accounts).toEqual([]);
   await expectKilled(["accounts", "create", "acme"], "accounts.create:after");
   expect(dump().accounts).toMatchObject([{ name: "acme" }]);
-  // The next one finds the name taken: what was committed counts, whoever heard of it.
+  // The next command finds the name taken: a commit counts even if it was not acknowledged.
   expect(await wadi(["accounts", "create", "acme"])).toMatchObject({ code: 1 });
 });
 
@@ -69,7 +69,7 @@ test("a killed `keys rotate` leaves the old secret unchanged or both; no printed
   const old = dump().key_secrets!.find(({ hash }) => hash === hashSecret(first.lines[0]!));
   expect(dump().key_secrets).toHaveLength(2);
   expect(old!.expires_at).toBeNumber();
-  // The secret that nobody saw is the one before the last; the next is printed.
+  // The unseen secret is the one before the last; the next is printed.
   const second = await wadi(rotate);
   const hashes = dump().key_secrets!.map(({ hash }) => hash);
   expect(hashes).toHaveLength(2);

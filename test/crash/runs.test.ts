@@ -1,9 +1,9 @@
-// The compiled program, killed at every write of its runs: whatever was accepted ends, once.
+// The compiled program, killed at every write of its runs: every accepted run ends once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
@@ -14,11 +14,11 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const CALL = '!tool calculator {"expression":"2 + 3"}';
 const ROUNDS = ["Work.", CALL, CALL, "!next", CALL, "!next", "!say Done."].join("\n");
-/** Long enough that a cancel, or a stop, comes into the middle of it. */
+/** Long enough that a cancel or a stop interrupts it. */
 const SLOW = ["Work.", "!delay 700ms", CALL, "!next", "!delay 50ms", "!say Done."].join("\n");
 const FAILING = "Work.\n!error upstream_error";
 
-/** What leads a server to its fail point; the first are started in each case. */
+/** Steps that lead a server to its fail point; the first are started in each case. */
 interface Scene {
   starts: readonly { agent: "free" | "asking"; message: string }[];
   act?(server: Server, ids: readonly (string | undefined)[]): Promise<unknown>;
@@ -47,19 +47,16 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "processes.end": { starts: [free(ROUNDS)], isSecond: true },
   "runs.reclaim": { starts: [free(ROUNDS), free(ROUNDS)], isSecond: true },
 };
-/**
- * Old runs are swept at most once an hour; a process that is alone with its database shows no sign of life to
- * anybody.
- */
+/** Old runs are swept at most once an hour; the only process of a database sends no heartbeat. */
 const UNREACHED = ["runs.sweep", "runs.sweepStarts", "processes.beat"];
-/** Behind two crashes without progress, which `suspects.test.ts` makes. */
+/** Needs two crashes without progress, as in `suspects.test.ts`. */
 const OF_SUSPECTS = ["runs.claimSuspect"];
-/** Where something outside counts what is sent, `calls.test.ts` kills at these. */
+/** `calls.test.ts` kills at these, where an endpoint counts the requests. */
 const OF_CALLS = ["runs.intend", "runs.decide", "runs.expire"];
 
 interface Server {
   child: Child;
-  /** undefined: the server is gone. */
+  /** The response; undefined: the server has ended. */
   ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
 }
 
@@ -115,7 +112,7 @@ test("every write of runs and of processes is in the matrix, or unreachable", ()
 for (const [write, scene] of Object.entries(SCENES)) {
   const passes = [1, ...(scene.passes ?? [])];
   const points = passes.flatMap((pass) => [`before#${pass}`, `after#${pass}`]);
-  // What is on disk in front of a write is what the write before it has left there.
+  // The state before a write equals the state after the previous one.
   const chosen = chooseCases(points, (point) => point === "after#1");
   test.each(chosen)(`a server killed at ${write}:%s leaves no run unfinished`, async (point) => {
     const data = join(root, `${write}-${point.replace("#", "-")}`);
@@ -133,14 +130,14 @@ for (const [write, scene] of Object.entries(SCENES)) {
     expect(await server.child.ended).toMatchObject({ code: 0 });
     const file = join(data, "wadi.db");
     const { runs } = dumpDatabase(file) as { runs: { id: string }[] };
-    // What was sent again is what was there, if it was there.
+    // A repeated request gets the first result, if there is one.
     expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
     for (const [id, { cost, seq }] of progressOf(data)) {
       expect(cost).toBeGreaterThanOrEqual(killed.get(id)?.cost ?? 0);
       expect(seq).toBeGreaterThanOrEqual(killed.get(id)?.seq ?? 0);
     }
-    const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
-    expect(judgeRuns(file)).toEqual({ ...none, wrong_days: 0 });
+    const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
+    expect(checkRuns(file)).toEqual({ ...none, wrong_days: 0 });
   });
 }
 
@@ -183,9 +180,11 @@ async function endRun(server: Server, id: string): Promise<void> {
 
 async function expectSameTwice(server: Server, id: string): Promise<void> {
   const read = async () => (await server.ask("GET", `/v1/runs/${id}/events`))!.text();
-  const told = await read();
-  expect(await read()).toBe(told);
-  const seqs = [...told.matchAll(/"step\.completed".*?"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+  const firstRead = await read();
+  expect(await read()).toBe(firstRead);
+  const seqs = [...firstRead.matchAll(/"step\.completed".*?"seq":(\d+)/g)].map(([, seq]) =>
+    Number(seq),
+  );
   expect(seqs).toEqual(seqs.map((_, at) => at + 1));
 }
 

@@ -26,7 +26,7 @@ const rotate = (data: string, failPoint?: string) =>
   runProgram(["secrets", "rotate", "--json", "--data", data], failPoint);
 const keyIds = (data: string) => readKeyFile(fileOf(data), () => {})!.map(({ id }) => id);
 
-/** What a server does that runs on the same data. */
+/** Writes of a server on the same data. */
 async function openServer(data: string) {
   const clock = createManualClock();
   const database = await openDatabase({

@@ -3,17 +3,17 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeRuns } from "../../scripts/prove/run-judge.ts";
+import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { dumpDatabase, startProgram } from "../support/crash.ts";
 import { chooseCases, countRounds } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-suspects-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-const INNOCENT = "Work.\n!delay 60ms\n!say Done.";
-/** Its arguments, and its question, hold what the fail point looks for. */
+const NEIGHBOUR = "Work.\n!delay 60ms\n!say Done.";
+/** Its arguments and its message contain the text that the fail point matches. */
 const POISON = 'Work.\n!tool calculator {"expression":"4242 + 1"}\n!next\n!say Done.';
-const INNOCENTS = Math.min(20, countRounds(20));
+const NEIGHBOURS = Math.min(20, countRounds(20));
 const SETTINGS = join(root, "wadi.toml");
 writeFileSync(SETTINGS, "[limits]\nactive_runs = 100\nrequests_per_minute = 10000\n");
 /** Silence after which the watchdog of a test build ends it. */
@@ -38,11 +38,11 @@ const rowsOf = (data: string) => {
     steps: StepRow[];
   };
   const poison = runs.find(({ input }) => input.includes("4242"))!;
-  const innocents = runs.filter((run) => run !== poison);
-  const told = steps
+  const neighbours = runs.filter((run) => run !== poison);
+  const recorded = steps
     .filter(({ run_id }) => run_id === poison.id)
     .map(({ kind, data }) => ({ kind, data: JSON.parse(data) }));
-  return { poison, innocents, told };
+  return { poison, neighbours, recorded };
 };
 
 /** Serves again and again until every run is final; how often it was killed, and what it logged. */
@@ -54,7 +54,7 @@ async function serveUntilEnded(data: string, poison: string, failPoint = "") {
   let secret = "";
   let ids: string[] = [];
   for (; kills < 12; kills++) {
-    // The fail point of a claim is met once: a process that is killed there comes no further.
+    // The fail point of a claim is reached once, since the process ends there.
     const child = startProgram(args, kills === 2 ? failPoint : "", env);
     const line = await child.next();
     if (line !== undefined) {
@@ -67,7 +67,7 @@ async function serveUntilEnded(data: string, poison: string, failPoint = "") {
           body: body && JSON.stringify(body),
         });
       if (ids.length === 0) ids = await startRuns(ask);
-      if (await hear(ask, ids)) {
+      if (await listen(ask, ids)) {
         child.terminate();
         return { kills, errors: errors + (await child.ended).errors };
       }
@@ -81,12 +81,12 @@ async function serveUntilEnded(data: string, poison: string, failPoint = "") {
 
 type Ask = (method: string, path: string, body?: object) => Promise<Response>;
 
-/** Whether the server lives until all have ended: one after the other, as streams are limited. */
-async function hear(ask: Ask, ids: readonly string[]): Promise<boolean> {
+/** Whether the server lives until all runs have ended; sequential, because streams are limited. */
+async function listen(ask: Ask, ids: readonly string[]): Promise<boolean> {
   try {
     for (const id of ids) {
-      const told = await (await ask("GET", `/v1/runs/${id}/events`)).text();
-      if (!told.endsWith("data: [DONE]\n\n")) return false;
+      const recorded = await (await ask("GET", `/v1/runs/${id}/events`)).text();
+      if (!recorded.endsWith("data: [DONE]\n\n")) return false;
     }
     return true;
   } catch {
@@ -102,16 +102,16 @@ async function startRuns(ask: Ask): Promise<string[]> {
     expect(reply.status).toBe(202);
     return ((await reply.json()) as { id: string }).id;
   };
-  const innocents = await Promise.all(Array.from({ length: INNOCENTS }, () => start(INNOCENT)));
+  const neighbours = await Promise.all(Array.from({ length: NEIGHBOURS }, () => start(NEIGHBOUR)));
   // Last, so that all others are under way.
-  return [...innocents, await start(POISON)];
+  return [...neighbours, await start(POISON)];
 }
 
-function expectInnocents(data: string): void {
-  const { innocents } = rowsOf(data);
-  expect(innocents.map(({ status }) => status)).toEqual(Array(INNOCENTS).fill("succeeded"));
-  const none = { unended: 0, step_gaps: 0, message_gaps: 0, untold: 0, wrong_counts: 0 };
-  expect(judgeRuns(join(data, "wadi.db"))).toEqual({ ...none, wrong_days: 0 });
+function expectNeighbours(data: string): void {
+  const { neighbours } = rowsOf(data);
+  expect(neighbours.map(({ status }) => status)).toEqual(Array(NEIGHBOURS).fill("succeeded"));
+  const none = { unended: 0, step_gaps: 0, message_gaps: 0, unreported: 0, wrong_counts: 0 };
+  expect(checkRuns(join(data, "wadi.db"))).toEqual({ ...none, wrong_days: 0 });
 }
 
 test.each(chooseCases(["model", "reply", "tool"], (place) => place === "tool"))(
@@ -123,7 +123,7 @@ test.each(chooseCases(["model", "reply", "tool"], (place) => place === "tool"))(
     const { poison } = rowsOf(data);
     expect(poison).toMatchObject({ status: "failed", recoveries: 5 });
     expect(JSON.parse(poison.error!)).toMatchObject({ code: "crash_loop" });
-    expectInnocents(data);
+    expectNeighbours(data);
   },
 );
 
@@ -133,7 +133,7 @@ test.each(chooseCases(["before", "after"], (side) => side === "after"))(
     const data = join(root, `claim-${side}`);
     await serveUntilEnded(data, "kill:model:4242", `runs.claimSuspect:${side}`);
     expect(rowsOf(data).poison).toMatchObject({ status: "failed" });
-    expectInnocents(data);
+    expectNeighbours(data);
   },
 );
 
@@ -141,12 +141,12 @@ test("a call that hangs the process is repeated once and then given up with an e
   const data = join(root, "hang-tool");
   const { kills, errors } = await serveUntilEnded(data, "hang:tool:4242");
   expect(kills).toBe(2);
-  const { poison, told } = rowsOf(data);
+  const { poison, recorded } = rowsOf(data);
   expect(poison).toMatchObject({ status: "succeeded", recoveries: 2 });
-  const call = told.find(({ kind }) => kind === "tool_call")!.data.tool_call_id;
-  const recovered = told.filter(({ data }) => data.event === "recovered");
+  const call = recorded.find(({ kind }) => kind === "tool_call")!.data.tool_call_id;
+  const recovered = recorded.filter(({ data }) => data.event === "recovered");
   expect(recovered.map(({ data }) => data.detail.hung)).toEqual([call, call]);
-  expect(told.find(({ kind }) => kind === "tool_result")!.data).toMatchObject({
+  expect(recorded.find(({ kind }) => kind === "tool_result")!.data).toMatchObject({
     ...{ tool_call_id: call, outcome: "error", content: expect.stringContaining("not run again") },
   });
   for (const message of ["the event loop hangs", "the process before this one hung"]) {
@@ -156,7 +156,7 @@ test("a call that hangs the process is repeated once and then given up with an e
     );
   }
   expect(existsSync(join(data, "watchdog.json"))).toBe(false);
-  expectInnocents(data);
+  expectNeighbours(data);
 });
 
 test("a model round that hangs the process twice ends its run", async () => {
@@ -166,5 +166,5 @@ test("a model round that hangs the process twice ends its run", async () => {
   const { poison } = rowsOf(data);
   expect(poison).toMatchObject({ status: "failed", recoveries: 2 });
   expect(JSON.parse(poison.error!)).toMatchObject({ code: "internal_error" });
-  expectInnocents(data);
+  expectNeighbours(data);
 });

@@ -1,4 +1,4 @@
-// Every write of every store, killed in front of its commit and behind it: nothing is half there.
+// Every write of every store, killed before and after its commit: none is partly applied.
 import { afterAll, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { createRegistry, listWrites } from "../../src/database/index.ts";
@@ -17,7 +17,7 @@ const [script, writer] = (await bundle(...SOURCES)).map(({ pathname }) => pathna
 const files = openCopies();
 afterAll(() => files.release());
 
-// Readiness writes no data: what it leaves cannot be told apart.
+// Readiness writes no data, so its effect is invisible.
 const writes = listWrites(createRegistry(stores)).filter((name) => !name.startsWith("probe."));
 
 /** The first write of each store: what they share is how a transaction is kept. */
@@ -67,7 +67,7 @@ async function prepare(setup: ((stores: Stores) => Promise<unknown>) | undefined
   return place.file;
 }
 
-/** What the write leaves in a copy when nobody kills it. */
+/** Content of a copy after the write without a kill. */
 async function dumpAfter(file: string, act: (stores: Stores) => Promise<unknown>) {
   const copy = `${file}.copy`;
   copyFileSync(file, copy);
