@@ -116,8 +116,8 @@ test("a run keeps the tool prices of its start, and the next run has the current
   const app = await startApp({ settings: price("0.1") });
   const ask = async (path: string, body: object) =>
     (await (await app.post(path, body)).json()) as { id: string; cost: { prices: unknown } };
-  const wish = { name: "Clerk", system_prompt: "You are brief.", tools: ["web_search"] };
-  const agent = await ask("/v1/agents", wish);
+  const version = { name: "Clerk", system_prompt: "You are brief.", tools: ["web_search"] };
+  const agent = await ask("/v1/agents", version);
   const start = () => ask(`/v1/agents/${agent.id}/runs`, { input: { message: "Hello" } });
   const first = await start();
   await app.app.change(read(price("0.2")));

@@ -1,4 +1,4 @@
-// A key that is revoked, or expires, under way: its streams end, and nobody else's.
+// A key that is revoked or expires during a request: its streams end, and no others.
 import { expect, test } from "bun:test";
 import { storeAccount, storeKey } from "./support/access.ts";
 import { startApp } from "./support/app.ts";

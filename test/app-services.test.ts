@@ -28,7 +28,7 @@ const search = (app: TestApp) => app.post("/v1/search", { query: "test" });
 const readReady = async (app: TestApp) =>
   (await (await app.get("/readyz", { key: null })).text()).split("\n").slice(1, 3);
 
-/** A server of embeddings whose replies can be held back; its health is among what was asked. */
+/** A server of embeddings with delayed replies; it records health checks too. */
 function startEmbedder() {
   const held: (() => void)[] = [];
   let isHeld = false;
@@ -151,7 +151,7 @@ test("the state of its servers survives a change of sizes, and is discarded by a
   await app.app.change(
     read(name(server.url, "max_concurrent = 1\nmax_queued = 0\nrequests_per_minute = 5")),
   );
-  // A server that is watched anew is looked at before anybody asks it.
+  // A newly watched server is checked before the first request.
   expect((await embed(app)).status).toBe(200);
   expect(server.countLooks()).toBe(1);
   const again = server.waitForLook();

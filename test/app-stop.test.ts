@@ -1,4 +1,5 @@
-// The stop of the whole app: what runs gets its time, and at its end every caller is told.
+// The stop of the whole app: requests get time to end, and at the deadline every caller gets an
+// error.
 import { expect, test } from "bun:test";
 import { openRaw } from "./http/raw-client.ts";
 import { KEY, startApp, type TestApp } from "./support/app.ts";
@@ -10,7 +11,7 @@ const STOP_MS = 30_000;
 const readFrames = async (response: Response) =>
   (await response.text()).split("\n\n").filter((frame) => frame.startsWith("data: "));
 
-/** Stops an app whose time for that is over, and the second in which last words go out. */
+/** Stops an app whose deadline has passed, and the second for last replies. */
 async function stopLate({ app, clock }: TestApp, stop_ms = STOP_MS): Promise<void> {
   const stopping = app.stop(stop_ms);
   await clock.advance(stop_ms);
@@ -29,7 +30,7 @@ test("gateway.events.4, gateway.events.1 a stream that is open at the deadline e
   const { error, request_id } = JSON.parse(all.at(-2)!.slice("data: ".length));
   expect(error).toMatchObject({ code: "upstream_error", type: "server_error" });
   expect(request_id).toBe(response.headers.get("x-request-id"));
-  // Nothing says that it ended well.
+  // No frame reports a regular end.
   expect(all.join("")).not.toContain('"finish_reason":"');
   expect(await app.logged("upstream_error")).toMatchObject({
     level: "info",
@@ -57,7 +58,7 @@ test("gateway.errors.upstream_error a request that waits for anything at the dea
     expect(reply.status).toBe(502);
     expect(((await reply.json()) as { code: string }).code).toBe("upstream_error");
   }
-  // Nor does its model server work on for nobody.
+  // The model server's request is cancelled, too.
   await gone.promise;
   await upstream.stop();
 });

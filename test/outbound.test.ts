@@ -8,7 +8,7 @@ import { startApp, type TestApp } from "./support/app.ts";
 import { createManualClock, type ManualClock } from "./support/clock.ts";
 
 type Handlers = Bun.SocketHandler<undefined>;
-/** What a stand-in for Bun does with the callbacks of one connection. */
+/** Behaviour of a stand-in for Bun with the callbacks of one connection. */
 type Fail = (socket: Handlers) => void;
 
 const socket = { setNoDelay() {}, terminate() {}, end() {}, write: () => 0, pause() {} };
