@@ -103,7 +103,7 @@ async function tryOut(
   return statuses;
 }
 
-/** A tool without parameters of its own; routes that revise one keep the others. */
+/** Registers a tool with any arguments; routes that revise it leave other tools unchanged. */
 async function nameTool({ path }: Route): Promise<string> {
   if (!path.includes("{name}")) return "";
   const name = `fuzz_${path.split("/").at(-1)}`;

@@ -20,7 +20,7 @@ import { createAgent, type Json, readJson, startService } from "./service.ts";
 const OTHER = `${KEY}-other`;
 const SAME = { "x-request-id": "same" };
 /** Unused ids: of several UUID versions, and the nil UUID. */
-const NOBODYS = [
+const UNUSED_IDS = [
   "01920000-0000-7000-8000-000000000001",
   "f47ac10b-58cc-4372-a567-0e02b2c3d479",
   "00000000-0000-0000-0000-000000000000",
@@ -117,11 +117,11 @@ describe("agents.authentication.6", () => {
   test("agents.authentication.6 another account's id gets the same reply as an unknown one, in every parameter", async () => {
     const codes = new Set<string>();
     for (const place of listPlaces()) {
-      const missing = await ask(place, NOBODYS[0]!);
+      const missing = await ask(place, UNUSED_IDS[0]!);
       expect([nameOf(place), missing.status]).toEqual([nameOf(place), 404]);
       codes.add(JSON.parse(missing.body).error.code);
-      expect(missing.body).not.toContain(NOBODYS[0]!);
-      const others = [...NOBODYS, ...Object.values(listIds(mine))].filter(fits(place));
+      expect(missing.body).not.toContain(UNUSED_IDS[0]!);
+      const others = [...UNUSED_IDS, ...Object.values(listIds(mine))].filter(fits(place));
       for (const id of [...others, ...others.map((one) => one.toUpperCase())]) {
         expect([nameOf(place), id, await ask(place, id)]).toEqual([nameOf(place), id, missing]);
       }
@@ -139,7 +139,7 @@ describe("agents.authentication.6", () => {
     const ids = listIds(theirs);
     for (const place of listPlaces().filter(({ where }) => where === "path")) {
       const kind = place.name === "delivery_id" ? "delivery" : kindOf(place.route);
-      const missing = await ask(place, NOBODYS[0]!);
+      const missing = await ask(place, UNUSED_IDS[0]!);
       for (const [other, id] of Object.entries(ids)) {
         if (other !== kind && fits(place)(id))
           expect([place.name, await ask(place, id)]).toEqual([place.name, missing]);

@@ -29,7 +29,7 @@ interface Content {
   content: Record<string, { schema: Schema }>;
 }
 export interface Parameter {
-  /** A reference to a shared part; it then has no other field. */
+  /** Reference to a shared parameter; excludes the other fields. */
   $ref?: string;
   name: string;
   in: "path" | "query" | "header";
