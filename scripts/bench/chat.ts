@@ -48,7 +48,7 @@ interface Candidate {
   port: number;
   key: string;
   status: number;
-  /** For gateways only; the mock has no gateway. */
+  /** Process of a gateway; absent for the mock itself. */
   pid?: number;
 }
 

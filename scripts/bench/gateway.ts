@@ -64,7 +64,7 @@ interface Candidate {
   key: string;
   status: number;
   ask: Ask;
-  /** For gateways only; the mock has no gateway. */
+  /** Process of a gateway; absent for the mock itself. */
   pid?: number;
 }
 

@@ -16,7 +16,7 @@ const KNOWN = "known trigger, wrong signature";
 interface Kind {
   name: string;
   path: string;
-  /** Key id; absent for a request that is refused. */
+  /** Signing secret; a wrong one by default. */
   secret?: string;
 }
 

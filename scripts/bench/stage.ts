@@ -140,7 +140,7 @@ export interface Wadi extends Process {
 export interface Furniture {
   /** Lines after the mock's model in the settings. */
   more?: string;
-  /** Limits of the key. */
+  /** Scopes of the key. */
   scopes?: readonly string[];
 }
 

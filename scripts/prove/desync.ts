@@ -5,7 +5,7 @@ import { type DesyncServer, FAULTS, startDesyncServer } from "./desync-server.ts
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
 
 const ACCOUNTS = ["ann", "ben", "cem", "dua"];
-/** A connection with a surplus reply is not reused: each serves few requests. */
+/** A server that once sent a surplus reply is not trusted again: each serves few requests. */
 const SERVERS = 50;
 const SERVERS_LONG = 500;
 const SERVERS_AT_ONCE = 5;

@@ -43,7 +43,7 @@ export const egress: Proof = {
   },
 };
 
-/** The blocked connections, wherever they would have led. */
+/** Finds connections that the address tables let through. */
 const attack = async (): Promise<Finding[]> => {
   const url = "https://hooks.example.com/";
   const lists = hostileAddresses.flatMap((address) => [

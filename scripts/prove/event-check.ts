@@ -286,7 +286,7 @@ const checkBodies = ({ arrivals }: EventScene): Pick<Sent, "renamed" | "changed"
   };
 };
 
-/** The standard's string form of the signed content. */
+/** The body of an event by the standard, from its stored row. */
 const writeEvent = ({ id, type, created_at, data }: EventRow): string => {
   const at = new Date(created_at).toISOString();
   return `{"id":"${id}","type":"${type}","created_at":"${at}","data":${data}}`;

@@ -45,7 +45,7 @@ export interface Hook {
 
 export interface EventAccount {
   key: string;
-  /** Key of another account member, which decides. */
+  /** Key of another caller, which decides. */
   approver: string;
   agent: string;
   hooks: Hook[];

@@ -119,7 +119,7 @@ const listInputs = (): { inputs: Record<string, Input[]>; stop(): void; countCut
       () => countTexts([text], Number.POSITIVE_INFINITY, TURN),
     ]),
   };
-  // Computed in many turns and not in a Worker, since the run is suspended.
+  // Computed in many turns and not in a Worker, for a run in progress.
   inputs.results = hostileResults.map(([name, text]) => [name, () => readAddresses(text)]);
   return { inputs, stop: () => compute.stop(), countCut: () => cut };
 };

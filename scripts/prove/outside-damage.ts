@@ -123,7 +123,7 @@ const proveLog = async (whole: DataFixture, all: Stored, places: number): Promis
   return findings;
 };
 
-/** Continues once where that is requested, and serves the remaining data. */
+/** Halves the log, accepts the loss once, and serves the remaining data. */
 const proveAcceptance = async (whole: DataFixture): Promise<Finding[]> => {
   const fixture = copyFixture(whole);
   truncateSync(`${fixture.file}-wal`, Math.floor(Bun.file(`${fixture.file}-wal`).size / 2));

@@ -2,7 +2,7 @@
 import { dlopen } from "bun:ffi";
 import { readdirSync } from "node:fs";
 
-/** Descriptors of the server; its own connections may use an eighth. */
+/** Descriptor limit of the server, an eighth of which is reserved for its own connections. */
 export const MOST_DESCRIPTORS = 192;
 const RESERVE = MOST_DESCRIPTORS / 8;
 

@@ -22,7 +22,7 @@ interface Stage {
   host: string;
   exited: Promise<number>;
   ask(method: string, path: string, body?: object): Promise<Reply>;
-  /** Failures of the agents API, where the answer must be positive. */
+  /** Posts to the agents API, which must succeed. */
   make(path: string, body: object): Promise<Record<string, string>>;
   stop(): Promise<void>;
 }

@@ -230,7 +230,7 @@ const readRows = ({ file }: Run): RowFound[] => {
 };
 
 interface SumsFound {
-  /** Sequences with at least one successful request. */
+  /** Routes with at least one successful request. */
   routes: number;
   differences: number;
   usage_difference: number;
