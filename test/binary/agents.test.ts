@@ -1,4 +1,4 @@
-// The compiled program's `wadi agents` beside a server: what it changes counts there at once.
+// The compiled program's `wadi agents` beside a running server: its changes apply there at once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room } from "../support/binary.ts";
 

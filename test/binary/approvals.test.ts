@@ -1,4 +1,5 @@
-// The compiled program's `wadi approvals` beside a server: what is decided counts there at once.
+// The compiled program's `wadi approvals` beside a running server: its decisions apply there at
+// once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 

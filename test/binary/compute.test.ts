@@ -1,4 +1,4 @@
-// The compiled program's compute Workers: poisonous inputs beside twenty runs that mean no harm.
+// The compiled program's compute Workers: hostile inputs beside twenty normal runs.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The process of the compiled program: what surrounds its start does not reach into it.
+// The process of the compiled program: its environment does not affect it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

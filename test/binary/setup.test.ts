@@ -1,4 +1,5 @@
-// Setting up with the compiled program: init, models probe, check, and a chat through what they made.
+// Setup with the compiled program: init, models probe, check, and a chat with the resulting
+// settings.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

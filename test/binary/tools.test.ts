@@ -1,4 +1,4 @@
-// The compiled program's `wadi tools` beside a server: what it switches counts there at once.
+// The compiled program's `wadi tools` beside a running server: its switches apply there at once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room } from "../support/binary.ts";
 

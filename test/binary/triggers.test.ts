@@ -1,4 +1,4 @@
-// The compiled program's `wadi triggers` beside a server: what is paused there fires no more.
+// The compiled program's `wadi triggers` beside a running server: a paused trigger does not fire.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { openRoom, type Room, type Server } from "../support/binary.ts";

@@ -1,4 +1,4 @@
-// The npm package `ai`: refusals, what it tries again, streams that fail, and leaving.
+// The npm package `ai`: refusals, retries, failing streams, and disconnection.
 import { describe, expect, test } from "bun:test";
 import { APICallError, generateText, RetryError, streamText } from "ai";
 import { type Connection, connect } from "./ai-client.ts";

@@ -1,4 +1,4 @@
-// The npm package `@langchain/openai`: refusals as it sorts them, what it tries again, and leaving.
+// The npm package `@langchain/openai`: error classes, retries, and disconnection.
 import { describe, expect, test } from "bun:test";
 import { ContextOverflowError, getRetryable } from "@langchain/core/errors";
 import { createNotingFetch, failureOf, registerDev } from "./dev.ts";

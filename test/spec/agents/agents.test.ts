@@ -1,4 +1,4 @@
-// Agents as their owner makes, reads and changes them.
+// The agents API for an agent's owner: creation, reads and changes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Scope } from "../../../src/access/index.ts";
 import { KEY, type TestApp } from "../../support/app.ts";

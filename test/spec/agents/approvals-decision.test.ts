@@ -1,4 +1,4 @@
-// Deciding an approval: what meets whom in which order, and what is sent with it.
+// Decisions on approvals: the order of checks, and the fields of the request.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { storeKey } from "../../support/access.ts";

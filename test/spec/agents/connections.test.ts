@@ -1,4 +1,5 @@
-// Connections as their owner makes, reads, changes and deletes them; the secret is never shown.
+// The agents API for a connection's owner: creation, reads, changes and deletion; the secret is
+// never shown.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSettings } from "../../../src/settings/index.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";

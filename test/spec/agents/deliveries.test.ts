@@ -1,4 +1,4 @@
-// Deliveries as the owner of their endpoint lists and reads them, and has them sent again.
+// The agents API for deliveries: lists, reads and replays by the owner of the endpoint.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { outboxStore } from "../../../src/outbox/store.ts";
 import { KEY, type TestApp } from "../../support/app.ts";

@@ -1,4 +1,4 @@
-// A hook's body is text from outside: how the model is shown it, and what it cannot order.
+// A hook's body is external content: its form for the model, and the limits of its instructions.
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";

@@ -1,4 +1,4 @@
-// A page that gives orders, and a model that obeys every one of them: what it can still do.
+// Effects of a page with instructions on a model that follows all of them.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";

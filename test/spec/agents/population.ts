@@ -1,4 +1,4 @@
-// An account with one of each object that the agent service keeps, made as its callers make them.
+// An account with one of each object of the agents API, created through the API.
 import { expect } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
 import { kindOf, type Route } from "./routes.ts";

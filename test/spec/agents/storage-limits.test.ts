@@ -1,4 +1,4 @@
-// How much an account may define and store, and what is refused while the disk is nearly full.
+// Limits of an account's definitions and storage, and refusals while the disk is nearly full.
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

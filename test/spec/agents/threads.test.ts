@@ -1,4 +1,4 @@
-// Threads as their owner reads them: runs are started and written by the store itself.
+// The agents API for a thread's owner; the store itself starts and writes the runs.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { processStore } from "../../../src/cluster/store.ts";

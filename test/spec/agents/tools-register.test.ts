@@ -1,4 +1,4 @@
-// POST /v1/tools and its revisions: what is taken, what is refused, and in which order.
+// POST /v1/tools and its revisions: accepted and refused bodies, and the order of checks.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { expectRefusal } from "./refusal.ts";

@@ -1,4 +1,4 @@
-// Tools of an account in its catalogue: read, switched off and on, and all of them at once.
+// The catalogue of an account's tools: reads, and switching them off and on.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { expectRefusal } from "./refusal.ts";

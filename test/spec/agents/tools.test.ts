@@ -1,4 +1,4 @@
-// GET /v1/tools, and what its tools do in a run.
+// GET /v1/tools, and the effects of its tools in a run.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
 import { populate } from "./population.ts";

@@ -1,4 +1,4 @@
-// Triggers as their owner makes, reads, changes, pauses and deletes them.
+// The agents API for a trigger's owner: creation, reads, changes, pauses and deletion.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSettings } from "../../../src/settings/index.ts";
 import { KEY } from "../../support/app.ts";

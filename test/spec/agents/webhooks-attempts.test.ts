@@ -1,5 +1,4 @@
-// Events as they come to a receiver on loopback: their kinds, their signatures, and what is sent
-// again until it is taken.
+// Events at a receiver on loopback: their types, signatures, and repeated attempts.
 import { afterEach, describe, expect, test } from "bun:test";
 import { readSettings } from "../../../src/settings/index.ts";
 import type { TestApp, TestAppOptions } from "../../support/app.ts";

@@ -1,4 +1,4 @@
-// Webhook endpoints as their owner makes, reads, changes and deletes them.
+// The agents API for an endpoint's owner: creation, reads, changes and deletion.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The context window of a chat: what is refused for its length, by whom, and in which words.
+// The context window of a chat: requests refused for their length, and the messages.
 import { describe, expect, test } from "bun:test";
 import {
   type AskedRequest,

@@ -1,4 +1,4 @@
-// Spec 000, "POST /v1/embeddings": what is taken, what is refused, and the vectors that come back.
+// Spec 000, "POST /v1/embeddings": accepted and refused bodies, and the vectors returned.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
 import { createKey } from "./keys.ts";

@@ -1,4 +1,4 @@
-// Spec 000, "What the service does" and "Endpoints": which routes there are, and what opens them.
+// Spec 000, "What the service does" and "Endpoints": the routes, and the keys that they need.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { storeKey } from "../../support/access.ts";

@@ -1,4 +1,4 @@
-// The app in front of a scripted model server, and what its answers look like.
+// The app before a scripted model server, and the form of its replies.
 import { expect } from "bun:test";
 import { type AskOptions, startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
 import { type AskedRequest, type ScriptedUpstream, startUpstream } from "../../support/upstream.ts";

@@ -1,4 +1,4 @@
-// Keys of every kind for the tests of one spec, made as an operator makes them.
+// Keys of every kind for the tests of one spec, created as an operator creates them.
 
 import type { Scope } from "../../../src/access/index.ts";
 import { modelStore } from "../../../src/models/store.ts";

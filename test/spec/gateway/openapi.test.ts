@@ -1,4 +1,5 @@
-// The OpenAPI document: valid, complete, described to the last field, and true of what is answered.
+// The OpenAPI document: valid, complete, described to the last field, and consistent with the
+// replies.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { KEY, startApp, type TestApp } from "../../support/app.ts";
