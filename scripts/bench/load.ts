@@ -1,4 +1,4 @@
-// A process that plays callers: takes orders from its parent, one measurement each, and answers with figures.
+// A process of callers: takes one measurement order at a time from its parent, and returns figures.
 import { runCaller } from "./caller.ts";
 import { readCpuMs, takeQuantile } from "./measure.ts";
 import { writeInstruction } from "./mock-upstream.ts";

@@ -1,4 +1,4 @@
-// Makes a folder of Markdown files to search in: the same files and the same words every time.
+// Makes a folder of Markdown files for searches, always with the same files and words.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

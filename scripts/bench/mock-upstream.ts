@@ -43,7 +43,7 @@ const REPLY = (() => {
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 })();
 
-/** Two rounds with a call, and then a text: what an agent's run of three rounds needs. */
+/** Two rounds with a call, and then a text, for an agent's run of three rounds. */
 const writeCall = (round: number): string => {
   const fn = `{"name":"calculator","arguments":"{\\"expression\\":\\"${round} + 3\\"}"}`;
   const call = `{"id":"call_${round}","type":"function","function":${fn}}`;

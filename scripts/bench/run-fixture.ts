@@ -143,7 +143,7 @@ export const look = <T>(
   return connection.query(query).all(...values) as T[];
 };
 
-/** Looks again and again until `is` holds; throws where that takes too long. */
+/** Polls until `is` holds; throws after a timeout. */
 export const waitUntil = async (
   what: string,
   is: () => boolean | Promise<boolean>,

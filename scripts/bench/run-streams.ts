@@ -4,7 +4,7 @@ import type { Socket } from "bun";
 export interface Listening {
   /** Resolves once every stream has its first frame. */
   ready: Promise<void>;
-  /** Resolves once every stream has ended; what came when. */
+  /** Resolves once every stream has ended, with the arrival times. */
   ended: Promise<StreamCounts>;
 }
 

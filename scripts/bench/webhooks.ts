@@ -1,4 +1,5 @@
-// Webhooks: how many a second one live receiver is sent, and how long the living wait beside dead ones.
+// Webhooks: deliveries per second to one live receiver, and the delay of live ones beside dead
+// ones.
 import { Database as Connection } from "bun:sqlite";
 import {
   type Figure,

@@ -32,7 +32,7 @@ export interface EventReceiver {
   list(): Arrival[];
   /** Deliveries to endpoints with a known secret, signed with none of them. */
   listUnsigned(): string[];
-  /** Times that it did not take what came. */
+  /** Deliveries that it refused. */
   refused(): number;
   /** Called whenever something was answered. */
   onAnswer(): void;

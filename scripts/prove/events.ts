@@ -211,7 +211,7 @@ const listFindings = (run: Run, kills: number, ended_at: number): Finding[] => {
 const LATE = "source = 'cron' AND outcome <> 'missed' AND created_at - scheduled_at > 60000";
 const RETRIED = "FROM deliveries WHERE attempt_count > 1";
 
-/** The first of what breaks each law. */
+/** The first breach of each rule. */
 const explain = (eventBreaches: EventBreaches): void => {
   for (const [law, broken] of Object.entries(eventBreaches)) {
     for (const one of broken.slice(0, SHOWN_MAX)) console.error(`${law}: ${one}`);

@@ -1,4 +1,4 @@
-// Faults of disk and clock for one process, by a library that is loaded in front of the C library.
+// Faults of disk and clock for one process, by a library preloaded before the C library.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeScratch } from "../bench/stage.ts";

@@ -1,4 +1,4 @@
-// Kills a serving program at random while the command line makes and revokes keys beside it.
+// Kills a server at random while the command line creates and revokes keys.
 import { join } from "node:path";
 import { buildWadi, launch, makeScratch, readUntil, runWadi } from "../bench/stage.ts";
 import { atLeast, atMost, type Finding, type Proof } from "./proof.ts";
@@ -130,7 +130,7 @@ const revoke = async (run: Run, id: string, key: KnownKey): Promise<void> => {
   if ((await type(run, ["keys", "revoke", id])) === undefined) return;
   key.state = "revoked";
   run.revocations++;
-  // The key is out at its next request, also in a server that runs beside.
+  // The key is refused at its next request, also by a running server.
   const status = run.url && (await askModels(run.url, key.secret).catch(() => undefined));
   if (status === 200) run.lost.add(id);
 };

@@ -16,7 +16,7 @@ const CHECKED_AFTER_MS_MAX = 30_000;
 
 const draw = (most: number): number => Math.floor(Math.random() * most);
 
-/** A server with accounts made beside it, killed: all of them lie in the log. */
+/** A killed server with accounts created from the command line: all of them are in the log. */
 const makeKilled = async (program: string): Promise<DataFixture> => {
   const fixture = makeDataFixture(program);
   const server = await serve(fixture);

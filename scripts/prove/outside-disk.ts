@@ -29,7 +29,7 @@ interface Run {
   accepted: string[];
   /** How often each status was answered to a start while the disk was full. */
   refused: Map<number, number>;
-  /** Refusals that did not say when to come back. */
+  /** Refusals without Retry-After. */
   unsaid: number;
   chats_failed: number;
   ready_while_full: number;

@@ -25,7 +25,7 @@ const SILENCE_MS = "1000";
 const STARTS_MAX = 12;
 const END_MS_MAX = 60_000;
 
-/** How a run is poisonous, and how often its process may end by that. */
+/** Kind of poison in a run, and how often its process may end by it. */
 const EFFECTS = { "as it comes": 0, throw: 0, kill: 6, hang: 2 } as const;
 type Effect = keyof typeof EFFECTS;
 

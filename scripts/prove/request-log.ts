@@ -1,4 +1,5 @@
-// Kills a loaded server at random, then stops it in order: what the ledger misses, and what it counts.
+// Kills a loaded server at random, then stops it in order; counts the rows that the request log
+// lacks.
 import { Database as Connection } from "bun:sqlite";
 import { join } from "node:path";
 import {
@@ -73,7 +74,7 @@ interface Run {
   kills: number;
   /** Age at the kill of the oldest answered request without a row. */
   oldest_lost_ms: number;
-  /** The longest that a write beside took, in the moments before a kill. */
+  /** Longest concurrent write in the moments before a kill. */
   longest_write_ms: number;
   lost_late: number;
   lost_by_stops: number;

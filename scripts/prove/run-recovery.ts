@@ -1,4 +1,5 @@
-// A thousand runs in flight, a kill, a start: how long until each of them is taken up.
+// Kills a server with a thousand runs in flight, restarts it, and measures how long their recovery
+// takes.
 import {
   addAgent,
   look,
@@ -23,7 +24,7 @@ const SLOW = [
 /** Milliseconds from the exec of each start to the last run that it took up. */
 export const measureRecovery = async (program: string, kills: number): Promise<number[]> => {
   const taken_ms: number[] = [];
-  // Each on its own: after a second crash without progress runs are taken up one at a time.
+  // After a second crash without progress runs are recovered one at a time.
   for (let kill = 0; kill < kills; kill++) taken_ms.push(await measureOnce(program));
   return taken_ms;
 };

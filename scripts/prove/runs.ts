@@ -1,4 +1,4 @@
-// Kills a server that executes runs, again and again: nothing accepted is lost, and all of it ends.
+// Repeatedly kills a server that executes runs: no accepted run is lost, and every run ends.
 import {
   addAgent,
   look,
