@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readSettings } from "../src/settings/index.ts";
 import { startApp } from "./support/app.ts";
-import { readLedger } from "./support/ledger.ts";
+import { readRequestLog } from "./support/request-log.ts";
 import { answerText, startUpstream, writeSettings } from "./support/upstream.ts";
 
 const read = (text: string) => readSettings(text, "wadi.toml", {}, { "server.port": 0 });
@@ -71,7 +71,7 @@ test("a request in progress keeps its price; the next one costs the new price", 
   await first;
   await app.chat("Hello");
   await app.clock.advance(25);
-  const entries = await readLedger(app.app.database).entries();
+  const entries = await readRequestLog(app.app.database).entries();
   // Ten tokens each, at a price for a million of them.
   expect(entries.map(({ cost }) => cost)).toEqual([10, 50]);
   await app.stop();

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store.ts";
-import { makeEntry, NOON, REFUSED } from "../support/ledger.ts";
+import { makeEntry, NOON, REFUSED } from "../support/request-log.ts";
 import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;

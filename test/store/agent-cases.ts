@@ -234,7 +234,9 @@ const versionCases: Case[] = [
       const before = { agent: makeAgent("g-1"), version: makeVersion("g-1") };
       expect(await agents.find("g-1", "a-1")).toEqual({ ...before, hold: null });
       expect(await agents.listVersions("g-1", 9, null)).toHaveLength(1);
-      expect(await agents.addVersion(makeVersionPlan({ expectedVersion: 1 }))).toMatchObject({ version: 2 });
+      expect(await agents.addVersion(makeVersionPlan({ expectedVersion: 1 }))).toMatchObject({
+        version: 2,
+      });
     },
   },
   {
@@ -257,7 +259,9 @@ const versionCases: Case[] = [
       expect(same).toMatchObject({ version: 3 });
       // A request that lists tools again may pin their current revisions.
       const change = { tools: makeVersion("g-1").tool_revisions.map(({ name }) => name) };
-      const fresh = await agents.addVersion(makeVersionPlan({ change, tool_revisions: pinAll("builtin", 1) }));
+      const fresh = await agents.addVersion(
+        makeVersionPlan({ change, tool_revisions: pinAll("builtin", 1) }),
+      );
       expect(fresh).toMatchObject({ version: 4 });
       // Built-in tools have the revision of the running program.
       const later = await agents.addVersion(

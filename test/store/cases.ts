@@ -23,7 +23,7 @@ import { storageStore } from "../../src/storage/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { readHolds } from "../support/holds.ts";
-import { readLedger } from "../support/ledger.ts";
+import { readRequestLog } from "../support/request-log.ts";
 import { noteWrites } from "../support/notes.ts";
 import { readRuns } from "../support/runs.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
@@ -69,7 +69,7 @@ export function bindStores(database: Database) {
     requestLog: database.bind(requestLogStore),
     holds: database.bind(holdStore),
     held: readHolds(database),
-    written: readLedger(database),
+    written: readRequestLog(database),
     agents: database.bind(agentStore),
     threads: database.bind(threadStore),
     processes: database.bind(processStore),

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
 import type { GatewayUsage } from "../../src/gateway/request-log/store.ts";
-import { makeEntry, NOON, REFUSED } from "../support/ledger.ts";
+import { makeEntry, NOON, REFUSED } from "../support/request-log.ts";
 import type { Case, Stores } from "./cases.ts";
 
 const DAY_MS = 86_400_000;

@@ -19,7 +19,7 @@ import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { createSeededIds } from "../../support/ids.ts";
-import { readLedger } from "../../support/ledger.ts";
+import { readRequestLog } from "../../support/request-log.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 
 export interface InsideFront extends AsyncDisposable {
@@ -86,7 +86,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
     findCaller: access.findCaller,
     async readRows() {
       await clock.advance(25);
-      return readLedger(database).entries();
+      return readRequestLog(database).entries();
     },
     countSearches: () => gateway.listStatuses().find(({ name }) => name === "search")!.inUse,
     endRunning: () => running.end(),

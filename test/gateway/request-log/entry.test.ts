@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { startApp, type TestApp, type TestAppOptions } from "../../support/app.ts";
-import { readLedger } from "../../support/ledger.ts";
+import { readRequestLog } from "../../support/request-log.ts";
 import {
   answerFrames,
   DONE,
@@ -32,7 +32,7 @@ async function openUpstream(script: Script, model = "") {
 /** Every row, once all queued entries are written. */
 async function readRows({ app, clock }: TestApp): Promise<LogEntry[]> {
   await clock.advance(25);
-  return readLedger(app.database).entries();
+  return readRequestLog(app.database).entries();
 }
 
 async function readRow(app: TestApp): Promise<LogEntry> {

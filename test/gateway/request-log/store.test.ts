@@ -1,7 +1,7 @@
 // Tests the sums of entries by day.
 import { expect, test } from "bun:test";
 import { sumByDay } from "../../../src/gateway/request-log/store.ts";
-import { makeEntry, NOON, REFUSED } from "../../support/ledger.ts";
+import { makeEntry, NOON, REFUSED } from "../../support/request-log.ts";
 
 test("usage is summed by day, key and model, whatever the outcome of the requests", () => {
   const left = { status: 499, code: "client_closed_request", usage_estimated: true, cost: null };

@@ -1,7 +1,7 @@
 // Tests the one row of a request with several attempts: its usage and its cost.
 import { afterEach, expect, test } from "bun:test";
 import { startApp, type TestApp } from "../../support/app.ts";
-import { readLedger } from "../../support/ledger.ts";
+import { readRequestLog } from "../../support/request-log.ts";
 import {
   type AskedRequest,
   answerFrames,
@@ -35,7 +35,7 @@ const think = ({ chat }: TestApp, fields: object = {}, options = {}) =>
 
 async function readRow({ app, clock }: TestApp) {
   await clock.advance(25);
-  const rows = await readLedger(app.database).entries();
+  const rows = await readRequestLog(app.database).entries();
   expect(rows).toHaveLength(1);
   return rows[0]!;
 }

@@ -5,7 +5,7 @@ import { nameValues, readEntries } from "../../../src/gateway/request-log/entry.
 import { EntryWriter } from "../../../src/gateway/request-log/writer.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
-import { makeEntry } from "../../support/ledger.ts";
+import { makeEntry } from "../../support/request-log.ts";
 
 /** Writes wait until they are released or made to fail. */
 function open() {

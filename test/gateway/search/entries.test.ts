@@ -1,7 +1,7 @@
 // Tests the row of a search in the request log, and its timing.
 import { expect, test } from "bun:test";
 import { startSearchFront } from "../../spec/gateway/search-front.ts";
-import { readLedger } from "../../support/ledger.ts";
+import { readRequestLog } from "../../support/request-log.ts";
 import { writeErrorPage } from "../../support/search-servers.ts";
 
 test("a reply reports its timing, and a refusal does not", async () => {
@@ -19,7 +19,7 @@ test("a search has a row in the request log, without a model and tokens", async 
   await own.search("x", {}, { headers: { "x-request-id": "bad" } });
   await own.send({}, { headers: { "x-request-id": "wrong" } });
   await own.clock.advance(25);
-  const rows = await readLedger(own.app.database).entries();
+  const rows = await readRequestLog(own.app.database).entries();
   const common = {
     route: "search",
     model: null,

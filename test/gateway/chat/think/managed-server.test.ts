@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readRefusal } from "../../../spec/gateway/refusal.ts";
 import { startApp, type TestApp } from "../../../support/app.ts";
-import { readLedger } from "../../../support/ledger.ts";
+import { readRequestLog } from "../../../support/request-log.ts";
 import { answerText, startUpstream } from "../../../support/upstream.ts";
 
 const STUB = `[[models]]
@@ -13,7 +13,7 @@ upstream = { kind = "stub", start_delay = "40s" }
 
 async function readRow({ app, clock }: TestApp) {
   await clock.advance(25);
-  return (await readLedger(app.database).entries()).at(-1);
+  return (await readRequestLog(app.database).entries()).at(-1);
 }
 
 const countStarts = ({ lines }: TestApp) =>

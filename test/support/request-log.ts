@@ -16,7 +16,7 @@ const reader = store(
 );
 const Count = Type.Object({ count: Type.Integer() });
 
-export const readLedger = (database: Database) => database.bind(reader);
+export const readRequestLog = (database: Database) => database.bind(reader);
 
 export const NOON = Date.UTC(2026, 10, 20, 12);
 
