@@ -187,10 +187,10 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
     },
     start: services.start,
     /** Stops the services first; closes what the build has opened even without a start. */
-    async stop(deadline_ms) {
+    async stop(deadlineMs) {
       agents.drain();
       try {
-        await services.stop(deadline_ms);
+        await services.stop(deadlineMs);
       } finally {
         for (const client of [egress, guarded]) client.close();
         await database.close();

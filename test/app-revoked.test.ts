@@ -13,8 +13,8 @@ async function openTrial(settings = "") {
   const app = await startApp({ listens: true, settings });
   const { access, admin } = app.app;
   const account = await storeAccount(access, "acme");
-  const make = (lifetime_ms: number | null = null) => {
-    const expires_at = lifetime_ms === null ? null : app.clock.now() + lifetime_ms;
+  const make = (lifetimeMs: number | null = null) => {
+    const expires_at = lifetimeMs === null ? null : app.clock.now() + lifetimeMs;
     return storeKey(access, { account_id: account.id, name: null, expires_at });
   };
   const stream = (key: string, text = STALL) => app.chat(text, { stream: true }, { key });

@@ -4,11 +4,11 @@ import { apiError } from "../platform/errors.ts";
 
 export interface LimitRule {
   requests_max: number;
-  window_ms: number;
+  windowMs: number;
   /** Time for which an exceeded counter stays closed; 0: it never closes, its window slides. */
   closingMs: number;
   /** Maximum tracked names; least recently used are evicted. Set it where callers make up names. */
-  names_max?: number;
+  namesMax?: number;
 }
 
 interface Counter {
@@ -56,14 +56,14 @@ export class RateLimiter {
   claim(name: string): number {
     const now = this.#clock.monotonic();
     if (++this.#requests % SWEEP_EVERY === 0) this.#removeIdle(now);
-    const { window_ms, closingMs } = this.#rule;
+    const { windowMs, closingMs } = this.#rule;
     const counter = this.#find(name);
     if (counter.closedUntil > now) return counter.closedUntil - now;
     // Only requests inside the window count; a full ring below the limit grows.
     const { length } = counter.takenAt;
-    const isFull = length === 0 || counter.takenAt[counter.next]! + window_ms > now;
+    const isFull = length === 0 || counter.takenAt[counter.next]! + windowMs > now;
     if (isFull && length < this.#requestsMax) growRing(counter, this.#requestsMax);
-    const freeAt = findOldest(counter, this.#requestsMax) + window_ms;
+    const freeAt = findOldest(counter, this.#requestsMax) + windowMs;
     if (freeAt > now) {
       if (closingMs === 0) return freeAt - now;
       // Refused requests don't prolong the closing, or clients that retry early never get in.
@@ -83,14 +83,14 @@ export class RateLimiter {
   }
 
   #find(name: string): Counter {
-    const { names_max } = this.#rule;
+    const { namesMax } = this.#rule;
     const known = this.#counters.get(name);
-    if (known && names_max === undefined) return known;
+    if (known && namesMax === undefined) return known;
     const counter = known ?? { takenAt: new Float64Array(0), next: 0, closedUntil: 0 };
     // A map keeps insertion order: names used last move to its end.
     if (known) this.#counters.delete(name);
     this.#counters.set(name, counter);
-    if (names_max !== undefined && this.#counters.size > names_max) this.#evict(names_max);
+    if (namesMax !== undefined && this.#counters.size > namesMax) this.#evict(namesMax);
     return counter;
   }
 
@@ -105,7 +105,7 @@ export class RateLimiter {
   #removeIdle(now: number): void {
     for (const [name, { takenAt, next, closedUntil }] of this.#counters) {
       const newest = takenAt[(next + takenAt.length - 1) % takenAt.length]!;
-      if (newest <= now - this.#rule.window_ms && closedUntil <= now) this.#counters.delete(name);
+      if (newest <= now - this.#rule.windowMs && closedUntil <= now) this.#counters.delete(name);
     }
   }
 }

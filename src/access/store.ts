@@ -56,21 +56,21 @@ export const keyStore = store(
       return findKey(tx, id);
     },
     /**
-     * Gives a key in force a new secret; the previous one ends at `overlap_until`. Older ones end
+     * Gives a key in force a new secret; the previous one ends at `overlapUntil`. Older ones end
      * now, so a key has two at most. A key that is not in force is returned unchanged.
      */
-    rotate: async (tx, secret: KeySecret, overlap_until: number) => {
+    rotate: async (tx, secret: KeySecret, overlapUntil: number) => {
       const { key_id, created_at: now } = secret;
       const key = await findKey(tx, key_id);
       if (!key || !isInForce(key, null, now)) return key;
-      const isOver = overlap_until <= now;
+      const isOver = overlapUntil <= now;
       // Only the newest secret has no end of its own.
       await tx.run(
         sql`DELETE FROM key_secrets WHERE key_id = ${key_id}
             ${isOver ? none : sql`AND expires_at IS NOT NULL`}`,
       );
       await tx.run(
-        sql`UPDATE key_secrets SET expires_at = ${overlap_until} WHERE key_id = ${key_id}`,
+        sql`UPDATE key_secrets SET expires_at = ${overlapUntil} WHERE key_id = ${key_id}`,
       );
       await tx.run(sql`INSERT INTO key_secrets ${into(KeySecret, secret)}`);
       tx.tell("key", key_id);

@@ -29,9 +29,9 @@ import {
 
 export interface CheckOptions {
   settings: Settings;
-  settings_name: string;
+  settingsName: string;
   place: Exclude<DatabaseLocation, { kind: "memory" }>;
-  data_name: string;
+  dataName: string;
   secretsKeyFile: string;
   clock: Clock;
   ids: Ids;
@@ -43,7 +43,7 @@ const SERVERS_AT_ONCE_MAX = 8;
 const APART_MS_MAX = 60_000;
 
 export async function checkInstallation(options: CheckOptions): Promise<CheckRow[]> {
-  const { settings, settings_name: name } = options;
+  const { settings, settingsName: name } = options;
   const { models, service } = settings;
   const many = models.length === 1 ? "1 model" : `${models.length} models`;
   const says = `${many}, ${service.default_model} by default`;
@@ -70,7 +70,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
 }
 
 /** `key_id` names the key of its secrets, where it is known. */
-async function checkData({ place, data_name: name }: CheckOptions) {
+async function checkData({ place, dataName: name }: CheckOptions) {
   const row = (status: CheckRow["status"], says: string): CheckRow => {
     return { status, what: "data", name, says };
   };
@@ -91,7 +91,7 @@ async function checkData({ place, data_name: name }: CheckOptions) {
 }
 
 /** Skipped for data on another machine, and before the first start. */
-function checkDisk({ place, data_name: name, settings }: CheckOptions): CheckRow[] {
+function checkDisk({ place, dataName: name, settings }: CheckOptions): CheckRow[] {
   const free = readFreeBytes(place);
   if (free === null) return [];
   const { free_disk_bytes } = settings.limits;
@@ -183,26 +183,26 @@ function classifyReplica(
 
 /** A wrong clock ends keys early or late. */
 function checkClock(servers: readonly CheckRow[]): CheckRow[] {
-  const known = servers.filter(({ sight }) => typeof sight?.ahead_ms === "number");
+  const known = servers.filter(({ sight }) => typeof sight?.aheadMs === "number");
   if (known.length === 0) return [];
-  const apart = known.filter(({ sight }) => Math.abs(sight!.ahead_ms!) > APART_MS_MAX);
+  const apart = known.filter(({ sight }) => Math.abs(sight!.aheadMs!) > APART_MS_MAX);
   if (apart.length === 0) {
     const says = "agrees with the servers' within a minute";
     return [{ status: "ok", what: "clock", name: "ours", says }];
   }
-  const says = [...new Set(apart.map(({ url, sight }) => sayApart(url!, sight!.ahead_ms!)))];
+  const says = [...new Set(apart.map(({ url, sight }) => sayApart(url!, sight!.aheadMs!)))];
   return [{ status: "warn", what: "clock", name: "ours", says: says.join(", ") }];
 }
 
-function sayApart(url: string, ahead_ms: number): string {
-  const minutes = Math.round(Math.abs(ahead_ms) / 60_000);
+function sayApart(url: string, aheadMs: number): string {
+  const minutes = Math.round(Math.abs(aheadMs) / 60_000);
   const apart = formatDuration(minutes * 60_000);
-  return `${new URL(url).host} is ${apart} ${ahead_ms > 0 ? "ahead of" : "behind"} it`;
+  return `${new URL(url).host} is ${apart} ${aheadMs > 0 ? "ahead of" : "behind"} it`;
 }
 
 async function mapBounded<T, R>(
   items: readonly T[],
-  at_once_max: number,
+  atOnceMax: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
@@ -213,6 +213,6 @@ async function mapBounded<T, R>(
       results[index] = await work(items[index]!);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(at_once_max, items.length) }, walk));
+  await Promise.all(Array.from({ length: Math.min(atOnceMax, items.length) }, walk));
   return results;
 }

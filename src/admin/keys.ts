@@ -12,7 +12,7 @@ export interface KeyRequest {
   /** Allowed models; null allows every one. */
   models: readonly string[] | null;
   max_output_tokens: number | null;
-  lifetime_ms: number | null;
+  lifetimeMs: number | null;
 }
 
 const LIST = "wadi keys list";
@@ -38,7 +38,7 @@ export function createKeyAdmin(
         scopes: [...new Set(request.scopes)] as Scope[],
         models: request.models && [...new Set(request.models)],
         max_output_tokens: request.max_output_tokens,
-        expires_at: request.lifetime_ms === null ? null : clock.now() + request.lifetime_ms,
+        expires_at: request.lifetimeMs === null ? null : clock.now() + request.lifetimeMs,
       });
       await keys.create(key, stored);
       return { key, secret };
@@ -69,8 +69,8 @@ export function createKeyAdmin(
         );
       }
       // A secret ends with its key at the latest.
-      const previous_until = overlapMs > 0 ? Math.min(until, key.expires_at ?? until) : null;
-      return { key, secret, previous_until };
+      const previousUntil = overlapMs > 0 ? Math.min(until, key.expires_at ?? until) : null;
+      return { key, secret, previousUntil };
     },
   };
 }
@@ -89,8 +89,8 @@ function validateRequest(request: KeyRequest, models: readonly string[]): void {
   if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
     throw new AdminError("a key's cap on output tokens is a whole number of at least 1");
   }
-  const lifetime_ms = request.lifetime_ms;
-  if (lifetime_ms !== null && !(lifetime_ms >= 1 && lifetime_ms <= LIFETIME_MS_MAX)) {
+  const lifetimeMs = request.lifetimeMs;
+  if (lifetimeMs !== null && !(lifetimeMs >= 1 && lifetimeMs <= LIFETIME_MS_MAX)) {
     throw new AdminError("a key ends at least 1 ms and at most 36500 days from now");
   }
 }

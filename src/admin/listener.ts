@@ -57,8 +57,8 @@ export function createVerifier({
   return (received) => {
     const now = clock.now();
     const why = secrets.length === 0 ? null : checkSignature(received, secrets, now);
-    const sent_id = received.headers.get("webhook-id");
-    const webhook_id = sent_id !== null && ID.test(sent_id) ? sent_id : null;
+    const sentId = received.headers.get("webhook-id");
+    const webhook_id = sentId !== null && ID.test(sentId) ? sentId : null;
     const body = readBody(received.body);
     const taken = secrets.length === 0 ? "unverified" : "verified";
     return {

@@ -85,11 +85,11 @@ async function checkEmbeddings(
     });
   const short = await embed(TEXT);
   if (!short.ok) return { ...row, status: "fail", says: short.reason };
-  const seen = `one text in ${short.took_ms} ms, ${short.answer.vectors[0]?.length ?? 0} numbers`;
+  const seen = `one text in ${short.tookMs} ms, ${short.answer.vectors[0]?.length ?? 0} numbers`;
   const health = await checkHealth(embeddings, url, options);
   const long = await embed(LONG_TEXT);
   const says = long.ok
-    ? `${LONG_WORDS} words in ${long.took_ms} ms`
+    ? `${LONG_WORDS} words in ${long.tookMs} ms`
     : `not ${LONG_WORDS} words in one text: ${long.reason}`;
   const status = !long.ok && health.status === "ok" ? "warn" : health.status;
   return { ...row, status, says: [seen, says, health.says].filter(Boolean).join(", ") };
@@ -111,7 +111,7 @@ async function checkSearch(options: ServiceCheckOptions): Promise<CheckRow> {
     if (!found.ok) return { ...row, status: "fail", says: `${asked}: ${found.reason}` };
     const count = found.answer.hits.length;
     const results = count === 0 ? "no result" : count === 1 ? "1 result" : `${count} results`;
-    const says = `${asked}, ${results} in ${found.took_ms} ms`;
+    const says = `${asked}, ${results} in ${found.tookMs} ms`;
     if (search.kind !== "stub") return { ...row, status: count === 0 ? "warn" : "ok", says };
     const result = checkStub("search", settings);
     return { ...row, ...result, says: `${result.says}, ${says}` };
@@ -152,7 +152,7 @@ async function checkHealth(
 
 type ServiceAnswer = { ok: true } | { ok: false; reason: string };
 type TimedAnswer<A> =
-  | { ok: true; answer: Extract<A, { ok: true }>; took_ms: number }
+  | { ok: true; answer: Extract<A, { ok: true }>; tookMs: number }
   | { ok: false; reason: string };
 
 async function timeAnswer<A extends ServiceAnswer>(
@@ -167,8 +167,8 @@ async function timeAnswer<A extends ServiceAnswer>(
       const late = `no answer in ${ANSWER_MS / 1_000} s`;
       return { ok: false, reason: limit.signal.aborted ? late : answer.reason };
     }
-    const took_ms = Math.round(clock.monotonic() - began);
-    return { ok: true, answer: answer as Extract<A, { ok: true }>, took_ms };
+    const tookMs = Math.round(clock.monotonic() - began);
+    return { ok: true, answer: answer as Extract<A, { ok: true }>, tookMs };
   } finally {
     limit.cancel();
   }

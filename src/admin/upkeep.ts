@@ -13,7 +13,7 @@ export function createSecretAdmin({ secrets }: AdminDeps) {
   return {
     /** Makes a new key; `givesUp` deletes secrets that no key at hand opens. */
     async rotate(givesUp: boolean) {
-      const outcome = await secrets.rotate({ gives_up: givesUp });
+      const outcome = await secrets.rotate({ givesUp: givesUp });
       if (!outcome.ok) throw new AdminError(explainRotation(outcome));
       const { ok: _, ...rotated } = outcome;
       return rotated;

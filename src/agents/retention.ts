@@ -25,7 +25,7 @@ export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
         for (let after: string | null = ""; after !== null && !isStopping(); ) {
           const swept = await runs.sweep(after, now - keepMs, RUNS_AT_ONCE);
           rows += swept.deleted;
-          after = swept.after_id;
+          after = swept.afterId;
         }
         return rows;
       },

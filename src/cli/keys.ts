@@ -34,7 +34,7 @@ function readRequest(input: CommandInput): KeyRequest {
     scopes: readList(input, "scope"),
     models: models.length === 0 ? null : models,
     max_output_tokens: readNumber(input, "max-output-tokens") ?? null,
-    lifetime_ms: readDuration(input, "expires") ?? null,
+    lifetimeMs: readDuration(input, "expires") ?? null,
   };
 }
 
@@ -110,8 +110,8 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const overlapMs = readDuration(input, "overlap") ?? OVERLAP_MS;
       const rotated = await administer(input, ({ keys }) => keys.rotate(input.args[0]!, overlapMs));
-      const { key, secret, previous_until } = rotated;
-      const previous = previous_until && new Date(previous_until).toISOString();
+      const { key, secret, previousUntil } = rotated;
+      const previous = previousUntil && new Date(previousUntil).toISOString();
       const old = previous ? `the old one works until ${previous}` : "the old one is refused";
       output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
       const row = { ...show(Key, key), secret, previous_secret_expires_at: previous };

@@ -104,7 +104,7 @@ export function readNamedSettings(input: CommandInput): Settings | undefined {
 
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
-  return { kind: "postgres", url: server.database, connections_max: POSTGRES_CONNECTIONS_MAX };
+  return { kind: "postgres", url: server.database, connectionsMax: POSTGRES_CONNECTIONS_MAX };
 }
 
 /** Names the place of the data without user and password. */

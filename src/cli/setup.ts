@@ -9,20 +9,20 @@ import { drawLines } from "./output.ts";
 import { FILE, nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 
 async function checkAll(input: CommandInput): Promise<CheckRow[]> {
-  const settings_name = readText(input, "config") ?? (existsSync(FILE) ? FILE : `no ${FILE}`);
+  const settingsName = readText(input, "config") ?? (existsSync(FILE) ? FILE : `no ${FILE}`);
   let settings: Settings;
   try {
     settings = readGivenSettings(input);
   } catch (failure) {
     if (!(failure instanceof SettingsError)) throw failure;
     // Without settings, nothing else can be checked.
-    return [{ status: "fail", what: "settings", name: settings_name, says: failure.message }];
+    return [{ status: "fail", what: "settings", name: settingsName, says: failure.message }];
   }
   return checkInstallation({
     settings,
-    settings_name,
+    settingsName,
     place: placeData(settings),
-    data_name: nameData(settings),
+    dataName: nameData(settings),
     secretsKeyFile: placeSecretsKey(settings),
     clock: createSystemClock(),
     ids: createSystemIds(),

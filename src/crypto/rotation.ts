@@ -13,7 +13,7 @@ const NAMES_MAX = 10;
 
 export interface RotationRequest {
   /** Deletes unreadable secrets; otherwise they stop the rotation. */
-  gives_up: boolean;
+  givesUp: boolean;
 }
 
 export type RotationResult =
@@ -58,13 +58,13 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
  * 4. The file holds the new one alone.
  */
 async function rotate(
-  { store, ring, gives_up }: RotationOptions,
+  { store, ring, givesUp }: RotationOptions,
   file: string,
 ): Promise<RotationResult> {
   const known = await store.findKey();
-  const keys = known === undefined || gives_up ? ring.make() : ring.refresh();
+  const keys = known === undefined || givesUp ? ring.make() : ring.refresh();
   const isAtHand = known === undefined || keys.some(({ id }) => id === known);
-  if (keys.length === 0 || !(isAtHand || gives_up)) {
+  if (keys.length === 0 || !(isAtHand || givesUp)) {
     return { ok: false, reason: "unavailable", fault: ring.fault() };
   }
   // Two lines are left by an interrupted rotation.
@@ -72,8 +72,8 @@ async function rotate(
   const both = [next!, old!];
   const is_resumed = keys.length === 2;
   if (!is_resumed) replaceKeyFile(file, both);
-  const isSwitched = await switchKey(store, both, gives_up);
-  const done = isSwitched ? await resealAll(store, both, gives_up) : null;
+  const isSwitched = await switchKey(store, both, givesUp);
+  const done = isSwitched ? await resealAll(store, both, givesUp) : null;
   // Another rotation came in between, with a copy of the file.
   if (done === null) return { ok: false, reason: "unavailable", fault: null };
   const { left, places, ...sum } = done;
@@ -85,12 +85,12 @@ async function rotate(
 async function switchKey(
   store: RotationOptions["store"],
   [next, old]: readonly MasterKey[],
-  gives_up: boolean,
+  givesUp: boolean,
 ): Promise<boolean> {
   for (;;) {
     const now = await store.claim(next!.id);
     if (now === next!.id) return true;
-    if (now !== old!.id && !gives_up) return false;
+    if (now !== old!.id && !givesUp) return false;
     if (await store.turn(now, next!.id)) return true;
   }
 }
@@ -98,7 +98,7 @@ async function switchKey(
 async function resealAll(
   store: RotationOptions["store"],
   keys: readonly MasterKey[],
-  gives_up: boolean,
+  givesUp: boolean,
 ): Promise<Resealed | null> {
   const key_id = keys[0]!.id;
   const sum = { resealed: 0, given_up: 0 };
@@ -113,7 +113,7 @@ async function resealAll(
       const lost = all.filter(({ sealed }) => sealed === null).map(({ old }) => old);
       unreadable += lost.length;
       places.push(...lost.slice(0, NAMES_MAX - places.length));
-      const wanted = gives_up ? all : all.filter(({ sealed }) => sealed !== null);
+      const wanted = givesUp ? all : all.filter(({ sealed }) => sealed !== null);
       const done = await store.reseal(key_id, wanted);
       if (done === null) return null;
       sum.resealed += done.resealed;
@@ -124,7 +124,7 @@ async function resealAll(
     const done = await store.reseal(key_id, []);
     if (done === null) return null;
     if (done.left === 0) return { ...sum, left: 0, places: [] };
-    if (!gives_up && done.left <= unreadable) return { ...sum, left: done.left, places };
+    if (!givesUp && done.left <= unreadable) return { ...sum, left: done.left, places };
   }
 }
 

@@ -101,14 +101,14 @@ function createInlineEngine(
 }
 
 async function openPostgres(
-  { url, connections_max }: Extract<DatabaseLocation, { kind: "postgres" }>,
+  { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
   { registry, migrations, now, exclusive, bus, onDeath }: EngineOptions,
 ): Promise<DatabaseEngine> {
-  const isShared = connections_max > 1;
+  const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
   try {
     if (exclusive && isShared) undo.push(await lockPostgres(url, onDeath));
-    const pool = openPool(url, connections_max);
+    const pool = openPool(url, connectionsMax);
     undo.unshift(() => pool.close());
     await migratePostgres(pool, migrations, now);
     const engine = new PostgresEngine(pool, registry, bus);

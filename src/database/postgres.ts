@@ -49,8 +49,8 @@ function isCut(failure: unknown): boolean {
   return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
 }
 
-export function openPool(url: string, connections_max: number): SQL {
-  return new SQL({ url, max: connections_max, connectionTimeout: CONNECT_TIMEOUT_S });
+export function openPool(url: string, connectionsMax: number): SQL {
+  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
 }
 
 export class PostgresEngine implements DatabaseEngine {

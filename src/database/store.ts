@@ -56,7 +56,7 @@ export type DatabaseLocation =
   /** `writer` is the script of the writer Worker; without it, writes run inline. */
   | { kind: "sqlite"; file: string; writer?: URL }
   /** A single connection, as PGlite gives, means that no other process is there. */
-  | { kind: "postgres"; url: string; connections_max: number };
+  | { kind: "postgres"; url: string; connectionsMax: number };
 
 export interface DatabaseEngine {
   readonly name: "sqlite" | "memory" | "postgres";

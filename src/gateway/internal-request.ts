@@ -9,7 +9,7 @@ export interface InternalFailure {
   code: ErrorCode;
   reason: string;
   /** The stop of the program ended it; the request can be repeated. */
-  is_stopped?: true;
+  isStopped?: true;
 }
 
 export function toInternalFailure(
@@ -18,7 +18,7 @@ export function toInternalFailure(
 ): InternalFailure {
   const code = publicCode(error.code, "gateway") as ErrorCode;
   const failure: InternalFailure = { ok: false, code, reason: error.message };
-  if (endedBy === "stop") failure.is_stopped = true;
+  if (endedBy === "stop") failure.isStopped = true;
   return failure;
 }
 

@@ -17,11 +17,11 @@ type Counted = Pick<RequestRecorder, "request_bytes">;
 /** Reads JSON; an empty body is `{}`. Refuses one that is too large, late, deep or malformed. */
 export async function readJson(
   request: Request,
-  bytes_max: number,
+  bytesMax: number,
   clock: Clock,
   counted?: Counted,
 ): Promise<unknown> {
-  const bytes = await readBytes(request, bytes_max, clock, counted);
+  const bytes = await readBytes(request, bytesMax, clock, counted);
   if (bytes.length === 0) return {};
   const type = request.headers.get("content-type");
   if (type !== null && !JSON_TYPE.test(type)) {
@@ -60,14 +60,14 @@ export function parseBody(bytes: Uint8Array): { value: unknown } | BodyFault {
 
 export async function readBytes(
   request: Request,
-  bytes_max: number,
+  bytesMax: number,
   clock: Clock,
   counted?: Counted,
 ): Promise<Uint8Array> {
-  const announced = checkLength(request, bytes_max, counted);
+  const announced = checkLength(request, bytesMax, counted);
   // A body of announced length cannot exceed it, and is read at half the cost.
   const reader = announced === null ? request.body?.getReader() : undefined;
-  const whole = announced === null ? readPieces(reader, bytes_max, counted) : request.bytes();
+  const whole = announced === null ? readPieces(reader, bytesMax, counted) : request.bytes();
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(BODY_TIMEOUT_MS, () => {
     late.reject(apiError("validation", { message: "The body did not arrive in time." }));
@@ -85,19 +85,19 @@ export async function readBytes(
 }
 
 /** Refuses a body announced beyond the limit; returns the announced length. */
-export function checkLength(request: Request, bytes_max: number, counted?: Counted): number | null {
+export function checkLength(request: Request, bytesMax: number, counted?: Counted): number | null {
   const header = request.headers.get("content-length");
   const announced = header === null ? Number.NaN : Number(header);
   // A header sent twice arrives as `5, 5`: such a body is counted while it is read.
   if (Number.isNaN(announced)) return null;
   if (counted) counted.request_bytes = announced;
-  if (announced > bytes_max) throw tooLarge(bytes_max);
+  if (announced > bytesMax) throw tooLarge(bytesMax);
   return announced;
 }
 
 async function readPieces(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read"> | undefined,
-  bytes_max: number,
+  bytesMax: number,
   counted?: Counted,
 ): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
@@ -107,15 +107,15 @@ async function readPieces(
     if (!piece) break;
     length += piece.length;
     if (counted) counted.request_bytes = length;
-    if (length > bytes_max) throw tooLarge(bytes_max);
+    if (length > bytesMax) throw tooLarge(bytesMax);
     pieces.push(piece);
   }
   return Buffer.concat(pieces, length);
 }
 
 /** gateway.errors.request_too_large, agents.errors.p10 */
-function tooLarge(bytes_max: number): ApiError {
-  const message = `The body is larger than ${bytes_max / 1024} KB.`;
+function tooLarge(bytesMax: number): ApiError {
+  const message = `The body is larger than ${bytesMax / 1024} KB.`;
   return apiError("request_too_large", { message });
 }
 
@@ -123,19 +123,19 @@ function tooLarge(bytes_max: number): ApiError {
 function findTooDeep(text: string): BodyFault | null {
   let depth = 0;
   /** Start of the last string on the top level; before a bracket it is a field's name. */
-  let name_at = -1;
+  let nameAt = -1;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > DEPTH_MAX) return explainDepth(text, name_at);
+        if (++depth > DEPTH_MAX) return explainDepth(text, nameAt);
         break;
       case 0x5d: // ]
       case 0x7d: // }
         depth--;
         break;
       case 0x22: // "
-        if (depth === 1) name_at = i;
+        if (depth === 1) nameAt = i;
         i = findStringEnd(text, i);
         break;
     }
@@ -143,11 +143,11 @@ function findTooDeep(text: string): BodyFault | null {
   return null;
 }
 
-function explainDepth(text: string, name_at: number): BodyFault {
-  if (name_at === -1 || !text.trimStart().startsWith("{")) {
+function explainDepth(text: string, nameAt: number): BodyFault {
+  if (nameAt === -1 || !text.trimStart().startsWith("{")) {
     return { fault: `The body is nested deeper than ${DEPTH_MAX} levels.` };
   }
-  const param = shorten(text.slice(name_at + 1, findStringEnd(text, name_at)));
+  const param = shorten(text.slice(nameAt + 1, findStringEnd(text, nameAt)));
   return {
     fault: `\`${param}\` is nested deeper than ${DEPTH_MAX - 1} levels.`,
     param,

@@ -28,7 +28,7 @@ export function createHealthPages({
   isStopping,
   listServices,
 }: HealthPageOptions): StaticPage[] {
-  let asked_at = Number.NEGATIVE_INFINITY;
+  let askedAt = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);
   /** The only probe under way, since each waits for a connection. */
   let asking: Promise<boolean> | null = null;
@@ -49,8 +49,8 @@ export function createHealthPages({
     {
       path: "/readyz",
       async answer() {
-        if (clock.monotonic() - asked_at >= ANSWER_KEPT_MS) {
-          asked_at = clock.monotonic();
+        if (clock.monotonic() - askedAt >= ANSWER_KEPT_MS) {
+          askedAt = clock.monotonic();
           answer = ask();
         }
         const beside = listServices().map(({ name, state }) => `${name} ${state}`);

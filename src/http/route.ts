@@ -35,7 +35,7 @@ export interface RouteSpec<
   scope?: Scope;
   /** agents.authentication.3: the scope is required in the grace period too. */
   isScopeCertain?: true;
-  is_signed?: true;
+  isSigned?: true;
   feature?: Feature;
   params?: P;
   /** The query; without one the agent service refuses all parameters. */
@@ -46,9 +46,9 @@ export interface RouteSpec<
   request_headers?: readonly RequestHeader[];
   body?: B;
   /** Replaces the surface's limit. */
-  body_bytes_max?: number;
+  bodyBytesMax?: number;
   /** Turns the idle time-out of the connection off while the handler works. */
-  is_slow?: boolean;
+  isSlow?: boolean;
   meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;
   /** Error codes of this route beside those of every route. */

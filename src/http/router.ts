@@ -84,12 +84,12 @@ function createPipeline(
   const readParameters = compileParameters(path, spec, policy.isStrict);
   const takesNone = !spec.body && method !== "GET" && policy.isStrict;
   const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileFields(spec.body);
-  const bytes_max = spec.body_bytes_max ?? policy.bodyBytesMax;
+  const bytesMax = spec.bodyBytesMax ?? policy.bodyBytesMax;
   const route = `${method} ${path}`;
   // gateway.p7
   const internalPrefix = `x-${options.alias}-internal`;
   const readBody = (context: RequestContext) => {
-    const reading = readJson(context.request, bytes_max, options.clock, context.recorder);
+    const reading = readJson(context.request, bytesMax, options.clock, context.recorder);
     return logDisconnect(options, { method, path }, context, reading);
   };
 
@@ -115,10 +115,10 @@ function createPipeline(
     const { params, query } = readParameters(request.url);
     if (spec.authorize) await spec.authorize({ caller, params: params as Record<string, unknown> });
     // gateway.limits.body_size, agents.limits.body_size: the limit also holds for unread bodies.
-    if (!check) checkLength(request, bytes_max);
+    if (!check) checkLength(request, bytesMax);
     const checked = check?.(await readBody(context));
     const body = takesNone ? undefined : checked;
-    const release = spec.is_slow ? holdOpenLater(options, context) : undefined;
+    const release = spec.isSlow ? holdOpenLater(options, context) : undefined;
     try {
       const asked = {
         caller,

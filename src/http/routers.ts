@@ -33,13 +33,13 @@ const ADDRESSES_MAX = 100_000;
 export function createRouters(options: RoutersOptions): Routers {
   const { server, clock } = options;
   let { settings } = options;
-  const limit = (requests_max: number, rule: { closingMs: number; names_max?: number }) =>
-    new RateLimiter(clock, { requests_max, window_ms: WINDOW_MS, ...rule });
+  const limit = (requests_max: number, rule: { closingMs: number; namesMax?: number }) =>
+    new RateLimiter(clock, { requests_max, windowMs: WINDOW_MS, ...rule });
   const { requests_per_minute, address_requests_per_minute } = settings.limits;
   const accounts: RateLimiter = limit(requests_per_minute, { closingMs: CLOSING_MS });
   // agents.limits.request_rate
   const keys = limit(requests_per_minute, { closingMs: 0 });
-  const addresses = limit(address_requests_per_minute, { closingMs: 0, names_max: ADDRESSES_MAX });
+  const addresses = limit(address_requests_per_minute, { closingMs: 0, namesMax: ADDRESSES_MAX });
 
   const { alias } = settings.service;
   const { identify, ids, log, observe } = options;

@@ -29,7 +29,7 @@ export interface SignedRouteSpec<P extends TObject = TObject>
   params: P;
   /** For the OpenAPI document; the handler gets bytes. */
   body: TSchema;
-  body_bytes_max: number;
+  bodyBytesMax: number;
   /** Refuses all requests while no signature can be verified, before any limit counts them. */
   requireAble(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export function createSignedRoute<P extends TObject>(
     await requireAble();
     policy.limitAddress(request);
     // agents.limits.body_size, agents.errors.p10
-    const reading = readBytes(request, spec.body_bytes_max, options.clock);
+    const reading = readBytes(request, spec.bodyBytesMax, options.clock);
     const body = await logDisconnect(options, route, context, reading);
     // agents.errors.unsupported_media_type: a missing type is refused too.
     if (!JSON_ONLY.test(request.headers.get("content-type") ?? "")) {
@@ -92,7 +92,7 @@ export function createSignedRoute<P extends TObject>(
   return {
     ...route,
     surface: options.surface,
-    spec: { ...spec, is_signed: true } as RouteSpec,
+    spec: { ...spec, isSigned: true } as RouteSpec,
     answer,
   };
 }

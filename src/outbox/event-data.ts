@@ -32,14 +32,14 @@ function shorten(
   whole: string,
   bytes: number,
   list: (data: Json) => Piece[],
-  names_max: number,
+  namesMax: number,
 ): string | null {
   const copy = JSON.parse(whole) as Json;
   const pieces = list(copy).sort((one, other) => other.bytes - one.bytes);
   const truncated: string[] = [];
   let left = bytes + bytesOf({ truncated: [] });
   for (const { name, bytes, clear } of pieces) {
-    if (left <= DATA_BYTES_MAX || truncated.length === names_max) break;
+    if (left <= DATA_BYTES_MAX || truncated.length === namesMax) break;
     clear();
     truncated.push(name);
     left += bytesOf(null) - bytes + bytesOf(name) + 1;

@@ -42,7 +42,7 @@ const HOOK = {
   params: HookParams,
   request_headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
   body: Type.Unknown({ description: "Any JSON value; the run reads it as outside text." }),
-  body_bytes_max: BODY_BYTES_MAX,
+  bodyBytesMax: BODY_BYTES_MAX,
   replies: {
     200: {
       description: "This `webhook-id` has fired before; nothing is started.",
@@ -154,7 +154,7 @@ function limitError(retry_after: string, message?: string): ApiError {
 /** Counts a trigger's signed requests; returns the time until the next one may pass, or 0. */
 function createHookLimit({ clock, settings }: Pick<TriggersDeps, "clock" | "settings">) {
   const readMax = () => settings().limits.hook_requests_per_minute;
-  const rule = { requests_max: readMax(), window_ms: WINDOW_MS, closingMs: 0 };
+  const rule = { requests_max: readMax(), windowMs: WINDOW_MS, closingMs: 0 };
   const limiter = new RateLimiter(clock, rule);
   return (triggerId: string): number => {
     limiter.change(readMax());

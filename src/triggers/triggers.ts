@@ -130,7 +130,7 @@ export class Triggers {
         this.#store.rotate({
           id,
           account_id: found.account_id,
-          seen_number: found.secret_number,
+          seenNumber: found.secret_number,
           sealed,
           key_id,
           previous_secret_expires_at: expiresAt,

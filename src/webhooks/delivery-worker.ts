@@ -107,13 +107,13 @@ export class DeliveryWorker implements Service {
     this.#recovery.scan();
   }
 
-  async stop(deadline_ms: number): Promise<void> {
+  async stop(deadlineMs: number): Promise<void> {
     const { clock } = this.#deps;
     this.#isStopping = true;
     for (const unlisten of this.#unlisten.splice(0)) unlisten();
     const over = Promise.all([this.#fanOut.stop(), this.#recovery.stop(), this.#drain()]);
     const isOver = over.then(() => {});
-    if (!(await settlesWithin(clock, deadline_ms, isOver))) {
+    if (!(await settlesWithin(clock, deadlineMs, isOver))) {
       this.#abort();
       await settlesWithin(clock, GRACE_MS, isOver);
     }

@@ -4,7 +4,7 @@ import { RateLimiter } from "../../src/access/rate-limit.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
 import { createManualClock } from "../support/clock.ts";
 
-const rule = { requests_max: 3, window_ms: 60_000, closingMs: 60_000 };
+const rule = { requests_max: 3, windowMs: 60_000, closingMs: 60_000 };
 
 /** `undefined` if the request was counted, otherwise the seconds of Retry-After. */
 function take(limiter: RateLimiter, name = "a"): string | undefined {
@@ -98,7 +98,7 @@ test("the wall clock has no effect", () => {
 
 test("counters in use outlive the sweep of unused ones", async () => {
   const clock = createManualClock();
-  const limiter = new RateLimiter(clock, { requests_max: 1, window_ms: 1_000, closingMs: 5_000 });
+  const limiter = new RateLimiter(clock, { requests_max: 1, windowMs: 1_000, closingMs: 5_000 });
   take(limiter, "closed");
   expect(take(limiter, "closed")).toBe("5");
   await clock.advance(4_500);
@@ -112,7 +112,7 @@ test("counters in use outlive the sweep of unused ones", async () => {
 });
 
 describe("with caller-chosen names", () => {
-  const strange = { ...rule, requests_max: 1, closingMs: 0, names_max: 10 };
+  const strange = { ...rule, requests_max: 1, closingMs: 0, namesMax: 10 };
 
   test("agents.limits.request_rate the least recently used names are evicted beyond the maximum", async () => {
     const clock = createManualClock();
@@ -140,14 +140,14 @@ describe("with caller-chosen names", () => {
 
 test("gateway.limits.rate a growing counter admits exactly what a full request list would", async () => {
   const clock = createManualClock();
-  const rule = { requests_max: 50, window_ms: 1_000, closingMs: 0 };
+  const rule = { requests_max: 50, windowMs: 1_000, closingMs: 0 };
   const limiter = new RateLimiter(clock, rule);
   const taken: number[] = [];
   for (let at = 0; at < 3_000; at++) {
     // Bursts and pauses of every length, equal in every run.
     await clock.advance(at % 97 === 0 ? (at * 37) % 1_500 : (at * 13) % 40);
     const now = clock.monotonic();
-    const isFree = taken.filter((one) => one > now - rule.window_ms).length < rule.requests_max;
+    const isFree = taken.filter((one) => one > now - rule.windowMs).length < rule.requests_max;
     let isTaken = true;
     try {
       limiter.take("a");

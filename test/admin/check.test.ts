@@ -58,9 +58,9 @@ ${more}
 const check = (text: string, data = join(place, "absent"), env = {}): Promise<CheckRow[]> =>
   checkInstallation({
     settings: readSettings(text, "wadi.toml", env, {}),
-    settings_name: "wadi.toml",
+    settingsName: "wadi.toml",
     place: { kind: "sqlite", file: join(data, "wadi.db") },
-    data_name: data,
+    dataName: data,
     secretsKeyFile: join(data, "secrets.key"),
     clock,
     ids: createSeededIds(),

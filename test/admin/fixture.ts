@@ -52,7 +52,7 @@ export function keyRequest(fields: Partial<KeyRequest> = {}): KeyRequest {
     scopes: [],
     models: null,
     max_output_tokens: null,
-    lifetime_ms: null,
+    lifetimeMs: null,
     ...fields,
   };
 }

@@ -29,7 +29,7 @@ test("gateway.authentication.9 a key has only the requested rights", async () =>
       scopes: ["think", "search", "think"],
       models: ["stub-1", "stub-1"],
       max_output_tokens: 100,
-      lifetime_ms: DAY_MS,
+      lifetimeMs: DAY_MS,
     }),
   );
   expect(rich.key).toMatchObject({
@@ -42,7 +42,7 @@ test("gateway.authentication.9 a key has only the requested rights", async () =>
 });
 
 test("a key expires at its expiry", async () => {
-  const { secret } = await fixture.admin.keys.create(keyRequest({ lifetime_ms: DAY_MS }));
+  const { secret } = await fixture.admin.keys.create(keyRequest({ lifetimeMs: DAY_MS }));
   fixture.clock.shiftWall(DAY_MS - 1);
   expect(await identify(secret)).toBeDefined();
   fixture.clock.shiftWall(1);
@@ -51,11 +51,11 @@ test("a key expires at its expiry", async () => {
 
 test("a key lasts from a millisecond to a hundred years", async () => {
   const { keys } = fixture.admin;
-  for (const lifetime_ms of [1, 36_500 * DAY_MS]) {
-    const { key } = await keys.create(keyRequest({ lifetime_ms }));
-    expect(key.expires_at).toBe(fixture.clock.now() + lifetime_ms);
+  for (const lifetimeMs of [1, 36_500 * DAY_MS]) {
+    const { key } = await keys.create(keyRequest({ lifetimeMs }));
+    expect(key.expires_at).toBe(fixture.clock.now() + lifetimeMs);
   }
-  const problem = keys.create(keyRequest({ lifetime_ms: 36_500 * DAY_MS + 1 }));
+  const problem = keys.create(keyRequest({ lifetimeMs: 36_500 * DAY_MS + 1 }));
   await expect(problem).rejects.toThrow("36500 days");
 });
 
@@ -118,7 +118,7 @@ describe("a rotated key", () => {
     const before = await identify(first.secret);
     const rotated = await keys.rotate(first.key.id.toUpperCase(), DAY_MS);
     expect(rotated.secret).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
-    expect(rotated).toMatchObject({ key: first.key, previous_until: fixture.clock.now() + DAY_MS });
+    expect(rotated).toMatchObject({ key: first.key, previousUntil: fixture.clock.now() + DAY_MS });
     fixture.clock.shiftWall(DAY_MS - 1);
     for (const secret of [first.secret, rotated.secret]) {
       expect(await identify(secret)).toEqual(before);
@@ -148,9 +148,9 @@ describe("a rotated key", () => {
 
   test("keeps its expiry for both secrets", async () => {
     const { keys } = fixture.admin;
-    const first = await keys.create(keyRequest({ lifetime_ms: 1_000 }));
-    const { secret, previous_until } = await keys.rotate(first.key.id, DAY_MS);
-    expect(previous_until).toBe(first.key.expires_at!);
+    const first = await keys.create(keyRequest({ lifetimeMs: 1_000 }));
+    const { secret, previousUntil } = await keys.rotate(first.key.id, DAY_MS);
+    expect(previousUntil).toBe(first.key.expires_at!);
     fixture.clock.shiftWall(1_000);
     for (const one of [first.secret, secret]) {
       await expect(identify(one)).rejects.toMatchObject(refused);
@@ -171,7 +171,7 @@ describe("a rotated key", () => {
     const { keys } = fixture.admin;
     const revoked = await keys.create(keyRequest());
     await keys.revoke(revoked.key.id);
-    const expired = await keys.create(keyRequest({ lifetime_ms: 1 }));
+    const expired = await keys.create(keyRequest({ lifetimeMs: 1 }));
     fixture.clock.shiftWall(1);
     for (const { key } of [revoked, expired]) {
       await expect(keys.rotate(key.id, DAY_MS)).rejects.toThrow("is revoked or expired");
@@ -197,8 +197,8 @@ describe("an invalid request creates no key", () => {
     ["an unknown model", { models: ["gpt"] }, "the settings name stub-1, qwen3-32b"],
     ["a cap of zero", { max_output_tokens: 0 }, "a whole number of at least 1"],
     ["a cap beyond numbers", { max_output_tokens: 2 ** 53 }, "a whole number of at least 1"],
-    ["no time at all", { lifetime_ms: 0 }, "from now"],
-    ["more than a hundred years", { lifetime_ms: 36_501 * DAY_MS }, "36500 days"],
+    ["no time at all", { lifetimeMs: 0 }, "from now"],
+    ["more than a hundred years", { lifetimeMs: 36_501 * DAY_MS }, "36500 days"],
     ["a name of two lines", { name: "a\nb" }, "one line"],
     ["a name that moves the cursor", { name: "a\u001b[2J" }, "one line"],
     ["a name that is too long", { name: "x".repeat(129) }, "1 to 128"],

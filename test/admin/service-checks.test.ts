@@ -53,9 +53,9 @@ function pretend({
 async function check(text: string, openers: ServiceOpeners | undefined, env = {}) {
   const rows = await checkInstallation({
     settings: readSettings(text, "wadi.toml", env, {}),
-    settings_name: "wadi.toml",
+    settingsName: "wadi.toml",
     place: { kind: "sqlite", file: "/nowhere/wadi.db" },
-    data_name: "/nowhere",
+    dataName: "/nowhere",
     secretsKeyFile: "/nowhere/secrets.key",
     clock,
     ids: createSeededIds(),

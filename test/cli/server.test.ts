@@ -18,7 +18,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
     server: { url: "http://127.0.0.1:1", listClients: () => ({ served: [], refused: [] }) },
     admin: { models: { list: async () => [] as unknown } } as Serving["admin"],
     start: async () => void events.push("start"),
-    stop: async (deadline_ms) => void events.push(`stop ${deadline_ms}`),
+    stop: async (deadlineMs) => void events.push(`stop ${deadlineMs}`),
     change: async () => {},
   };
   const options: ServerRun = {

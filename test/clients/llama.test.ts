@@ -129,9 +129,9 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     const data = join(tmpdir(), "wadi-no-such-data");
     const rows = await checkInstallation({
       settings: readSettings(block!, "wadi.toml", {}, {}),
-      settings_name: "wadi.toml",
+      settingsName: "wadi.toml",
       place: { kind: "sqlite", file: join(data, "wadi.db") },
-      data_name: data,
+      dataName: data,
       secretsKeyFile: join(data, "secrets.key"),
       clock,
       ids: createSystemIds(),

@@ -52,7 +52,7 @@ interface Scene {
   /** The last sweep is long ago: each server sweeps at its start. */
   sweeps?: true;
   /** Milliseconds by which the clock of the first server is ahead of that of the others. */
-  ahead_ms?: number;
+  aheadMs?: number;
 }
 const at = (write: string, ...passes: number[]) =>
   passes.flatMap((pass) => [`${write}:before#${pass}`, `${write}:after#${pass}`]);
@@ -74,12 +74,12 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "a clock that goes back": {
     first: "triggers.fire:after#3",
     points: twice("triggers.realign"),
-    ahead_ms: 60 * MINUTE_MS,
+    aheadMs: 60 * MINUTE_MS,
   },
   "retries far ahead": {
     first: "webhooks.settle:after#2",
     points: twice("webhooks.pull"),
-    ahead_ms: 3 * DAY_MS,
+    aheadMs: 3 * DAY_MS,
     mood: "down",
   },
   "an endpoint that is gone": { points: twice("webhooks.disable"), mood: "gone" },
@@ -382,8 +382,8 @@ const STORIES =
     ? ALONE
     : [{ name: "everything that callers do", scenes: PLAIN }, ...CHOSEN];
 
-function isPlain({ mood, sweeps, ahead_ms }: Scene): boolean {
-  return mood === undefined && !sweeps && ahead_ms === undefined;
+function isPlain({ mood, sweeps, aheadMs }: Scene): boolean {
+  return mood === undefined && !sweeps && aheadMs === undefined;
 }
 
 /** All points of a scene, or one after each write. */
@@ -401,11 +401,11 @@ describe("servers killed at each write of", () => {
       for (const scene of scenes) {
         if (scene.sweeps) forgetSweeps(story.data);
         if (scene.mood) receiver.moods.set("all", scene.mood);
-        let ahead_ms = scene.ahead_ms ?? 0;
+        let aheadMs = scene.aheadMs ?? 0;
         for (const point of listPoints(scene)) {
           wall_ms += MINUTE_MS;
-          await live(story, scene, wall_ms + ahead_ms, point);
-          ahead_ms = 0;
+          await live(story, scene, wall_ms + aheadMs, point);
+          aheadMs = 0;
         }
       }
       await expectWhole(story, wall_ms + REST_MS, scenes);

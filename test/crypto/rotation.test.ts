@@ -37,7 +37,7 @@ let file: string;
 let database: TestDatabase;
 const clock = createManualClock();
 const open = () => openTestSecrets(database, clock, file);
-const rotate = (gives_up = false) => open().rotate({ gives_up });
+const rotate = (givesUp = false) => open().rotate({ givesUp });
 const keyIds = () => readKeyFile(file, () => {})!.map(({ id }) => id);
 const stored = () => database.bind(secretStore).listOthers("none", null, 1_000);
 const at = (n: number) => ({ kind: "connection", row_id: `c-${n}`, account_id: "a-1" }) as const;
@@ -106,7 +106,7 @@ describe("a rotation", () => {
 
   test("is refused for an ephemeral key", async () => {
     const passing = openTestSecrets(database, clock);
-    expect(await passing.rotate({ gives_up: false })).toEqual({ ok: false, reason: "no file" });
+    expect(await passing.rotate({ givesUp: false })).toEqual({ ok: false, reason: "no file" });
   });
 
   test("does not disturb another rotation under way", async () => {
@@ -121,7 +121,7 @@ describe("a rotation", () => {
       },
     };
     const ring = new KeyRing({ file, clock, warn() {} });
-    const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
+    const rotated = await rotateSecrets({ store: meddled, ring, givesUp: false });
     expect([inner, rotated.ok]).toEqual([{ ok: false, reason: "busy" }, true]);
     await expectOpen(server, 1);
   });
@@ -132,7 +132,7 @@ describe("a rotation", () => {
     const missing = { refresh: () => [], make: () => [], fault: () => null };
     const gone = { ...missing, file: join(directory, "nowhere", "secrets.key") };
     const failure = await failureOf(
-      rotateSecrets({ store: database.bind(secretStore), ring: gone, gives_up: false }),
+      rotateSecrets({ store: database.bind(secretStore), ring: gone, givesUp: false }),
     );
     expect(failure.message).toContain("ENOENT");
     expect(readFileSync(file, "latin1")).toBe(before);
@@ -172,7 +172,7 @@ describe("an interrupted rotation", () => {
         const [old] = keyIds();
         const cut = cutOff(n, point);
         const ring = new KeyRing({ file, clock, warn() {} });
-        const doing = rotateSecrets({ store: cut.store, ring, gives_up: false });
+        const doing = rotateSecrets({ store: cut.store, ring, givesUp: false });
         const failed = await doing.then(
           () => null,
           (failure) => failure,
@@ -295,8 +295,8 @@ describe("with the key of the stored secrets", () => {
     expect(await rotate()).toEqual({ ok: false, reason: "unavailable", fault: null });
     expect(readFileSync(file, "latin1")).toBe(other);
     writeFileSync(file, "no key");
-    for (const gives_up of [false, true]) {
-      expect(await rotate(gives_up)).toMatchObject({ fault: "cannot be used (it holds no key)" });
+    for (const givesUp of [false, true]) {
+      expect(await rotate(givesUp)).toMatchObject({ fault: "cannot be used (it holds no key)" });
     }
     copyFileSync(join(directory, "away"), file);
     await expectOpen(open(), 2);
@@ -348,12 +348,12 @@ describe("with the key of the stored secrets", () => {
     const meddled: Store = {
       ...bound,
       async claim(key_id) {
-        expect((await elsewhere.rotate({ gives_up: false })).ok).toBe(true);
+        expect((await elsewhere.rotate({ givesUp: false })).ok).toBe(true);
         return bound.claim(key_id);
       },
     };
     const ring = new KeyRing({ file, clock, warn() {} });
-    const rotated = await rotateSecrets({ store: meddled, ring, gives_up: false });
+    const rotated = await rotateSecrets({ store: meddled, ring, givesUp: false });
     expect(rotated).toEqual({ ok: false, reason: "unavailable", fault: null });
     copyFileSync(copy, file);
     await expectOpen(server, 5);

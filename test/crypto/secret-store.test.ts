@@ -63,7 +63,7 @@ describe("a store with its key", () => {
         ...bound,
         async find(kind, row_id) {
           const found = await bound.find(kind, row_id);
-          if (++looks === 1) await open().rotate({ gives_up: false });
+          if (++looks === 1) await open().rotate({ givesUp: false });
           return found;
         },
       },

@@ -70,7 +70,7 @@ test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", 
   "an unreachable PostgreSQL is distinguished from a bug by %s",
   async (code) => {
     const failure = Object.assign(new Error("secret"), { code });
-    const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connections_max: 2 };
+    const place = { kind: "postgres", url: "postgres://ann:secret@db/wadi", connectionsMax: 2 };
     const answer = () => Promise.reject(failure);
     const engine = new GuardedEngine(
       { name: "postgres", read: answer, write: answer, close: async () => {} },

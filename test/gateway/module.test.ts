@@ -34,7 +34,7 @@ test("every gateway route is exempt from the server's idle timeout", async () =>
       hashUser: (text) => text,
     });
   });
-  expect(opened[0]!.routes.map(({ path, spec }) => [path, spec.is_slow])).toEqual([
+  expect(opened[0]!.routes.map(({ path, spec }) => [path, spec.isSlow])).toEqual([
     ["/v1/chat/completions", true],
     ["/v1/embeddings", true],
     ["/v1/search", true],

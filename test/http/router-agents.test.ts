@@ -262,7 +262,7 @@ test("agents.limits.body_size 256 KB are accepted, unless the route allows less"
     (router) => {
       const spec = describeRoute(Type.Object({}));
       router.post("/v1/agents", spec, () => [200, {}]);
-      router.post("/v1/hooks", { ...spec, body_bytes_max: 64 * 1024 }, () => [200, {}]);
+      router.post("/v1/hooks", { ...spec, bodyBytesMax: 64 * 1024 }, () => [200, {}]);
     },
     { surface: "agents" },
   );

@@ -290,7 +290,7 @@ test("a request counts as in progress after its key and limit, until it is answe
 
 test("a slow route is held open once it is late, until it is answered or fails", async () => {
   const happened: string[] = [];
-  const spec = { ...describeRoute(Body), is_slow: true };
+  const spec = { ...describeRoute(Body), isSlow: true };
   const answer: Handler<Static<typeof Body>> = async ({ body }) => {
     await clock.advance(body.size === 3 ? 9_999 : 10_000);
     happened.push("answer");
@@ -351,7 +351,7 @@ test("a connection that cannot be held open is logged, and its request is answer
   const release = Promise.withResolvers<void>();
   const http = createTestServer(
     (router) =>
-      router.get("/v1/late", { ...describeRoute<never>(), is_slow: true }, async () => {
+      router.get("/v1/late", { ...describeRoute<never>(), isSlow: true }, async () => {
         await release.promise;
         return [200, { done: true }];
       }),

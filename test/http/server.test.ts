@@ -36,7 +36,7 @@ function createTrialServer(): TestServer {
       );
       router.get(
         "/v1/slow",
-        { ...describeRoute<never>(), is_slow: true },
+        { ...describeRoute<never>(), isSlow: true },
         async ({ request: { signal } }) => {
           slow.resolve(signal);
           await release.promise;
@@ -45,7 +45,7 @@ function createTrialServer(): TestServer {
       );
       router.get(
         "/v1/stream",
-        { ...describeRoute<never>(), is_slow: true },
+        { ...describeRoute<never>(), isSlow: true },
         ({ request: { signal } }) => {
           const stream = openEventStream(signal, failOnBug);
           stream.send("first");

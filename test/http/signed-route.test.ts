@@ -51,7 +51,7 @@ const openTestServer = (
     (router) => {
       const spec: SignedRouteSpec<typeof Params> = {
         ...{ summary: "A hook", feature: "triggers", params: Params, requireAble },
-        ...{ body: Type.Unknown({ description: "Any JSON." }), body_bytes_max: BYTES_MAX },
+        ...{ body: Type.Unknown({ description: "Any JSON." }), bodyBytesMax: BYTES_MAX },
         request_headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
         replies: { 202: { description: "It has fired." } },
         refusals: ["invalid_signature", "agent_held", "hook_failed", "rate_limited"],

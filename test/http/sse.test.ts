@@ -108,7 +108,7 @@ describe("over a socket", () => {
     http = createTestServer((router) =>
       router.get(
         "/v1/events",
-        { ...describeRoute<never>(), is_slow: true },
+        { ...describeRoute<never>(), isSlow: true },
         async ({ request, requestId }) => {
           const stream = openEventStream(request.signal, (bug) => void bugs.push(bug));
           opened.resolve(stream);

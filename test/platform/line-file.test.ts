@@ -9,11 +9,11 @@ import { createManualClock } from "../support/clock.ts";
 let directory: string;
 let file: string;
 const ended: string[] = [];
-const create = (bytes_max = 1_000) =>
+const create = (bytesMax = 1_000) =>
   createLineFile(file, {
     clock: createManualClock(),
     head: "head",
-    bytesMax: bytes_max,
+    bytesMax: bytesMax,
     onEnd: (why) => ended.push(why),
   });
 const read = () => readFileSync(file, "utf8");

@@ -27,10 +27,10 @@ const create = (
   { connections }: Stores,
   id: string,
   fields: Partial<ConnectionRow> = {},
-  connections_max = MANY,
+  connectionsMax = MANY,
 ) => {
   const row = connection(id, fields);
-  return connections.create(row, seal(row), connections_max);
+  return connections.create(row, seal(row), connectionsMax);
 };
 /** Adds two connections of one account and one of another. */
 const fill = async (stores: Stores) => {

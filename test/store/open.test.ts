@@ -163,7 +163,7 @@ test("the error names a data directory that is not writable", async () => {
 test("the error names an unreachable PostgreSQL without its password", async () => {
   // Port 9 is the discard service's, which is not running.
   const url = "postgres://ann:secret@127.0.0.1:9/wadi";
-  const failure = await failureOf(open({ kind: "postgres", url, connections_max: 2 }));
+  const failure = await failureOf(open({ kind: "postgres", url, connectionsMax: 2 }));
   expect(failure).toBeInstanceOf(DatabaseUnusable);
   expect(failure.message).toBe(
     "PostgreSQL at 127.0.0.1:9 does not answer: start it, or correct the address",
@@ -206,7 +206,7 @@ test("a bug while opening stays a bug, and an invalid address is reported", asyn
   expect(explainSqlite("/data/wadi.db", bug)).toBe(bug);
   expect(explainPostgres("postgres://db/wadi", bug)).toBe(bug);
   const url = "postgres://ann:secret@[oops/wadi";
-  const failure = await failureOf(open({ kind: "postgres", url, connections_max: 2 }));
+  const failure = await failureOf(open({ kind: "postgres", url, connectionsMax: 2 }));
   expect(failure.message).toBe(
     "the database's address cannot be read: write postgres://USER:PASSWORD@HOST/DATABASE",
   );

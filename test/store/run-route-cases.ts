@@ -86,14 +86,14 @@ const routeCases: Case[] = [
     },
     act: ({ runs }) => runs.sweep("", BEGIN + DAY_MS, 2),
     async check(answer, { runs, ran }) {
-      expect(answer).toEqual({ deleted: 1, after_id: "r-2" });
+      expect(answer).toEqual({ deleted: 1, afterId: "r-2" });
       expect(await runs.find("r-1", null)).toBeUndefined();
       expect(await runs.listSteps("r-1", 0, null)).toEqual([]);
       expect(await runs.findOutput("r-1", "c-1")).toBeUndefined();
       expect(await ran.messages("thread of r-1")).not.toEqual([]);
       expect(await ran.days()).toMatchObject([{ runs: 2 }]);
-      expect(await runs.sweep("r-2", BEGIN, 2)).toEqual({ deleted: 0, after_id: null });
-      expect(await runs.sweep("r-2", BEGIN + DAY_MS, 2)).toEqual({ deleted: 1, after_id: null });
+      expect(await runs.sweep("r-2", BEGIN, 2)).toEqual({ deleted: 0, afterId: null });
+      expect(await runs.sweep("r-2", BEGIN + DAY_MS, 2)).toEqual({ deleted: 1, afterId: null });
       expect(await runs.find("r-2", null)).toMatchObject({ status: "running" });
       expect(await runs.find("r-3", null)).toBeUndefined();
     },

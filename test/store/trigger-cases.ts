@@ -313,8 +313,8 @@ const changeCases: Case[] = [
   },
 ];
 
-const rotation = (id: string, seen_number: number, sealed: string, expires_at: number | null) => ({
-  ...{ id, account_id: "a-1", seen_number },
+const rotation = (id: string, seenNumber: number, sealed: string, expires_at: number | null) => ({
+  ...{ id, account_id: "a-1", seenNumber },
   sealed: { ...sealTrigger(makeHook(id), sealed), set_at: BEGIN + 5 },
   previous_secret_expires_at: expires_at,
   key_id: "k-7",

@@ -97,7 +97,7 @@ export function openServer(server: string, hasTables = true): Ground {
     async makePlace() {
       const url = await (hasTables ? createDatabase : createEmptyDatabase)(server);
       made.push(url);
-      return { kind: "postgres", url, connections_max: 16 };
+      return { kind: "postgres", url, connectionsMax: 16 };
     },
     async release() {
       for (const url of made) await dropDatabase(server, url);

@@ -64,6 +64,6 @@ async function serve() {
   server.addEventListener("connection", () => void engine.exec("DISCARD ALL"));
   await server.start();
   const url = `postgres://postgres@${server.getServerConn()}/postgres`;
-  const place: DatabaseLocation = { kind: "postgres", url, connections_max: 1 };
+  const place: DatabaseLocation = { kind: "postgres", url, connectionsMax: 1 };
   return { engine, place };
 }

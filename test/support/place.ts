@@ -61,7 +61,7 @@ afterAll(async () => {
 async function openPostgres(server: string): Promise<TestPlace> {
   const url = emptied.pop() ?? (await createDatabase(server));
   return {
-    place: { kind: "postgres", url, connections_max: 2 },
+    place: { kind: "postgres", url, connectionsMax: 2 },
     async release() {
       await emptyDatabase(url);
       emptied.push(url);

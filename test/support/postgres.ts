@@ -49,7 +49,7 @@ async function makeTemplate(server: string): Promise<string> {
   await exists.close();
   if (found.length > 0) return name;
   const url = await createEmptyDatabase(server, aside);
-  const place = { kind: "postgres", url, connections_max: 1 } as const;
+  const place = { kind: "postgres", url, connectionsMax: 1 } as const;
   const clock = createManualClock();
   await (await openDatabase({ place, stores: [], clock, onFailure() {} })).close();
   await cutOff(server, aside);

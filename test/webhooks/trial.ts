@@ -153,9 +153,9 @@ export async function openTrial(respond: Respond = () => reply(), options: Trial
       worker.start();
       await settle();
     },
-    async stop(deadline_ms = 0) {
-      const stopped = Promise.resolve(worker.stop(deadline_ms)).then(() => process.stop());
-      await clock.advance(deadline_ms + 2_000);
+    async stop(deadlineMs = 0) {
+      const stopped = Promise.resolve(worker.stop(deadlineMs)).then(() => process.stop());
+      await clock.advance(deadlineMs + 2_000);
       await stopped;
     },
     /** An endpoint for all events; returns its id and secret. */

@@ -182,8 +182,8 @@ function listModelScopes({ model_params }: VersionRow, model: ModelSettings | un
 
 /** agents.does.risk.read, agents.does.risk.write, agents.does.risk.irreversible */
 function checkTool({ risk, name }: ToolPin, { policy }: VersionRow) {
-  const before = decide({ risk, name, policy, has_external: false });
-  const after = decide({ risk, name, policy, has_external: true });
+  const before = decide({ risk, name, policy, hasExternal: false });
+  const after = decide({ risk, name, policy, hasExternal: true });
   const effect = after.decision === "auto" ? "runs" : "asks_after_external_content";
   return {
     effect: before.decision === "auto" ? effect : "asks",

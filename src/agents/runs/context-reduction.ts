@@ -38,7 +38,7 @@ export async function reduceContext(
   if (prompt.tokens >= tokens && !prompt.summary) return false;
   const entry = context.newEntry();
   const message = "The thread is too long for the model; it is asked with less of it.";
-  const detail = { code: TOO_LONG, attempt: times, wait_ms: 0, room_tokens: room };
+  const detail = { code: TOO_LONG, attempt: times, wait_ms: 0, roomTokens: room };
   entry.addEvent("model_retry", message, detail);
   await context.write("note", entry);
   return true;

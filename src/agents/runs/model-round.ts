@@ -73,7 +73,7 @@ async function callModel(
     // agents.does.cost.1: tokens were generated at an unknown cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
     if (control.signal.aborted) return { kind: "interrupted" };
-    if (reply.is_stopped) return { kind: "draining" };
+    if (reply.isStopped) return { kind: "draining" };
     const now = clock.monotonic();
     firstFailedAt ??= now;
     const waitMs = planRetry(

@@ -157,9 +157,9 @@ function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
     },
     async ({ caller, params, query, request, requestId }) => {
       const { id, last_seq } = await findRun(caller, params.id);
-      const { after_seq = 0, limit: steps_max = STEPS_MAX } = query;
+      const { after_seq = 0, limit: stepsMax = STEPS_MAX } = query;
       const isWhole = query.after_seq === undefined && query.limit === undefined;
-      const until = isWhole ? last_seq : Math.min(last_seq, after_seq + steps_max);
+      const until = isWhole ? last_seq : Math.min(last_seq, after_seq + stepsMax);
       const rows = {
         after: after_seq,
         until,

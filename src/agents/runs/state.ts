@@ -213,10 +213,10 @@ function applyEvent(state: RunState, { event, detail }: SystemData): void {
     const { hung } = detail as { hung?: string };
     if (hung !== undefined) state.hungCalls.set(hung, (state.hungCalls.get(hung) ?? 0) + 1);
   } else if (event === "model_retry") {
-    const { room_tokens } = detail as { room_tokens?: number };
-    if (room_tokens === undefined) return;
+    const { roomTokens } = detail as { roomTokens?: number };
+    if (roomTokens === undefined) return;
     const times = (state.contextLimit?.times ?? 0) + 1;
-    state.contextLimit = { roomTokens: room_tokens, times };
+    state.contextLimit = { roomTokens: roomTokens, times };
   } else if (event === "external_content") {
     const { tool_call_id, url } = detail as { tool_call_id: string; url: string | null };
     const source = state.sources.find((one) => one.tool_call_id === tool_call_id);

@@ -198,8 +198,8 @@ class ViewBuilder {
   }
 }
 
-function findPinned({ messages, runFrom: present_from }: ContextInput): number {
-  for (let index = messages.length - 1; index >= present_from; index--) {
+function findPinned({ messages, runFrom: presentFrom }: ContextInput): number {
+  for (let index = messages.length - 1; index >= presentFrom; index--) {
     if (messages[index]!.role === "user") return index;
   }
   return -1;

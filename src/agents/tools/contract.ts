@@ -34,7 +34,7 @@ export interface ToolUse {
   request_id: string;
   readOutput(tool_call_id: string): Promise<StoredOutput | undefined>;
   /** The run, or its thread before it, has read content from outside. */
-  has_external: boolean;
+  hasExternal: boolean;
   /** Tests if the whole address occurred in the user's message or an earlier result. */
   isKnownAddress(url: string): Promise<boolean>;
   /** Wall time in milliseconds since 1970. */

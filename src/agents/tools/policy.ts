@@ -12,7 +12,7 @@ export interface PlannedCall {
   risk: Risk;
   name: string;
   policy: CallPolicy;
-  has_external: boolean;
+  hasExternal: boolean;
 }
 
 export type AskReason = "irreversible" | "write" | "listed" | "external_content";
@@ -38,8 +38,8 @@ const RULES: readonly { why: AskReason; risk: Risk | "any"; asks: Rule }[] = [
   {
     why: "external_content",
     risk: "write",
-    asks: ({ policy, has_external }) =>
-      has_external && policy.writes_after_external_content !== "allow",
+    asks: ({ policy, hasExternal }) =>
+      hasExternal && policy.writes_after_external_content !== "allow",
   },
 ];
 

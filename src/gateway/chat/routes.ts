@@ -31,8 +31,8 @@ export function openChatRoutes(
       summary: "Answer a conversation",
       description: "One JSON reply, or server-sent events when `stream` is true.",
       body: ChatRequest,
-      body_bytes_max: BODY_BYTES_MAX,
-      is_slow: true,
+      bodyBytesMax: BODY_BYTES_MAX,
+      isSlow: true,
       meter: options.meter,
       replies: {
         [options.status]: {

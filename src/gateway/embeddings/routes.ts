@@ -60,8 +60,8 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
         "is shared: `capacity_exceeded` is not the caller's own limit.",
       scope: "embeddings",
       body: EmbeddingsRequest,
-      body_bytes_max: BODY_BYTES_MAX,
-      is_slow: true,
+      bodyBytesMax: BODY_BYTES_MAX,
+      isSlow: true,
       meter,
       replies: {
         [STATUS]: {

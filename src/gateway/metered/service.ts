@@ -61,7 +61,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     // gateway.errors.rate_limit_exceeded: unlike the limit of every route its window slides.
     this.#quota = new RateLimiter(clock, {
       requests_max: plan.requests_per_minute,
-      window_ms: WINDOW_MS,
+      windowMs: WINDOW_MS,
       closingMs: 0,
     });
     this.service = { name, start: () => this.#start(true), stop: () => this.#start(false) };

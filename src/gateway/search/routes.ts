@@ -52,7 +52,7 @@ export function openSearch(router: Router, options: SearchOptions) {
       // gateway.authentication.4, gateway.errors.scope_required
       scope: "search",
       body: SearchRequest,
-      is_slow: true,
+      isSlow: true,
       meter,
       replies: {
         [STATUS]: {

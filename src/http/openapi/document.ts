@@ -48,7 +48,7 @@ export function documentRoute(spec: RouteSpec, surface: Surface): SpecObject {
   }
   const detail: SpecObject = { summary: spec.summary, responses };
   // agents.authentication.1
-  if (spec.is_signed) detail.security = [];
+  if (spec.isSigned) detail.security = [];
   // gateway.authentication.4
   const scope = spec.scope ? `Needs the scope \`${spec.scope}\`.` : "";
   const description = [spec.description, scope].filter(Boolean).join(" ");
@@ -56,7 +56,7 @@ export function documentRoute(spec: RouteSpec, surface: Surface): SpecObject {
   if (spec.body) {
     const content = { "application/json": { schema: refer(spec.body) } };
     // An empty body means `{}`, except in signed requests.
-    const required = spec.is_signed === true || (spec.body.required ?? []).length > 0;
+    const required = spec.isSigned === true || (spec.body.required ?? []).length > 0;
     detail.requestBody = { required, content };
   }
   return detail;
@@ -86,7 +86,7 @@ function referHeaders(names: readonly DocumentedHeader[]): SpecObject {
 
 function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
   const codes = [...EVERYWHERE, ...spec.refusals];
-  if (!spec.is_signed) codes.push(...WITH_KEY);
+  if (!spec.isSigned) codes.push(...WITH_KEY);
   if (spec.scope) codes.push("scope_required");
   // agents.errors.not_enabled
   if (spec.feature) codes.push("not_enabled");
@@ -97,7 +97,7 @@ function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
 }
 
 function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]> {
-  const { refusal_sentences = {}, is_signed } = spec;
+  const { refusal_sentences = {}, isSigned } = spec;
   const groups = new Map<number, string[]>();
   // agents.p5: the second status, which only the router uses.
   if (surface === "agents") groups.set(503, [`\`not_enabled\`: ${NOT_OPEN}`]);
@@ -106,7 +106,7 @@ function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]>
     const { message } = entry;
     // A signed route answers with the second status, since no caller is known.
     const status =
-      is_signed && "unavailableStatus" in entry ? entry.unavailableStatus : entry.status;
+      isSigned && "unavailableStatus" in entry ? entry.unavailableStatus : entry.status;
     const shown = publicCode(code, surface);
     const sentence = refusal_sentences[code] ?? message;
     const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;

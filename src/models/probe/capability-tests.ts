@@ -80,7 +80,7 @@ export async function testCapabilities(
   const turned = isOpen ? await testSwitch(send, plain) : known;
   const off = turned.reasoning_off ?? {};
   return {
-    answered_ms: plain.reply.took_ms,
+    answered_ms: plain.reply.tookMs,
     reason: null,
     ...streamed,
     tools: tools ?? (await testTools(send, plain)),

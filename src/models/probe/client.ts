@@ -23,7 +23,7 @@ export interface ProbeReply {
   json: ProbeJson | null;
   /** Date header in milliseconds since 1970. */
   date: number | null;
-  took_ms: number;
+  tookMs: number;
 }
 
 export interface ProbeClient {
@@ -38,14 +38,14 @@ export interface ProbeClientOptions {
   headers: Readonly<Record<string, string>>;
   egress: TrustedEgress;
   clock: Clock;
-  total_ms: number;
+  totalMs: number;
 }
 
 /** Sends nothing after `end`, or after the time for all probes. */
 export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   const { egress, clock } = options;
   const headers = writeHeaders(options);
-  const total = abortAfter(clock, options.total_ms);
+  const total = abortAfter(clock, options.totalMs);
   const send = async (url: string, body?: string): Promise<ProbeReply> => {
     const began = clock.monotonic();
     const limit = abortAfter(clock, body === undefined ? GET_MS : POST_MS, total.signal);
@@ -54,15 +54,15 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
     const request = { body, account, bytesMax: REPLY_BYTES_MAX, signal: limit.signal };
     const reply = await fetchText(server, request);
     limit.cancel();
-    const took_ms = Math.round(clock.monotonic() - began);
+    const tookMs = Math.round(clock.monotonic() - began);
     if (reply.status === null) {
       const { failure } = reply;
-      return { status: null, failure, text: null, json: null, date: null, took_ms };
+      return { status: null, failure, text: null, json: null, date: null, tookMs };
     }
     const { status, text, header } = reply;
     const json = text !== null && isGood(status) ? parseObject(text) : null;
     const date = Date.parse(header("date") ?? "");
-    return { status, failure: null, text, json, date: Number.isNaN(date) ? null : date, took_ms };
+    return { status, failure: null, text, json, date: Number.isNaN(date) ? null : date, tookMs };
   };
   return {
     get: (url) => send(url),

@@ -80,7 +80,7 @@ const UNTRIED = { answered_ms: null, reason: null, streaming: null, usage: null 
 
 /** Failures outside are values; the address must be one of http or https. */
 export async function probeServer(options: ProbeOptions): Promise<ServerProbe> {
-  const client = createProbeClient({ ...options, headers: {}, total_ms: TOTAL_MS });
+  const client = createProbeClient({ ...options, headers: {}, totalMs: TOTAL_MS });
   try {
     return await probe(client, options);
   } finally {

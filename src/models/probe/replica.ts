@@ -34,18 +34,18 @@ export interface ReplicaCheck {
   is_healthy: boolean | null;
   counts_tokens: boolean;
   /** Lead of its clock over ours. */
-  ahead_ms: number | null;
+  aheadMs: number | null;
 }
 
 /** Sends the key and headers of the settings, as the gateway does. */
 export async function checkReplica(options: ReplicaCheckOptions): Promise<ReplicaCheck> {
   const { upstream, url, clock, egress, ids } = options;
-  const client = createProbeClient({ ...upstream, egress, clock, total_ms: QUESTIONS_MS });
+  const client = createProbeClient({ ...upstream, egress, clock, totalMs: QUESTIONS_MS });
   const request = createProbeRequest(ids.uuid());
   try {
     const token = testToken(options);
     const list = await client.get(`${url}/models`);
-    const ahead_ms = list.date === null ? null : list.date - clock.now();
+    const aheadMs = list.date === null ? null : list.date - clock.now();
     const health =
       list.status === null ? list : await client.get(rootOf(url) + nameHealth(upstream));
     const names = readModels(list).map(({ id }) => id);
@@ -59,7 +59,7 @@ export async function checkReplica(options: ReplicaCheckOptions): Promise<Replic
       is_listed: names.length === 0 ? null : names.includes(upstream.model),
       is_healthy: readHealth(health.status),
       counts_tokens,
-      ahead_ms,
+      aheadMs,
     };
   } finally {
     client.end();

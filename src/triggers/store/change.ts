@@ -27,7 +27,7 @@ export interface TriggerChange {
 export interface SecretChange {
   id: string;
   account_id: string;
-  seen_number: number;
+  seenNumber: number;
   sealed: SealedSecret;
   /** End of the previous secret; null ends it at once. */
   previous_secret_expires_at: number | null;
@@ -118,17 +118,17 @@ function changesMessage(found: TriggerRow, wanted: TriggerRow): boolean {
 /** Replaces the secret; runs then act for the key that is shown it. */
 export async function rotate(
   tx: Tx,
-  { id, account_id, seen_number, sealed, previous_secret_expires_at, key_id }: SecretChange,
+  { id, account_id, seenNumber, sealed, previous_secret_expires_at, key_id }: SecretChange,
 ): Promise<ChangeResult> {
   const found = await findTrigger(tx, id);
   if (found?.account_id !== account_id) return { kind: "not_found" };
   const { set_at: updated_at } = sealed;
-  const secret_number = seen_number + 1;
+  const secret_number = seenNumber + 1;
   const rotated = await tx.run(
     sql`UPDATE triggers SET secret_number = ${secret_number}, updated_at = ${updated_at},
           previous_secret_expires_at = ${previous_secret_expires_at},
           key_id = ${key_id}, secret_key_id = ${key_id}
-        WHERE id = ${id} AND secret_number = ${seen_number}`,
+        WHERE id = ${id} AND secret_number = ${seenNumber}`,
   );
   if (rotated === 0) return { kind: "stale" };
   await putSecret(tx, sealed);

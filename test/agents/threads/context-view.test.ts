@@ -124,13 +124,13 @@ describe("the results of a long thread", () => {
 
   test("can be reread by `read_output` if the agent has it, within the same run", () => {
     const thread = [...messages, user("And now?"), ...writeRounds(12, 900)];
-    const present_from = messages.length;
+    const presentFrom = messages.length;
     const first = (mayReadOutput: boolean, from: number) =>
       contentsOf(
         buildContextView({ ...deps, messages: thread, runFrom: from, mayReadOutput }).messages,
       )[2]!;
     expect(first(true, 0)).toContain("read_output");
-    expect(first(true, present_from)).not.toContain("read_output");
+    expect(first(true, presentFrom)).not.toContain("read_output");
     expect(first(false, 0)).not.toContain("read_output");
   });
 
@@ -148,7 +148,7 @@ describe("older turns", () => {
     says(`answer ${n} ${words(900)}`),
   ]).flat();
   const messages = [...turns, user("the last question")];
-  const sight = { ...deps, messages, present_from: messages.length - 1 };
+  const sight = { ...deps, messages, presentFrom: messages.length - 1 };
 
   test("are summarised whole, until half of the room is free", () => {
     const view = buildContextView(sight);
@@ -274,7 +274,7 @@ test("summarises rounds of the current run, and keeps its input as sent", () => 
     result(`call_${n}`, "done"),
   ]).flat();
   const messages = [user("hello"), says("hi"), user("the task"), ...rounds];
-  const sight = { ...deps, messages, present_from: 2 };
+  const sight = { ...deps, messages, presentFrom: 2 };
   const { needsSummary } = buildContextView(sight);
   expect(needsSummary!.to).toBeGreaterThan(3);
   const view = buildContextView({
@@ -314,10 +314,10 @@ describe("any thread at all", () => {
 
   function drawThread(draw: (below: number) => number): Omit<ContextInput, "summary"> {
     const messages: ThreadMessage[] = [];
-    let present_from = 0;
+    let presentFrom = 0;
     let calls = 0;
     for (let turn = 0; turn <= draw(6); turn++) {
-      present_from = messages.length;
+      presentFrom = messages.length;
       messages.push(user(`u${turn} ${words(draw(400))}`));
       for (let round = 0; round < draw(8); round++) {
         const ids = Array.from({ length: draw(4) }, () => `call_${calls++}`);
@@ -330,7 +330,7 @@ describe("any thread at all", () => {
     }
     return {
       messages,
-      runFrom: present_from,
+      runFrom: presentFrom,
       windowTokens: 1_000 + draw(8_000),
       reserveTokens: draw(1_500),
       roomTokens: null,
@@ -389,7 +389,7 @@ describe("any thread at all", () => {
 
   /** The view may exceed the room only if the rest is no longer than a summary. */
   function expectNothingLeft(
-    { messages, runFrom: present_from, ...sight }: Omit<ContextInput, "summary">,
+    { messages, runFrom: presentFrom, ...sight }: Omit<ContextInput, "summary">,
     until: number,
   ) {
     const limit = Math.floor(sight.windowTokens * 0.8) - sight.reserveTokens;
@@ -399,7 +399,7 @@ describe("any thread at all", () => {
       .slice(until, lastBlock)
       .filter((one, n) => one.role !== "tool" && until + n !== lastUser);
     const tokens = rest.reduce((sum, one) => sum + one.tokens, 0);
-    expect(present_from).toBeLessThanOrEqual(lastUser);
+    expect(presentFrom).toBeLessThanOrEqual(lastUser);
     expect(tokens).toBeLessThanOrEqual(Math.max(0, Math.min(1_024, limit / 8)) + 1);
   }
 });

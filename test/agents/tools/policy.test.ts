@@ -5,7 +5,7 @@ import { type AskReason, decide, type PlannedCall } from "../../../src/agents/to
 const yes = true;
 const no = false;
 
-/** unattended_writes, writes_after_external_content, has_external, listed → reasons of the approval. */
+/** unattended_writes, writes_after_external_content, hasExternal, listed → reasons of the approval. */
 type Line = [boolean, string, boolean, boolean, AskReason[]];
 
 function expectTable(risk: PlannedCall["risk"], lines: Line[]) {
@@ -14,7 +14,7 @@ function expectTable(risk: PlannedCall["risk"], lines: Line[]) {
   for (const [
     unattended_writes,
     writes_after_external_content,
-    has_external,
+    hasExternal,
     listed,
     why,
   ] of lines) {
@@ -24,9 +24,9 @@ function expectTable(risk: PlannedCall["risk"], lines: Line[]) {
       require_approval: listed ? ["other", "tool"] : ["other"],
     };
     const decision = why.length > 0 ? "needs_approval" : "auto";
-    expect([policy, has_external, decide({ risk, name: "tool", policy, has_external })]).toEqual([
+    expect([policy, hasExternal, decide({ risk, name: "tool", policy, hasExternal })]).toEqual([
       policy,
-      has_external,
+      hasExternal,
       { decision, why },
     ]);
   }
@@ -84,7 +84,7 @@ describe("agents.does.risk.write", () => {
         writes_after_external_content,
         require_approval: [],
       };
-      const call = { risk: "write", name: "tool", policy, has_external: true } as const;
+      const call = { risk: "write", name: "tool", policy, hasExternal: true } as const;
       expect(decide(call).why).toEqual(["external_content"]);
     }
   });

@@ -22,7 +22,7 @@ export function createUse(args: Record<string, unknown>, rest: Partial<ToolUse> 
     caller,
     request_id: "0198c0de-0000-7000-8000-000000000004",
     readOutput: async () => undefined,
-    has_external: false,
+    hasExternal: false,
     isKnownAddress: async () => false,
     now: () => NOW,
     signal: new AbortController().signal,

@@ -325,7 +325,7 @@ describe("an abandoned completion", () => {
     const asking = askAs(front, question("!stall"));
     await front.clock.advance(0);
     front.endRunning();
-    expect(await asking).toMatchObject({ ok: false, code: "upstream_error", is_stopped: true });
+    expect(await asking).toMatchObject({ ok: false, code: "upstream_error", isStopped: true });
     expect(await front.readRows()).toMatchObject([{ status: 502 }]);
   });
 });

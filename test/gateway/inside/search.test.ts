@@ -203,5 +203,5 @@ test("a stop of the process ends the wait with a reason", async () => {
   const asking = front.inside.search.ask(comeFrom(caller), request("b"), NEVER);
   await front.clock.advance(10);
   front.endRunning();
-  expect(await asking).toMatchObject({ ok: false, code: "service_unavailable", is_stopped: true });
+  expect(await asking).toMatchObject({ ok: false, code: "service_unavailable", isStopped: true });
 });

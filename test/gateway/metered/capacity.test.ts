@@ -155,10 +155,10 @@ describe("gateway.errors.client_closed_request", () => {
 });
 
 describe("gateway.errors.headers.retry_after", () => {
-  const refuseAfter = async (took_ms: number, places: number, queued: number) => {
+  const refuseAfter = async (tookMs: number, places: number, queued: number) => {
     const { clock, outcomes, ask, end } = openCapacity(places, queued);
     await ask("x1");
-    await clock.advance(took_ms);
+    await clock.advance(tookMs);
     await end("x1");
     for (let n = 0; n < places + queued; n++) await ask(`${String.fromCharCode(97 + n)}1`);
     // Every account has an equal number, so none is dropped.
@@ -208,9 +208,9 @@ describe("gateway.errors.headers.retry_after", () => {
 
   test("gateway.errors.headers.retry_after follows the recent durations, weighting the newest by a fifth", async () => {
     const { clock, outcomes, ask, end } = openCapacity(1, 0);
-    for (const took_ms of [10_000, 0]) {
+    for (const tookMs of [10_000, 0]) {
       await ask("a1");
-      await clock.advance(took_ms);
+      await clock.advance(tookMs);
       await end("a1");
     }
     await ask("a1", "b1");

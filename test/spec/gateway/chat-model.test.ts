@@ -77,7 +77,7 @@ upstream = { kind = "stub" }
       is_internal: false,
       scopes: [],
       models: null,
-      lifetime_ms: null,
+      lifetimeMs: null,
     };
     const { keys } = own.app.admin;
     const capped = await keys.create({ ...request, max_output_tokens: 1_500 });

@@ -152,7 +152,7 @@ function makeToolUse(
     caller,
     request_id: deps.ids.uuid(),
     readOutput: (id) => readOutput(context, id),
-    has_external: row.external_content,
+    hasExternal: row.external_content,
     isKnownAddress: async (url) => (await state.knownAddresses?.has(url)) ?? false,
     now: deps.clock.now,
     signal,

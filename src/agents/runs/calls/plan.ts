@@ -132,7 +132,7 @@ export class CallPlanner {
     if (isDenied) return answerWithoutRun("rejected", ALREADY_DENIED, value);
     const { risk, name } = tool;
     const { policy } = version;
-    const { decision, why } = decide({ risk, name, policy, has_external: external_content });
+    const { decision, why } = decide({ risk, name, policy, hasExternal: external_content });
     const data: ToolCallData = {
       ...refused,
       arguments: value,

@@ -37,7 +37,7 @@ export async function claim(
 ): Promise<RunRow[]> {
   if (!(await isAlive(tx, epoch))) return [];
   const claimed: RunRow[] = [];
-  for (const { account_id, runsMax: runs_max } of turns) {
+  for (const { account_id, runsMax } of turns) {
     const rows = await tx.all(
       RunRow,
       sql`UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
@@ -45,7 +45,7 @@ export async function claim(
           WHERE id IN (SELECT id FROM runs
             WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
               AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})
-            ORDER BY number LIMIT ${runs_max})
+            ORDER BY number LIMIT ${runsMax})
           RETURNING *`,
     );
     claimed.push(...rows.sort((one, other) => one.number - other.number));

@@ -18,7 +18,7 @@ const Freed = Type.Object({
 export interface Swept {
   deleted: number;
   /** Position of the next sweep; null: only younger runs follow. */
-  after_id: string | null;
+  afterId: string | null;
 }
 
 /**
@@ -27,13 +27,13 @@ export interface Swept {
  */
 export async function sweepRuns(
   tx: Tx,
-  after_id: string,
+  afterId: string,
   until: number,
   limit: number,
 ): Promise<Swept> {
   const rows = await tx.all(
     Aged,
-    sql`SELECT id, created_at, finished_at FROM runs WHERE id > ${after_id}
+    sql`SELECT id, created_at, finished_at FROM runs WHERE id > ${afterId}
         ORDER BY id LIMIT ${limit}`,
   );
   const freed: Static<typeof Freed>[] = [];
@@ -54,7 +54,7 @@ export async function sweepRuns(
   }
   const last = rows.at(-1);
   const isDone = rows.length < limit || last!.created_at >= until;
-  return { deleted: freed.length, after_id: isDone ? null : last!.id };
+  return { deleted: freed.length, afterId: isDone ? null : last!.id };
 }
 
 export function sweepStarts(tx: Tx, until: number, limit: number): Promise<number> {

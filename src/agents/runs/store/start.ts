@@ -215,11 +215,11 @@ async function addMessages(
   { message_id, hook_message_id }: Pick<PreparedRun, "message_id" | "hook_message_id">,
 ): Promise<void> {
   const asks = listAsks(input);
-  const message_ids = asks.map(({ external }) => (external ? hook_message_id! : message_id));
+  const messageIds = asks.map(({ external }) => (external ? hook_message_id! : message_id));
   for (const [at, { content, external }] of asks.entries()) {
     await tx.run(
       sql`INSERT INTO messages ${into(MessageRow, {
-        id: message_ids[at]!,
+        id: messageIds[at]!,
         thread_id,
         run_id: id,
         seq: message_seq - asks.length + 1 + at,

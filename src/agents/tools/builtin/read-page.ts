@@ -75,7 +75,7 @@ async function openPage({ egress, compute }: PageDeps, use: ToolUse): Promise<To
   if (!verdict.ok) return failure(verdict.reason);
   const address = verdict.url.href;
   // Outside content could have made the model put something of this run into the address.
-  if (use.has_external && !(await use.isKnownAddress(address))) return failure(UNKNOWN);
+  if (use.hasExternal && !(await use.isKnownAddress(address))) return failure(UNKNOWN);
   const reply = await egress.request({
     url: address,
     method: "GET",

@@ -188,7 +188,7 @@ export function openTrialRoute(
         requireScope(caller, "agents.approve");
       },
       body: Trial,
-      is_slow: true,
+      isSlow: true,
       replies: { 200: { description: "What became of the call.", schema: ToolTrial } },
       refusals: ["invalid_request", "tool_not_found", "scope_required"],
     },
@@ -225,7 +225,7 @@ async function runTrial(
     agent_id: NO_ID,
     tool_call_id: `call_${ids.token(24)}`,
     readOutput: async () => undefined,
-    has_external: false,
+    hasExternal: false,
     isKnownAddress: async () => false,
     now: clock.now,
   });

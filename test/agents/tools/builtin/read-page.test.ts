@@ -228,7 +228,7 @@ test("a page whose call was cancelled is not read", async () => {
 
 describe("once external content was read", () => {
   const known = new KnownAddresses();
-  const marked = { has_external: true, isKnownAddress: (url: string) => known.has(url) };
+  const marked = { hasExternal: true, isKnownAddress: (url: string) => known.has(url) };
   beforeAll(() => known.add(`See ${base}/page and ${base}/list?of=1.`));
 
   test.each([
@@ -261,7 +261,7 @@ describe("once external content was read", () => {
   );
 
   test("before external content every address is accepted", async () => {
-    const before = { has_external: false, isKnownAddress: async () => false };
+    const before = { hasExternal: false, isKnownAddress: async () => false };
     expect(await read("/page", before)).toMatchObject({ outcome: "ok" });
   });
 });
