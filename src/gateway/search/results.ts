@@ -1,5 +1,4 @@
 // The results of a search: the engine's hits with safe links and plain text.
-import { decodeHTMLStrict } from "entities";
 import type { SearchHit } from "./contract.ts";
 import type { SearchResult } from "./schema.ts";
 
@@ -58,7 +57,8 @@ const BLOCK = new Set(
   ).split(" "),
 );
 
-const ENTITY = /&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});/gi;
+const ENTITY = /&(?:#([0-9]{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,15}));/gi;
+const NAMED = nameEntities();
 
 /**
  * Characters that show or hide other letters than the text has: controls, forced directions,
@@ -76,7 +76,7 @@ export function stripMarkup(markup: string): string {
       .toWellFormed()
       .replace(TAG, replaceTag)
       // Entities come last: a tag that they spell is text of the page and stays.
-      .replace(ENTITY, (entity) => decodeHTMLStrict(entity))
+      .replace(ENTITY, replaceEntity)
       .replace(TRICKS, "")
       .replace(/\s+/g, " ")
       .trim()
@@ -90,6 +90,17 @@ function replaceTag(tag: string, name: string | undefined): string {
   return BLOCK.has(element) ? " " : tag;
 }
 
+function replaceEntity(entity: string, decimal?: string, hex?: string, name?: string): string {
+  if (name !== undefined) return NAMED.get(name) ?? entity;
+  const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);
+  // HTML reads these numbers as Windows-1252, which many pages still mean.
+  if (code >= 0x80 && code <= 0x9f) return WINDOWS.decode(Uint8Array.of(code));
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  return isSurrogate || code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
+}
+
+const WINDOWS = new TextDecoder("windows-1252");
+
 function cutText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   let count = 0;
@@ -102,4 +113,28 @@ function cutText(text: string, charactersMax: number): string {
     at += character.length;
   }
   return text;
+}
+
+function nameEntities(): ReadonlyMap<string, string> {
+  const latin =
+    "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg " +
+    "plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest " +
+    "Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute " +
+    "Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml " +
+    "Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc " +
+    "euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash " +
+    "ugrave uacute ucirc uuml yacute thorn yuml";
+  // Pairs of name and character, between plain spaces.
+  const others =
+    "amp & lt < gt > quot \" apos ' hellip … mdash — ndash – lsquo ‘ rsquo ’ sbquo ‚ ldquo “ " +
+    "rdquo ” bdquo „ lsaquo ‹ rsaquo › bull • prime ′ Prime ″ trade ™ euro € minus − ensp \u2002 " +
+    "emsp \u2003 thinsp \u2009 zwnj \u200c zwj \u200d larr ← rarr → uarr ↑ darr ↓ harr ↔ ne ≠ " +
+    "le ≤ ge ≥ asymp ≈ infin ∞ OElig Œ oelig œ Scaron Š scaron š Yuml Ÿ dagger † check ✓";
+  const words = others.split(" ");
+  const named = new Map<string, string>();
+  for (let at = 0; at < words.length; at += 2) named.set(words[at]!, words[at + 1]!);
+  for (const [index, name] of latin.split(" ").entries()) {
+    named.set(name, String.fromCharCode(0xa0 + index));
+  }
+  return named;
 }

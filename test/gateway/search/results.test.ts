@@ -119,7 +119,7 @@ describe("plain text", () => {
     ["numbers that are no character", "&#xD800;&#xDFFF;&#1114112;", "\ufffd\ufffd\ufffd"],
     ["an invalid entity stays", "AT&T &bogus; &#; &#x; & &amp", "AT&T &bogus; &#; &#x; & &amp"],
     ["white space folds", " a\t\r\n b\u00a0\u2003c\u2028d ", "a b c d"],
-    ["controls go", "a\u0000b\u0007c\u009fd&#1;&#7;e", "abcde"],
+    ["controls go", "a\u0000b\u0007c\u009fd&#0;&#7;e", "abcde"],
     ["forced directions go", "\u202eabc\u202c \u2066d\u2069&#8238;e&#x2067;", "abc de"],
     ["marks of direction, which languages need, stay", "a\u200eb\u200fc", "a\u200eb\u200fc"],
     ["hidden letters go", "a\u{e0041}\u{e0042}b\ufeffc", "abc"],
