@@ -102,7 +102,7 @@ interface ModelBlock {
   apiKeyEnv: string;
 }
 
-/** Makes an id of a model's name: "Qwen/Qwen3-32B" becomes "qwen3-32b". */
+/** Makes an id from a model's name: "Qwen/Qwen3-32B" becomes "qwen3-32b". */
 export function nameModel(model: string): string {
   const last = model.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   const plain = last.replace(/\.gguf$/i, "").replace(/:latest$/, "");

@@ -47,6 +47,7 @@ const SILENT_MS = 100;
 const NEW_MS = 10;
 /** Maximum difference of two measurements of the same moment. */
 const SAME_MS = 10;
+/** Descriptors searched for each open one: closed ones lie between them. */
 const RANGE = 8;
 const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;

@@ -1,5 +1,5 @@
-// Creates, changes, rotates and deletes triggers, and stores the secrets of their hooks; what
-// operators read and pause.
+// Creates, changes, rotates and deletes triggers, stores the secrets of their hooks, and serves
+// operators.
 import type { Caller } from "../access/index.ts";
 import { createSecretPairs, makeSigningSecret, type SecretPairs } from "../crypto/index.ts";
 import type { Bound } from "../database/index.ts";

@@ -1,4 +1,4 @@
-// Which endpoints have something due, as far as this process knows; they take turns to be claimed.
+// Queues of endpoints with due deliveries as far as this process knows, and plans of their claims.
 import type { Clock } from "../platform/clock.ts";
 import { type Slot, type SlotHolder, SlotPool } from "./concurrency.ts";
 import { FIRST_ATTEMPTS, type QueueNumber, RETRIES } from "./delivery.ts";

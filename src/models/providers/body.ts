@@ -152,7 +152,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads an object; any other value is like an absent one. */
+/** Reads an object; any other value is read as an empty one. */
 export function readObject(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }

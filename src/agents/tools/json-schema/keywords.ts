@@ -87,7 +87,7 @@ function checkProperties(
   return isValid;
 }
 
-/** A keyword that compares a value with its own, which is compiled as it stands. */
+/** A keyword that compares a value with the keyword's own, unchanged value. */
 function comparison<T>(
   name: string,
   interpret: (expected: T, node: JsonNode) => boolean,
