@@ -245,8 +245,13 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     listServices: () => [...gateway.listStatuses(), ...checks.listStatuses()],
   });
   const publicUrl = () => current().server.public_url;
-  const changes = writeChanges(current().service.alias);
-  const docs = createDocsPages({ version, writeCommands, changes, publicUrl });
+  const docs = createDocsPages({
+    version,
+    writeCommands,
+    // Written at the first request: formatting a date loads 4 MB of ICU's tables.
+    writeChanges: () => writeChanges(current().service.alias),
+    publicUrl,
+  });
   const routers = [site.routers.gateway, site.routers.agents];
   const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
   server.open(routers, [...metrics, ...health, ...docs, document]);

@@ -15,8 +15,8 @@ const MAX_AGE_S = 300;
 
 export interface DocsOptions extends References {
   version: string;
-  /** Deprecated parts of this server's API, as Markdown. */
-  changes: string;
+  /** Writes the deprecated parts of this server's API as Markdown. */
+  writeChanges(): string;
   publicUrl(): string;
 }
 
@@ -26,7 +26,7 @@ export function createDocsPages(options: DocsOptions): StaticPage[] {
     {
       name: "changes",
       summary: "what is deprecated, and until when it works",
-      read: async () => options.changes,
+      read: async () => options.writeChanges(),
     },
   ];
   return [
