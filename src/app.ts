@@ -1,6 +1,13 @@
 // The composition root: builds all modules in order and joins them.
 import { type Access, buildAccess } from "./access/index.ts";
-import { type Admin, buildAdmin, listSweeps } from "./admin/index.ts";
+import {
+  type Admin,
+  type AdminDeps,
+  buildAdmin,
+  createOperatorApi,
+  type Installation,
+  listSweeps,
+} from "./admin/index.ts";
 import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
@@ -65,6 +72,7 @@ export interface AppOptions {
   ids: Ids;
   log: Log;
   version: string;
+  installation: Installation;
   /** File of the secrets key; without one the key lasts as long as the app. */
   secretsKeyFile: string | null;
   /** Computes what could block the event loop; Workers by default. */
@@ -161,11 +169,13 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
   const checks = new PageChecks(options);
-  const site = { database, server, routers, registry, gateway, checks, current };
+  const operators = createOperatorSide(options, server, () => {
+    return { settings, access, database, clock, ids, secrets };
+  });
+  const site = { database, server, routers, registry, gateway, checks, current, operators };
   if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents });
   openSite(options, site, monitoring?.pages ?? []);
 
-  let admin = buildAdmin({ settings, access, database, clock, ids, secrets });
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
   const services = joinServices([...background, checks, server, ...agents.listening]);
@@ -173,7 +183,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
     database,
     access,
     get admin() {
-      return admin;
+      return operators.admin;
     },
     server,
     async change(other) {
@@ -183,7 +193,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       routers.change(other);
       gateway.change(other);
       agents.change();
-      admin = buildAdmin({ settings, access, database, clock, ids, secrets });
+      operators.change(other);
     },
     start: services.start,
     /** Stops the services first; closes what the build has opened even without a start. */
@@ -212,7 +222,46 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
     corsOrigins: () => current().server.cors_origins,
   };
   const endRequests = () => running.end();
-  return new HttpServer({ ...current().server, origins, endRequests, clock, ids, log });
+  const operatorAddress = readListenAddress(current().operator.listen);
+  const settings = current().server;
+  return new HttpServer({ ...settings, operatorAddress, origins, endRequests, clock, ids, log });
+}
+
+function readListenAddress(text: string): { host: string; port: number } | null {
+  if (text === "") return null;
+  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(text)!;
+  return { host: host!, port: Number(port) };
+}
+
+async function readDocument(server: HttpServer): Promise<Record<string, unknown>> {
+  const response = await server.answer(new Request("http://localhost/openapi.json"));
+  return response.json() as Promise<Record<string, unknown>>;
+}
+
+type OperatorSide = ReturnType<typeof createOperatorSide>;
+
+/** Builds the admin, anew after each change of the settings, and the operator API on it. */
+function createOperatorSide(
+  { clock, ids, log, version, installation }: AppOptions,
+  server: HttpServer,
+  deps: () => Omit<AdminDeps, "installation">,
+) {
+  const own = { ...installation, readDocument: () => readDocument(server) };
+  let admin = buildAdmin({ ...deps(), installation: own });
+  const api = createOperatorApi({
+    ...{ settings: () => deps().settings, admin: () => admin, server },
+    ...{ clock, ids, log, version },
+  });
+  return {
+    get admin() {
+      return admin;
+    },
+    routes: api.routes,
+    change(settings: Settings) {
+      api.change(settings);
+      admin = buildAdmin({ ...deps(), installation: own });
+    },
+  };
 }
 
 interface Site {
@@ -222,6 +271,7 @@ interface Site {
   registry: ModelRegistry;
   gateway: Gateway;
   checks: PageChecks;
+  operators: OperatorSide;
   current(): Settings;
 }
 
@@ -254,7 +304,8 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
   });
   const routers = [site.routers.gateway, site.routers.agents];
   const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
-  server.open(routers, [...metrics, ...health, ...docs, document]);
+  const pages = [...metrics, ...health, ...docs, document];
+  server.open(routers, pages, site.operators.routes);
 }
 
 type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &

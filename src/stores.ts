@@ -1,5 +1,7 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
+import { auditStore } from "./access/audit/store.ts";
 import { holdStore } from "./access/holds/store.ts";
+import { operatorStore } from "./access/operators/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
@@ -21,7 +23,8 @@ import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore, secretStore, storageStore, sweepStore],
+  ...[accountStore, keyStore, holdStore, operatorStore, auditStore],
+  ...[secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],

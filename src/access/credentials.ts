@@ -83,7 +83,7 @@ export class Credentials {
     return { key, ...this.makeSecret(key.id, secret) };
   }
 
-  makeSecret(key_id: string, secret = makeSecret(this.#ids, this.#alias)) {
+  makeSecret(key_id: string, secret = makeSecret(this.#ids, `${this.#alias}_sk`)) {
     const created_at = this.#clock.now();
     const stored: KeySecret = { hash: hashSecret(secret), key_id, created_at, expires_at: null };
     return { secret, stored };
@@ -91,11 +91,11 @@ export class Credentials {
 }
 
 /**
- * Makes a secret: `<alias>_sk_`, 43 characters of base62 (256 bits), and 6 of the CRC-32 of it all.
+ * Makes a secret: the prefix, 43 characters of base62 (256 bits), and 6 of the CRC-32 of it all.
  * The checksum lets scanners of leaked secrets tell real ones from look-alikes.
  */
-export function makeSecret(ids: Ids, alias: string): string {
-  const body = `${alias}_sk_${ids.token(RANDOM_CHARACTERS)}`;
+export function makeSecret(ids: Ids, prefix: string): string {
+  const body = `${prefix}_${ids.token(RANDOM_CHARACTERS)}`;
   return body + writeBase62(Bun.hash.crc32(body), CHECKSUM_CHARACTERS);
 }
 

@@ -7,10 +7,19 @@ import { Credentials } from "./credentials.ts";
 import { holdStore } from "./holds/store.ts";
 import { accountStore, keyStore } from "./store.ts";
 
+export { AuditEntry, auditStore } from "./audit/store.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
-export { Account, isInForce, Key, type NewKey } from "./credentials.ts";
+export { Account, hashSecret, isInForce, Key, type NewKey } from "./credentials.ts";
 export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
+export {
+  isActive,
+  makeOperator,
+  Operator,
+  type OperatorRole,
+  ROLES,
+} from "./operators/operator.ts";
+export { operatorStore } from "./operators/store.ts";
 export { RateLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
 

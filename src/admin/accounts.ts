@@ -90,6 +90,9 @@ export function createAccountAdmin(
       const { id } = await directory.require(name);
       return holds.release("account", id);
     },
+    async find(name: string): Promise<ListedAccount | undefined> {
+      return (await this.list()).find((one) => one.name === name);
+    },
     async list(): Promise<ListedAccount[]> {
       const held = (await holds.list()).filter(({ kind }) => kind === "account");
       const holdsById = new Map(held.map((hold) => [hold.id, hold]));
@@ -111,7 +114,7 @@ export function createAccountAdmin(
       }
       const account = credentials.makeAccount(name);
       const isNew = await accounts.create(account);
-      if (!isNew) throw new AdminError(`an account "${name}" exists already`);
+      if (!isNew) throw new AdminError(`an account "${name}" exists already`, "conflict");
       return account;
     },
   };

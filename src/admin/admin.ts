@@ -10,11 +10,14 @@ import { stores } from "../stores.ts";
 import { AccountDirectory, createAccountAdmin } from "./accounts.ts";
 import { createAgentAdmin } from "./agents.ts";
 import { createApprovalAdmin } from "./approvals.ts";
+import { createAuditLog } from "./audit.ts";
 import { createConnectionAdmin } from "./connections.ts";
 import type { AdminDeps } from "./deps.ts";
 import { createDevKeys, createFirstKey, DEV } from "./first-keys.ts";
+import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createModelAdmin } from "./models.ts";
+import { createOperatorAdmin } from "./operators.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createToolAdmin } from "./tools.ts";
 import { createTriggerAdmin } from "./triggers.ts";
@@ -28,11 +31,15 @@ export function buildAdmin(deps: AdminDeps) {
   const accounts = createAccountAdmin(deps, directory);
   return {
     accounts,
+    clock,
+    installation: deps.installation,
     agents: createAgentAdmin(deps, directory),
     approvals: createApprovalAdmin(deps, directory),
+    audit: createAuditLog(deps),
     connections: createConnectionAdmin(deps, directory),
     keys: createKeyAdmin(deps, directory),
     models: createModelAdmin(deps),
+    operators: createOperatorAdmin(deps),
     runs: createRunAdmin(deps, directory),
     secrets: createSecretAdmin(deps),
     sweeps: createSweepAdmin(deps),
@@ -58,12 +65,13 @@ export interface OpenAdminOptions {
   ids: Ids;
   /** Read by the use cases that need it only; null keeps a key in memory. */
   secretsKeyFile: string | null;
+  installation: Installation;
   warn(message: string): void;
 }
 
 /** Opens the database beside a running server; the caller closes it. Throws DatabaseUnusable. */
 export async function openAdmin(options: OpenAdminOptions) {
-  const { settings, place, clock, ids, secretsKeyFile: file, warn } = options;
+  const { settings, place, clock, ids, secretsKeyFile: file, installation, warn } = options;
   const onFailure = (failure: unknown) => {
     // The command fails with the same error.
     if (!(failure instanceof DatabaseUnavailable)) throw failure;
@@ -71,6 +79,14 @@ export async function openAdmin(options: OpenAdminOptions) {
   const database = await openDatabase({ place, stores, clock, onFailure });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });
   const secrets = createSecrets({ database, file, clock, log: { warn, info: warn } });
-  const admin: Admin = buildAdmin({ settings, access, database, clock, ids, secrets });
+  const admin: Admin = buildAdmin({
+    settings,
+    access,
+    database,
+    clock,
+    ids,
+    secrets,
+    installation,
+  });
   return { admin, close: database.close };
 }

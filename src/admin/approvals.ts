@@ -70,6 +70,7 @@ export function createApprovalAdmin(
   return {
     list: ({ account, status, limit }: ApprovalListOptions) =>
       directory.list(account, (account_id) => approvals.list({ account_id, status, limit })),
+    find: approvals.find,
     async show(typed: string) {
       const approval = await require(typed);
       const { agent_id, account_id, run_id } = approval;
@@ -94,7 +95,7 @@ export function createApprovalAdmin(
       } catch (error) {
         const conflict = error instanceof ApiError && CONFLICTS[error.code];
         if (!conflict) throw error;
-        throw new AdminError(`${conflict}: \`wadi approvals show ${id}\` tells more`);
+        throw new AdminError(`${conflict}: \`wadi approvals show ${id}\` tells more`, "conflict");
       }
     },
   };

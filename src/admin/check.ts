@@ -20,12 +20,8 @@ import { formatDuration } from "../platform/duration.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { ModelSettings, Settings } from "../settings/index.ts";
 import { readFreeBytes } from "../storage/index.ts";
-import {
-  type CheckRow,
-  listServiceChecks,
-  loadServiceOpeners,
-  type ServiceOpeners,
-} from "./service-checks.ts";
+import type { CheckRow } from "./installation.ts";
+import { listServiceChecks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
 export interface CheckOptions {
   settings: Settings;

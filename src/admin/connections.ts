@@ -40,6 +40,9 @@ export function createConnectionAdmin(
   return {
     list: (account: string | null): Promise<ListedConnectionRow[]> =>
       directory.list(account, connections.list),
+    async find(id: string): Promise<ListedConnectionRow | undefined> {
+      return (await directory.list(null, connections.list)).find((one) => one.id === id);
+    },
     async create({ account, kind, ...rest }: ConnectionRequest): Promise<ListedConnectionRow> {
       const owner = await directory.require(account);
       const request = {

@@ -5,6 +5,7 @@ import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Settings } from "../settings/index.ts";
+import type { Installation } from "./installation.ts";
 
 export interface AdminDeps {
   /** Only models of the settings can be switched, granted and put on a key's list. */
@@ -14,4 +15,5 @@ export interface AdminDeps {
   clock: Clock;
   ids: Ids;
   secrets: SecretStore;
+  installation: Installation;
 }

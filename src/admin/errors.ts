@@ -2,7 +2,16 @@
 import { ApiError } from "../platform/errors.ts";
 import { findNearest } from "../settings/index.ts";
 
-export class AdminError extends Error {}
+export type AdminErrorKind = "invalid" | "not found" | "conflict";
+
+export class AdminError extends Error {
+  readonly kind: AdminErrorKind;
+
+  constructor(message: string, kind: AdminErrorKind = "invalid") {
+    super(message);
+    this.kind = kind;
+  }
+}
 
 export function unknownName(
   what: string,
@@ -12,7 +21,7 @@ export function unknownName(
 ): AdminError {
   const nearest = findNearest(name, known);
   const hint = nearest === undefined ? `: ${advice}` : `; did you mean "${nearest}"?`;
-  return new AdminError(`there is no ${what} "${name}"${hint}`);
+  return new AdminError(`there is no ${what} "${name}"${hint}`, "not found");
 }
 
 export function unknownModel(id: string, known: readonly string[]): AdminError {
@@ -23,9 +32,13 @@ export async function explainApiError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ApiError) throw new AdminError(error.message);
+    if (error instanceof ApiError) throw new AdminError(error.message, kindOf(error));
     throw error;
   }
+}
+
+function kindOf({ status }: ApiError): AdminErrorKind {
+  return status === 404 ? "not found" : status === 409 ? "conflict" : "invalid";
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -44,5 +57,5 @@ export async function requireById<T>(
 }
 
 export function unknownId(what: string, id: string, command: string): never {
-  throw new AdminError(`there is no ${what} "${id}": see \`${command}\``);
+  throw new AdminError(`there is no ${what} "${id}": see \`${command}\``, "not found");
 }

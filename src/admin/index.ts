@@ -1,13 +1,10 @@
 // Use cases of an operator, which the command line and the console call.
-export { Account, Hold, Key } from "../access/index.ts";
+export { ROLES } from "../access/index.ts";
 export {
   APPROVAL_STATUSES,
-  Approval,
-  type Decision,
+  FINAL as FINAL_STATUSES,
   REASON_CHARACTERS_MAX,
-  Run,
   STATUSES,
-  Step,
 } from "../agents/index.ts";
 export {
   loadRecorder,
@@ -17,23 +14,36 @@ export {
   needsGrant,
   type OpenBackend,
 } from "../models/index.ts";
-export { Fire } from "../triggers/index.ts";
-export { DELIVERY_STATUSES, Delivery } from "../webhooks/index.ts";
-export { ListedAccount } from "./accounts.ts";
+export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
-export { ListedAgent } from "./agents.ts";
-export { type ApprovalSetting, ListedApproval } from "./approvals.ts";
+export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
-export { ListedConnection } from "./connections.ts";
+export type { AdminDeps } from "./deps.ts";
 export { AdminError } from "./errors.ts";
-export type { KeyRequest } from "./keys.ts";
+export type { CheckRow, Installation } from "./installation.ts";
 export { openListener, type ReceivedWebhook } from "./listener.ts";
 export { listStandIns } from "./models.ts";
+export {
+  nameLocalActor,
+  type Operation,
+  type PerformOperation,
+  perform,
+} from "./operation.ts";
+export { accountOperations } from "./operations/accounts.ts";
+export { agentOperations } from "./operations/agents.ts";
+export { approvalOperations } from "./operations/approvals.ts";
+export { connectionOperations } from "./operations/connections.ts";
+export { keyOperations, type NewKeyInput } from "./operations/keys.ts";
+export { modelOperations } from "./operations/models.ts";
+export { operatorOperations } from "./operations/operators.ts";
+export { runOperations } from "./operations/runs.ts";
+export { toolOperations } from "./operations/tools.ts";
+export { triggerOperations } from "./operations/triggers.ts";
+export { upkeepOperations } from "./operations/upkeep.ts";
+export { webhookOperations } from "./operations/webhooks.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
-export { ListedRun } from "./runs.ts";
-export type { CheckRow } from "./service-checks.ts";
+export { createOperatorApi } from "./routes.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
-export { ListedTool } from "./tools.ts";
-export { ListedTrigger, OwnedTrigger } from "./triggers.ts";
+export type { OwnedTrigger } from "./triggers.ts";
 export { listSweeps } from "./upkeep.ts";
 export type { UsageBy } from "./usage.ts";

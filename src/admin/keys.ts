@@ -19,7 +19,7 @@ const LIST = "wadi keys list";
 /** Pattern of a name, which fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
-const LIFETIME_MS_MAX = 36_500 * 86_400_000;
+export const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
 export function createKeyAdmin(
   { access: { credentials, keys }, clock, settings }: AdminDeps,
@@ -49,6 +49,7 @@ export function createKeyAdmin(
       const found = await keys.list(owner?.id ?? null);
       return found.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
     },
+    find: (id: string): Promise<Key | undefined> => keys.findById(id),
     /** Takes effect at the key's next request, also in a running server. */
     revoke: (typed: string): Promise<Key> =>
       requireById("key", typed, LIST, (id) => keys.revoke(id, clock.now())),

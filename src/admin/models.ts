@@ -1,12 +1,15 @@
 // Models of the settings: list, switch, block.
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import {
   createManagedServerStatuses,
   createSwitches,
   type ManagedServerStatus,
+  MODEL_STATES,
   type ModelStatus,
   type ModelSwitch,
   stateOf,
 } from "../models/index.ts";
+import { oneOf } from "../platform/schema.ts";
 import {
   listAliases,
   type ModelSettings,
@@ -16,6 +19,29 @@ import {
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, unknownModel } from "./errors.ts";
 
+export const ListedModel = Type.Object({
+  id: Type.String({ description: "Id that callers send." }),
+  is_default: Type.Boolean({ description: "Answers requests that name no model." }),
+  state: oneOf(MODEL_STATES, "State of its switches."),
+  is_off: Type.Boolean({ description: "Switched off: listed as offline." }),
+  is_blocked: Type.Boolean({ description: "Blocked: not listed." }),
+  provider: Type.String({ description: "Provider, as callers see it." }),
+  self_hosted: Type.Boolean({ description: "Runs on the operator's own servers." }),
+  visibility: Type.String({ description: "`public`, `private` or `internal`." }),
+  context_window: known(Type.Integer(), "Tokens; null: unknown."),
+  max_output_tokens: known(Type.Integer(), "Maximum tokens of a reply; null: unknown."),
+  capabilities: Type.Array(Type.String(), { description: "What the model can do." }),
+  upstream: Type.String({ description: "Kind of its servers." }),
+  unit: Type.String({ description: "State of the server that is started on demand, or `none`." }),
+  start_ms: known(Type.Number(), "Usual time of a start in milliseconds; null: unknown."),
+  first_seen_at: known(Type.String(), "When the settings first named it; null: not yet served."),
+});
+export type ListedModel = Static<typeof ListedModel>;
+
+function known<S extends TSchema>(schema: S, description: string) {
+  return Type.Union([schema, Type.Null()], { description });
+}
+
 export function createModelAdmin({ settings, database, clock }: AdminDeps) {
   const { models, service } = settings;
   const switches = createSwitches(database, clock);
@@ -24,7 +50,7 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
     model: ModelSettings,
     status: ModelStatus | undefined,
     unit: ManagedServerStatus,
-  ) => {
+  ): ListedModel => {
     const { is_off = false, is_blocked = false, first_seen_at: seenAt = null } = status ?? {};
     return {
       id: model.id,

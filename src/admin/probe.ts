@@ -1,7 +1,9 @@
 // Probes a model server and writes its settings block, with comments on what to know of it.
+import { Type } from "@sinclair/typebox";
 import { type ProbeReport, probeServer } from "../models/index.ts";
 import { createTrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import { maybe } from "../platform/schema.ts";
 import { writeValue } from "../settings/index.ts";
 import { AdminError } from "./errors.ts";
 
@@ -9,11 +11,11 @@ export interface ProbeRequest {
   /** Typed address, with or without `http://` and `/v1`. */
   url: string;
   /** Model of the server (default the first). */
-  model: string | undefined;
+  model?: string | undefined;
   /** Id that callers send (default from the model's name). */
-  id: string | undefined;
-  api_key_env: string | undefined;
-  api_key: string | undefined;
+  id?: string | undefined;
+  api_key_env?: string | undefined;
+  api_key?: string | undefined;
 }
 
 export interface ProbeResult {
@@ -23,6 +25,22 @@ export interface ProbeResult {
   /** Reason against writing the block into a file. */
   unfit: string | null;
 }
+
+/** The reply of a probe; the report's other fields are those of the kind of server. */
+export const ProbedServer = Type.Object({
+  report: Type.Object(
+    {
+      url: Type.String({ description: "Address up to and with `/v1`." }),
+      kind: Type.String({ description: "Kind of the server, such as `vllm`." }),
+      serves: Type.String({ description: "`chat`, `embeddings` or another use." }),
+      notes: Type.Array(Type.String(), { description: "What to know of it." }),
+    },
+    { additionalProperties: true, description: "What the server answered." },
+  ),
+  id: maybe(Type.String({ description: "Id that callers send; null: no chat model." })),
+  block: maybe(Type.String({ description: "Block of wadi.toml; null: nothing to use." })),
+  unfit: maybe(Type.String({ description: "Why the block must not be used as it is." })),
+});
 
 const ID = /^[A-Za-z0-9][\w./:@+-]{0,127}$/;
 const API_KEY = /^[\x21-\x7e]+$/;

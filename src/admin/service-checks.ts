@@ -1,17 +1,12 @@
 // Checks whether embeddings and search answer, with one call each as the gateway makes it.
 import type { MeteredBackendOptions, openEmbedder, openSearchEngine } from "../gateway/index.ts";
-import {
-  createHealthCheck,
-  nameHealth,
-  type ReplicaCheck,
-  rootOf,
-  writeHeaders,
-} from "../models/index.ts";
+import { createHealthCheck, nameHealth, rootOf, writeHeaders } from "../models/index.ts";
 import type { TrustedEgress } from "../net/index.ts";
 import { abortAfter, type Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
 import type { EmbeddingsSettings, ServiceName, Settings } from "../settings/index.ts";
+import type { CheckRow } from "./installation.ts";
 import { listStandIns } from "./models.ts";
 
 /** Maximum time of an answer; a server that still loads its model fails. */
@@ -23,17 +18,6 @@ const TEXT = "Hello";
 const LONG_WORDS = 6_000;
 const LONG_TEXT = Array.from({ length: LONG_WORDS }, () => "rain").join(" ");
 const QUERY = "test";
-
-export interface CheckRow {
-  /** `fail`: something would not serve. */
-  status: "ok" | "warn" | "fail";
-  what: "settings" | "data" | "disk" | "secrets key" | "model" | ServiceName | "clock";
-  /** A file, a model's id, a kind or a server. */
-  name: string;
-  url?: string;
-  says: string;
-  sight?: ReplicaCheck;
-}
 
 export interface ServiceOpeners {
   openEmbedder: typeof openEmbedder;

@@ -30,6 +30,10 @@ export function createTriggerAdmin({ database, clock }: AdminDeps, directory: Ac
   };
   return {
     list: (name: string | null) => directory.list(name, triggers.list),
+    async find(id: string) {
+      const found = await triggers.find(id);
+      return found && directory.addName(found);
+    },
     show: async (typed: string) => directory.addName(await require(typed)),
     async listFires(typed: string, limit: number): Promise<Fire[]> {
       const { id } = await require(typed);

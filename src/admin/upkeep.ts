@@ -1,7 +1,9 @@
 // Upkeep of an installation: rotate the secrets key, delete old rows.
+import { type Static, Type } from "@sinclair/typebox";
 import { createRunSweeps } from "../agents/index.ts";
 import type { RotationResult } from "../crypto/index.ts";
 import type { Database } from "../database/index.ts";
+import { maybe } from "../platform/schema.ts";
 import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { createFireSweeps } from "../triggers/index.ts";
@@ -62,12 +64,14 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
   ];
 }
 
-export interface SweepStatus {
-  now: string;
-  last_sweep_at: string | null;
-  /** The clock is over 7 days ahead of the last trusted sweep. */
-  is_clock_doubtful: boolean;
-}
+export const SweepStatus = Type.Object({
+  now: Type.String({ format: "date-time", description: "Time by the server's clock." }),
+  last_sweep_at: maybe(Type.String({ format: "date-time", description: "Null: never." })),
+  is_clock_doubtful: Type.Boolean({
+    description: "The clock is over 7 days ahead of the last trusted sweep.",
+  }),
+});
+export type SweepStatus = Static<typeof SweepStatus>;
 
 export function createSweepAdmin({ database, clock, settings }: AdminDeps) {
   const store = database.bind(sweepStore);

@@ -1,8 +1,10 @@
 // Usage for the operator: sums by day, account, key, model or route.
+import { type Static, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
 import { writeDay } from "../platform/calendar.ts";
 import { formatMoney } from "../platform/money.ts";
+import { oneOf } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
@@ -20,16 +22,23 @@ export interface UsageRequest {
   to?: string;
 }
 
-type UsageRow = Record<string, unknown>;
+export const USAGE_GROUPINGS: readonly UsageGrouping[] = [
+  ...(["day", "account", "key", "model", "route"] as const),
+];
 
-export interface UsageReport {
-  from: string;
-  to: string;
-  group_by: UsageGrouping;
-  /** Groups without requests are absent. */
-  rows: UsageRow[];
-  totals: UsageRow;
-}
+const UsageRow = Type.Record(Type.String(), Type.Unknown(), {
+  description: "Names of the group, and its sums; `cost` in SAR, null where none is known.",
+});
+type UsageRow = Static<typeof UsageRow>;
+
+export const UsageReport = Type.Object({
+  from: Type.String({ description: "First day in UTC." }),
+  to: Type.String({ description: "Last day." }),
+  group_by: oneOf(USAGE_GROUPINGS, "What the rows are."),
+  rows: Type.Array(UsageRow, { description: "Groups without requests are absent." }),
+  totals: UsageRow,
+});
+export type UsageReport = Static<typeof UsageReport>;
 
 /** Requests of a running server appear a moment later. */
 export function createUsageReport(

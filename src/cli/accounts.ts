@@ -1,9 +1,8 @@
 // `wadi accounts`: accounts, their grants and holds.
-import { Account, Hold, ListedAccount } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
+import { accountOperations as operations } from "../admin/index.ts";
 import { type Command, holdReason, readText } from "./command.ts";
-import { printRow, printRows } from "./output.ts";
+import { call } from "./operations.ts";
+import { printRow, printTable } from "./output.ts";
 
 const COLUMNS = ["name", "id", "created_at", "stored_bytes", "held_since", "hold_reason"];
 
@@ -14,11 +13,10 @@ export const commands: readonly Command[] = [
     help: "Create an account, which owns keys and agents",
     example: "wadi accounts create acme",
     async run(input, output) {
+      const [name] = input.args as [string];
       // The only command that may create a database.
-      const account = await administer(input, ({ accounts }) => accounts.create(input.args[0]!), {
-        begins: true,
-      });
-      return printRow(output, show(Account, account));
+      const account = await call(input, operations.create, { name }, { begins: true });
+      return printRow(output, account);
     },
   },
   {
@@ -26,8 +24,7 @@ export const commands: readonly Command[] = [
     help: "List accounts with their holds and stored bytes",
     example: "wadi accounts list",
     async run(input, output) {
-      const found = await administer(input, ({ accounts }) => accounts.list());
-      return printRows(output, ListedAccount, found, COLUMNS);
+      return printTable(output, await call(input, operations.list, {}), COLUMNS);
     },
   },
   {
@@ -36,10 +33,10 @@ export const commands: readonly Command[] = [
     help: "Let an account call an external or private model",
     example: "wadi accounts grant acme gpt-4o",
     async run(input, output) {
-      const [account, model] = input.args as [string, string];
-      const note = await administer(input, ({ accounts }) => accounts.grant(account, model));
+      const [name, model] = input.args as [string, string];
+      const { note, ...grant } = await call(input, operations.grant, { name, model });
       if (note) output.say(`the grant opens nothing: ${note}`);
-      return printRow(output, { account, model, granted: true });
+      return printRow(output, grant);
     },
   },
   {
@@ -48,9 +45,9 @@ export const commands: readonly Command[] = [
     help: "Revoke a grant",
     example: "wadi accounts ungrant acme gpt-4o",
     async run(input, output) {
-      const [account, model] = input.args as [string, string];
-      await administer(input, ({ accounts }) => accounts.ungrant(account, model));
-      return printRow(output, { account, model, granted: false });
+      const [name, model] = input.args as [string, string];
+      const { note: _, ...grant } = await call(input, operations.ungrant, { name, model });
+      return printRow(output, grant);
     },
   },
   {
@@ -60,9 +57,9 @@ export const commands: readonly Command[] = [
     help: "Keep new runs of an account's agents from starting",
     example: 'wadi accounts hold acme --reason "Invoice 12 is unpaid"',
     async run(input, output) {
-      const reason = readText(input, "reason") ?? null;
-      const hold = await administer(input, ({ accounts }) => accounts.hold(input.args[0]!, reason));
-      return printRow(output, show(Hold, hold));
+      const [name] = input.args as [string];
+      const reason = readText(input, "reason");
+      return printRow(output, await call(input, operations.hold, { name, reason }));
     },
   },
   {
@@ -71,10 +68,10 @@ export const commands: readonly Command[] = [
     help: "End a hold and start the runs that wait for it",
     example: "wadi accounts release acme",
     async run(input, output) {
-      const [account] = input.args as [string];
-      const wasHeld = await administer(input, ({ accounts }) => accounts.release(account));
-      if (!wasHeld) output.say("it was not held");
-      return printRow(output, { account, held: false });
+      const [name] = input.args as [string];
+      const { was_held, ...released } = await call(input, operations.release, { name });
+      if (!was_held) output.say("it was not held");
+      return printRow(output, released);
     },
   },
 ];

@@ -1,9 +1,8 @@
 // `wadi agents`: agents of every account and their holds.
-import { Hold, ListedAgent } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
-import { account, type Command, holdReason, readAccount, readText } from "./command.ts";
-import { printRow, printRows, quoteWhole } from "./output.ts";
+import { agentOperations as operations } from "../admin/index.ts";
+import { account, type Command, holdReason, readText } from "./command.ts";
+import { call } from "./operations.ts";
+import { printRow, printTable, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "slug", "name", "status", "current_version", "created_at"],
@@ -17,10 +16,11 @@ export const commands: readonly Command[] = [
     help: "List agents and their holds",
     example: "wadi agents list --account acme",
     async run(input, output) {
-      const found = await administer(input, ({ agents }) => agents.list(readAccount(input)));
-      return printRows(output, ListedAgent, found, COLUMNS, (row) => {
-        return { ...row, name: quoteWhole(row.name) };
+      const found = await call(input, operations.list, {
+        account: readText(input, "account"),
       });
+      const lines = found.map((row) => ({ ...row, name: quoteWhole(row.name) }));
+      return printTable(output, found, COLUMNS, lines);
     },
   },
   {
@@ -30,9 +30,9 @@ export const commands: readonly Command[] = [
     help: "Keep new runs of an agent from starting",
     example: 'wadi agents hold 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --reason "Runs in circles"',
     async run(input, output) {
-      const reason = readText(input, "reason") ?? null;
-      const hold = await administer(input, ({ agents }) => agents.hold(input.args[0]!, reason));
-      return printRow(output, show(Hold, hold));
+      const [id] = input.args as [string];
+      const reason = readText(input, "reason");
+      return printRow(output, await call(input, operations.hold, { id, reason }));
     },
   },
   {
@@ -41,9 +41,10 @@ export const commands: readonly Command[] = [
     help: "End a hold and start the runs that wait for it",
     example: "wadi agents release 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const released = await administer(input, ({ agents }) => agents.release(input.args[0]!));
-      if (!released.wasHeld) output.say("it was not held");
-      return printRow(output, { agent: released.id, held: false });
+      const [id] = input.args as [string];
+      const { was_held, ...released } = await call(input, operations.release, { id });
+      if (!was_held) output.say("it was not held");
+      return printRow(output, released);
     },
   },
 ];

@@ -1,26 +1,21 @@
 // `wadi approvals`: calls that wait for a person, and the decision.
 import {
   APPROVAL_STATUSES,
-  Approval,
   type ApprovalSetting,
-  type Decision,
-  ListedApproval,
+  approvalOperations as operations,
   REASON_CHARACTERS_MAX,
 } from "../admin/index.ts";
-import { nameUser } from "../platform/process.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
 import {
   account,
   type Command,
   limit,
-  readAccount,
   readLimit,
   readText,
   readWord,
   UsageError,
 } from "./command.ts";
-import { drawJson, drawLines, drawRow, printRow, printRows, quote, quoteWhole } from "./output.ts";
+import { call } from "./operations.ts";
+import { drawJson, drawLines, drawRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
@@ -102,7 +97,11 @@ function drawSources({ external_sources, why }: ShownApproval): string {
 
 const quoteKnown = (text: string | null) => (text === null ? null : quote(text));
 
-function createDecisionCommand(name: string, decision: Decision, help: string): Command {
+function createDecisionCommand(
+  name: "approve" | "reject",
+  decision: string,
+  help: string,
+): Command {
   return {
     name: `approvals ${name}`,
     args: ["ID"],
@@ -110,17 +109,14 @@ function createDecisionCommand(name: string, decision: Decision, help: string): 
     help,
     example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
-      const reason = readText(input, "reason") ?? null;
-      if (reason !== null && [...reason].length > REASON_CHARACTERS_MAX) {
+      const [id] = input.args as [string];
+      const reason = readText(input, "reason");
+      if (reason !== undefined && [...reason].length > REASON_CHARACTERS_MAX) {
         throw new UsageError(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
       }
-      const request = { decision, reason, by: nameUser() };
-      const { approval, isChanged } = await administer(input, ({ approvals }) =>
-        approvals.decide(input.args[0]!, request),
-      );
-      if (!isChanged) output.say(`it was ${decision} already, and stays as it was`);
-      const shown = show(Approval, approval) as ShownApproval;
-      return printRow(output, shown, summarise(shown));
+      const { is_changed, ...decided } = await call(input, operations[name], { id, reason });
+      if (!is_changed) output.say(`it was ${decision} already, and stays as it was`);
+      return printRow(output, decided, summarise(decided as unknown as ShownApproval));
     },
   };
 }
@@ -136,13 +132,12 @@ export const commands: readonly Command[] = [
     help: "List the newest calls that need a person's approval",
     example: "wadi approvals list --status pending",
     async run(input, output) {
-      const filter = {
-        account: readAccount(input),
+      const found = await call(input, operations.list, {
+        account: readText(input, "account"),
         status: readWord(input, "status", APPROVAL_STATUSES),
         limit: readLimit(input),
-      };
-      const found = await administer(input, ({ approvals }) => approvals.list(filter));
-      return printRows(output, ListedApproval, found, COLUMNS);
+      });
+      return printTable(output, found, COLUMNS);
     },
   },
   {
@@ -151,10 +146,10 @@ export const commands: readonly Command[] = [
     help: "Show an approval in detail",
     example: "wadi approvals show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const found = await administer(input, ({ approvals }) => approvals.show(input.args[0]!));
-      const approval = show(Approval, found.approval) as ShownApproval;
-      const { setting } = found;
-      output.print({ approval, ...setting }, drawApproval(approval, setting));
+      const [id] = input.args as [string];
+      const found = await call(input, operations.show, { id });
+      const approval = found.approval as unknown as ShownApproval;
+      output.print(found, drawApproval(approval, found));
       if (approval.status === "pending") output.say(explainDecision(approval.id));
       return 0;
     },

@@ -6,6 +6,7 @@ import { FAMILIES, findFamily, loadAllCommands, loadCommands } from "./families.
 export const COMMON: Readonly<Record<string, Flag>> = {
   config: { takes: "FILE", help: "settings file (default ./wadi.toml if it exists)" },
   data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
+  server: { takes: "URL", help: "server to ask (default local files)" },
   json: { help: "one JSON document on stdout, nothing else" },
   help: { help: "this text" },
 };

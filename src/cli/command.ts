@@ -73,10 +73,6 @@ export function readNumber(input: CommandInput, name: string): number | undefine
   return Number(text);
 }
 
-export function readAccount(input: CommandInput): string | null {
-  return readText(input, "account") ?? null;
-}
-
 export function readLimit(input: CommandInput): number {
   const wanted = readNumber(input, "limit") ?? LIMIT;
   if (wanted >= 1 && wanted <= LIMIT_MAX) return wanted;
@@ -87,9 +83,9 @@ export function readWord<T extends string>(
   input: CommandInput,
   name: string,
   words: readonly T[],
-): T | null {
+): T | undefined {
   const text = readText(input, name);
   const word = words.find((one) => one === text);
-  if (text === undefined || word !== undefined) return word ?? null;
+  if (text === undefined || word !== undefined) return word;
   throw new UsageError(`--${name} takes ${words.join(", ")}, but is "${text}"`);
 }

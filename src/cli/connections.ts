@@ -1,9 +1,8 @@
 // `wadi connections`: credentials of tools; secrets come from standard input, never an argument.
-import { ListedConnection } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
-import { account, type Command, readAccount, readList, readText, UsageError } from "./command.ts";
-import { type Output, type OutputRow, printRow, printRows, quote } from "./output.ts";
+import { connectionOperations as operations } from "../admin/index.ts";
+import { account, type Command, readList, readText, UsageError } from "./command.ts";
+import { call } from "./operations.ts";
+import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "name", "kind", "header_name", "allowed_hosts"],
@@ -22,7 +21,7 @@ const INTERRUPT = "\u0003";
 const ERASE = "\u007f";
 
 /** Drops one line break at the end, as `echo` writes it. */
-async function readSecret(output: Pick<Output, "say">): Promise<string> {
+export async function readSecret(output: Pick<Output, "say">): Promise<string> {
   const { stdin } = process;
   const text = stdin.isTTY ? await readHidden(output) : await readAll(Bun.stdin.stream());
   const secret = text.replace(/\r?\n$/, "");
@@ -68,10 +67,8 @@ export const commands: readonly Command[] = [
     help: "List connections without their secrets",
     example: "wadi connections list --account acme",
     async run(input, output) {
-      const found = await administer(input, ({ connections }) =>
-        connections.list(readAccount(input)),
-      );
-      return printRows(output, ListedConnection, found, COLUMNS, quoteName);
+      const found = await call(input, operations.list, { account: readText(input, "account") });
+      return printTable(output, found, COLUMNS, found.map(quoteName));
     },
   },
   {
@@ -86,18 +83,17 @@ export const commands: readonly Command[] = [
     help: "Create a connection with the secret from standard input",
     example: "wadi connections create orders --account acme --host api.example.com < secret",
     async run(input, output) {
-      const owner = readAccount(input);
-      if (owner === null) throw new UsageError("connections create takes --account NAME");
+      const owner = readText(input, "account");
+      if (owner === undefined) throw new UsageError("connections create takes --account NAME");
       const request = {
         name: input.args[0]!,
         account: owner,
-        kind: readText(input, "kind") ?? null,
-        header_name: readText(input, "header") ?? null,
-        allowed_hosts: readList(input, "host"),
+        kind: readText(input, "kind"),
+        header_name: readText(input, "header"),
+        allowed_hosts: [...readList(input, "host")],
         secret: await readSecret(output),
       };
-      const created = await administer(input, ({ connections }) => connections.create(request));
-      return printConnection(output, show(ListedConnection, created));
+      return printConnection(output, await call(input, operations.create, request));
     },
   },
   {
@@ -109,12 +105,11 @@ export const commands: readonly Command[] = [
     help: "Replace a secret with one from standard input",
     example: "wadi connections set-secret 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 < secret",
     async run(input, output) {
-      const secret = await readSecret(output);
+      const [id] = input.args as [string];
       const hosts = readList(input, "host");
-      const changed = await administer(input, ({ connections }) =>
-        connections.setSecret(input.args[0]!, secret, hosts.length === 0 ? null : hosts),
-      );
-      return printConnection(output, show(ListedConnection, changed));
+      const allowed_hosts = hosts.length === 0 ? undefined : [...hosts];
+      const request = { id, secret: await readSecret(output), allowed_hosts };
+      return printConnection(output, await call(input, operations.setSecret, request));
     },
   },
   {
@@ -123,8 +118,8 @@ export const commands: readonly Command[] = [
     help: "Delete a connection and its secret, unless a tool uses it",
     example: "wadi connections delete 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const id = await administer(input, ({ connections }) => connections.remove(input.args[0]!));
-      return printRow(output, { connection: id, deleted: true });
+      const [id] = input.args as [string];
+      return printRow(output, await call(input, operations.delete, { id }));
     },
   },
 ];

@@ -15,6 +15,7 @@ import {
   readText,
   UsageError,
 } from "./command.ts";
+import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
 import { runServer } from "./server.ts";
 import {
@@ -57,6 +58,7 @@ export async function runDev(
     file,
     clock,
     output,
+    installation: createInstallation(input),
     storage: data ?? "in memory, gone at exit",
     watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
     build: (deps) =>
@@ -73,9 +75,13 @@ export async function runDev(
       const others = await admin.createDevKeys(first);
       await admin.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
-      const note = `keys      ${first}, and with these endings: ${endings}`;
+      const operator_token = `${first}-operator`;
+      await admin.operators.createDevOperator(operator_token);
+      const note =
+        `keys      ${first}, and with these endings: ${endings}; ` +
+        `operator token ${operator_token}`;
       const notes = [note, ...recording.notes, ...offline];
-      return { keys: [first, ...others], notes };
+      return { keys: [first, ...others], notes, operator_token };
     },
   });
   return serving.finally(recording.close);

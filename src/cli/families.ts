@@ -11,11 +11,14 @@ const GROUPS = {
     dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
     serve: ["Serve with the settings file", () => import("./serve.ts")],
     init: ["Write a commented wadi.toml", () => import("./setup.ts")],
+    login: ["Keep a token for a server elsewhere", () => import("./login.ts")],
     check: ["Check everything before serving", () => import("./setup.ts")],
   },
   people: {
     accounts: ["Create, hold and release accounts; grant models", () => import("./accounts.ts")],
     keys: ["Create, rotate and revoke API keys", () => import("./keys.ts")],
+    operators: ["Name operators; list what they changed", () => import("./operators.ts")],
+    audit: ["Name operators; list what they changed", () => import("./operators.ts")],
   },
   agents: {
     agents: ["List, hold and release agents", () => import("./agents.ts")],
@@ -34,10 +37,10 @@ const GROUPS = {
   },
   upkeep: {
     usage: ["Sum requests, tokens and cost", () => import("./upkeep.ts")],
-    secrets: ["Rotate the secrets key", () => import("./upkeep.ts")],
-    sweep: ["Delete old rows", () => import("./upkeep.ts")],
-    openapi: ["Print the OpenAPI document", () => import("./about.ts")],
-    version: ["Print the version", () => import("./about.ts")],
+    secrets: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
+    sweep: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
+    openapi: ["Print the OpenAPI document or the version", () => import("./about.ts")],
+    version: ["Print the OpenAPI document or the version", () => import("./about.ts")],
   },
 } satisfies Record<string, Record<string, [summary: string, load: () => Promise<LoadedFamily>]>>;
 

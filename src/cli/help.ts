@@ -9,8 +9,12 @@ const COLUMNS_MAX = 100;
 
 /** The first page: at most 24 lines of 80 columns. */
 export function writeHelp(): string {
-  const rows = FAMILIES.map(({ group, name, summary }, i) => {
-    return [group === FAMILIES[i - 1]?.group ? "" : group, name, summary];
+  // Families of one summary share a line.
+  const lines = Object.values(Object.groupBy(FAMILIES, ({ summary }) => summary));
+  const rows = lines.map((families = [], i) => {
+    const { group, summary } = families[0]!;
+    const isFirst = group !== lines[i - 1]?.at(0)?.group;
+    return [isFirst ? group : "", families.map(({ name }) => name).join(", "), summary];
   });
   return `Serves language models and runs agents durably.
 

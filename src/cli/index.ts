@@ -19,11 +19,18 @@ const printError = (text: string) => writeText(STDERR, text);
 /** Runs a command line; returns the exit code: 0 done, 1 refused or failed, 2 wrong usage. */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
-    return await runArguments(argv);
+    return await runArguments(moveServer(argv));
   } catch (failure) {
     printError(`wadi: ${explain(failure)}\n`);
     return failure instanceof UsageError ? 2 : 1;
   }
+}
+
+/** Moves `--server URL` from before the command to its end, where options are read. */
+function moveServer(argv: readonly string[]): readonly string[] {
+  const [first = ""] = argv;
+  if (first === "--server") return [...argv.slice(2), ...argv.slice(0, 2)];
+  return first.startsWith("--server=") ? [...argv.slice(1), first] : argv;
 }
 
 async function runArguments(argv: readonly string[]): Promise<number> {

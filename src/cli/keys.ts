@@ -1,19 +1,17 @@
 // `wadi keys`: API keys, whose secrets are printed once.
-import { Key, type KeyRequest } from "../admin/index.ts";
+import { type NewKeyInput, keyOperations as operations } from "../admin/index.ts";
 import { parseDuration } from "../platform/duration.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
 import {
   account,
   type Command,
   type CommandInput,
   hasFlag,
-  readAccount,
   readList,
   readNumber,
   readText,
   UsageError,
 } from "./command.ts";
+import { call } from "./operations.ts";
 import { type Output, type OutputRow, printOnce, printRow, printTable } from "./output.ts";
 
 /** Default overlap: a working day to deploy the new secret. */
@@ -21,24 +19,23 @@ const OVERLAP_MS = 86_400_000;
 
 const COLUMNS = ["id", "account", "name", "kind", "scopes", "models", "expires_at", "revoked_at"];
 
-function readRequest(input: CommandInput): KeyRequest {
-  const account = readText(input, "account");
-  if ((account === undefined) !== hasFlag(input, "no-account")) {
+function readRequest(input: CommandInput): NewKeyInput {
+  const owner = readText(input, "account");
+  if ((owner === undefined) !== hasFlag(input, "no-account")) {
     throw new UsageError("keys create takes either --account NAME or --no-account");
   }
-  const models = readList(input, "model");
   return {
-    account: account ?? null,
-    name: readText(input, "name") ?? null,
-    is_internal: hasFlag(input, "internal"),
-    scopes: readList(input, "scope"),
-    models: models.length === 0 ? null : models,
-    max_output_tokens: readNumber(input, "max-output-tokens") ?? null,
-    lifetimeMs: readDuration(input, "expires") ?? null,
+    account: owner,
+    name: readText(input, "name"),
+    internal: hasFlag(input, "internal"),
+    scopes: [...readList(input, "scope")],
+    models: [...readList(input, "model")],
+    max_output_tokens: readNumber(input, "max-output-tokens"),
+    lifetime_ms: readDuration(input, "expires"),
   };
 }
 
-function readDuration(input: CommandInput, name: string): number | undefined {
+export function readDuration(input: CommandInput, name: string): number | undefined {
   const text = readText(input, name);
   try {
     return text === undefined ? undefined : parseDuration(text);
@@ -72,10 +69,9 @@ export const commands: readonly Command[] = [
     help: "Create an API key and print it once",
     example: "wadi keys create --account acme --scope agents --expires 90d",
     async run(input, output) {
-      const request = readRequest(input);
-      const { key, secret } = await administer(input, ({ keys }) => keys.create(request));
+      const key = await call(input, operations.create, readRequest(input));
       output.say(`key ${key.id} created; it is shown only now:`);
-      return printSecret(output, { ...show(Key, key), secret }, key.id);
+      return printSecret(output, key, key.id);
     },
   },
   {
@@ -84,9 +80,8 @@ export const commands: readonly Command[] = [
     help: "List keys without their secrets",
     example: "wadi keys list --account acme",
     async run(input, output) {
-      const found = await administer(input, ({ keys }) => keys.list(readAccount(input)));
-      const rows = found.map((key) => ({ ...show(Key, key), account: key.account }));
-      return printTable(output, rows, COLUMNS);
+      const found = await call(input, operations.list, { account: readText(input, "account") });
+      return printTable(output, found, COLUMNS);
     },
   },
   {
@@ -95,8 +90,8 @@ export const commands: readonly Command[] = [
     help: "Revoke a key, effective at its next request",
     example: "wadi keys revoke 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const key = await administer(input, ({ keys }) => keys.revoke(input.args[0]!));
-      return printRow(output, show(Key, key));
+      const [id] = input.args as [string];
+      return printRow(output, await call(input, operations.revoke, { id }));
     },
   },
   {
@@ -108,14 +103,13 @@ export const commands: readonly Command[] = [
     help: "Give a key a new secret and print it once",
     example: "wadi keys rotate 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --overlap 1h",
     async run(input, output) {
-      const overlapMs = readDuration(input, "overlap") ?? OVERLAP_MS;
-      const rotated = await administer(input, ({ keys }) => keys.rotate(input.args[0]!, overlapMs));
-      const { key, secret, previousUntil } = rotated;
-      const previous = previousUntil && new Date(previousUntil).toISOString();
+      const [id] = input.args as [string];
+      const overlap_ms = readDuration(input, "overlap") ?? OVERLAP_MS;
+      const key = await call(input, operations.rotate, { id, overlap_ms });
+      const previous = key.previous_secret_expires_at;
       const old = previous ? `the old one works until ${previous}` : "the old one is refused";
       output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
-      const row = { ...show(Key, key), secret, previous_secret_expires_at: previous };
-      return printSecret(output, row, key.id);
+      return printSecret(output, key, key.id);
     },
   },
 ];

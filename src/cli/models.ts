@@ -4,13 +4,15 @@ import {
   addEmbeddings,
   addModel,
   type ModelSwitch,
+  modelOperations as operations,
   type ProbeResult,
   probeModel,
 } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
-import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
+import { call } from "./operations.ts";
 import { drawLines, type Output, printRow, printTable } from "./output.ts";
+import { findServer } from "./remote.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
 
 const COLUMNS = [
@@ -23,16 +25,19 @@ async function runProbe(input: CommandInput, output: Output): Promise<number> {
   // With --write the file may not exist yet.
   if (!mayWrite) readNamedSettings(input);
   const api_key_env = readText(input, "api-key-env");
-  const result = await probeModel(
-    {
-      url: input.args[0]!,
-      model: readText(input, "model"),
-      id: readText(input, "id"),
-      api_key_env,
-      api_key: api_key_env === undefined ? undefined : readKey(api_key_env),
-    },
-    createSystemClock(),
-  );
+  const request = {
+    url: input.args[0]!,
+    model: readText(input, "model"),
+    id: readText(input, "id"),
+    api_key_env,
+    api_key: api_key_env === undefined ? undefined : readKey(api_key_env),
+  };
+  const isRemote = findServer(input) !== undefined;
+  if (isRemote && mayWrite) throw new UsageError("--write changes a local file: drop --server");
+  // A local probe needs no database.
+  const result = isRemote
+    ? await call(input, operations.probe, request)
+    : await probeModel(request, createSystemClock());
   const { report, id, block } = result;
   if (!hasFlag(input, "json")) output.say(drawReport(result));
   for (const note of report.notes) output.say(note);
@@ -126,7 +131,7 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
     help,
     example: `wadi models ${action} gpt-4o`,
     async run(input, output) {
-      const model = await administer(input, ({ models }) => models.turn(input.args[0]!, action));
+      const model = await call(input, operations[action], { id: input.args[0]! });
       const { id, state } = model;
       // The model's other switch may still be off.
       if (action === "on" && state !== "on") {
@@ -149,7 +154,7 @@ export const commands: readonly Command[] = [
     help: "List the models of the settings and their state",
     example: "wadi models list",
     async run(input, output) {
-      const found = await administer(input, ({ models }) => models.list());
+      const found = await call(input, operations.list, {});
       const lines = found.map((row) =>
         row.is_default ? { ...row, id: `${row.id} (default)` } : row,
       );

@@ -1,9 +1,6 @@
 // Prints results as text or as one JSON document, and messages on stderr. Foreign text is quoted,
 // so that it cannot control the terminal.
 
-import type { Static, TObject } from "@sinclair/typebox";
-import { show } from "../platform/schema.ts";
-
 export interface Output {
   say(line: string): void;
   /** Prints the result: `value` as one line of JSON, or `text` for people. */
@@ -33,18 +30,6 @@ export function printTable(
 ): number {
   output.print(rows, drawTable(lines, columns));
   return 0;
-}
-
-/** Prints rows as their resource shows them; `draw` makes the row that people see. */
-export function printRows<S extends TObject>(
-  output: Output,
-  resource: S,
-  found: readonly Static<S>[],
-  columns: readonly string[],
-  draw = (row: OutputRow) => row,
-): number {
-  const rows: OutputRow[] = found.map((row) => show(resource, row));
-  return printTable(output, rows, columns, rows.map(draw));
 }
 
 export function printRow(output: Output, row: OutputRow, line: OutputRow = row): number {

@@ -1,18 +1,11 @@
 // `wadi runs`: lists of runs, one run with its steps, one run live.
-import { ListedRun, Run, STATUSES, Step } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
+import { runOperations as operations, STATUSES } from "../admin/index.ts";
+import { createSystemClock } from "../platform/clock.ts";
 import { explainDecision } from "./approvals.ts";
-import {
-  account,
-  type Command,
-  limit,
-  readAccount,
-  readLimit,
-  readText,
-  readWord,
-} from "./command.ts";
-import { drawRow, type Output, printRows, quote, quoteWhole } from "./output.ts";
+import { account, type Command, limit, readLimit, readText, readWord } from "./command.ts";
+import { call, operate } from "./operations.ts";
+import { drawRow, type Output, printTable, quote, quoteWhole } from "./output.ts";
+import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
@@ -23,8 +16,6 @@ function explainWait(output: Output, approvals: readonly string[]): void {
   output.say("the run waits for a person: `wadi approvals show ID` tells what it would do");
   for (const id of approvals) output.say(explainDecision(id));
 }
-
-type ShownRow = Record<string, unknown>;
 
 function drawRun(run: ShownRow): string {
   const { input, output, error, usage, cost, ...rest } = run as Record<string, ShownRow | null>;
@@ -74,14 +65,13 @@ export const commands: readonly Command[] = [
     help: "List the newest runs",
     example: "wadi runs list --account acme --status failed",
     async run(input, output) {
-      const filter = {
-        account: readAccount(input),
-        agent: readText(input, "agent") ?? null,
+      const found = await call(input, operations.list, {
+        account: readText(input, "account"),
+        agent: readText(input, "agent"),
         status: readWord(input, "status", STATUSES),
         limit: readLimit(input),
-      };
-      const found = await administer(input, ({ runs }) => runs.list(filter));
-      return printRows(output, ListedRun, found, COLUMNS);
+      });
+      return printTable(output, found, COLUMNS);
     },
   },
   {
@@ -90,12 +80,16 @@ export const commands: readonly Command[] = [
     help: "Show a run and its steps",
     example: "wadi runs show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const found = await administer(input, ({ runs }) => runs.show(input.args[0]!));
-      const run = show(Run, found.run);
-      const steps = found.steps.map((step) => show(Step, step as never));
+      const [id] = input.args as [string];
+      const steps: ShownRow[] = [];
+      const run = await operate(input, async (perform) => {
+        const found = await perform(operations.show, { id });
+        await readSteps(perform, id, 0, (step) => steps.push(step));
+        return found;
+      });
       const lines = steps.map(drawStep).join("");
       output.print({ run, steps }, `${drawRun(run)}${lines && `\n${lines}`}`);
-      if (run.status === "waiting_approval") explainWait(output, found.run.pending_approvals);
+      if (run.status === "waiting_approval") explainWait(output, pendingOf(run));
       return 0;
     },
   },
@@ -107,15 +101,13 @@ export const commands: readonly Command[] = [
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     /** Prints each step when it is written, then the run; with --json one document per line. */
     async run(input, output) {
-      const onStep = (row: unknown) => {
-        const step = show(Step, row as never);
-        output.print({ step }, drawStep(step));
-      };
-      const onWaiting = (ids: readonly string[]) => explainWait(output, ids);
-      const ended = await administer(input, ({ runs }) =>
-        runs.follow(input.args[0]!, { onStep, onWaiting }),
+      const [id] = input.args as [string];
+      const run = await operate(input, (perform) =>
+        followRun(perform, createSystemClock(), id, {
+          onStep: (step) => output.print({ step }, drawStep(step)),
+          onWaiting: (ids) => explainWait(output, ids),
+        }),
       );
-      const run = show(Run, ended);
       output.print({ run }, `\n${drawRun(run)}`);
       return 0;
     },

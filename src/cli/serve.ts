@@ -8,6 +8,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
+import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
 import { runServer } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
@@ -34,6 +35,7 @@ export async function runServe(
     file,
     clock,
     output,
+    installation: createInstallation(input),
     storage: nameData(settings),
     watchdog: { script: WATCHDOG, file: placeNote(settings) },
     build: (deps) =>

@@ -1,6 +1,6 @@
 // Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
 import { isatty } from "node:tty";
-import type { Admin, ModelState } from "../admin/index.ts";
+import type { Admin, Installation, ModelState } from "../admin/index.ts";
 import { type Activity, UNWATCHED, Watchdog, type WatchdogOptions } from "../cluster/index.ts";
 import {
   type ConnectionGuardOptions,
@@ -15,10 +15,10 @@ import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
-import { VERSION } from "./about.ts";
 import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
+import { VERSION } from "./version.ts";
 
 export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
@@ -31,6 +31,8 @@ export interface Serving extends Services, SettingsTarget {
 export interface Welcome {
   keys: readonly string[];
   notes: readonly string[];
+  /** Token of the operator API, in `wadi dev`. */
+  operator_token?: string;
   /** File of a secret that must not be shown. */
   key_file?: string;
   rescue?: string;
@@ -40,6 +42,7 @@ interface AppDeps {
   settings: Settings;
   ids: Ids;
   version: string;
+  installation: Installation;
   clock: Clock;
   log: Log;
   activity: Activity;
@@ -51,6 +54,7 @@ export interface ServerRun {
   file: SettingsFile | null;
   clock: Clock;
   output: Output;
+  installation: Installation;
   storage: string;
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
   build(deps: AppDeps): Promise<Serving>;
@@ -85,7 +89,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
   const app = await options.build({
-    ...{ settings, ids: createSystemIds(), version: VERSION },
+    ...{ settings, ids: createSystemIds(), version: VERSION, installation: options.installation },
     ...{ clock, log, activity, onFatal: () => end.resolve(1) },
   });
   // Migrations of the build may block the loop for long.
@@ -94,7 +98,8 @@ export async function runServer(options: ServerRun): Promise<number> {
   watchdog?.removeNote();
   try {
     const models = await app.admin.models.list();
-    const { keys, notes, key_file = null, rescue = "" } = await options.welcome(app.admin);
+    const welcome = await options.welcome(app.admin);
+    const { keys, notes, key_file = null, rescue = "", operator_token } = welcome;
     const start: Start = {
       version: VERSION,
       url: app.server.url,
@@ -103,8 +108,7 @@ export async function runServer(options: ServerRun): Promise<number> {
       default_model: settings.service.default_model,
       services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
       egress: { open: settings.egress.allow.map(writeAllowEntry) },
-      keys,
-      key_file,
+      ...{ keys, key_file, operator_token },
     };
     // Installed before the banner, whose reader may send a signal at once.
     const stop = createStop(app, { reload, clock, log }, end.resolve);
@@ -194,6 +198,7 @@ export interface Start {
   egress: { open: readonly string[] };
   keys: readonly string[];
   key_file: string | null;
+  operator_token?: string;
 }
 
 const MODELS_SHOWN_MAX = 8;

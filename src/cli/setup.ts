@@ -1,33 +1,11 @@
 // `wadi init` and `wadi check`: create a settings file, check an installation.
-import { existsSync } from "node:fs";
-import { type CheckRow, checkInstallation, createSettingsFile } from "../admin/index.ts";
-import { createSystemClock } from "../platform/clock.ts";
-import { createSystemIds } from "../platform/ids.ts";
-import { type Settings, SettingsError } from "../settings/index.ts";
-import { type Command, type CommandInput, readText } from "./command.ts";
+import { createSettingsFile, upkeepOperations as operations } from "../admin/index.ts";
+import { type Command, readText } from "./command.ts";
+import { createInstallation } from "./installation.ts";
+import { call } from "./operations.ts";
 import { drawLines } from "./output.ts";
-import { FILE, nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
-
-async function checkAll(input: CommandInput): Promise<CheckRow[]> {
-  const settingsName = readText(input, "config") ?? (existsSync(FILE) ? FILE : `no ${FILE}`);
-  let settings: Settings;
-  try {
-    settings = readGivenSettings(input);
-  } catch (failure) {
-    if (!(failure instanceof SettingsError)) throw failure;
-    // Without settings, nothing else can be checked.
-    return [{ status: "fail", what: "settings", name: settingsName, says: failure.message }];
-  }
-  return checkInstallation({
-    settings,
-    settingsName,
-    place: placeData(settings),
-    dataName: nameData(settings),
-    secretsKeyFile: placeSecretsKey(settings),
-    clock: createSystemClock(),
-    ids: createSystemIds(),
-  });
-}
+import { findServer } from "./remote.ts";
+import { FILE } from "./settings.ts";
 
 export const commands: readonly Command[] = [
   {
@@ -51,7 +29,9 @@ export const commands: readonly Command[] = [
     help: "Check settings, data, models and services before serving",
     example: "wadi check --config wadi.toml",
     async run(input, output) {
-      const rows = await checkAll(input);
+      const rows = findServer(input)
+        ? await call(input, operations.check, {})
+        : await createInstallation(input).check();
       const lines = rows.map(({ status, what, name, url, says }) => {
         return [status.padEnd(4), what, url === undefined ? name : `${name}  ${url}`, says];
       });

@@ -1,9 +1,8 @@
 // `wadi tools`: tools that accounts have registered, and their switch.
-import { type Admin, ListedTool } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
-import { account, type Command, readAccount, UsageError } from "./command.ts";
-import { printRow, printRows, quote } from "./output.ts";
+import { toolOperations as operations } from "../admin/index.ts";
+import { account, type Command, readText, UsageError } from "./command.ts";
+import { call } from "./operations.ts";
+import { printRow, printTable, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["name", "account", "status", "revision", "risk", "endpoint", "connection_id"],
@@ -18,10 +17,10 @@ function createToolCommand(action: "show" | "disable" | "enable", help: string):
     help,
     example: `wadi tools ${action} lookup_order --account acme`,
     async run(input, output) {
-      const owner = readAccount(input);
-      if (owner === null) throw new UsageError(`tools ${action} takes --account NAME`);
-      const work = ({ tools }: Admin) => tools[action](input.args[0]!, owner);
-      const row = show(ListedTool, await administer(input, work));
+      const [name] = input.args as [string];
+      const owner = readText(input, "account");
+      if (owner === undefined) throw new UsageError(`tools ${action} takes --account NAME`);
+      const row = await call(input, operations[action], { name, account: owner });
       return printRow(output, row, {
         ...row,
         title: row.title === null ? null : quote(row.title),
@@ -39,8 +38,8 @@ export const commands: readonly Command[] = [
     help: "List the tools that accounts have registered",
     example: "wadi tools list --account acme",
     async run(input, output) {
-      const found = await administer(input, ({ tools }) => tools.list(readAccount(input)));
-      return printRows(output, ListedTool, found, COLUMNS);
+      const found = await call(input, operations.list, { account: readText(input, "account") });
+      return printTable(output, found, COLUMNS);
     },
   },
   createToolCommand("show", "Show a tool as runs call it"),

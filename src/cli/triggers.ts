@@ -1,10 +1,9 @@
 // `wadi triggers`: schedules and signed requests that start runs, and their fires.
 import type { Static } from "@sinclair/typebox";
-import { Fire, ListedTrigger, OwnedTrigger } from "../admin/index.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
-import { account, type Command, limit, readAccount, readLimit } from "./command.ts";
-import { type Output, type OutputRow, printRow, printRows, quote, quoteWhole } from "./output.ts";
+import { type OwnedTrigger, triggerOperations as operations } from "../admin/index.ts";
+import { account, type Command, limit, readLimit, readText } from "./command.ts";
+import { call } from "./operations.ts";
+import { type Output, type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "name", "kind", "status", "paused", "cron", "time_zone"],
@@ -52,11 +51,10 @@ function createStatusCommand(action: "pause" | "resume", help: string, note: str
     help,
     example: `wadi triggers ${action} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
-      const { trigger, isChanged } = await administer(input, ({ triggers }) =>
-        triggers[action](input.args[0]!),
-      );
-      if (!isChanged) output.say(note);
-      return printTrigger(output, show(OwnedTrigger, trigger));
+      const [id] = input.args as [string];
+      const { is_changed, ...trigger } = await call(input, operations[action], { id });
+      if (!is_changed) output.say(note);
+      return printTrigger(output, trigger);
     },
   };
 }
@@ -68,11 +66,12 @@ export const commands: readonly Command[] = [
     help: "List triggers and their next fires",
     example: "wadi triggers list --account acme",
     async run(input, output) {
-      const found = await administer(input, ({ triggers }) => triggers.list(readAccount(input)));
-      return printRows(output, ListedTrigger, found, COLUMNS, (row) => {
+      const found = await call(input, operations.list, { account: readText(input, "account") });
+      const lines = found.map((row) => {
         const reason = row.paused_reason as ShownReason | null;
         return { ...row, name: quote(row.name), paused: reason?.type };
       });
+      return printTable(output, found, COLUMNS, lines);
     },
   },
   {
@@ -81,8 +80,7 @@ export const commands: readonly Command[] = [
     help: "Show a trigger",
     example: "wadi triggers show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const found = await administer(input, ({ triggers }) => triggers.show(input.args[0]!));
-      return printTrigger(output, show(OwnedTrigger, found));
+      return printTrigger(output, await call(input, operations.show, { id: input.args[0]! }));
     },
   },
   {
@@ -92,11 +90,9 @@ export const commands: readonly Command[] = [
     help: "List a trigger's newest fires and their outcomes",
     example: "wadi triggers fires 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --limit 5",
     async run(input, output) {
-      const rowsMax = readLimit(input);
-      const found = await administer(input, ({ triggers }) =>
-        triggers.listFires(input.args[0]!, rowsMax),
-      );
-      return printRows(output, Fire, found, FIRE_COLUMNS, drawFire);
+      const request = { id: input.args[0]!, limit: readLimit(input) };
+      const found = await call(input, operations.listFires, request);
+      return printTable(output, found, FIRE_COLUMNS, found.map(drawFire));
     },
   },
   createStatusCommand("pause", "Pause a trigger", "it was paused already, and stays as it was"),

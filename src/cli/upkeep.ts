@@ -1,8 +1,8 @@
 // `wadi usage`, `wadi secrets` and `wadi sweep`: upkeep of an installation.
-import type { UsageBy } from "../admin/index.ts";
+import { upkeepOperations as operations, type UsageBy } from "../admin/index.ts";
 import { readDay } from "../platform/calendar.ts";
-import { administer } from "./admin.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
+import { call } from "./operations.ts";
 import { drawTable, printRow, printTable } from "./output.ts";
 
 const HEADS: Record<UsageBy, readonly string[]> = {
@@ -42,7 +42,7 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const by = readGrouping(input);
       const request = { by, from: readDate(input, "from"), to: readDate(input, "to") };
-      const report = await administer(input, ({ usage }) => usage(request));
+      const report = await call(input, operations.usage, request);
       const heads = HEADS[by];
       const total = { ...report.totals, [heads[0]!]: "total" };
       output.say(`from ${report.from} to ${report.to} (UTC); cost in SAR`);
@@ -56,8 +56,8 @@ export const commands: readonly Command[] = [
     help: "Seal all stored secrets under a new secrets key",
     example: "wadi secrets rotate",
     async run(input, output) {
-      const givesUp = hasFlag(input, "give-up");
-      const rotated = await administer(input, ({ secrets }) => secrets.rotate(givesUp));
+      const give_up = hasFlag(input, "give-up");
+      const rotated = await call(input, operations.rotateSecrets, { give_up });
       const { is_resumed, resealed, given_up } = rotated;
       if (is_resumed) output.say("a rotation that was cut off is ended: its key is the new one");
       if (given_up > 0) {
@@ -75,10 +75,10 @@ export const commands: readonly Command[] = [
     example: "wadi sweep --now",
     async run(input, output) {
       if (hasFlag(input, "now")) {
-        const swept = await administer(input, ({ sweeps }) => sweeps.sweep());
+        const swept = await call(input, operations.sweep, {});
         return printTable(output, swept, ["what", "rows"]);
       }
-      const status = await administer(input, ({ sweeps }) => sweeps.readStatus());
+      const status = await call(input, operations.readSweep, {});
       if (status.is_clock_doubtful) {
         output.say(
           "the clock is over 7 days ahead of what was written last: a server deletes nothing " +
@@ -86,7 +86,7 @@ export const commands: readonly Command[] = [
             "deletes at once",
         );
       }
-      return printRow(output, { ...status });
+      return printRow(output, status);
     },
   },
 ];

@@ -1,20 +1,18 @@
 // `wadi webhooks`: endpoints and their deliveries, which can be sent again.
-import { DELIVERY_STATUSES, Delivery } from "../admin/index.ts";
+import { DELIVERY_STATUSES, webhookOperations as operations } from "../admin/index.ts";
 import { readDay, readInstant } from "../platform/calendar.ts";
-import { show } from "../platform/schema.ts";
-import { administer } from "./admin.ts";
 import {
   account,
   type Command,
   type CommandInput,
   limit,
-  readAccount,
   readLimit,
   readText,
   readWord,
   UsageError,
 } from "./command.ts";
-import { type OutputRow, printRow, printRows, printTable, quote, quoteWhole } from "./output.ts";
+import { call } from "./operations.ts";
+import { type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "url", "events", "status", "disabled_reason", "failing_since"],
@@ -25,11 +23,9 @@ const DELIVERY_COLUMNS = [
   ...["completed_at", "last_response_status", "last_error"],
 ];
 
-function readTime(input: CommandInput, name: string): number | null {
+function readTime(input: CommandInput, name: string): string | undefined {
   const text = readText(input, name);
-  if (text === undefined) return null;
-  const timeMs = readDay(text) ?? readInstant(text);
-  if (timeMs !== null) return timeMs;
+  if (text === undefined || (readDay(text) ?? readInstant(text)) !== null) return text;
   throw new UsageError(
     `--${name} takes a time such as 2027-01-05 or 2027-01-05T09:30:00Z, but is "${text}"`,
   );
@@ -48,9 +44,7 @@ export const commands: readonly Command[] = [
     help: "List endpoints and their health",
     example: "wadi webhooks list --account acme",
     async run(input, output) {
-      const rows: OutputRow[] = await administer(input, ({ webhooks }) =>
-        webhooks.list(readAccount(input)),
-      );
+      const rows = await call(input, operations.list, { account: readText(input, "account") });
       const lines = rows.map((row) => ({ ...row, url: quoteWhole(row.url) }));
       return printTable(output, rows, COLUMNS, lines);
     },
@@ -65,12 +59,12 @@ export const commands: readonly Command[] = [
     help: "List an endpoint's newest deliveries",
     example: "wadi webhooks deliveries 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --status failed",
     async run(input, output) {
-      const status = readWord(input, "status", DELIVERY_STATUSES);
-      const filter = { status, limit: readLimit(input) };
-      const found = await administer(input, ({ webhooks }) =>
-        webhooks.listDeliveries(input.args[0]!, filter),
-      );
-      return printRows(output, Delivery, found, DELIVERY_COLUMNS, quoteError);
+      const found = await call(input, operations.listDeliveries, {
+        id: input.args[0]!,
+        status: readWord(input, "status", DELIVERY_STATUSES),
+        limit: readLimit(input),
+      });
+      return printTable(output, found, DELIVERY_COLUMNS, found.map(quoteError));
     },
   },
   {
@@ -79,8 +73,7 @@ export const commands: readonly Command[] = [
     help: "Send a delivery again with its webhook-id",
     example: "wadi webhooks replay 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
-      const found = await administer(input, ({ webhooks }) => webhooks.replay(input.args[0]!));
-      const delivery = show(Delivery, found);
+      const delivery = await call(input, operations.replay, { id: input.args[0]! });
       return printRow(output, delivery, quoteError(delivery));
     },
   },
@@ -95,12 +88,9 @@ export const commands: readonly Command[] = [
     example: "wadi webhooks recover 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --since 2027-01-05",
     async run(input, output) {
       const since = readTime(input, "since");
-      if (since === null) throw new UsageError("webhooks recover takes --since TIME");
-      const range = { since, until: readTime(input, "until") };
-      const queued = await administer(input, ({ webhooks }) =>
-        webhooks.recover(input.args[0]!, range),
-      );
-      return printRow(output, { queued });
+      if (since === undefined) throw new UsageError("webhooks recover takes --since TIME");
+      const request = { id: input.args[0]!, since, until: readTime(input, "until") };
+      return printRow(output, await call(input, operations.recover, request));
     },
   },
 ];

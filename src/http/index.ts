@@ -7,6 +7,10 @@ export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
 export {
+  createOperatorRoutes,
+  type OperatorRoute,
+} from "./operator-router.ts";
+export {
   cursorError,
   decodeCursor,
   decodePosition,

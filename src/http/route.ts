@@ -2,7 +2,7 @@
 
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
-import type { ErrorCode, Surface } from "../platform/errors.ts";
+import type { ErrorCode, PublicSurface } from "../platform/errors.ts";
 import type { Trace } from "../platform/trace.ts";
 import type { DocumentedHeader, RequestHeader } from "./openapi/components.ts";
 
@@ -99,7 +99,7 @@ export type RegisterBodiless = <P extends TObject = never, Q extends TObject = n
 export interface Route {
   method: HttpMethod;
   path: Path;
-  surface: Surface;
+  surface: PublicSurface;
   spec: RouteSpec;
   answer(request: Request): Promise<Response>;
 }

@@ -29,7 +29,7 @@ import { compileCheck } from "./validation.ts";
 
 export type RouterOptions = CommonOptions & SurfaceOptions;
 
-interface CommonOptions extends ResponderOptions {
+interface CommonOptions extends Omit<ResponderOptions, "surface"> {
   /** Names of platform-internal headers contain the alias. */
   alias: string;
   identify: Identify;

@@ -9,6 +9,7 @@ import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { listenError } from "./listen-error.ts";
 import { documentRoute } from "./openapi/document.ts";
+import { OPERATOR_PREFIX, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
@@ -30,11 +31,18 @@ export interface StaticPage {
   answer(request: Request): Response | Promise<Response>;
 }
 
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
 export interface HttpServerOptions {
   host: string;
   port: number;
   trusted_proxies: readonly string[];
   origins: OriginRules;
+  /** Address of the operator API; null serves it beside the others, to this machine only. */
+  operatorAddress?: ListenAddress | null;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -58,6 +66,9 @@ export class HttpServer implements Service {
   readonly #rebuilt = new WeakMap<Request, Request>();
   readonly #pages: Record<string, AnswerRequest> = {};
   #server: Bun.Server<undefined> | undefined;
+  #operatorServer: Bun.Server<undefined> | undefined;
+  /** Requests that arrived on the operator API's own address. */
+  readonly #operatorRequests = new WeakSet<Request>();
   #isStopping = false;
 
   constructor(options: HttpServerOptions) {
@@ -84,7 +95,11 @@ export class HttpServer implements Service {
   }
 
   /** Adds the routes of the routers, and pages that need no key; all before the start. */
-  open(routers: readonly Router[], pages: readonly StaticPage[]): void {
+  open(
+    routers: readonly Router[],
+    pages: readonly StaticPage[],
+    operatorRoutes: readonly OperatorRoute[] = [],
+  ): void {
     const { ids, log } = this.#options;
     // Elysia applies this only to routes that are registered after it.
     this.app.onError({ as: "global" }, ({ code, error, request }) => {
@@ -98,6 +113,13 @@ export class HttpServer implements Service {
       const handle = ({ request }: { request: Request }) =>
         this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
       this.app.route(method, path, handle, { parse: "none", detail });
+    }
+    for (const { method, path, answer } of operatorRoutes) {
+      const handle = ({ request }: { request: Request }) => {
+        if (!this.#mayReachOperator(request)) return this.#refuse(apiError("not_found"), request);
+        return this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
+      };
+      this.app.route(method, path, handle, { parse: "none", detail: { hide: true } });
     }
     for (const { path, answer } of pages) {
       this.#pages[path] = (request) => this.#take(request, this.#route);
@@ -129,35 +151,34 @@ export class HttpServer implements Service {
   }
 
   start(): void {
-    const { host, port, ids, log } = this.#options;
+    const { ids, log, operatorAddress = null } = this.#options;
     const answerUnknown: AnswerRequest = (sent) => this.#take(sent, this.#refuseUnknown);
+    // A proxy that forwards only one prefix must not reach other pages by dots in the path.
+    const routeBelow = (prefix: string) => (sent: Request) =>
+      pathOf(sent.url).startsWith(prefix) ? this.#take(sent, this.#route) : answerUnknown(sent);
+    const error = (failure: unknown) => {
+      log.error("http: a request failed outside of every route", { error: failure });
+      return respondError(apiError("internal_error"), "gateway", ids.uuid());
+    };
+    const operators = { [`${OPERATOR_PREFIX}*`]: routeBelow(OPERATOR_PREFIX) };
+    const routes = { "/v1/*": routeBelow("/v1/"), ...this.#pages };
+    const shared = operatorAddress === null ? { ...routes, ...operators } : routes;
+    this.#server = serve(this.#options, { routes: shared, fetch: answerUnknown, error });
+    if (operatorAddress === null) return;
+    const route = (sent: Request) => {
+      this.#operatorRequests.add(sent);
+      return routeBelow(OPERATOR_PREFIX)(sent);
+    };
     try {
-      this.#server = Bun.serve({
-        hostname: host,
-        port,
-        // A second instance on the same port must fail, not share it.
-        reusePort: false,
-        // Bun's own error page shows the message and 50 KB around it.
-        development: false,
-        idleTimeout: IDLE_TIMEOUT_S,
-        maxRequestBodySize: BODY_BYTES_UNBOUNDED,
-        // Routes match the path as it was sent; Bun resolves dots in a request's URL.
-        routes: {
-          "/v1/*": (sent) =>
-            // A proxy that forwards only /v1 must not reach other pages by dots in the path.
-            pathOf(sent.url).startsWith("/v1/")
-              ? this.#take(sent, this.#route)
-              : answerUnknown(sent),
-          ...this.#pages,
-        },
+      const pages = {
+        routes: { [`${OPERATOR_PREFIX}*`]: route },
         fetch: answerUnknown,
-        error: (error) => {
-          log.error("http: a request failed outside of every route", { error });
-          return respondError(apiError("internal_error"), "gateway", ids.uuid());
-        },
-      });
+        error,
+      };
+      this.#operatorServer = serve(operatorAddress, pages);
     } catch (failure) {
-      throw listenError(failure, this.#options);
+      this.#server.stop(true);
+      throw failure;
     }
   }
 
@@ -167,12 +188,13 @@ export class HttpServer implements Service {
     this.#isStopping = true;
     const { clock, endRequests } = this.#options;
     // The server accepts no more connections; open ones close when idle or after their reply.
-    const closed = this.#server.stop();
+    const servers = [this.#server, ...(this.#operatorServer ? [this.#operatorServer] : [])];
+    const closed = Promise.all(servers.map((one) => one.stop())).then(() => {});
     if (!(await settlesWithin(clock, deadlineMs, closed))) {
       endRequests();
       await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
-    await this.#server.stop(true);
+    await Promise.all(servers.map((one) => one.stop(true)));
   }
 
   #take(sent: Request, next: AnswerRequest): Response | Promise<Response> {
@@ -198,6 +220,16 @@ export class HttpServer implements Service {
     return preflight;
   }
 
+  /** Without an address of its own, the API is for this machine and not for a proxy's clients. */
+  #mayReachOperator(request: Request): boolean {
+    const sent = this.#findSent(request);
+    if (this.#operatorServer) return this.#operatorRequests.has(sent);
+    if (FORWARDED.some((name) => request.headers.has(name))) return false;
+    // Requests without a socket come from the program itself.
+    const peer = this.#server?.requestIP(sent)?.address;
+    return peer === undefined || LOOPBACK.test(peer);
+  }
+
   #refuse(error: ApiError, request: Request): Response {
     const id = chooseRequestId(request, this.#options.ids);
     return respondError(error, surfaceOfPath(pathOf(request.url)), id);
@@ -214,6 +246,32 @@ export class HttpServer implements Service {
 
   #findSent(request: Request): Request {
     return this.#rebuilt.get(request) ?? request;
+  }
+}
+
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
+/** Headers by which proxies name the client. */
+const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+
+function serve(
+  { host, port }: ListenAddress,
+  answers: Pick<Bun.Serve.Options<undefined, string>, "routes" | "fetch" | "error">,
+): Bun.Server<undefined> {
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      // A second instance on the same port must fail, not share it.
+      reusePort: false,
+      // Bun's own error page shows the message and 50 KB around it.
+      development: false,
+      idleTimeout: IDLE_TIMEOUT_S,
+      maxRequestBodySize: BODY_BYTES_UNBOUNDED,
+      // Routes match the path as it was sent; Bun resolves dots in a request's URL.
+      ...answers,
+    } as Bun.Serve.Options<undefined, string>);
+  } catch (failure) {
+    throw listenError(failure, { host, port });
   }
 }
 

@@ -1,7 +1,7 @@
 // Routes without a key: the sender signs the bytes, and the handler verifies the signature.
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { DatabaseUnavailable } from "../database/index.ts";
-import { ApiError, apiError } from "../platform/errors.ts";
+import { ApiError, apiError, type PublicSurface } from "../platform/errors.ts";
 import { readBytes } from "./body.ts";
 import { compileParameters } from "./parameters.ts";
 import {
@@ -51,7 +51,7 @@ const JSON_ONLY = /^application\/json[ \t]*(?:;|$)/i;
 
 /** agents.authentication.1, agents.endpoints.p1: has no key and no limit of a key. */
 export function createSignedRoute<P extends TObject>(
-  options: ResponderOptions,
+  options: ResponderOptions & { surface: PublicSurface },
   policy: SurfacePolicy,
   path: Path,
   { requireAble, ...spec }: SignedRouteSpec<P>,

@@ -45,6 +45,7 @@ export { openModelRoutes } from "./routes.ts";
 export type { ModelStatus } from "./store.ts";
 export {
   createSwitches,
+  MODEL_STATES,
   type ModelState,
   type ModelSwitch,
   stateOf,

@@ -3,7 +3,8 @@ import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { type ModelStatus, modelStore } from "./store.ts";
 
-export type ModelState = "on" | "off" | "blocked";
+export const MODEL_STATES = ["on", "off", "blocked"] as const;
+export type ModelState = (typeof MODEL_STATES)[number];
 
 /** Switch and position of each verb; repeating one changes nothing. */
 const TURNS = {

@@ -15,6 +15,7 @@ export {
   readAddress,
   readNetwork,
 } from "./ip-address.ts";
+export { type JsonReply, requestJson } from "./json-request.ts";
 export { openProcessSockets } from "./process-sockets.ts";
 export {
   type GuardedFailure,

@@ -74,6 +74,7 @@ export const ERROR_CODES = {
   tool_not_found: { status: 404, message: "There is no such tool." },
   trigger_not_found: { status: 404, message: "There is no such trigger." },
   webhook_not_found: { status: 404, message: "There is no such webhook endpoint." },
+  conflict: { status: 409, message: "The object's state does not allow it." },
   agent_limit_reached: { status: 409, message: "There are too many agents." },
   agent_archived: { status: 409, message: "The agent is archived." },
   approval_closed: { status: 409, message: "The approval is closed: its run has ended." },
@@ -119,7 +120,8 @@ export const ERROR_CODES = {
 } as const satisfies Record<string, ErrorDefinition>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
-export type Surface = "gateway" | "agents";
+export type PublicSurface = "gateway" | "agents";
+export type Surface = PublicSurface | "operator";
 
 export interface ErrorDetails {
   param?: string;
@@ -152,7 +154,7 @@ export function apiError(code: ErrorCode, details?: ErrorDetails): ApiError {
 
 export function publicCode(code: ErrorCode, surface: Surface): string | null {
   const entry: ErrorDefinition = ERROR_CODES[code];
-  const shown = surface === "gateway" ? entry.gateway : entry.agents;
+  const shown = surface === "agents" ? entry.agents : entry.gateway;
   return shown === undefined ? code : shown;
 }
 

@@ -13,6 +13,10 @@ export const FORMATS = {
     if (readNetwork(text)) return text;
     throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
   },
+  listen: matching(
+    /^(?:(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5})?$/,
+    'empty, or "HOST:PORT" such as "10.0.0.1:9090"',
+  ),
   place: readAllowEntry,
   alias: matching(/^[a-z][a-z0-9-]{0,31}$/, "1 to 32 of a-z, 0-9 and -, beginning with a letter"),
   model: matching(/^[A-Za-z0-9][\w./:@+-]{0,127}$/, "1 to 128 of A-Z, a-z, 0-9 and . _ / : @ + -"),

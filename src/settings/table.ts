@@ -1,6 +1,16 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
-import { anyText, choice, count, duration, integer, retention, section, text } from "./fields.ts";
+import {
+  anyText,
+  choice,
+  count,
+  duration,
+  flag,
+  integer,
+  retention,
+  section,
+  text,
+} from "./fields.ts";
 import { Model } from "./model-table.ts";
 import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
 
@@ -161,6 +171,18 @@ export const Table = Type.Object(
         1_000_000,
         "Requests to the agent service in any 60 seconds, per client address.",
       ),
+    }),
+    operator: section("The operator API, which `wadi --server` calls.", {
+      enabled: flag("The operator API answers; without it every path of it is 404.", {
+        default: true,
+      }),
+      listen: text(
+        "listen",
+        '"": on the address of the server, for clients of this machine only, and not for ' +
+          'requests that a proxy forwards; "HOST:PORT": on that address alone, for everybody.',
+        { default: "", restart: true },
+      ),
+      requests_per_minute: count(600, 1_000_000, "Requests of one operator in any 60 seconds."),
     }),
     retention: section("How long data is kept.", {
       runs: retention("How long finished runs and their steps are kept.", { default: "forever" }),

@@ -1,5 +1,6 @@
 // Webhooks: endpoints that receive an account's events, and the delivery of each.
 export { DELIVERY_STATUSES, Delivery, type DeliveryStatus } from "./delivery.ts";
+export { WebhookEndpoint } from "./endpoint.ts";
 export { documentEvents } from "./event.ts";
 export {
   createDeliverySweeps,

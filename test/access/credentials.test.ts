@@ -10,7 +10,7 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 describe("a secret", () => {
   test("is the alias, 43 characters of base62 and 6 of their CRC-32", () => {
     for (let seed = 1; seed <= 200; seed++) {
-      const secret = makeSecret(createSeededIds(seed), "svc");
+      const secret = makeSecret(createSeededIds(seed), "svc_sk");
       expect(secret).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
       let sum = 0;
       for (const one of secret.slice(-6)) sum = sum * 62 + BASE62.indexOf(one);
@@ -19,11 +19,11 @@ describe("a secret", () => {
   });
 
   test("gateway.p7 begins with the service's own alias", () => {
-    expect(makeSecret(createSeededIds(), "acme")).toMatch(/^acme_sk_[0-9A-Za-z]{49}$/);
+    expect(makeSecret(createSeededIds(), "acme_sk")).toMatch(/^acme_sk_[0-9A-Za-z]{49}$/);
   });
 
   test("differs at every call, and uses the whole alphabet", () => {
-    const secrets = Array.from({ length: 200 }, () => makeSecret(createSystemIds(), "svc"));
+    const secrets = Array.from({ length: 200 }, () => makeSecret(createSystemIds(), "svc_sk"));
     expect(new Set(secrets).size).toBe(secrets.length);
     const used = new Set(secrets.flatMap((secret) => [...secret.slice(7, 50)]));
     expect(used.size).toBe(62);

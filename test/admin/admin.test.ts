@@ -6,6 +6,7 @@ import { defaultSettings } from "../../src/settings/index.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { openFiles } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
 import { keyRequest } from "./fixture.ts";
 
 const files = openFiles(WRITER);
@@ -21,6 +22,7 @@ beforeAll(async () => {
     clock: app.clock,
     ids: createSeededIds(2),
     secretsKeyFile: null,
+    installation: NO_INSTALLATION,
     warn() {},
   });
 });

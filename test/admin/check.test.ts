@@ -17,6 +17,7 @@ import { type CheckRow, checkInstallation, openAdmin } from "../../src/admin/ind
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
 import {
   type ModelServer,
   type Routes,
@@ -222,7 +223,7 @@ describe("the data", () => {
   test("a database in use is inspected and left unchanged", async () => {
     const data = join(place, "open");
     const settings = readSettings("", "wadi.toml", {}, {});
-    const own = { secretsKeyFile: null, warn() {} };
+    const own = { secretsKeyFile: null, installation: NO_INSTALLATION, warn() {} };
     const deps = { settings, clock, ids: createSeededIds(), ...own };
     const file = { kind: "sqlite" as const, file: join(data, "wadi.db") };
     const { admin, close } = await openAdmin({ ...deps, place: file });
@@ -257,6 +258,7 @@ describe("the data", () => {
     };
     const { admin, close } = await openAdmin({
       ...{ ...deps, place: { kind: "sqlite", file }, secretsKeyFile: null, warn() {} },
+      installation: NO_INSTALLATION,
     });
     await admin.accounts.create("acme");
     await close();
@@ -294,6 +296,7 @@ describe("the data", () => {
       ...{ settings: readSettings("", "wadi.toml", {}, {}), clock, ids: createSeededIds() },
       place: { kind: "sqlite", file: join(data, "wadi.db") },
       secretsKeyFile: file,
+      installation: NO_INSTALLATION,
       warn() {},
     });
     await admin.secrets.rotate(false);

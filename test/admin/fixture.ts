@@ -1,11 +1,13 @@
 // The operator's use cases on an empty database in memory, with the access module.
 import { type Access, buildAccess } from "../../src/access/index.ts";
-import { type Admin, buildAdmin, type KeyRequest } from "../../src/admin/index.ts";
+import { type Admin, buildAdmin } from "../../src/admin/index.ts";
+import type { KeyRequest } from "../../src/admin/keys.ts";
 import { type Database, openDatabase } from "../../src/database/index.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
 import { placeInMemory } from "../support/memory.ts";
 import { openTestSecrets } from "../support/secrets.ts";
 
@@ -31,7 +33,8 @@ export async function openFixture(
   const ids = createSeededIds();
   const access = buildAccess({ database, clock, ids, alias: "svc" });
   const secrets = openTestSecrets(database, clock);
-  const admin = buildAdmin({ settings, access, database, clock, ids, secrets });
+  const installation = NO_INSTALLATION;
+  const admin = buildAdmin({ settings, access, database, clock, ids, secrets, installation });
   return { admin, access, clock, database, close: database.close };
 }
 

@@ -1,6 +1,7 @@
 // Tests how the operator creates, lists, rotates and revokes keys.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AdminError, type KeyRequest } from "../../src/admin/index.ts";
+import { AdminError } from "../../src/admin/index.ts";
+import type { KeyRequest } from "../../src/admin/keys.ts";
 import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;

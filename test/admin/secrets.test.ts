@@ -12,6 +12,7 @@ import { startApp, type TestApp } from "../support/app.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { openTestSecrets } from "../support/secrets.ts";
 
@@ -37,6 +38,7 @@ async function openVerbs(): Promise<{ admin: Admin; warned: string[] }> {
   const { admin, close } = await openAdmin({
     ...{ settings: defaultSettings(), place, secretsKeyFile },
     ...{ clock: createManualClock(), ids: createSeededIds(2) },
+    installation: NO_INSTALLATION,
     warn: (why) => void warned.push(why),
   });
   closing.push(close);

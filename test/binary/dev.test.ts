@@ -26,7 +26,7 @@ test("a start prints at most twelve lines", () => {
     "data      in memory, gone at exit",
     "models    stub-1 (default)",
     "services  embeddings (stub) · search (stub)",
-    `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}`,
+    `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}; operator token svc_sk_dev-operator`,
     "",
     expect.stringMatching(/^curl /),
   ]);
@@ -118,6 +118,7 @@ test("--json prints the start as one document on one line", async () => {
     ],
     keys: ["k", ...ENDINGS.map((ending) => `k${ending}`)],
     key_file: null,
+    operator_token: "k-operator",
   });
   expect((await server.chat("Hello")).status).toBe(201);
 });

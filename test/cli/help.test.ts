@@ -6,14 +6,13 @@ import { writeCommandHelp, writeFamilyHelp, writeHelp } from "../../src/cli/help
 
 const VERBS = await loadAllCommands();
 
-test("the first page has a line for each family, and fits one screen", () => {
+test("the first page names each family on a line with its summary, and fits one screen", () => {
   const lines = writeHelp().trimEnd().split("\n");
   expect(lines.length).toBeLessThanOrEqual(24);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   for (const { name, summary } of FAMILIES) {
-    expect(
-      lines.filter((line) => line.includes(` ${name} `) && line.endsWith(summary)),
-    ).toHaveLength(1);
+    const named = new RegExp(` ${name}(?:,| ) *.*${summary}$`);
+    expect(lines.filter((line) => named.test(line))).toHaveLength(1);
   }
 });
 

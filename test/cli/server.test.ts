@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { runServer, type ServerRun, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
 
 // The server's process listeners would hide bugs of other tests in this process.
 const HEARD = ["SIGHUP", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
@@ -26,6 +27,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
     file: null,
     watchdog: null,
     clock: createManualClock(),
+    installation: NO_INSTALLATION,
     storage: "nowhere",
     output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
     async build({ onFatal }) {

@@ -126,6 +126,7 @@ describe("without a file", () => {
         public_url: "",
         stop_timeout_ms: 30_000,
       },
+      operator: { enabled: true, listen: "", requests_per_minute: 600 },
       service: {
         alias: "svc",
         default_model: "stub-1",

@@ -79,6 +79,7 @@ test("few settings need a restart", () => {
     "server.trusted_proxies",
     "service.alias",
     "service.chat_status",
+    "operator.listen",
   ]);
 });
 
@@ -117,6 +118,9 @@ test("settings with one place in the file are those that a variable can override
     "limits.free_disk_bytes",
     "limits.hook_requests_per_minute",
     "limits.address_requests_per_minute",
+    "operator.enabled",
+    "operator.listen",
+    "operator.requests_per_minute",
     "retention.runs",
     "retention.events",
     "retention.request_log",

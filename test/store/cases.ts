@@ -1,7 +1,9 @@
 // Cases of every store method, for the conformance suite and the crash matrix.
 import { expect } from "bun:test";
+import { auditStore } from "../../src/access/audit/store.ts";
 import type { Key } from "../../src/access/credentials.ts";
 import { holdStore } from "../../src/access/holds/store.ts";
+import { operatorStore } from "../../src/access/operators/store.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
@@ -37,6 +39,7 @@ import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { noteCases } from "./note-cases.ts";
+import { operatorCases } from "./operator-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
 import { processCases } from "./process-cases.ts";
 import { requestLogCases } from "./request-log-cases.ts";
@@ -68,6 +71,8 @@ export function bindStores(database: Database) {
     units: database.bind(managedServerStore),
     requestLog: database.bind(requestLogStore),
     holds: database.bind(holdStore),
+    operators: database.bind(operatorStore),
+    audit: database.bind(auditStore),
     held: readHolds(database),
     written: readRequestLog(database),
     agents: database.bind(agentStore),
@@ -648,6 +653,7 @@ export const cases: readonly Case[] = [
   ...unitCases,
   ...requestLogCases,
   ...holdCases,
+  ...operatorCases,
   ...agentCases,
   ...approvalCases,
   ...sweepCases,

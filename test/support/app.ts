@@ -8,6 +8,7 @@ import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
 import { inlineCompute } from "./compute.ts";
 import { createSeededIds } from "./ids.ts";
+import { NO_INSTALLATION } from "./installation.ts";
 import { openTestPlace } from "./place.ts";
 
 export const KEY = "svc_sk_test";
@@ -77,6 +78,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(options.seed),
     log,
     version: "0.0.0-test",
+    installation: NO_INSTALLATION,
     secretsKeyFile: options.secretsKeyFile ?? null,
     hasOpenMetrics: options.hasOpenMetrics,
     compute: inlineCompute,

@@ -37,7 +37,7 @@ export const mayImport: Record<string, readonly string[]> = {
 
 const onlyFrom: Record<string, readonly string[]> = {
   "models → http": ["routes.ts", "index.ts"],
-  "cli → app": ["dev.ts", "serve.ts", "about.ts", "server.ts"],
+  "cli → app": ["dev.ts", "serve.ts", "installation.ts", "server.ts"],
   "admin → stores": ["admin.ts"],
 };
 
@@ -180,8 +180,8 @@ export const importRules: Rule[] = [
       imports
         .filter(({ target, isRelative }) => isRelative && !isOwn(target))
         .map(({ target, line }) => [line, `imports ${target}`]),
-    refuses: [{ "src/cli/about.ts": 'import manifest from "../../package.json";' }],
-    allows: [{ "src/cli/about.ts": 'import { join } from "node:path";' }],
+    refuses: [{ "src/cli/installation.ts": 'import manifest from "../../package.json";' }],
+    allows: [{ "src/cli/installation.ts": 'import { join } from "node:path";' }],
   },
   {
     says: "files import each other in no circle, types aside",

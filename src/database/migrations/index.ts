@@ -13,9 +13,11 @@ import { upkeep } from "./0009-upkeep.ts";
 import { commits } from "./0010-commits.ts";
 import { crashes } from "./0011-crashes.ts";
 import { storedBytes } from "./0012-stored-bytes.ts";
+import { operators } from "./0013-operators.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
+  ...[operators],
 ];

@@ -1,6 +1,6 @@
 // Components of the document: error schemas, headers and parameters.
 
-import type { Surface } from "../../platform/errors.ts";
+import type { PublicSurface } from "../../platform/errors.ts";
 import type { SpecObject } from "./schemas.ts";
 
 const text = (description: string) => ({ type: "string", description });
@@ -8,7 +8,7 @@ const text = (description: string) => ({ type: "string", description });
 const message = text("A sentence for people.");
 const type = text("The kind of error, which follows the status.");
 
-export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
+export const ERROR_SCHEMAS: Record<PublicSurface, SpecObject> = {
   gateway: {
     type: "object",
     description: "The gateway's error envelope. Branch on `error.code`, never on the message.",
@@ -61,7 +61,7 @@ export const ERROR_SCHEMAS: Record<Surface, SpecObject> = {
     },
   },
 };
-export const ERROR_NAMES: Record<Surface, string> = {
+export const ERROR_NAMES: Record<PublicSurface, string> = {
   gateway: "GatewayError",
   agents: "AgentError",
 };

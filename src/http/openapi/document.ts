@@ -1,7 +1,12 @@
 // Writes the OpenAPI 3.1.0 document from the routes and their schemas.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
-import { ERROR_CODES, type ErrorCode, publicCode, type Surface } from "../../platform/errors.ts";
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  type PublicSurface,
+  publicCode,
+} from "../../platform/errors.ts";
 import type { RouteSpec } from "../route.ts";
 import type { Router } from "../router.ts";
 import { NOT_OPEN } from "../surface.ts";
@@ -23,7 +28,7 @@ const WITH_KEY: ErrorCode[] = [
   "internal_error",
 ];
 
-export function documentRoute(spec: RouteSpec, surface: Surface): SpecObject {
+export function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
   const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
     const { description, schema, stream, headers = [] } = reply;
@@ -84,7 +89,7 @@ function referHeaders(names: readonly DocumentedHeader[]): SpecObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
+function listRefusals(spec: RouteSpec, surface: PublicSurface): ErrorCode[] {
   const codes = [...EVERYWHERE, ...spec.refusals];
   if (!spec.isSigned) codes.push(...WITH_KEY);
   if (spec.scope) codes.push("scope_required");
@@ -96,7 +101,7 @@ function listRefusals(spec: RouteSpec, surface: Surface): ErrorCode[] {
   return codes;
 }
 
-function groupByStatus(spec: RouteSpec, surface: Surface): Map<number, string[]> {
+function groupByStatus(spec: RouteSpec, surface: PublicSurface): Map<number, string[]> {
   const { refusal_sentences = {}, isSigned } = spec;
   const groups = new Map<number, string[]>();
   // agents.p5: the second status, which only the router uses.

@@ -78,7 +78,7 @@ export function collect(schema: TSchema, schemas: SpecObject): void {
   walk(schema);
 }
 
-interface Operation {
+interface DocumentedOperation {
   responses: Record<string, SpecObject>;
 }
 
@@ -87,7 +87,7 @@ const ERROR = /#\/components\/schemas\/(\w+Error)"/;
 export function shareResponses(paths: SpecObject): SpecObject {
   const operations = Object.values(paths).flatMap((one) => Object.values(one as SpecObject));
   const counts = new Map<string, Map<string, number>>();
-  const all = (operations as Operation[]).flatMap(({ responses }) =>
+  const all = (operations as DocumentedOperation[]).flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, response]) => {
       const text = JSON.stringify(response);
       const error = ERROR.exec(text)?.[1];

@@ -1,6 +1,7 @@
 // The gateway without HTTP, on a manual clock: its modules, a key, and the request log.
 import { buildAccess, type Caller } from "../../../src/access/index.ts";
-import { type Admin, buildAdmin, type KeyRequest } from "../../../src/admin/index.ts";
+import { type Admin, buildAdmin } from "../../../src/admin/index.ts";
+import type { KeyRequest } from "../../../src/admin/keys.ts";
 import {
   createGateway,
   type GatewayInternal,
@@ -19,6 +20,7 @@ import { createManualClock, type ManualClock } from "../../support/clock.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { openTestDatabase } from "../../support/database.ts";
 import { createSeededIds } from "../../support/ids.ts";
+import { NO_INSTALLATION } from "../../support/installation.ts";
 import { readRequestLog } from "../../support/request-log.ts";
 import { openTestSecrets } from "../../support/secrets.ts";
 
@@ -66,7 +68,8 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const { findCaller } = access;
   const gateway = createGateway(router, { ...deps, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
-  const admin = buildAdmin({ settings, access, database, clock, ids, secrets });
+  const installation = NO_INSTALLATION;
+  const admin = buildAdmin({ settings, access, database, clock, ids, secrets, installation });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();

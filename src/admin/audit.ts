@@ -1,0 +1,69 @@
+// The audit log: who changed what, through what, and how it was before and after.
+import { type AuditEntry, auditStore } from "../access/index.ts";
+import { shorten } from "../platform/text.ts";
+import type { AdminDeps } from "./deps.ts";
+
+/** Maximum characters of a state as JSON; a longer one is replaced by its length. */
+const STATE_CHARACTERS_MAX = 16_384;
+const ERROR_CHARACTERS_MAX = 500;
+
+/** The person or program that acts. */
+export interface Actor {
+  kind: AuditEntry["actor_kind"];
+  name: string;
+  via: AuditEntry["via"];
+}
+
+export interface NewChange {
+  actor: Actor;
+  operation: string;
+  target: string | null;
+  before: unknown;
+}
+
+export interface AuditRequest {
+  actor?: string;
+  operation?: string;
+  target?: string;
+  since?: number;
+  limit: number;
+}
+
+export function createAuditLog({ database, clock, ids }: AdminDeps) {
+  const audit = database.bind(auditStore);
+  return {
+    list: (request: AuditRequest): Promise<AuditEntry[]> => audit.list(request),
+    /** Stores the entry of a change that begins now; the caller ends it once. */
+    async begin({ actor, operation, target, before }: NewChange) {
+      const entry: AuditEntry = {
+        id: ids.uuid(),
+        at: clock.now(),
+        actor_kind: actor.kind,
+        actor: actor.name,
+        via: actor.via,
+        operation,
+        target,
+        outcome: "begun",
+        state_before: bound(before),
+        state_after: null,
+        error: null,
+      };
+      await audit.begin(entry);
+      return {
+        end: (known: string | null, after: unknown) =>
+          audit.end({ ...entry, target: known, outcome: "done", state_after: bound(after) }),
+        fail(failure: unknown) {
+          const message = failure instanceof Error ? failure.message : String(failure);
+          const error = shorten(message, ERROR_CHARACTERS_MAX);
+          return audit.end({ ...entry, outcome: "failed", error });
+        },
+      };
+    },
+  };
+}
+
+function bound(state: unknown): unknown {
+  if (state === null || state === undefined) return null;
+  const characters = JSON.stringify(state).length;
+  return characters <= STATE_CHARACTERS_MAX ? state : { omitted_characters: characters };
+}

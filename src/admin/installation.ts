@@ -1,0 +1,31 @@
+// The installation around an admin: the program, its document and its checks.
+import { type Static, Type } from "@sinclair/typebox";
+import type { ReplicaCheck } from "../models/index.ts";
+import { oneOf } from "../platform/schema.ts";
+
+export const CheckRow = Type.Object({
+  status: oneOf(["ok", "warn", "fail"], "`fail`: something would not serve."),
+  what: oneOf(
+    ["settings", "data", "disk", "secrets key", "model", "embeddings", "search", "clock"],
+    "What was checked.",
+  ),
+  name: Type.String({ description: "A file, a model's id, a kind or a server." }),
+  url: Type.Optional(Type.String({ description: "Address of the server." })),
+  says: Type.String({ description: "What was found." }),
+  sight: Type.Optional(Type.Unsafe<ReplicaCheck>({ description: "What its server answered." })),
+});
+export type CheckRow = Static<typeof CheckRow>;
+
+export interface ProgramVersion {
+  version: string;
+  commit: string;
+  bun: string;
+  sqlite: string;
+}
+
+/** The program around an admin; a command opens the database without it. */
+export interface Installation {
+  readVersion(): Promise<ProgramVersion>;
+  readDocument(): Promise<Record<string, unknown>>;
+  check(): Promise<CheckRow[]>;
+}

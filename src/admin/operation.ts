@@ -1,0 +1,79 @@
+// Operations: what an operator can do, each as one command and one route of the operator API.
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import { nameUser } from "../platform/process.ts";
+import type { Admin } from "./admin.ts";
+import type { Actor } from "./audit.ts";
+
+export interface Operation<I extends TObject = TObject, R = unknown> {
+  /** Words of its command: `keys create`. */
+  name: string;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path below /operator/v1; `:id` is a field of the input. */
+  path: `/${string}`;
+  summary: string;
+  /** Fields of the path, then of the query of a GET or DELETE, else of the body. */
+  input: I;
+  /** The reply on the wire, which is also what the command prints with --json. */
+  reply: TSchema;
+  /** An approver may call it too. */
+  isForApprovers?: true;
+  /** Set on every operation that changes something. */
+  audit?: OperationAudit<Static<I>, NoInfer<R>>;
+  run(admin: Admin, input: Static<I>, actor: Actor): Promise<R>;
+}
+
+export interface OperationAudit<I, R> {
+  /** Id or name of the target; a new one's is in the reply. */
+  target(input: I, reply?: R): string | null | undefined;
+  /** Reads the target's state; undefined where it does not exist. Secrets are never part of it. */
+  read?(admin: Admin, target: string): Promise<unknown>;
+}
+
+/** Performs an operation, here or on another machine; the reply is the same JSON. */
+export type PerformOperation = <I extends TObject, R>(
+  operation: Operation<I, R>,
+  request: Static<I>,
+) => Promise<R>;
+
+/** An operation whose types only its family knows. */
+// biome-ignore lint/suspicious/noExplicitAny: inputs and replies of a table have no common type.
+export type AnyOperation = Operation<any, any>;
+
+export function defineOperation<I extends TObject, R>(operation: Operation<I, R>): Operation<I, R> {
+  return operation;
+}
+
+/** Performs an operation. A change is in the audit log before it begins. */
+export async function perform<I extends TObject, R>(
+  admin: Admin,
+  operation: Operation<I, R>,
+  input: Static<I>,
+  actor: Actor,
+): Promise<R> {
+  const { audit } = operation;
+  if (!audit) return operation.run(admin, input, actor);
+  const known = audit.target(input) ?? null;
+  const read = async (target: string | null) => {
+    return (target !== null && (await audit.read?.(admin, target))) || null;
+  };
+  const change = await admin.audit.begin({
+    actor,
+    operation: operation.name,
+    target: known,
+    before: await read(known),
+  });
+  let reply: R;
+  try {
+    reply = await operation.run(admin, input, actor);
+  } catch (failure) {
+    await change.fail(failure);
+    throw failure;
+  }
+  const target = audit.target(input, reply) ?? null;
+  await change.end(target, await read(target));
+  return reply;
+}
+
+export function nameLocalActor(): Actor {
+  return { kind: "user", name: nameUser(), via: "command line" };
+}

@@ -1,0 +1,107 @@
+// Operations on accounts, their grants and holds.
+import { Type } from "@sinclair/typebox";
+import { Account, Hold } from "../../access/index.ts";
+import { show } from "../../platform/schema.ts";
+import { ListedAccount } from "../accounts.ts";
+import type { Admin } from "../admin.ts";
+import { defineOperation } from "../operation.ts";
+import { input, maybeText, NO_INPUT, text } from "./fields.ts";
+
+const name = text("Name of the account.");
+const model = text("Id of the model.");
+const reason = maybeText("Reason that the owner reads.");
+
+const Grant = Type.Object({
+  account: Type.String({ description: "Name of the account." }),
+  model: Type.String({ description: "Id of the model." }),
+  granted: Type.Boolean({ description: "The account may call it now." }),
+  note: Type.Union([Type.String(), Type.Null()], {
+    description: "Why the grant has no effect; null: it has.",
+  }),
+});
+
+const Release = Type.Object({
+  account: Type.String({ description: "Name of the account." }),
+  held: Type.Literal(false, { description: "The account is no longer held." }),
+  was_held: Type.Boolean({ description: "The account was held before." }),
+});
+
+const audit = {
+  target: (asked: { name: string }) => asked.name,
+  async read({ accounts }: Admin, found: string) {
+    const row = await accounts.find(found);
+    return row && show(ListedAccount, row);
+  },
+};
+
+export const accountOperations = {
+  create: defineOperation({
+    name: "accounts create",
+    method: "POST",
+    path: "/accounts",
+    summary: "Create an account, which owns keys and agents.",
+    input: input({ name }),
+    reply: Account,
+    audit,
+    run: async ({ accounts }, asked) => show(Account, await accounts.create(asked.name)),
+  }),
+  list: defineOperation({
+    name: "accounts list",
+    method: "GET",
+    path: "/accounts",
+    summary: "List accounts with their holds and stored bytes.",
+    input: NO_INPUT,
+    reply: Type.Array(ListedAccount),
+    run: async ({ accounts }) => (await accounts.list()).map((row) => show(ListedAccount, row)),
+  }),
+  grant: defineOperation({
+    name: "accounts grant",
+    method: "PUT",
+    path: "/accounts/:name/grants/:model",
+    summary: "Let an account call an external or private model.",
+    input: input({ name, model }),
+    reply: Grant,
+    audit,
+    async run({ accounts }, asked) {
+      const note = (await accounts.grant(asked.name, asked.model)) ?? null;
+      return { account: asked.name, model: asked.model, granted: true, note };
+    },
+  }),
+  ungrant: defineOperation({
+    name: "accounts ungrant",
+    method: "DELETE",
+    path: "/accounts/:name/grants/:model",
+    summary: "Revoke a grant.",
+    input: input({ name, model }),
+    reply: Grant,
+    audit,
+    async run({ accounts }, asked) {
+      await accounts.ungrant(asked.name, asked.model);
+      return { account: asked.name, model: asked.model, granted: false, note: null };
+    },
+  }),
+  hold: defineOperation({
+    name: "accounts hold",
+    method: "PUT",
+    path: "/accounts/:name/hold",
+    summary: "Keep new runs of an account's agents from starting.",
+    input: input({ name, reason }),
+    reply: Hold,
+    audit,
+    run: async ({ accounts }, asked) =>
+      show(Hold, await accounts.hold(asked.name, asked.reason ?? null)),
+  }),
+  release: defineOperation({
+    name: "accounts release",
+    method: "DELETE",
+    path: "/accounts/:name/hold",
+    summary: "End a hold and start the runs that wait for it.",
+    input: input({ name }),
+    reply: Release,
+    audit,
+    async run({ accounts }, asked) {
+      const was_held = await accounts.release(asked.name);
+      return { account: asked.name, held: false, was_held };
+    },
+  }),
+};

@@ -1,0 +1,103 @@
+// Operations on approvals, which approvers may use too.
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  APPROVAL_STATUSES,
+  Approval,
+  type Decision,
+  REASON_CHARACTERS_MAX,
+} from "../../agents/index.ts";
+import { maybe, oneOf, show } from "../../platform/schema.ts";
+import type { Admin } from "../admin.ts";
+import { ListedApproval } from "../approvals.ts";
+import { defineOperation, type Operation } from "../operation.ts";
+import { account, id, input, LIMIT, limit, maybeText } from "./fields.ts";
+
+const known = (description: string) => maybe(Type.String({ description }));
+
+const ShownApproval = Type.Object({
+  approval: Approval,
+  account: Type.String({ description: "The owner's name." }),
+  agent_name: known("Name of the agent; null: it was deleted."),
+  run_status: known("Status of the run; null: it was deleted."),
+  tool_description: known("What the tool does; null: a built-in tool."),
+  tool_endpoint: known("Where the arguments are sent; null: a built-in tool."),
+  run_message: known("Input of the run; null: it was deleted."),
+});
+
+const DecidedApproval = Type.Object({
+  ...Approval.properties,
+  is_changed: Type.Boolean({ description: "False: it was decided so already." }),
+});
+
+const DecisionInput = input({
+  id,
+  reason: maybeText("Reason to record; a rejection's is for the model.", REASON_CHARACTERS_MAX),
+});
+
+const audit = {
+  target: (asked: { id: string }) => asked.id,
+  async read({ approvals }: Admin, found: string) {
+    const row = await approvals.find(found.toLowerCase());
+    return row && show(Approval, row);
+  },
+};
+
+type Decided = Record<string, unknown> & { is_changed: boolean };
+type DecisionOperation = Operation<typeof DecisionInput, Decided>;
+
+function decide(verb: string, decision: Decision, summary: string): DecisionOperation {
+  return {
+    name: `approvals ${verb}`,
+    method: "POST",
+    path: `/approvals/:id/${verb}`,
+    summary,
+    input: DecisionInput,
+    reply: DecidedApproval,
+    isForApprovers: true,
+    audit,
+    async run({ approvals }, asked: Static<typeof DecisionInput>, { name }) {
+      const request = { decision, reason: asked.reason ?? null, by: name };
+      const { approval, isChanged } = await approvals.decide(asked.id, request);
+      return { ...show(Approval, approval), is_changed: isChanged };
+    },
+  };
+}
+
+export const approvalOperations = {
+  list: defineOperation({
+    name: "approvals list",
+    method: "GET",
+    path: "/approvals",
+    summary: "List the newest calls that need a person's approval.",
+    input: input({
+      account,
+      status: Type.Optional(oneOf(APPROVAL_STATUSES, "Status of the approvals.")),
+      limit,
+    }),
+    reply: Type.Array(ListedApproval),
+    isForApprovers: true,
+    async run({ approvals }, asked) {
+      const found = await approvals.list({
+        account: asked.account ?? null,
+        status: asked.status ?? null,
+        limit: asked.limit ?? LIMIT,
+      });
+      return found.map((row) => show(ListedApproval, row));
+    },
+  }),
+  show: defineOperation({
+    name: "approvals show",
+    method: "GET",
+    path: "/approvals/:id",
+    summary: "Show an approval in detail.",
+    input: input({ id }),
+    reply: ShownApproval,
+    isForApprovers: true,
+    async run({ approvals }, asked) {
+      const { approval, setting } = await approvals.show(asked.id);
+      return { approval: show(Approval, approval), ...setting };
+    },
+  }),
+  approve: decide("approve", "approved", "Approve a call with the arguments shown."),
+  reject: decide("reject", "rejected", "Reject a call; its run continues without it."),
+};

@@ -1,0 +1,24 @@
+// Every operation in the order of the command line's help.
+import type { AnyOperation } from "../operation.ts";
+import { accountOperations } from "./accounts.ts";
+import { agentOperations } from "./agents.ts";
+import { approvalOperations } from "./approvals.ts";
+import { connectionOperations } from "./connections.ts";
+import { keyOperations } from "./keys.ts";
+import { modelOperations } from "./models.ts";
+import { operatorOperations } from "./operators.ts";
+import { runOperations } from "./runs.ts";
+import { toolOperations } from "./tools.ts";
+import { triggerOperations } from "./triggers.ts";
+import { upkeepOperations } from "./upkeep.ts";
+import { webhookOperations } from "./webhooks.ts";
+
+const FAMILIES = [
+  ...[accountOperations, keyOperations, operatorOperations],
+  ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
+  ...[triggerOperations, webhookOperations, modelOperations, upkeepOperations],
+];
+
+export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>
+  Object.values(family),
+);

@@ -1,0 +1,124 @@
+// Operations on API keys. A secret is in the reply that makes it and nowhere else.
+import { type Static, Type } from "@sinclair/typebox";
+import { Key } from "../../access/index.ts";
+import { maybe, show } from "../../platform/schema.ts";
+import type { Admin } from "../admin.ts";
+import { defineOperation } from "../operation.ts";
+import { account, flag, id, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
+
+const LIST_MAX = 1_000;
+
+const secret = Type.String({ description: "The secret, which is shown only now." });
+const NewKey = Type.Object({ ...Key.properties, secret });
+const RotatedKey = Type.Object({
+  ...NewKey.properties,
+  previous_secret_expires_at: maybe(
+    Type.String({ format: "date-time", description: "End of the old secret; null: refused now." }),
+  ),
+});
+const ListedKey = Type.Object(withAccount(Key.properties));
+
+interface ShownSecret extends Record<string, unknown> {
+  id: string;
+  secret: string;
+}
+
+const audit = {
+  target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
+  async read({ keys }: Admin, found: string) {
+    const key = await keys.find(found.toLowerCase());
+    return key && show(Key, key);
+  },
+};
+const byId = { ...audit, target: (asked: { id: string }) => asked.id };
+
+function showSecret(key: Key, shown: string): ShownSecret {
+  return { ...show(Key, key), id: key.id, secret: shown };
+}
+
+const NewKeyInput = input({
+  account: maybeText("Name of the owner; a key without an owner starts no runs."),
+  name: maybeText("Name for people, 1 to 128 characters."),
+  internal: flag("A platform-internal key, which may not call the API."),
+  scopes: Type.Optional(
+    Type.Array(text("A scope."), { maxItems: LIST_MAX, description: "Scopes to grant." }),
+  ),
+  models: Type.Optional(
+    Type.Array(text("A model's id."), {
+      maxItems: LIST_MAX,
+      description: "Allowed models; without it, or empty, all.",
+    }),
+  ),
+  max_output_tokens: Type.Optional(
+    Type.Integer({ description: "Maximum tokens of a reply; without it, no limit of the key." }),
+  ),
+  lifetime_ms: lifetime,
+});
+export type NewKeyInput = Static<typeof NewKeyInput>;
+
+export const keyOperations = {
+  create: defineOperation({
+    name: "keys create",
+    method: "POST",
+    path: "/keys",
+    summary: "Create an API key; the reply shows its secret once.",
+    input: NewKeyInput,
+    reply: NewKey,
+    audit,
+    async run({ keys }, { internal = false, scopes = [], models = [], ...asked }) {
+      const made = await keys.create({
+        account: asked.account ?? null,
+        name: asked.name ?? null,
+        is_internal: internal,
+        scopes,
+        models: models.length === 0 ? null : models,
+        max_output_tokens: asked.max_output_tokens ?? null,
+        lifetimeMs: asked.lifetime_ms ?? null,
+      });
+      return showSecret(made.key, made.secret);
+    },
+  }),
+  list: defineOperation({
+    name: "keys list",
+    method: "GET",
+    path: "/keys",
+    summary: "List keys without their secrets.",
+    input: input({ account }),
+    reply: Type.Array(ListedKey),
+    async run({ keys }, asked) {
+      const found = await keys.list(asked.account ?? null);
+      return found.map((key) => ({ ...show(Key, key), account: key.account }));
+    },
+  }),
+  revoke: defineOperation({
+    name: "keys revoke",
+    method: "POST",
+    path: "/keys/:id/revoke",
+    summary: "Revoke a key, effective at its next request.",
+    input: input({ id }),
+    reply: Key,
+    audit: byId,
+    run: async ({ keys }, asked) => show(Key, await keys.revoke(asked.id)),
+  }),
+  rotate: defineOperation({
+    name: "keys rotate",
+    method: "POST",
+    path: "/keys/:id/rotate",
+    summary: "Give a key a new secret; the reply shows it once.",
+    input: input({
+      id,
+      overlap_ms: Type.Integer({
+        minimum: 0,
+        description: "Milliseconds for which the old secret keeps working.",
+      }),
+    }),
+    reply: RotatedKey,
+    audit: byId,
+    async run({ keys }, asked) {
+      const { key, previousUntil, ...made } = await keys.rotate(asked.id, asked.overlap_ms);
+      const previous = previousUntil === null ? null : new Date(previousUntil).toISOString();
+      const shown = showSecret(key, made.secret);
+      return Object.assign(shown, { previous_secret_expires_at: previous });
+    },
+  }),
+};

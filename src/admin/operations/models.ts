@@ -1,0 +1,60 @@
+// Operations on models of the settings, and probes of model servers.
+import { type Static, Type } from "@sinclair/typebox";
+import type { ModelSwitch } from "../../models/index.ts";
+import type { Admin } from "../admin.ts";
+import { ListedModel } from "../models.ts";
+import { defineOperation, type Operation } from "../operation.ts";
+import { ProbedServer, probeModel } from "../probe.ts";
+import { input, maybeText, NO_INPUT, text } from "./fields.ts";
+
+const NamedModel = input({ id: text("Id of the model.") });
+type SwitchOperation = Operation<typeof NamedModel, ListedModel>;
+
+const audit = {
+  target: (asked: { id: string }) => asked.id,
+  read: async ({ models }: Admin, id: string) => (await models.list()).find((one) => one.id === id),
+};
+
+function turn(verb: ModelSwitch, summary: string): SwitchOperation {
+  return {
+    name: `models ${verb}`,
+    method: "POST",
+    path: `/models/:id/${verb}`,
+    summary,
+    input: NamedModel,
+    reply: ListedModel,
+    audit,
+    run: ({ models }, asked: Static<typeof NamedModel>) => models.turn(asked.id, verb),
+  };
+}
+
+export const modelOperations = {
+  list: defineOperation({
+    name: "models list",
+    method: "GET",
+    path: "/models",
+    summary: "List the models of the settings and their state.",
+    input: NO_INPUT,
+    reply: Type.Array(ListedModel),
+    run: ({ models }) => models.list(),
+  }),
+  probe: defineOperation({
+    name: "models probe",
+    method: "POST",
+    path: "/models/probe",
+    summary: "Ask a model server what it serves; the reply holds its settings block.",
+    input: input({
+      url: text("Address of the model server."),
+      model: maybeText("Model of the server; the first without it."),
+      id: maybeText("Id that callers send; from the model's name without it."),
+      api_key_env: maybeText("Environment variable that the block names for the server's key."),
+      api_key: maybeText("Key of the model server, which is not stored."),
+    }),
+    reply: ProbedServer,
+    run: ({ clock }, asked) => probeModel(asked, clock),
+  }),
+  off: turn("off", "Switch a model off: listed as offline, calls get 503."),
+  on: turn("on", "Switch a model on again."),
+  block: turn("block", "Block a model: not listed, calls get 503."),
+  unblock: turn("unblock", "Unblock a model."),
+};

@@ -1,0 +1,59 @@
+// Operations on tools that accounts have registered.
+import { type Static, Type } from "@sinclair/typebox";
+import { show } from "../../platform/schema.ts";
+import type { Admin } from "../admin.ts";
+import { defineOperation, type Operation } from "../operation.ts";
+import { ListedTool } from "../tools.ts";
+import { account, input, text } from "./fields.ts";
+
+const NamedTool = input({ account: text("Name of the owner."), name: text("Name of the tool.") });
+type NamedTool = Static<typeof NamedTool>;
+type ToolOperation = Operation<typeof NamedTool, Record<string, unknown>>;
+
+const audit: ToolOperation["audit"] = {
+  target: ({ account: owner, name }) => `${owner}/${name}`,
+  async read({ tools }: Admin, target: string) {
+    const [owner, name] = target.split("/") as [string, string];
+    const found = (await tools.list(owner)).find((tool) => tool.name === name);
+    return found && show(ListedTool, found);
+  },
+};
+
+function switchTool(verb: "disable" | "enable", summary: string): ToolOperation {
+  return {
+    name: `tools ${verb}`,
+    method: "POST",
+    path: `/tools/:account/:name/${verb}`,
+    summary,
+    input: NamedTool,
+    reply: ListedTool,
+    audit,
+    run: async ({ tools }, asked: NamedTool) =>
+      show(ListedTool, await tools[verb](asked.name, asked.account)),
+  };
+}
+
+export const toolOperations = {
+  list: defineOperation({
+    name: "tools list",
+    method: "GET",
+    path: "/tools",
+    summary: "List the tools that accounts have registered.",
+    input: input({ account }),
+    reply: Type.Array(ListedTool),
+    async run({ tools }, asked) {
+      return (await tools.list(asked.account ?? null)).map((row) => show(ListedTool, row));
+    },
+  }),
+  show: defineOperation({
+    name: "tools show",
+    method: "GET",
+    path: "/tools/:account/:name",
+    summary: "Show a tool as runs call it.",
+    input: NamedTool,
+    reply: ListedTool,
+    run: async ({ tools }, asked) => show(ListedTool, await tools.show(asked.name, asked.account)),
+  }),
+  disable: switchTool("disable", "Keep runs from calling a tool."),
+  enable: switchTool("enable", "Let runs call a disabled tool again."),
+};

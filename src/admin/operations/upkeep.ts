@@ -1,0 +1,98 @@
+// Operations on an installation as a whole: usage, secrets key, retention, version, checks.
+import { Type } from "@sinclair/typebox";
+import { oneOf } from "../../platform/schema.ts";
+import { CheckRow } from "../installation.ts";
+import { defineOperation } from "../operation.ts";
+import { SweepStatus } from "../upkeep.ts";
+import { USAGE_GROUPINGS, UsageReport } from "../usage.ts";
+import { flag, input, maybeText, NO_INPUT } from "./fields.ts";
+
+const INSTALLATION = "installation";
+
+const Version = Type.Object({
+  version: Type.String({ description: "Version of the program." }),
+  commit: Type.String({ description: "Commit that it was built from." }),
+  bun: Type.String({ description: "Version of Bun." }),
+  sqlite: Type.String({ description: "Version of SQLite." }),
+});
+
+export const upkeepOperations = {
+  usage: defineOperation({
+    name: "usage",
+    method: "GET",
+    path: "/usage",
+    summary: "Sum requests, tokens and cost.",
+    input: input({
+      by: Type.Optional(oneOf(USAGE_GROUPINGS, "What the rows are; `day` without it.")),
+      from: maybeText("First day in UTC; 29 days before the last without it."),
+      to: maybeText("Last day in UTC; today without it."),
+    }),
+    reply: UsageReport,
+    run: ({ usage }, { by = "day", from, to }) => usage({ by, from, to }),
+  }),
+  rotateSecrets: defineOperation({
+    name: "secrets rotate",
+    method: "POST",
+    path: "/secrets/rotate",
+    summary: "Seal all stored secrets under a new secrets key.",
+    input: input({ give_up: flag("Delete secrets that no available key opens.") }),
+    reply: Type.Object({
+      is_resumed: Type.Boolean({ description: "A rotation that was cut off has been ended." }),
+      resealed: Type.Integer({ description: "Secrets sealed again." }),
+      given_up: Type.Integer({ description: "Secrets deleted since no key opens them." }),
+    }),
+    audit: { target: () => INSTALLATION },
+    run: ({ secrets }, { give_up = false }) => secrets.rotate(give_up),
+  }),
+  readSweep: defineOperation({
+    name: "sweep",
+    method: "GET",
+    path: "/sweep",
+    summary: "Show the last deletion of old rows.",
+    input: NO_INPUT,
+    reply: SweepStatus,
+    run: ({ sweeps }) => sweeps.readStatus(),
+  }),
+  sweep: defineOperation({
+    name: "sweep --now",
+    method: "POST",
+    path: "/sweep",
+    summary: "Delete rows older than `[retention]` now.",
+    input: NO_INPUT,
+    reply: Type.Array(
+      Type.Object({
+        what: Type.String({ description: "Kind of the rows." }),
+        rows: Type.Integer({ description: "Deleted rows." }),
+      }),
+    ),
+    audit: { target: () => INSTALLATION },
+    run: ({ sweeps }) => sweeps.sweep(),
+  }),
+  version: defineOperation({
+    name: "version",
+    method: "GET",
+    path: "/version",
+    summary: "Show the version, commit, Bun and SQLite versions.",
+    input: NO_INPUT,
+    reply: Version,
+    run: ({ installation }) => installation.readVersion(),
+  }),
+  openapi: defineOperation({
+    name: "openapi",
+    method: "GET",
+    path: "/openapi",
+    summary: "Show the OpenAPI document of the public API.",
+    input: NO_INPUT,
+    reply: Type.Object({}, { description: "An OpenAPI 3.1.0 document." }),
+    run: ({ installation }) => installation.readDocument(),
+  }),
+  check: defineOperation({
+    name: "check",
+    method: "POST",
+    path: "/check",
+    summary: "Check settings, data, models and services.",
+    input: NO_INPUT,
+    reply: Type.Array(CheckRow),
+    run: ({ installation }) => installation.check(),
+  }),
+};

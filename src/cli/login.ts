@@ -1,0 +1,24 @@
+// `wadi login`: keeps an operator's token for a server.
+import { type Command, UsageError } from "./command.ts";
+import { readSecret } from "./connections.ts";
+import { printRow } from "./output.ts";
+import { checkToken, keepToken, readServerUrl } from "./remote.ts";
+
+export const commands: readonly Command[] = [
+  {
+    name: "login",
+    args: ["URL"],
+    help: "Keep the token of an operator for a server, from standard input",
+    example: "wadi login https://wadi.example.com < token",
+    async run(input, output) {
+      const [typed] = input.args as [string];
+      if (input.flags.server !== undefined) throw new UsageError("login takes the URL alone");
+      const url = readServerUrl(typed);
+      const token = await readSecret(output);
+      await checkToken({ url, token });
+      const file = keepToken({ url, token });
+      output.say(`commands with \`--server ${url}\` use it; others keep using local files`);
+      return printRow(output, { server: url, file });
+    },
+  },
+];

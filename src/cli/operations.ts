@@ -1,0 +1,93 @@
+// Performs the operations of a command on local data, or through the API of a server.
+import { statSync } from "node:fs";
+import type { Static, TObject } from "@sinclair/typebox";
+import {
+  type Admin,
+  AdminError,
+  nameLocalActor,
+  type Operation,
+  openAdmin,
+  type PerformOperation,
+  perform,
+} from "../admin/index.ts";
+import { createSystemClock } from "../platform/clock.ts";
+import { createSystemIds } from "../platform/ids.ts";
+import { STDERR, writeText } from "../platform/process.ts";
+import type { CommandInput } from "./command.ts";
+import { createInstallation } from "./installation.ts";
+import { findServer, openRemote } from "./remote.ts";
+import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+
+interface CallOptions {
+  /** Creates the database where there is none. */
+  begins?: boolean;
+}
+
+export function call<I extends TObject, R>(
+  input: CommandInput,
+  operation: Operation<I, R>,
+  request: Static<I>,
+  options?: CallOptions,
+): Promise<R> {
+  return operate(input, (perform) => perform(operation, request), options);
+}
+
+/** Calls `work` with what performs its operations, one after another. */
+export async function operate<T>(
+  input: CommandInput,
+  work: (call: PerformOperation) => Promise<T>,
+  options: CallOptions = {},
+): Promise<T> {
+  const server = findServer(input);
+  if (server) return work(openRemote(server));
+  const actor = nameLocalActor();
+  return administer(input, options, (admin) =>
+    work(async (operation, request) => toJson(await perform(admin, operation, request, actor))),
+  );
+}
+
+/** Gives a local reply the values that a remote one has. */
+function toJson<R>(reply: R): R {
+  return JSON.parse(JSON.stringify(reply)) as R;
+}
+
+/** Opens the data for one command, beside a server that may be running on it. */
+async function administer<T>(
+  input: CommandInput,
+  { begins = false }: CallOptions,
+  work: (admin: Admin) => Promise<T>,
+): Promise<T> {
+  // A key must be revocable also from a shell that has none of the server's secrets.
+  const settings = readGivenSettings(input, { wantsApiKeys: false });
+  const place = placeData(settings);
+  // A mistyped directory must not become a new one.
+  if (!begins && place.kind === "sqlite" && isMissing(place.file)) {
+    throw new AdminError(
+      `there is no database in ${settings.server.data}: name its directory with --data, ` +
+        "or begin one with `wadi serve` or `wadi accounts create`",
+    );
+  }
+  const opened = await openAdmin({
+    settings,
+    place,
+    clock: createSystemClock(),
+    ids: createSystemIds(),
+    secretsKeyFile: placeSecretsKey(settings),
+    installation: createInstallation(input),
+    warn: (message) => writeText(STDERR, `wadi: ${message}\n`),
+  });
+  try {
+    return await work(opened.admin);
+  } finally {
+    await opened.close();
+  }
+}
+
+function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // Opening an unreadable file explains the fault.
+    return false;
+  }
+}

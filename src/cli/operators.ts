@@ -1,0 +1,77 @@
+// `wadi operators` and `wadi audit`: who may use the operator API, and what was changed.
+import { operatorOperations as operations, ROLES } from "../admin/index.ts";
+import { type Command, hasFlag, limit, readLimit, readText } from "./command.ts";
+import { readDuration } from "./keys.ts";
+import { call } from "./operations.ts";
+import { printOnce, printRow, printTable, quoteWhole } from "./output.ts";
+
+const COLUMNS = ["name", "id", "role", "created_at", "expires_at", "revoked_at"];
+const AUDIT_COLUMNS = ["at", "actor", "actor_kind", "via", "operation", "target", "outcome"];
+
+export const commands: readonly Command[] = [
+  {
+    name: "operators create",
+    args: ["NAME"],
+    flags: {
+      approver: { help: "may only see and decide approvals" },
+      expires: { takes: "90d", help: "lifetime, such as 12h (default unlimited)" },
+    },
+    help: "Create an operator and print its token once",
+    example: "wadi operators create noura --approver --expires 90d",
+    async run(input, output) {
+      const [name] = input.args as [string];
+      const role = ROLES[hasFlag(input, "approver") ? 1 : 0];
+      const lifetime_ms = readDuration(input, "expires");
+      const operator = await call(input, operations.create, { name, role, lifetime_ms });
+      output.say(`operator ${name} created; its token is shown only now:`);
+      const rescue = `the token is lost: end it with \`wadi operators revoke ${name}\``;
+      printOnce(output, operator, `${operator.token}\n`, rescue);
+      return 0;
+    },
+  },
+  {
+    name: "operators list",
+    help: "List operators without their tokens",
+    example: "wadi operators list",
+    async run(input, output) {
+      return printTable(output, await call(input, operations.list, {}), COLUMNS);
+    },
+  },
+  {
+    name: "operators revoke",
+    args: ["NAME"],
+    help: "Revoke an operator's token, effective at its next request",
+    example: "wadi operators revoke noura",
+    async run(input, output) {
+      const [name] = input.args as [string];
+      return printRow(output, await call(input, operations.revoke, { name }));
+    },
+  },
+  {
+    name: "audit list",
+    flags: {
+      actor: { takes: "NAME", help: "operator, or user of the server's system" },
+      operation: { takes: "WORDS", help: 'words of the command, such as "keys revoke"' },
+      target: { takes: "ID", help: "id or name of what was changed" },
+      since: { takes: "TIME", help: "earliest time, such as 2027-01-05 or 1h" },
+      limit,
+    },
+    help: "List the newest changes that operators made",
+    example: "wadi audit list --since 24h --actor noura",
+    async run(input, output) {
+      const found = await call(input, operations.listAudit, {
+        actor: readText(input, "actor"),
+        operation: readText(input, "operation"),
+        target: readText(input, "target"),
+        since: readText(input, "since"),
+        limit: readLimit(input),
+      });
+      const lines = found.map((row) => ({
+        ...row,
+        actor: quoteWhole(row.actor),
+        target: row.target === null ? null : quoteWhole(row.target),
+      }));
+      return printTable(output, found, AUDIT_COLUMNS, lines);
+    },
+  },
+];

@@ -1,0 +1,134 @@
+// Operations on another machine: the server's address, its token, and requests to its API.
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { AdminError, approvalOperations, type PerformOperation } from "../admin/index.ts";
+import { type JsonReply, requestJson } from "../net/index.ts";
+import { type CommandInput, readText, UsageError } from "./command.ts";
+
+export interface RemoteServer {
+  /** Without a slash at the end. */
+  url: string;
+  token: string;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/** Finds the server of --server or WADI_SERVER_URL; undefined for local data. */
+export function findServer(input: CommandInput): RemoteServer | undefined {
+  const typed = readText(input, "server") ?? process.env.WADI_SERVER_URL;
+  if (!typed) return undefined;
+  const url = readServerUrl(typed);
+  const token = process.env.WADI_OPERATOR_TOKEN || readProfiles()[url];
+  if (token) return { url, token };
+  throw new AdminError(
+    `there is no token for ${url}: keep one with \`wadi login ${url}\`, ` +
+      "or set WADI_OPERATOR_TOKEN",
+  );
+}
+
+/** Accepts an address with or without a slash at the end. */
+export function readServerUrl(typed: string): string {
+  const url = URL.parse(typed);
+  const isPlain = url && !url.username && !url.password && !url.search && !url.hash;
+  // Never echo it: it may hold a password.
+  if (!isPlain || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError("a server is given as http://HOST:PORT or https://HOST");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+export function openRemote({ url, token }: RemoteServer): PerformOperation {
+  return async (operation, request) => {
+    const { method, path } = operation;
+    const filled = fillPath(path, request as Record<string, unknown>);
+    const hasBody = method !== "GET" && method !== "DELETE";
+    const query = hasBody ? "" : writeQuery(filled.rest);
+    const reply = await requestJson(`${url}/operator/v1${filled.path}${query}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(hasBody && { "content-type": "application/json" }),
+      },
+      body: hasBody ? JSON.stringify(filled.rest) : undefined,
+      timeoutMs: TIMEOUT_MS,
+    }).catch((failure: Error) => {
+      throw new AdminError(`${url} cannot be reached: ${failure.message}`);
+    });
+    if (reply.isGood && reply.value !== undefined) return reply.value as never;
+    throw new AdminError(explainReply(url, reply));
+  };
+}
+
+function explainReply(url: string, { status, value }: JsonReply): string {
+  const message = (value as { error?: { message?: unknown } } | undefined)?.error?.message;
+  // Without the prefix a refusal reads as that of a local command.
+  if (typeof message === "string" && status !== 404) return message;
+  if (status === 404 && typeof message === "string" && !message.startsWith("There is no such path"))
+    return message;
+  return `${url} has no operator API for this client: it answered ${status}`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fillPath(path: string, request: Record<string, unknown>) {
+  const rest = { ...request };
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = rest[name];
+    delete rest[name];
+    return encodeURIComponent(String(value));
+  });
+  return { path: filled, rest };
+}
+
+function writeQuery(values: Record<string, unknown>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+/** Throws unless the server accepts the token; an approver may list approvals only. */
+export async function checkToken(server: RemoteServer): Promise<void> {
+  await openRemote(server)(approvalOperations.list, { limit: 1 });
+}
+
+/** Tokens by the address of their server. */
+type Profiles = Readonly<Record<string, string>>;
+
+function placeProfiles(): string {
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "wadi", "servers.json");
+}
+
+function readProfiles(): Profiles {
+  const file = placeProfiles();
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (failure) {
+    if ((failure as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw failure;
+  }
+  const profiles = parseJson(text);
+  if (typeof profiles === "object" && profiles !== null) return profiles as Profiles;
+  throw new AdminError(`${file} holds no tokens: remove it and run \`wadi login URL\` again`);
+}
+
+/** Keeps a token in a file that only its owner can read; returns the file's name. */
+export function keepToken({ url, token }: RemoteServer): string {
+  const file = placeProfiles();
+  const profiles = { ...readProfiles(), [url]: token };
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const aside = `${file}.${process.pid}`;
+  writeFileSync(aside, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flush: true });
+  chmodSync(aside, 0o600);
+  renameSync(aside, file);
+  return file;
+}

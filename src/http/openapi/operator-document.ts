@@ -1,0 +1,114 @@
+// Writes the operator API's OpenAPI 3.1.0 document from the table of operations.
+import type { TObject, TSchema } from "@sinclair/typebox";
+import { type OperatorRouteSpec, splitInput } from "../operator-route.ts";
+import { collect, refer, type SpecObject, strip } from "./schemas.ts";
+
+const ERRORS: Readonly<Record<number, string>> = {
+  400: "The input is not valid, or the change is not possible.",
+  401: "The token is missing, unknown, revoked or expired.",
+  403: "The operator's role does not allow it.",
+  404: "There is no such object.",
+  409: "The object's state does not allow it.",
+  429: "Too many requests; wait as long as Retry-After says.",
+  503: "The data cannot be read or stored at the moment.",
+};
+
+const ERROR: SpecObject = {
+  type: "object",
+  description: "The error envelope.",
+  required: ["error"],
+  properties: {
+    error: {
+      type: "object",
+      description: "What went wrong.",
+      required: ["message", "type", "code"],
+      properties: {
+        message: { type: "string", description: "A sentence for people." },
+        type: { type: "string", description: "Kind of error, which follows the status." },
+        code: { type: "string", description: "What went wrong; codes are only ever added." },
+        param: { type: ["string", "null"], description: "The field at fault; null: none." },
+      },
+    },
+  },
+};
+
+export async function writeOperatorDocument(
+  specs: readonly OperatorRouteSpec[],
+  base: string,
+  version: string,
+): Promise<SpecObject> {
+  const schemas: SpecObject = { OperatorError: ERROR };
+  const paths: Record<string, SpecObject> = {};
+  for (const spec of specs) {
+    const path = `${base}${spec.path}`.replaceAll(/:(\w+)/g, "{$1}");
+    collect(spec.reply, schemas);
+    paths[path] ??= {};
+    paths[path][spec.method.toLowerCase()] = describe(spec);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Wadi operator API",
+      version,
+      description: "What operators do: each route is a verb of the command line.",
+    },
+    servers: [{ url: "/" }],
+    security: [{ operator: [] }],
+    paths,
+    components: {
+      schemas,
+      securitySchemes: {
+        operator: {
+          type: "http",
+          scheme: "bearer",
+          description: "The token that `wadi operators create` prints once.",
+        },
+      },
+    },
+  };
+}
+
+function describe(spec: OperatorRouteSpec): SpecObject {
+  const { inPath, rest } = splitInput(spec);
+  const hasQuery = spec.method === "GET" || spec.method === "DELETE";
+  const fields = Object.keys(rest.properties);
+  const body = { required: (rest.required ?? []).length > 0, content: asJson(strip(rest)) };
+  const who = spec.isForApprovers ? "Approvers may call it too. " : "";
+  return {
+    operationId: nameOperation(spec.name),
+    summary: spec.summary,
+    description: `${who}On the command line: \`wadi ${spec.name}\`.`,
+    tags: [spec.name.split(" ")[0]],
+    parameters: [
+      ...describeParameters("path", inPath),
+      ...(hasQuery ? describeParameters("query", rest) : []),
+    ],
+    ...(!hasQuery && fields.length > 0 && { requestBody: body }),
+    responses: {
+      200: { description: "Done.", content: asJson(refer(spec.reply)) },
+      ...Object.fromEntries(
+        Object.entries(ERRORS).map(([status, description]) => [
+          status,
+          { description, content: asJson({ $ref: "#/components/schemas/OperatorError" }) },
+        ]),
+      ),
+    },
+  };
+}
+
+/** `keys set-secret` becomes `keysSetSecret`. */
+function nameOperation(name: string): string {
+  return name.replaceAll(/[ -]+(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function asJson(schema: SpecObject): SpecObject {
+  return { "application/json": { schema } };
+}
+
+function describeParameters(place: "path" | "query", schema: TObject | undefined): SpecObject[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
+    const { description, ...rest } = strip(field as TSchema);
+    const required = place === "path" || (schema!.required ?? []).includes(name);
+    return { name, in: place, required, description, schema: rest };
+  });
+}

@@ -1,0 +1,10 @@
+// An installation for tests that ask nothing of it.
+import type { Installation } from "../../src/admin/index.ts";
+
+const refuse = () => Promise.reject(new Error("this test has no installation"));
+
+export const NO_INSTALLATION: Installation = {
+  readVersion: refuse,
+  readDocument: refuse,
+  check: refuse,
+};
