@@ -1,0 +1,129 @@
+// Tests that every change is in the audit log before it happens, and that no secret is.
+import { expect, test } from "bun:test";
+import { AdminError, keyOperations, perform } from "../../src/admin/index.ts";
+import { accountOperations } from "../../src/admin/operations/accounts.ts";
+import { operatorOperations } from "../../src/admin/operations/operators.ts";
+import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
+import { openFixture } from "./fixture.ts";
+
+const ACTOR = { kind: "operator", name: "noura", via: "operator API" } as const;
+
+async function openLog() {
+  const fixture = await openFixture();
+  const { admin } = fixture;
+  return { ...fixture, list: () => admin.audit.list({ limit: 100 }) };
+}
+
+test("a change is logged with who, through what, its target, before and after", async () => {
+  const { admin, clock, list, close } = await openLog();
+  await perform(admin, accountOperations.create, { name: "acme" }, ACTOR);
+  await clock.advance(1_000);
+  const request = { name: "acme", reason: "unpaid" };
+  await perform(admin, accountOperations.hold, request, { ...ACTOR, name: "sami" });
+  const [held, created] = await list();
+  expect(created).toMatchObject({
+    actor_kind: "operator",
+    actor: "noura",
+    via: "operator API",
+    operation: "accounts create",
+    target: "acme",
+    outcome: "done",
+    state_before: null,
+    state_after: { name: "acme", hold_reason: null },
+    error: null,
+  });
+  expect(held).toMatchObject({
+    at: created!.at + 1_000,
+    actor: "sami",
+    operation: "accounts hold",
+    state_before: { name: "acme", hold_reason: null },
+    state_after: { name: "acme", hold_reason: "unpaid" },
+  });
+  await close();
+});
+
+test("the entry is stored before the change, and stays begun where the process ends in it", async () => {
+  const { admin, list, close } = await openLog();
+  const never = Promise.withResolvers<never>();
+  const entered = Promise.withResolvers<void>();
+  const stuck = {
+    ...accountOperations.create,
+    run() {
+      entered.resolve();
+      return never.promise;
+    },
+  };
+  const performing = perform(admin, stuck, { name: "acme" }, ACTOR);
+  await entered.promise;
+  expect(await list()).toMatchObject([{ target: "acme", outcome: "begun", state_after: null }]);
+  never.reject(new Error("the end of this test"));
+  expect(performing).rejects.toThrow("the end of this test");
+  await performing.catch(() => {});
+  await close();
+});
+
+test("a refused change is logged with the sentence", async () => {
+  const { admin, list, close } = await openLog();
+  const refused = perform(admin, accountOperations.hold, { name: "no" }, ACTOR);
+  expect(refused).rejects.toBeInstanceOf(AdminError);
+  await refused.catch(() => {});
+  expect(await list()).toMatchObject([
+    { target: "no", outcome: "failed", error: expect.stringContaining('no account "no"') },
+  ]);
+  await close();
+});
+
+test("reads are not logged", async () => {
+  const { admin, list, close } = await openLog();
+  await perform(admin, accountOperations.list, {}, ACTOR);
+  await perform(admin, upkeepOperations.usage, {}, ACTOR);
+  await perform(admin, operatorOperations.listAudit, {}, ACTOR);
+  expect(await list()).toEqual([]);
+  await close();
+});
+
+test("no secret is in the log, nor its hash", async () => {
+  const { admin, list, close } = await openLog();
+  await admin.accounts.create("acme");
+  const made = await perform(admin, keyOperations.create, { account: "acme" }, ACTOR);
+  const rotated = await perform(admin, keyOperations.rotate, { id: made.id, overlap_ms: 0 }, ACTOR);
+  const operator = await perform(admin, operatorOperations.create, { name: "sami" }, ACTOR);
+  const entries = await list();
+  expect(entries.map(({ operation, target }) => [operation, target])).toEqual([
+    ["operators create", "sami"],
+    ["keys rotate", made.id],
+    ["keys create", made.id],
+  ]);
+  const text = JSON.stringify(entries);
+  for (const secret of [made.secret, rotated.secret, operator.token]) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(Bun.SHA256.hash(secret, "hex"));
+  }
+  await close();
+});
+
+test("a long state is replaced by its length", async () => {
+  const { admin, list, close } = await openLog();
+  await admin.accounts.create("acme");
+  const reason = "x".repeat(20_000);
+  await perform(admin, accountOperations.hold, { name: "acme", reason }, ACTOR);
+  const [entry] = await list();
+  expect(entry!.state_after).toEqual({ omitted_characters: expect.any(Number) });
+  await close();
+});
+
+test("the log is read since a time or a duration before now", async () => {
+  const { admin, clock, close } = await openLog();
+  await perform(admin, accountOperations.create, { name: "one" }, ACTOR);
+  await clock.advance(3_600_000);
+  await perform(admin, accountOperations.create, { name: "two" }, ACTOR);
+  const read = async (since: string) => {
+    const found = await perform(admin, operatorOperations.listAudit, { since }, ACTOR);
+    return found.map(({ target }) => target);
+  };
+  expect(await read("59m")).toEqual(["two"]);
+  expect(await read("2h")).toEqual(["two", "one"]);
+  expect(await read(new Date(clock.now()).toISOString())).toEqual(["two"]);
+  expect(read("soon")).rejects.toThrow("no time");
+  await close();
+});
