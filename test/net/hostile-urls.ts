@@ -29,6 +29,7 @@ export const acceptedUrls = [
   ["https://example.com:0443/", "https://example.com/"],
   ["https://ex%61mple.com/%2e%2e/x", "https://example.com/x"],
   ["https://example。com/", "https://example.com/"],
+  [`https://${"a.".repeat(125)}com/`, `https://${"a.".repeat(125)}com/`],
 ] as const;
 
 export const refusedUrls = [
@@ -82,7 +83,7 @@ export const refusedUrls = [
   ["https://a-.example.com/", noName],
   ["https://a!b.example.com/", noName],
   [`https://${"a".repeat(64)}.com/`, noName],
-  [`https://${"a.".repeat(127)}com/`, noName],
+  [`https://${"a.".repeat(125)}info/`, noName],
   ["https://api.localhost/", "Names that end in .localhost are not public."],
   ["https://printer.local/", "Names that end in .local are not public."],
   ["https://metadata.google.internal/", "Names that end in .internal are not public."],

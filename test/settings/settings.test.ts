@@ -331,6 +331,11 @@ describe("a file", () => {
     expect(settings.retention).toMatchObject({ runs: 400 * 86_400_000, events: null });
   });
 
+  test("may keep runs for no more than a day", () => {
+    const { retention } = readSettings(`${OPENAI}\n[retention]\nruns = "1d"`, "wadi.toml", {}, {});
+    expect(retention.runs).toBe(86_400_000);
+  });
+
   test("leaves other settings at their defaults", () => {
     const { models, service, server } = readSettings(OPENAI, "wadi.toml", {}, {});
     expect(server).toEqual(defaultSettings().server);

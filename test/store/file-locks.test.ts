@@ -11,8 +11,9 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { DatabaseLost } from "../../src/database/errors.ts";
+import { DatabaseInUse, DatabaseLost } from "../../src/database/errors.ts";
 import { findDamage } from "../../src/database/index.ts";
+import { lockDatabase } from "../../src/database/lock.ts";
 import { findDamageInWorker } from "../../src/database/page-checks.ts";
 import { start } from "../support/crash.ts";
 import { failureOf, openFiles, openTestDatabase, WRITER } from "../support/database.ts";
@@ -83,6 +84,16 @@ test.if(process.platform === "linux")(
     expect(listLocks(file)).toEqual([]);
   },
 );
+
+test.if(process.platform === "linux")("a lock that is refused leaves nothing locked", async () => {
+  const { file, database } = await openServer();
+  await database.close();
+  const release = lockDatabase(file);
+  rmSync(join(dirname(file), "serve.lock"));
+  expect(() => lockDatabase(file)).toThrow(DatabaseInUse);
+  release();
+  lockDatabase(file)();
+});
 
 const replace = (path: string) => {
   copyFileSync(path, `${path}.copy`);

@@ -110,6 +110,11 @@ describe("a trigger that cannot be fired", () => {
     await trial.pass(2 * MINUTE_MS);
     const fired = ["11-20T10:02 started -1", "11-20T10:03 started", "11-20T10:04 started"];
     expect(await show(trial)).toEqual(fired);
+    // A fire ends the backoff: the next failure is retried as soon as the first one was.
+    isBroken = true;
+    tries.length = 0;
+    await trial.pass(MINUTE_MS);
+    expect(tries).toEqual([240, 245, 255]);
   });
 
   test("is missed if it could not be fired in time", async () => {

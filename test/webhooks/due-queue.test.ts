@@ -60,3 +60,17 @@ test("the stored health applies until this process has tried the endpoint", () =
   health.load({ failing_since: 7, last_success_at: 5 });
   expect(health.get()).toBe("healthy");
 });
+
+test("an endpoint counts as failing from a slow success until a quick one", async () => {
+  const clock = createManualClock();
+  const health = new EndpointHealth(clock);
+  const deliver = async (duration_ms: number) => {
+    const attempt = health.begin();
+    await clock.advance(duration_ms);
+    health.end(attempt, "delivered");
+    return health.get();
+  };
+  expect(await deliver(1_000)).toBe("healthy");
+  expect(await deliver(1_001)).toBe("failing");
+  expect(await deliver(1_000)).toBe("healthy");
+});

@@ -212,6 +212,27 @@ describe("a model that fails", () => {
     expect(await trial.ended(await trial.run("now"))).toMatchObject({ status: "succeeded" });
     expect(await trial.find(parked)).toMatchObject({ status: "running" });
   });
+
+  test("frees the slot at once for a run that waits already", async () => {
+    const asked = Promise.withResolvers<void>();
+    const failed = Promise.withResolvers<void>();
+    await open(
+      async (_ask, _signal, turn) => {
+        if (turn > 0) return say("ok");
+        asked.resolve();
+        await failed.promise;
+        return failing("model_offline");
+      },
+      { concurrent_runs: 1 },
+    );
+    const parked = await trial.run();
+    await asked.promise;
+    const waiting = await trial.run();
+    failed.resolve();
+    // No time passes, so that no heartbeat wakes the engine.
+    expect(await trial.ended(waiting)).toMatchObject({ status: "succeeded" });
+    expect(await trial.find(parked)).toMatchObject({ status: "running" });
+  });
 });
 
 describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => {

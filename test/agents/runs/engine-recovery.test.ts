@@ -5,7 +5,7 @@ import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import { DatabaseUnusable } from "../../../src/database/index.ts";
 import type { InternalChatRequest } from "../../../src/gateway/index.ts";
 import { createCut } from "./cut.ts";
-import { kindsOf, resultsOf, verifyLog } from "./log.ts";
+import { kindsOf, resultsOf, verifyLog, within } from "./log.ts";
 import {
   add,
   answer,
@@ -58,6 +58,24 @@ describe("a stop", () => {
     expect(await second.ended(id)).toMatchObject({ status: "succeeded", recoveries: 0 });
     expect(second.asks).toHaveLength(1);
     await verifyLog(second, id);
+  });
+
+  test("ends a run whose budget is used up, as it would begin no further round", async () => {
+    const go = Promise.withResolvers<void>();
+    const first = await begin(
+      async () => {
+        await go.promise;
+        return call(add());
+      },
+      within({ max_total_tokens: 110 }),
+    );
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    first.engine.drain();
+    go.resolve();
+    expect(await first.ended(id)).toMatchObject({ error: { code: "max_total_tokens" } });
+    await verifyLog(first, id);
   });
 
   test("aborts at its deadline model requests and tools that still run", async () => {

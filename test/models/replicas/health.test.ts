@@ -99,6 +99,17 @@ test("a refused connection makes it unhealthy at once, and one success healthy a
   expect([state.looks, turns]).toEqual([5, [false, true]]);
 });
 
+test("a failed check delays the next one by no more than a good one", async () => {
+  const { clock, state, start, isHealthy } = watch(1_000);
+  start();
+  await clock.advance(0);
+  state.seen = "unwell";
+  await clock.advance(1_000);
+  expect([state.looks, isHealthy()]).toEqual([2, true]);
+  await clock.advance(1_000);
+  expect([state.looks, isHealthy()]).toEqual([3, false]);
+});
+
 test("no reply within five seconds fails the check, unless requests are answered meanwhile", async () => {
   const { clock, state, start, isHealthy } = watch();
   state.seen = "late";
