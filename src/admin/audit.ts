@@ -1,6 +1,9 @@
 // The audit log: who changed what, through what, and how it was before and after.
 import { type AuditEntry, auditStore } from "../access/index.ts";
+import type { Database } from "../database/index.ts";
 import { shorten } from "../platform/text.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { Settings } from "../settings/index.ts";
 import type { AdminDeps } from "./deps.ts";
 
 /** Maximum characters of a state as JSON; a longer one is replaced by its length. */
@@ -19,6 +22,11 @@ export interface NewChange {
   operation: string;
   target: string | null;
   before: unknown;
+}
+
+export interface AuditSweepOptions {
+  database: Database;
+  settings(): Pick<Settings, "retention">;
 }
 
 export interface AuditRequest {
@@ -60,6 +68,20 @@ export function createAuditLog({ database, clock, ids }: AdminDeps) {
       };
     },
   };
+}
+
+export function createAuditSweeps({ database, settings }: AuditSweepOptions): Sweep[] {
+  const audit = database.bind(auditStore);
+  return [
+    {
+      what: "entries of the audit log",
+      async run(now, isStopping) {
+        const keepMs = settings().retention.audit;
+        if (keepMs === null) return 0;
+        return sweepRows(isStopping, (limit) => audit.sweep(now - keepMs, limit));
+      },
+    },
+  ];
 }
 
 function bound(state: unknown): unknown {

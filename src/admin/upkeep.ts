@@ -8,6 +8,7 @@ import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { createFireSweeps } from "../triggers/index.ts";
 import { createDeliverySweeps } from "../webhooks/index.ts";
+import { createAuditSweeps } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
 
@@ -61,6 +62,7 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
     ...createRequestLogSweeps(options),
     ...createFireSweeps(options),
     ...createDeliverySweeps(options),
+    ...createAuditSweeps(options),
   ];
 }
 

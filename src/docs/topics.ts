@@ -7,6 +7,7 @@ import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
+import operators from "./operators.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
 import services from "./services.md" with { type: "file" };
@@ -45,6 +46,11 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
     page("webhooks", "receive events: signatures, attempts, replays", webhooks),
     page("models", "connect model servers: replicas, health, start on demand", models),
     page("deployment", "accounts and keys, reload, stop, health checks, metrics", deployment),
+    page(
+      "operators",
+      "tokens for operators, the command line from elsewhere, audit log",
+      operators,
+    ),
     page("data", "files, backups, secrets key, damage, retention, request log", data),
     page("limits", "rate limits, quotas and what happens when they are reached", limits),
     page("security", "who may do what, outgoing requests, secrets, logs", security),
@@ -98,13 +104,17 @@ ${listErrors().join("\n")}
 `;
 }
 
+/** Codes that the public API never sends. */
+const OPERATOR_ONLY: ReadonlySet<ErrorCode> = new Set(["conflict"]);
+
 function listErrors(): string[] {
   return (Object.keys(ERROR_CODES) as ErrorCode[])
     .filter((code) => publicCode(code, "gateway") === code)
     .map((code) => {
       const entry: { status: number; also?: number; message: string } = ERROR_CODES[code];
       const { status, also, message } = entry;
-      const agents = publicCode(code, "agents") === null ? "no code" : "";
+      const isWithout = publicCode(code, "agents") === null;
+      const agents = OPERATOR_ONLY.has(code) ? "operator API only" : isWithout ? "no code" : "";
       const statuses = also === undefined ? `${status}` : `${status} or ${also}`;
       return `| \`${code}\` | ${statuses} | \`${typeOf(status)}\` | ${agents} | ${message} |`;
     });

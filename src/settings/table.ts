@@ -191,6 +191,7 @@ export const Table = Type.Object(
         "How long each request's row is kept; the sums of `wadi usage` stay.",
         { default: "30d" },
       ),
+      audit: retention("How long entries of the audit log are kept.", { default: "forever" }),
     }),
     agents: Agents,
     egress: Egress,

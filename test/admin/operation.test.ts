@@ -1,11 +1,13 @@
 // Tests that every change is in the audit log before it happens, and that no secret is.
 import { expect, test } from "bun:test";
+import { createAuditSweeps } from "../../src/admin/audit.ts";
 import { AdminError, keyOperations, perform } from "../../src/admin/index.ts";
 import { accountOperations } from "../../src/admin/operations/accounts.ts";
 import { operatorOperations } from "../../src/admin/operations/operators.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
 import { openFixture } from "./fixture.ts";
 
+const DAY_MS = 86_400_000;
 const ACTOR = { kind: "operator", name: "noura", via: "operator API" } as const;
 
 async function openLog() {
@@ -125,5 +127,22 @@ test("the log is read since a time or a duration before now", async () => {
   expect(await read("2h")).toEqual(["two", "one"]);
   expect(await read(new Date(clock.now()).toISOString())).toEqual(["two"]);
   expect(read("soon")).rejects.toThrow("no time");
+  await close();
+});
+
+test("old entries are deleted where the settings say so", async () => {
+  const { admin, clock, database, list, close } = await openLog();
+  await perform(admin, accountOperations.create, { name: "one" }, ACTOR);
+  await clock.advance(DAY_MS);
+  await perform(admin, accountOperations.create, { name: "two" }, ACTOR);
+  const sweep = (audit: number | null) => {
+    const retention = { runs: null, events: null, request_log: null, audit };
+    const [only] = createAuditSweeps({ database, settings: () => ({ retention }) });
+    return only!.run(clock.now(), () => false);
+  };
+  expect(await sweep(null)).toBe(0);
+  expect(await sweep(DAY_MS)).toBe(0);
+  expect(await sweep(DAY_MS - 1)).toBe(1);
+  expect((await list()).map(({ target }) => target)).toEqual(["two"]);
   await close();
 });

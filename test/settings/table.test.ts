@@ -124,6 +124,7 @@ test("settings with one place in the file are those that a variable can override
     "retention.runs",
     "retention.events",
     "retention.request_log",
+    "retention.audit",
     "agents.open",
     "agents.enforce_scope",
     "agents.http_tools",

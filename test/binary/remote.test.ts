@@ -1,0 +1,281 @@
+// The compiled program's commands on local files and through a server's operator API: the same
+// bytes on stdout and stderr, and the same exit code.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { loadAllCommands } from "../../src/cli/families.ts";
+import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
+type Json = { [field: string]: any };
+
+const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+/** Commands that take no --server. */
+const LOCAL = ["dev", "serve", "init", "login", "listen"];
+const SETTINGS = `[server]
+port = 0
+
+[[models]]
+id = "stub-1"
+self_hosted = true
+capabilities = ["tools", "streaming"]
+upstream = { kind = "stub" }
+
+[[models]]
+id = "outside"
+upstream = { kind = "stub" }
+
+[search]
+kind = "stub"
+`;
+
+let room: Room;
+let server: Server;
+let token: string;
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  room = openRoom();
+  await Bun.write(join(room.directory, "wadi.toml"), SETTINGS);
+  server = await room.serve(["serve"], {
+    env: {
+      WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+      WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+      WADI_OPERATOR__REQUESTS_PER_MINUTE: "1000000",
+    },
+  });
+  token = (await room.run(["operators", "create", "noura"])).stdout.trim();
+  await room.run(["operators", "create", "leaver"]);
+  await fill();
+});
+afterAll(() => room.close());
+
+const send = async (path: string, body?: object) =>
+  (await (await server.ask("POST", path, { body })).json()) as Json;
+const look = async (path: string) => (await (await server.ask("GET", path)).json()) as Json;
+
+/** Creates an object of each kind, whose ids the lines below name. */
+async function fill(): Promise<void> {
+  const agent = await send("/v1/agents", {
+    ...{ name: "Clerk", system_prompt: "x", tools: ["web_search"] },
+    policy: { require_approval: ["web_search"] },
+  });
+  ids.AGENT = agent.id;
+  ids.RUN = (await start('!say "Done."', "succeeded")).id;
+  ids.APPROVAL = (await start(search("one"), "waiting_approval")).pending_approvals[0];
+  ids.REJECTED = (await start(search("two"), "waiting_approval")).pending_approvals[0];
+  await send("/v1/tools", {
+    ...{ name: "send_letter", description: "Sends a letter.", parameters: { type: "object" } },
+    endpoint: "https://api.example.com/letters",
+  });
+  const connection = { name: "orders", kind: "bearer", secret: "s3cret-text", allowed_hosts: [] };
+  ids.CONNECTION = (await send("/v1/tools/connections", connection)).id;
+  const trigger = { name: "Nightly", kind: "cron", cron: "0 3 1 1 *", agent_id: agent.id };
+  ids.TRIGGER = (await send("/v1/triggers", { ...trigger, input: { message: "Go" } })).id;
+  const endpoint = { url: "https://hooks.example.com/in", events: ["run.completed"] };
+  ids.ENDPOINT = (await send("/v1/webhooks", endpoint)).id;
+  const made = await room.run(["keys", "create", "--account", "default", "--json"]);
+  ids.KEY = (JSON.parse(made.stdout) as Json).id;
+}
+
+async function start(message: string, status: string): Promise<Json> {
+  const { id } = await send(`/v1/agents/${ids.AGENT}/runs`, { input: { message } });
+  for (;;) {
+    const run = await look(`/v1/runs/${id}`);
+    if (run.status === status) return run;
+  }
+}
+
+const search = (query: string) =>
+  `!tool web_search ${JSON.stringify({ query })}\n!next\n!say Done.`;
+
+/** Lines of each command; those that change something run twice locally before the comparison. */
+const LINES: Record<string, readonly string[]> = {
+  check: ["check"],
+  "accounts create": ["accounts create acme", "accounts create -"],
+  "accounts list": ["accounts list", "accounts list --json"],
+  "accounts grant": ["accounts grant default outside", "accounts grant default out"],
+  "accounts ungrant": ["accounts ungrant default outside --json"],
+  "accounts hold": ["accounts hold acme --reason Late"],
+  "accounts release": ["accounts release acme", "accounts release acm"],
+  "keys create": [
+    "keys create --account default --name Laptop --scope search --expires 90d --json",
+    "keys create --no-account --internal",
+    "keys create --account default --scope nonsense",
+    "keys create --account default --model stub",
+  ],
+  "keys list": ["keys list --account acme", "keys list --account nobody"],
+  "keys revoke": ["keys revoke KEY", "keys revoke UNKNOWN", "keys revoke not-an-id"],
+  "keys rotate": ["keys rotate KEY", "keys rotate KEY --overlap soon"],
+  "operators create": ["operators create noura", "operators create -"],
+  "operators list": ["operators list", "operators list --json"],
+  "operators revoke": ["operators revoke leaver", "operators revoke laever"],
+  "audit list": ["audit list --operation sweep", "audit list --since never"],
+  "agents list": ["agents list", "agents list --json", "agents list --account nobody"],
+  "agents hold": ["agents hold AGENT --reason Circles", "agents hold UNKNOWN"],
+  "agents release": ["agents release AGENT"],
+  "runs list": ["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
+  "runs show": ["runs show RUN", "runs show RUN --json", "runs show UNKNOWN"],
+  "runs follow": ["runs follow RUN", "runs follow RUN --json", "runs follow UNKNOWN"],
+  "approvals list": ["approvals list", "approvals list --status pending --json"],
+  "approvals show": ["approvals show APPROVAL", "approvals show APPROVAL --json"],
+  "approvals approve": ["approvals approve APPROVAL --reason Fine", "approvals approve REJECTED"],
+  "approvals reject": ["approvals reject REJECTED", "approvals reject APPROVAL"],
+  "tools list": ["tools list", "tools list --json"],
+  "tools show": ["tools show send_letter --account default", "tools show send --account default"],
+  "tools disable": ["tools disable send_letter --account default"],
+  "tools enable": ["tools enable send_letter --account default --json"],
+  "connections list": ["connections list", "connections list --json"],
+  "connections create": ["connections create post --account default", "connections create post"],
+  "connections set-secret": ["connections set-secret CONNECTION --host api.example.com"],
+  "connections delete": ["connections delete CONNECTION"],
+  "triggers list": ["triggers list", "triggers list --json"],
+  "triggers show": ["triggers show TRIGGER", "triggers show TRIGGER --json"],
+  "triggers fires": ["triggers fires TRIGGER", "triggers fires UNKNOWN"],
+  "triggers pause": ["triggers pause TRIGGER"],
+  "triggers resume": ["triggers resume TRIGGER --json"],
+  "webhooks list": ["webhooks list", "webhooks list --json"],
+  "webhooks deliveries": ["webhooks deliveries ENDPOINT", "webhooks deliveries UNKNOWN --json"],
+  "webhooks replay": ["webhooks replay UNKNOWN"],
+  "webhooks recover": ["webhooks recover ENDPOINT --since 2027-01-05 --until 2027-01-06"],
+  "models list": ["models list", "models list --json"],
+  "models probe": ["models probe http://127.0.0.1:1", "models probe ftp://x"],
+  "models off": ["models off outside", "models off out"],
+  "models on": ["models on outside --json"],
+  "models block": ["models block stub-1"],
+  "models unblock": ["models unblock stub-1", "models unblock svc"],
+  usage: ["usage", "usage --by model --json", "usage --from 2027-02-01 --to 2027-01-01"],
+  "secrets rotate": ["secrets rotate"],
+  sweep: ["sweep", "sweep --now", "sweep --now --json"],
+  openapi: ["openapi"],
+  version: ["version", "version --json"],
+};
+
+/** Runs a line with the ids in place of their names. */
+function run(line: string, options: RunOptions = {}, ...more: string[]) {
+  const words = line.split(" ").map((word) => ({ UNKNOWN, ...ids })[word] ?? word);
+  return room.run([...words, ...more], { stdin: "s3cret-text", ...options });
+}
+
+const remotely = () => ({ env: { WADI_OPERATOR_TOKEN: token } });
+
+/** Replaces what differs between two performances: fresh ids, secrets and the time. */
+function normalise(text: string): string {
+  return text
+    .replaceAll(/(?:svc_sk|wadi_op)_\w+/g, "SECRET")
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
+    .replaceAll(/\d+ (MB free|ms)/g, "N $1");
+}
+
+test("every command has a line here, unless it is local by nature", async () => {
+  const names = (await loadAllCommands()).map(({ name }) => name);
+  expect(Object.keys(LINES).toSorted()).toEqual(
+    names.filter((name) => !LOCAL.includes(name)).toSorted(),
+  );
+});
+
+for (const [name, lines] of Object.entries(LINES)) {
+  test(`wadi ${name} prints the same bytes on local files and through a server`, async () => {
+    for (const line of lines) {
+      // The first performance may change something, later ones find it changed.
+      await run(line);
+      const local = await run(line);
+      const remote = await run(line, remotely(), "--server", server.url);
+      const show = (ended: typeof local) => ({
+        ...ended,
+        stdout: normalise(ended.stdout),
+        stderr: normalise(ended.stderr),
+      });
+      expect(show(remote), line).toEqual(show(local));
+    }
+  });
+}
+
+describe("the server of a command", () => {
+  test("stands before or behind the command, or in the environment", async () => {
+    const { code, stdout } = await run("keys list --json", remotely(), "--server", server.url);
+    expect([code, Array.isArray(JSON.parse(stdout))]).toEqual([0, true]);
+    const cwd = join(room.directory, "elsewhere");
+    mkdirSync(cwd);
+    for (const before of [["--server", server.url], [`--server=${server.url}/`]]) {
+      const options = { ...remotely(), cwd };
+      expect((await room.run([...before, "keys", "list", "--json"], options)).stdout).toBe(stdout);
+    }
+    const env = { ...remotely().env, WADI_SERVER_URL: server.url };
+    expect((await room.run(["keys", "list", "--json"], { env, cwd })).stdout).toBe(stdout);
+  });
+
+  test("without a token is an error that says how to keep one", async () => {
+    const { code, stderr } = await run("keys list", {}, "--server", server.url);
+    expect([code, stderr]).toEqual([
+      1,
+      `wadi: there is no token for ${server.url}: keep one with \`wadi login ${server.url}\`, ` +
+        "or set WADI_OPERATOR_TOKEN\n",
+    ]);
+  });
+
+  test("that is away, or no Wadi, is an error with its address", async () => {
+    const away = await run("keys list", remotely(), "--server", "http://127.0.0.1:1");
+    expect(away.code).toBe(1);
+    expect(away.stderr).toStartWith("wadi: http://127.0.0.1:1 cannot be reached: ");
+    const wrong = await run("keys list", remotely(), "--server", `${server.url}/v1`);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      `wadi: ${server.url}/v1 has no operator API for this client: it answered 404\n`,
+    ]);
+    for (const url of ["nonsense", "ftp://x", "http://u:p@x"]) {
+      const { code, stderr } = await run("keys list", remotely(), "--server", url);
+      expect([code, stderr]).toEqual([
+        2,
+        "wadi: a server is given as http://HOST:PORT or https://HOST\n",
+      ]);
+    }
+  });
+
+  test("gets a token by `wadi login`, which changes no default", async () => {
+    const login = await room.run(["login", `${server.url}/`], { stdin: `${token}\n` });
+    expect([login.code, login.stderr]).toEqual([
+      0,
+      `commands with \`--server ${server.url}\` use it; others keep using local files\n`,
+    ]);
+    const file = join(room.directory, ".config/wadi/servers.json");
+    expect(login.stdout).toBe(`server: ${server.url}\nfile: ${file}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await run("keys list", {}, "--server", server.url)).code).toBe(0);
+    const local = await room.run(["keys", "list", "--data", "./nowhere"]);
+    expect(local.stderr).toContain("there is no database in ./nowhere");
+    const refused = await room.run(["login", server.url], { stdin: "wadi_op_wrong" });
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      "wadi: The operator token is unknown, revoked or expired.\n",
+    ]);
+  });
+
+  test("writes no settings file", async () => {
+    const line = "models probe http://127.0.0.1:1 --write";
+    const { code, stderr } = await run(line, remotely(), "--server", server.url);
+    expect([code, stderr]).toEqual([2, "wadi: --write changes a local file: drop --server\n"]);
+  });
+});
+
+test("a decision through the API names the operator", async () => {
+  const { pending_approvals, id } = await start(search("three"), "waiting_approval");
+  const line = `approvals reject ${pending_approvals[0]} --reason No --json`;
+  const { stdout } = await run(line, remotely(), "--server", server.url);
+  const decided_by = { kind: "operator", id: "noura" };
+  expect(JSON.parse(stdout)).toMatchObject({ status: "rejected", decided_by });
+  expect(await look(`/v1/approvals/${pending_approvals[0]}`)).toMatchObject({
+    decided_by,
+    run_id: id,
+  });
+});
+
+test("`wadi dev` in memory is looked at with the token that it prints", async () => {
+  const dev = await room.serve(["dev", "--port", "0"]);
+  const line = dev.banner.find((one) => one.startsWith("keys"))!;
+  const found = /operator token (\S+)$/.exec(line)![1]!;
+  const env = { WADI_OPERATOR_TOKEN: found };
+  const { stdout } = await room.run(["accounts", "list", "--json", "--server", dev.url], { env });
+  expect((JSON.parse(stdout) as Json[]).map(({ name }) => name)).toEqual(["dev", "other"]);
+});
