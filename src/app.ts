@@ -169,7 +169,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
   const checks = new PageChecks(options);
-  const operators = createOperatorSide(options, server, () => {
+  const operators = createOperatorService(options, server, () => {
     return { settings, access, database, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
@@ -238,10 +238,10 @@ async function readDocument(server: HttpServer): Promise<Record<string, unknown>
   return response.json() as Promise<Record<string, unknown>>;
 }
 
-type OperatorSide = ReturnType<typeof createOperatorSide>;
+type OperatorService = ReturnType<typeof createOperatorService>;
 
 /** Builds the admin, anew after each change of the settings, and the operator API on it. */
-function createOperatorSide(
+function createOperatorService(
   { clock, ids, log, version, installation }: AppOptions,
   server: HttpServer,
   deps: () => Omit<AdminDeps, "installation">,
@@ -271,7 +271,7 @@ interface Site {
   registry: ModelRegistry;
   gateway: Gateway;
   checks: PageChecks;
-  operators: OperatorSide;
+  operators: OperatorService;
   current(): Settings;
 }
 

@@ -15,7 +15,7 @@ export interface OperatorApiOptions {
   settings(): Settings;
   /** Follows the settings in force. */
   admin(): Admin;
-  server: Pick<HttpServer, "addressOf">;
+  server: Pick<HttpServer, "addressOf" | "holdOpen">;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -52,6 +52,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     isEnabled: () => settings().operator.enabled,
     identify: (token) => admin().operators.identify(hashSecret(token)),
     addressOf: (request) => server.addressOf(request),
+    holdOpen: (request) => server.holdOpen(request),
     async handle(spec, input, { name }) {
       const actor = { kind: "operator", name, via: "operator API" } as const;
       try {

@@ -12,7 +12,8 @@ export interface RemoteServer {
   token: string;
 }
 
-const TIMEOUT_MS = 60_000;
+/** Maximum time of an operation; deletions of much data take minutes. */
+const TIMEOUT_MS = 600_000;
 
 /** Finds the server of --server or WADI_SERVER_URL; undefined for local data. */
 export function findServer(input: CommandInput): RemoteServer | undefined {

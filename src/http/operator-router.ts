@@ -24,6 +24,7 @@ export interface OperatorRouterOptions extends Omit<ResponderOptions, "surface">
   limiter: Pick<RateLimiter, "take">;
   /** Names the client of a request, whose failed attempts are counted. */
   addressOf(request: Request): string;
+  holdOpen(request: Request): () => void;
   handle(
     spec: OperatorRouteSpec,
     input: Record<string, unknown>,
@@ -90,8 +91,14 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
     if (!checkBody) checkLength(request, BODY_BYTES_MAX);
     const body = checkBody?.(await readJson(request, BODY_BYTES_MAX, options.clock));
     const input = { ...(params as object), ...(query as object), ...(body as object) };
-    const reply = await options.handle(spec, input, operator);
-    return [200, reply, { "cache-control": "no-store" }];
+    // Checks and deletions take longer than a silent connection lives.
+    const release = options.holdOpen(request);
+    try {
+      const reply = await options.handle(spec, input, operator);
+      return [200, reply, { "cache-control": "no-store" }];
+    } finally {
+      release();
+    }
   };
 }
 
@@ -105,12 +112,14 @@ async function identify(
   if (operator) return operator;
   // Guesses are slowed down by their address.
   options.limiter.take(`failed ${options.addressOf(request)}`);
-  throw token === undefined ? MISSING_TOKEN() : INVALID_TOKEN();
+  throw refuseToken(token === undefined);
 }
 
-const MISSING_TOKEN = (): ApiError =>
-  apiError("missing_api_key", {
-    message: "No operator token was sent; send it as `Authorization: Bearer <TOKEN>`.",
-  });
-const INVALID_TOKEN = (): ApiError =>
-  apiError("invalid_api_key", { message: "The operator token is unknown, revoked or expired." });
+function refuseToken(isMissing: boolean): ApiError {
+  if (!isMissing) {
+    const message = "The operator token is unknown, revoked or expired.";
+    return apiError("invalid_api_key", { message });
+  }
+  const message = "No operator token was sent; send it as `Authorization: Bearer <TOKEN>`.";
+  return apiError("missing_api_key", { message });
+}

@@ -137,8 +137,9 @@ export class HttpServer implements Service {
   /** Lets the connection of a request be silent until the returned function is called. */
   holdOpen(request: Request): () => void {
     const sent = this.#findSent(request);
-    this.#server?.timeout(sent, 0);
-    return () => this.#server?.timeout(sent, IDLE_TIMEOUT_S);
+    const server = this.#serverOf(sent);
+    server?.timeout(sent, 0);
+    return () => server?.timeout(sent, IDLE_TIMEOUT_S);
   }
 
   listClients() {
@@ -146,7 +147,8 @@ export class HttpServer implements Service {
   }
 
   addressOf(request: Request): string {
-    const peer = this.#server?.requestIP(this.#findSent(request))?.address ?? null;
+    const sent = this.#findSent(request);
+    const peer = this.#serverOf(sent)?.requestIP(sent)?.address ?? null;
     return this.#nameClient(peer, request.headers.get("x-forwarded-for"));
   }
 
@@ -242,6 +244,10 @@ export class HttpServer implements Service {
     const normal = new Request(`http://localhost${pathOf(url)}`, request);
     this.#rebuilt.set(normal, request);
     return normal;
+  }
+
+  #serverOf(sent: Request): Bun.Server<undefined> | undefined {
+    return this.#operatorRequests.has(sent) ? this.#operatorServer : this.#server;
   }
 
   #findSent(request: Request): Request {

@@ -14,7 +14,7 @@ export const FORMATS = {
     throw new RangeError('must be an address, or a network such as "10.0.0.0/8"');
   },
   listen: matching(
-    /^(?:(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5})?$/,
+    /^(?:(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):[1-9]\d{0,4})?$/,
     'empty, or "HOST:PORT" such as "10.0.0.1:9090"',
   ),
   place: readAllowEntry,
