@@ -67,6 +67,7 @@ export const commands: readonly Command[] = [
     args: ["NAME"],
     help: "End a hold and start the runs that wait for it",
     example: "wadi accounts release acme",
+    isUnsuggested: true,
     async run(input, output) {
       const [name] = input.args as [string];
       const { was_held, ...released } = await call(input, operations.release, { name });

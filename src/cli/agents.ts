@@ -40,6 +40,7 @@ export const commands: readonly Command[] = [
     args: ["AGENT_ID"],
     help: "End a hold and start the runs that wait for it",
     example: "wadi agents release 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    isUnsuggested: true,
     async run(input, output) {
       const [id] = input.args as [string];
       const { was_held, ...released } = await call(input, operations.release, { id });

@@ -107,6 +107,7 @@ function createDecisionCommand(
     args: ["ID"],
     flags: { reason: { takes: "TEXT", help: "reason to record; a rejection's is for the model" } },
     help,
+    ...(name === "approve" && { isUnsuggested: true }),
     example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
       const [id] = input.args as [string];

@@ -25,7 +25,8 @@ export async function findCommand(argv: readonly string[]): Promise<Command> {
   const command = commands.find(({ name }) => name === typed || name === noun);
   if (command) return command;
   const names = commands.map(({ name }) => name);
-  const nearest = await suggest(typed, names, "wadi ");
+  const suggestible = (name: string) => !commands.find((one) => one.name === name)?.isUnsuggested;
+  const nearest = await suggest(typed, names, "wadi ", suggestible);
   const families = FAMILIES.map(({ name }) => name);
   const others = family
     ? `: there are ${names.join(", ")}`
@@ -93,9 +94,15 @@ async function checkFlag(
   }
 }
 
-/** Loads the comparison only after a mistake. */
-async function suggest(typed: string, known: readonly string[], prefix: string): Promise<string> {
+/** Loads the comparison only after a mistake. Without a fitting nearest name, returns "". */
+async function suggest(
+  typed: string,
+  known: readonly string[],
+  prefix: string,
+  fits: (name: string) => boolean = () => true,
+): Promise<string> {
   const { findNearest } = await import("../settings/index.ts");
   const nearest = findNearest(typed, known);
-  return nearest === undefined ? "" : `; did you mean \`${prefix}${nearest}\`?`;
+  // The second nearest would be further from what was meant, and may be as dangerous.
+  return nearest === undefined || !fits(nearest) ? "" : `; did you mean \`${prefix}${nearest}\`?`;
 }

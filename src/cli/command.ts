@@ -24,6 +24,8 @@ export interface Command {
   /** An imperative: "Create an API key and print it once". */
   help: string;
   example: string;
+  /** Starts held work or deletes much: a mistyped command is never corrected to it. */
+  isUnsuggested?: true;
   /** Returns the exit code: 0 done, 1 refused or failed. */
   run(input: CommandInput, output: Output, references: References): Promise<number>;
 }

@@ -49,6 +49,7 @@ function createStatusCommand(action: "pause" | "resume", help: string, note: str
     name: `triggers ${action}`,
     args: ["ID"],
     help,
+    ...(action === "resume" && { isUnsuggested: true }),
     example: `wadi triggers ${action} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
       const [id] = input.args as [string];

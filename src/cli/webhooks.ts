@@ -72,6 +72,7 @@ export const commands: readonly Command[] = [
     args: ["ID"],
     help: "Send a delivery again with its webhook-id",
     example: "wadi webhooks replay 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    isUnsuggested: true,
     async run(input, output) {
       const delivery = await call(input, operations.replay, { id: input.args[0]! });
       return printRow(output, delivery, quoteError(delivery));
@@ -86,6 +87,7 @@ export const commands: readonly Command[] = [
     },
     help: "Send the failed deliveries of an endpoint again",
     example: "wadi webhooks recover 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --since 2027-01-05",
+    isUnsuggested: true,
     async run(input, output) {
       const since = readTime(input, "since");
       if (since === undefined) throw new UsageError("webhooks recover takes --since TIME");

@@ -64,6 +64,18 @@ test("an unknown command is refused with the nearest one, or with those of its n
   expect(await refuse("constructor")).toContain('"constructor"');
 });
 
+test("a mistyped command is never corrected to one that starts held work or deletes", async () => {
+  for (const typed of [
+    ...["accounts relase acme", "agents releas x", "approvals aprove x", "triggers resum x"],
+    ...["webhooks replya x", "webhooks recovr x"],
+  ]) {
+    const message = await refuse(typed);
+    expect(message).not.toContain("did you mean");
+    expect(message).toContain(": there are ");
+  }
+  expect(await refuse("accounts hodl acme")).toContain("did you mean `wadi accounts hold`?");
+});
+
 test("flags before the command are refused", async () => {
   expect(await refuse("--port 0 dev")).toContain("the command comes before its flags");
   expect(await refuse("keys --account acme create")).toContain('"keys"');
