@@ -14,6 +14,7 @@ import { usageStore } from "./agents/usage/store.ts";
 import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { requestLogStore } from "./gateway/request-log/store.ts";
+import { idStore } from "./inventory/ids/store.ts";
 import { managedServerStore } from "./models/autostart/store.ts";
 import { modelStore } from "./models/store.ts";
 import { outboxStore } from "./outbox/store.ts";
@@ -28,5 +29,5 @@ export const stores = [
   ...[modelStore, managedServerStore, requestLogStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
-  ...[triggerStore, webhookStore],
+  ...[triggerStore, webhookStore, idStore],
 ];

@@ -14,6 +14,7 @@ import { createAuditLog } from "./audit.ts";
 import { createConnectionAdmin } from "./connections.ts";
 import type { AdminDeps } from "./deps.ts";
 import { createDevKeys, createFirstKey, DEV } from "./first-keys.ts";
+import { createIdResolver } from "./id-parts.ts";
 import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createModelAdmin } from "./models.ts";
@@ -33,6 +34,7 @@ export function buildAdmin(deps: AdminDeps) {
     accounts,
     clock,
     installation: deps.installation,
+    resolveId: createIdResolver(deps.database),
     agents: createAgentAdmin(deps, directory),
     approvals: createApprovalAdmin(deps, directory),
     audit: createAuditLog(deps),

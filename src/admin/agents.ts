@@ -51,7 +51,7 @@ export function createAgentAdmin(
 }
 
 export function requireAgent(agents: AgentQueries, typed: string) {
-  return requireById("agent", typed, "wadi agents list", async (id) => {
+  return requireById("agent", typed, async (id) => {
     const account_id = await agents.findOwner(id);
     return account_id === undefined ? undefined : { id, account_id };
   });

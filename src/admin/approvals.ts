@@ -65,8 +65,7 @@ export function createApprovalAdmin(
   const agents = createAgentQueries(database);
   const runs = createRunQueries(database);
   const approvals = createApprovalQueries({ database, clock, ids });
-  const require = (typed: string) =>
-    requireById("approval", typed, "wadi approvals list", approvals.find);
+  const require = (typed: string) => requireById("approval", typed, approvals.find);
   return {
     list: ({ account, status, limit }: ApprovalListOptions) =>
       directory.list(account, (account_id) => approvals.list({ account_id, status, limit })),

@@ -33,7 +33,7 @@ export function createConnectionAdmin(
 ) {
   const connections = createConnections({ database, secrets, clock, ids });
   const require = (typed: string) =>
-    requireById("connection", typed, "wadi connections list", async (id) => {
+    requireById("connection", typed, async (id) => {
       const account_id = await connections.findOwner(id);
       return account_id === undefined ? undefined : { id, account_id };
     });

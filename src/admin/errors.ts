@@ -1,4 +1,5 @@
 // Errors of operators' requests: a sentence that says what is wrong and what to do.
+import type { ObjectKind } from "../inventory/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { findNearest } from "../settings/index.ts";
 
@@ -43,19 +44,34 @@ function kindOf({ status }: ApiError): AdminErrorKind {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Finds by a typed id. `command` lists the ids. */
+/** Commands that list the ids of each kind. */
+export const LISTS: Readonly<Record<ObjectKind, string>> = {
+  agent: "wadi agents list",
+  run: "wadi runs list",
+  approval: "wadi approvals list",
+  key: "wadi keys list",
+  connection: "wadi connections list",
+  trigger: "wadi triggers list",
+  endpoint: "wadi webhooks list",
+  delivery: "wadi webhooks deliveries ID",
+};
+
+export function isId(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** Finds by a whole id. */
 export async function requireById<T>(
-  what: string,
+  kind: ObjectKind,
   typed: string,
-  command: string,
   find: (id: string) => Promise<T | undefined>,
 ): Promise<T> {
   // Never echo it: it may be a secret typed in the wrong place.
-  if (!UUID.test(typed)) throw new AdminError(`that is no ${what}'s id: \`${command}\` shows them`);
+  if (!isId(typed)) throw new AdminError(`that is no ${kind}'s id: \`${LISTS[kind]}\` shows them`);
   const id = typed.toLowerCase();
-  return (await find(id)) ?? unknownId(what, id, command);
+  return (await find(id)) ?? unknownId(kind, id);
 }
 
-export function unknownId(what: string, id: string, command: string): never {
-  throw new AdminError(`there is no ${what} "${id}": see \`${command}\``, "not found");
+export function unknownId(kind: ObjectKind, id: string): never {
+  throw new AdminError(`there is no ${kind} "${id}": see \`${LISTS[kind]}\``, "not found");
 }

@@ -15,7 +15,6 @@ export interface KeyRequest {
   lifetimeMs: number | null;
 }
 
-const LIST = "wadi keys list";
 /** Pattern of a name, which fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
@@ -52,13 +51,13 @@ export function createKeyAdmin(
     find: (id: string): Promise<Key | undefined> => keys.findById(id),
     /** Takes effect at the key's next request, also in a running server. */
     revoke: (typed: string): Promise<Key> =>
-      requireById("key", typed, LIST, (id) => keys.revoke(id, clock.now())),
+      requireById("key", typed, (id) => keys.revoke(id, clock.now())),
     /** Makes a new secret; the old one keeps working for the overlap. */
     async rotate(typed: string, overlapMs: number) {
       if (overlapMs > LIFETIME_MS_MAX) throw new AdminError("an overlap is at most 36500 days");
       const now = clock.now();
       const until = now + overlapMs;
-      const { secret, key } = await requireById("key", typed, LIST, async (id) => {
+      const { secret, key } = await requireById("key", typed, async (id) => {
         const made = credentials.makeSecret(id);
         const found = await keys.rotate(made.stored, until);
         return found && { ...made, key: found };

@@ -3,6 +3,7 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { nameUser } from "../platform/process.ts";
 import type { Admin } from "./admin.ts";
 import type { Actor } from "./audit.ts";
+import { listIdFields } from "./operations/fields.ts";
 
 export interface Operation<I extends TObject = TObject, R = unknown> {
   /** Words of its command: `keys create`. */
@@ -47,10 +48,11 @@ export function defineOperation<I extends TObject, R>(operation: Operation<I, R>
 export async function perform<I extends TObject, R>(
   admin: Admin,
   operation: Operation<I, R>,
-  input: Static<I>,
+  typed: Static<I>,
   actor: Actor,
 ): Promise<R> {
   const { audit } = operation;
+  const input = await completeIds(admin, operation.input, typed);
   if (!audit) return operation.run(admin, input, actor);
   const known = audit.target(input) ?? null;
   const read = async (target: string | null) => {
@@ -72,6 +74,20 @@ export async function perform<I extends TObject, R>(
   const target = audit.target(input, reply) ?? null;
   await change.end(target, await read(target));
   return reply;
+}
+
+/** Completes ids before anything is noted, so that the audit log names whole ones. */
+async function completeIds<I extends TObject>(
+  admin: Admin,
+  schema: I,
+  typed: Static<I>,
+): Promise<Static<I>> {
+  const input: Record<string, unknown> = { ...typed };
+  for (const [name, kind] of listIdFields(schema)) {
+    const value = input[name];
+    if (typeof value === "string") input[name] = await admin.resolveId(kind, value);
+  }
+  return input as Static<I>;
 }
 
 export function nameLocalActor(): Actor {

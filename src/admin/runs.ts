@@ -48,7 +48,7 @@ export function createRunAdmin({ database }: AdminDeps, directory: AccountDirect
     const { account_id } = await requireAgent(agents, agent);
     return selected.filter(({ id }) => id === account_id);
   };
-  const requireRun = (typed: string) => requireById("run", typed, "wadi runs list", runs.find);
+  const requireRun = (typed: string) => requireById("run", typed, runs.find);
 
   return {
     async list(request: RunListOptions) {

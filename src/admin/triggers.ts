@@ -13,11 +13,9 @@ export const OwnedTrigger = Resource("OwnedTrigger", { account, ...Trigger.prope
 /** The input of its runs may be long and is left out. */
 export const ListedTrigger = Resource("ListedTrigger", { account, ...listed });
 
-const LIST = "wadi triggers list";
-
 export function createTriggerAdmin({ database, clock }: AdminDeps, directory: AccountDirectory) {
   const triggers = createTriggerQueries({ database, clock });
-  const require = (typed: string) => requireById("trigger", typed, LIST, triggers.find);
+  const require = (typed: string) => requireById("trigger", typed, triggers.find);
   const setStatus = async (typed: string, status: Trigger["status"]) => {
     const found = await require(typed);
     const { id } = found;
@@ -25,7 +23,7 @@ export function createTriggerAdmin({ database, clock }: AdminDeps, directory: Ac
       return { trigger: await directory.addName(found), isChanged: false };
     }
     const changed = await explainApiError(() => triggers.setStatus(id, status));
-    const trigger = await directory.addName(changed ?? unknownId("trigger", id, LIST));
+    const trigger = await directory.addName(changed ?? unknownId("trigger", id));
     return { trigger, isChanged: true };
   };
   return {

@@ -20,8 +20,7 @@ export function createWebhookAdmin(
   directory: AccountDirectory,
 ) {
   const webhooks = createWebhookQueries({ database, clock, ids, settings: () => settings });
-  const require = (typed: string) =>
-    requireById("endpoint", typed, "wadi webhooks list", webhooks.find);
+  const require = (typed: string) => requireById("endpoint", typed, webhooks.find);
   return {
     async list(account: string | null) {
       const found = await directory.list(account, webhooks.list);
@@ -38,8 +37,7 @@ export function createWebhookAdmin(
     findDelivery: (id: string): Promise<Delivery | undefined> => webhooks.findDelivery(id),
     /** Makes a delivery due at once with the same `webhook-id`, where its state allows it. */
     async replay(typed: string): Promise<Delivery> {
-      const command = "wadi webhooks deliveries ID";
-      const found = await requireById("delivery", typed, command, webhooks.findDelivery);
+      const found = await requireById("delivery", typed, webhooks.findDelivery);
       return explainApiError(() => webhooks.replay(found));
     },
     /** Makes failed and cancelled deliveries due again; returns their number. */

@@ -17,6 +17,7 @@ import { processStore } from "../../src/cluster/store.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { idStore } from "../../src/inventory/ids/store.ts";
 import { type ManagedServerRow, managedServerStore } from "../../src/models/autostart/store.ts";
 import { type ModelStatus, modelStore } from "../../src/models/store.ts";
 import { outboxStore } from "../../src/outbox/store.ts";
@@ -38,6 +39,7 @@ import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
+import { inventoryCases } from "./inventory-cases.ts";
 import { noteCases } from "./note-cases.ts";
 import { operatorCases } from "./operator-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -95,6 +97,7 @@ export function bindStores(database: Database) {
     keeper: database.bind(keeperStore),
     triggers: database.bind(triggerStore),
     webhooks: database.bind(webhookStore),
+    ids: database.bind(idStore),
     sent: bindWebhookWrites(database),
   };
 }
@@ -680,6 +683,7 @@ export const cases: readonly Case[] = [
   ...triggerHookCases,
   ...fireCases,
   ...dueCases,
+  ...inventoryCases,
   // Refused starts follow, since the matrix kills the first case of each write.
   ...storageCases,
 ];

@@ -14,8 +14,9 @@ export const mayImport: Record<string, readonly string[]> = {
   docs: ["platform", "settings", "http"],
   admin: [
     ...[...shared, "stores", "access", "models", "http"],
-    ...["gateway", "agents", "triggers", "webhooks"],
+    ...["gateway", "agents", "triggers", "webhooks", "inventory"],
   ],
+  inventory: [...shared, "access", "models", "gateway", "agents", "triggers", "webhooks"],
   webhooks: [...shared, "access", "http"],
   triggers: [...shared, "access", "http", "agents"],
   agents: [...shared, "access", "models", "http", "gateway"],

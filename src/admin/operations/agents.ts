@@ -5,7 +5,7 @@ import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { ListedAgent } from "../agents.ts";
 import { defineOperation } from "../operation.ts";
-import { account, id, input, maybeText } from "./fields.ts";
+import { account, idOf, input, maybeText } from "./fields.ts";
 
 const Release = Type.Object({
   agent: Type.String({ description: "Id of the agent." }),
@@ -38,7 +38,7 @@ export const agentOperations = {
     method: "PUT",
     path: "/agents/:id/hold",
     summary: "Keep new runs of an agent from starting.",
-    input: input({ id, reason: maybeText("Reason that the owner reads.") }),
+    input: input({ id: idOf("agent"), reason: maybeText("Reason that the owner reads.") }),
     reply: Hold,
     audit,
     run: async ({ agents }, asked) => show(Hold, await agents.hold(asked.id, asked.reason ?? null)),
@@ -48,7 +48,7 @@ export const agentOperations = {
     method: "DELETE",
     path: "/agents/:id/hold",
     summary: "End a hold and start the runs that wait for it.",
-    input: input({ id }),
+    input: input({ id: idOf("agent") }),
     reply: Release,
     audit,
     async run({ agents }, asked) {

@@ -10,7 +10,7 @@ import { maybe, oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { ListedApproval } from "../approvals.ts";
 import { defineOperation, type Operation } from "../operation.ts";
-import { account, id, input, LIMIT, limit, maybeText } from "./fields.ts";
+import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
 const known = (description: string) => maybe(Type.String({ description }));
 
@@ -30,7 +30,7 @@ const DecidedApproval = Type.Object({
 });
 
 const DecisionInput = input({
-  id,
+  id: idOf("approval"),
   reason: maybeText("Reason to record; a rejection's is for the model.", REASON_CHARACTERS_MAX),
 });
 
@@ -90,7 +90,7 @@ export const approvalOperations = {
     method: "GET",
     path: "/approvals/:id",
     summary: "Show an approval in detail.",
-    input: input({ id }),
+    input: input({ id: idOf("approval") }),
     reply: ShownApproval,
     isForApprovers: true,
     async run({ approvals }, asked) {

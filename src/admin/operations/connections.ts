@@ -4,7 +4,7 @@ import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { ListedConnection } from "../connections.ts";
 import { defineOperation } from "../operation.ts";
-import { account, id, input, maybeText, text } from "./fields.ts";
+import { account, idOf, input, maybeText, text } from "./fields.ts";
 
 const SECRET_BYTES_MAX = 16_384;
 const HOSTS_MAX = 1_000;
@@ -67,7 +67,7 @@ export const connectionOperations = {
     path: "/connections/:id/secret",
     summary: "Replace a secret.",
     input: input({
-      id,
+      id: idOf("connection"),
       secret,
       allowed_hosts: hosts("Hosts that may receive it; else as before."),
     }),
@@ -83,7 +83,7 @@ export const connectionOperations = {
     method: "DELETE",
     path: "/connections/:id",
     summary: "Delete a connection and its secret, unless a tool uses it.",
-    input: input({ id }),
+    input: input({ id: idOf("connection") }),
     reply: Removal,
     audit,
     async run({ connections }, asked) {

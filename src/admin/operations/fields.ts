@@ -1,5 +1,6 @@
 // Input fields that several operations have.
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
+import type { ObjectKind } from "../../inventory/index.ts";
 
 const CHARACTERS_MAX = 4_096;
 const ROWS_MAX = 10_000;
@@ -18,7 +19,22 @@ export function maybeText(description: string, maxLength = CHARACTERS_MAX) {
   return Type.Optional(text(description, maxLength));
 }
 
-export const id = text("Id of the object.");
+const OBJECT = Symbol("object");
+
+/** An id, whole or a part of it, which the API and the command line complete. */
+export function idOf(kind: ObjectKind) {
+  const description = `Id of the ${kind}, or at least 6 of its first or last characters.`;
+  return Object.assign(text(description), { [OBJECT]: kind });
+}
+
+/** Lists the fields of an input that are ids. */
+export function listIdFields({ properties }: TObject): [name: string, kind: ObjectKind][] {
+  return Object.entries(properties).flatMap(([name, schema]): [string, ObjectKind][] => {
+    const kind = (schema as { [OBJECT]?: ObjectKind })[OBJECT];
+    return kind === undefined ? [] : [[name, kind]];
+  });
+}
+
 export const account = maybeText("Name of the owner; all accounts without it.");
 export const limit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: ROWS_MAX, description: "Maximum rows; 20 without it." }),

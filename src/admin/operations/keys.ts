@@ -4,7 +4,7 @@ import { Key } from "../../access/index.ts";
 import { maybe, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
-import { account, flag, id, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
+import { account, flag, idOf, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
 
 const LIST_MAX = 1_000;
 
@@ -95,7 +95,7 @@ export const keyOperations = {
     method: "POST",
     path: "/keys/:id/revoke",
     summary: "Revoke a key, effective at its next request.",
-    input: input({ id }),
+    input: input({ id: idOf("key") }),
     reply: Key,
     audit: byId,
     run: async ({ keys }, asked) => show(Key, await keys.revoke(asked.id)),
@@ -106,7 +106,7 @@ export const keyOperations = {
     path: "/keys/:id/rotate",
     summary: "Give a key a new secret; the reply shows it once.",
     input: input({
-      id,
+      id: idOf("key"),
       overlap_ms: Type.Integer({
         minimum: 0,
         description: "Milliseconds for which the old secret keeps working.",

@@ -4,7 +4,7 @@ import { Run, STATUSES, Step } from "../../agents/index.ts";
 import { oneOf, show } from "../../platform/schema.ts";
 import { defineOperation } from "../operation.ts";
 import { ListedRun } from "../runs.ts";
-import { account, id, input, LIMIT, limit, maybeText } from "./fields.ts";
+import { account, idOf, input, LIMIT, limit } from "./fields.ts";
 
 const STEPS_MAX = 1_000;
 
@@ -16,7 +16,7 @@ export const runOperations = {
     summary: "List the newest runs.",
     input: input({
       account,
-      agent: maybeText("Id of the agent of the runs."),
+      agent: Type.Optional(idOf("agent")),
       status: Type.Optional(oneOf(STATUSES, "Status of the runs.")),
       limit,
     }),
@@ -36,7 +36,7 @@ export const runOperations = {
     method: "GET",
     path: "/runs/:id",
     summary: "Show a run.",
-    input: input({ id }),
+    input: input({ id: idOf("run") }),
     reply: Run,
     run: async ({ runs }, asked) => show(Run, await runs.require(asked.id)),
   }),
@@ -47,7 +47,7 @@ export const runOperations = {
     path: "/runs/:id/steps",
     summary: "List a run's steps from the oldest, at most 100; ask again after the last one.",
     input: input({
-      id,
+      id: idOf("run"),
       after: Type.Optional(
         Type.Integer({ minimum: 0, description: "Number of the last known step; 0 without it." }),
       ),

@@ -5,9 +5,9 @@ import { Fire } from "../../triggers/index.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { ListedTrigger, OwnedTrigger } from "../triggers.ts";
-import { account, id, input, LIMIT, limit } from "./fields.ts";
+import { account, idOf, input, LIMIT, limit } from "./fields.ts";
 
-const NamedTrigger = input({ id });
+const NamedTrigger = input({ id: idOf("trigger") });
 const ChangedTrigger = Type.Object({
   ...OwnedTrigger.properties,
   is_changed: Type.Boolean({ description: "False: it had that status already." }),
@@ -68,7 +68,7 @@ export const triggerOperations = {
     method: "GET",
     path: "/triggers/:id/fires",
     summary: "List a trigger's newest fires and their outcomes.",
-    input: input({ id, limit }),
+    input: input({ id: idOf("trigger"), limit }),
     reply: Type.Array(Fire),
     async run({ triggers }, asked) {
       const found = await triggers.listFires(asked.id, asked.limit ?? LIMIT);

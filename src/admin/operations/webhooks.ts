@@ -6,7 +6,7 @@ import { DELIVERY_STATUSES, Delivery, WebhookEndpoint } from "../../webhooks/ind
 import type { Admin } from "../admin.ts";
 import { AdminError } from "../errors.ts";
 import { defineOperation } from "../operation.ts";
-import { account, id, input, LIMIT, limit, maybeText, text, withAccount } from "./fields.ts";
+import { account, idOf, input, LIMIT, limit, maybeText, text, withAccount } from "./fields.ts";
 
 const audit = {
   target: (asked: { id: string }) => asked.id,
@@ -41,7 +41,7 @@ export const webhookOperations = {
     path: "/webhooks/:id/deliveries",
     summary: "List an endpoint's newest deliveries.",
     input: input({
-      id,
+      id: idOf("endpoint"),
       status: Type.Optional(oneOf(DELIVERY_STATUSES, "Status of the deliveries.")),
       limit,
     }),
@@ -57,7 +57,7 @@ export const webhookOperations = {
     method: "POST",
     path: "/deliveries/:id/replay",
     summary: "Send a delivery again with its webhook-id.",
-    input: input({ id }),
+    input: input({ id: idOf("delivery") }),
     reply: Delivery,
     audit,
     run: async ({ webhooks }, asked) => show(Delivery, await webhooks.replay(asked.id)),
@@ -68,7 +68,7 @@ export const webhookOperations = {
     path: "/webhooks/:id/recover",
     summary: "Send the failed deliveries of an endpoint again.",
     input: input({
-      id,
+      id: idOf("endpoint"),
       since: text("Time of the first delivery, such as 2027-01-05T09:30:00Z."),
       until: maybeText("Time of the last delivery; now without it."),
     }),

@@ -1,0 +1,45 @@
+// Ids in the database, searched by their first or last characters.
+import { Type } from "@sinclair/typebox";
+import { type Sql, sql, store } from "../../database/index.ts";
+
+const TABLES = {
+  agent: sql`agents`,
+  run: sql`runs`,
+  approval: sql`approvals`,
+  key: sql`keys`,
+  connection: sql`connections`,
+  trigger: sql`triggers`,
+  endpoint: sql`webhook_endpoints`,
+  delivery: sql`deliveries`,
+} satisfies Record<string, Sql>;
+
+/** Kinds of objects that operators name by an id. */
+export type ObjectKind = keyof typeof TABLES;
+
+export interface IdSearch {
+  /** Lower case letters, digits and `-`. */
+  part: string;
+  /** Ids below this one, the newest first. */
+  before: string;
+  limit: number;
+}
+
+const Id = Type.Object({ id: Type.String() });
+
+export const idStore = store(
+  "ids",
+  {
+    /** Searches the next `limit` ids; `lastId` is where to go on, null at the end. */
+    search: async (db, kind: ObjectKind, { part, before, limit }: IdSearch) => {
+      const below = sql`FROM ${TABLES[kind]} WHERE id < ${before} ORDER BY id DESC`;
+      const found = await db.all(
+        Id,
+        sql`SELECT id FROM (SELECT id ${below} LIMIT ${limit}) AS newest
+            WHERE id LIKE ${`${part}%`} OR id LIKE ${`%${part}`} ORDER BY id DESC`,
+      );
+      const last = await db.one(Id, sql`SELECT id ${below} LIMIT 1 OFFSET ${limit - 1}`);
+      return { found: found.map(({ id }) => id), lastId: last?.id ?? null };
+    },
+  },
+  {},
+);

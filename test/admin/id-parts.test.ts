@@ -1,0 +1,47 @@
+// Tests ids that operators type in part: completed where one fits, refused where none or several do.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { keyOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
+import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
+
+let fixture: AdminFixture;
+beforeEach(async () => {
+  fixture = await openFixture();
+  await fixture.admin.accounts.create("acme");
+});
+afterEach(() => fixture.close());
+
+const ACTOR = nameLocalActor();
+const revoke = (id: string) =>
+  perform(fixture.admin, keyOperations.revoke, { id }, ACTOR) as Promise<{ id: string }>;
+const create = async () => (await fixture.admin.keys.create(keyRequest())).key.id;
+
+test("the last or first characters of one id stand for it, and the audit log names it whole", async () => {
+  const id = await create();
+  expect((await revoke(id.slice(-8))).id).toBe(id);
+  expect((await revoke(id.slice(-6).toUpperCase())).id).toBe(id);
+  expect((await revoke(id.slice(0, 13))).id).toBe(id);
+  const entries = await fixture.admin.audit.list({ limit: 10 });
+  expect(entries.map(({ target }) => target)).toEqual([id, id, id]);
+  expect(entries[0]!.state_before).toMatchObject({ id });
+});
+
+test("a part that several ids have is refused with those ids", async () => {
+  const ids = [];
+  for (let n = 0; n < 6; n++) ids.push(await create());
+  const newest = ids.toReversed().slice(0, 4);
+  // The ids of one instant begin with the same time.
+  await expect(revoke(ids[0]!.slice(0, 8))).rejects.toThrow(
+    `several ids of keys begin or end so: ${newest.join(", ")} and more`,
+  );
+});
+
+test("a part of no id, too short a one and other texts are refused without an echo", async () => {
+  await create();
+  await expect(revoke("ffffffff")).rejects.toMatchObject({
+    message: "no key's id begins or ends so: `wadi keys list` shows them",
+    kind: "not found",
+  });
+  for (const typed of ["fffff", "svc_sk_abcdef", "%".repeat(8), "______"]) {
+    await expect(revoke(typed)).rejects.toThrow("that is no key's id: `wadi keys list` shows them");
+  }
+});
