@@ -11,6 +11,7 @@ import {
   writeHelp,
 } from "./help.ts";
 import { createOutput } from "./output.ts";
+import { findTerminal } from "./terminal.ts";
 
 const print = (text: string) => writeText(STDOUT, text);
 const BUGS: readonly unknown[] = [Error, TypeError, RangeError, ReferenceError, AggregateError];
@@ -50,9 +51,8 @@ async function runArguments(argv: readonly string[]): Promise<number> {
   const command = await findCommand(argv);
   const input = await readArguments(command, argv.slice(command.name.split(" ").length));
   if (hasFlag(input, "help")) return printPage(writeCommandHelp(command));
-  return command.run(input, createOutput(hasFlag(input, "json"), print, printError), {
-    writeCommands,
-  });
+  const output = createOutput(hasFlag(input, "json"), print, printError, findTerminal());
+  return command.run(input, output, { writeCommands });
 }
 
 function printPage(text: string): number {

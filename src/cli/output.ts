@@ -1,7 +1,10 @@
 // Prints results as text or as one JSON document, and messages on stderr. Foreign text is quoted,
 // so that it cannot control the terminal.
+import { drawTerminalTable, type Terminal } from "./terminal.ts";
 
 export interface Output {
+  /** The terminal that the result is printed on; null for a pipe, a file and JSON. */
+  readonly terminal: Terminal | null;
   say(line: string): void;
   /** Prints the result: `value` as one line of JSON, or `text` for people. */
   print(value: unknown, text: string): void;
@@ -13,8 +16,10 @@ export function createOutput(
   isJson: boolean,
   write: (text: string) => void,
   writeError: (text: string) => void,
+  terminal: Terminal | null = null,
 ): Output {
   return {
+    terminal: isJson ? null : terminal,
     say: (line) => writeError(`${line}\n`),
     // JSON may hold foreign text and end up on a terminal, too.
     print: (value, text) => write(isJson ? `${quoteWhole(value)}\n` : text),
@@ -28,8 +33,17 @@ export function printTable(
   columns: readonly string[],
   lines: readonly OutputRow[] = rows,
 ): number {
-  output.print(rows, drawTable(lines, columns));
+  output.print(rows, layOutTable(output, lines, columns));
   return 0;
+}
+
+/** Draws a table that fits the terminal, or a whole one where there is none. */
+export function layOutTable(
+  { terminal }: Pick<Output, "terminal">,
+  lines: readonly OutputRow[],
+  columns: readonly string[],
+): string {
+  return terminal ? drawTerminalTable(terminal, lines, columns) : drawTable(lines, columns);
 }
 
 export function printRow(output: Output, row: OutputRow, line: OutputRow = row): number {

@@ -6,6 +6,7 @@ import { call } from "./operations.ts";
 import { drawLines } from "./output.ts";
 import { findServer } from "./remote.ts";
 import { FILE } from "./settings.ts";
+import { paintState } from "./terminal.ts";
 
 export const commands: readonly Command[] = [
   {
@@ -33,7 +34,12 @@ export const commands: readonly Command[] = [
         ? await call(input, operations.check, {})
         : await createInstallation(input).check();
       const lines = rows.map(({ status, what, name, url, says }) => {
-        return [status.padEnd(4), what, url === undefined ? name : `${name}  ${url}`, says];
+        return [
+          paintState(output.terminal, status.padEnd(4)),
+          what,
+          url === undefined ? name : `${name}  ${url}`,
+          says,
+        ];
       });
       output.print(rows, drawLines(lines));
       return rows.some(({ status }) => status === "fail") ? 1 : 0;

@@ -3,7 +3,7 @@ import { upkeepOperations as operations, type UsageBy } from "../admin/index.ts"
 import { readDay } from "../platform/calendar.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
-import { drawTable, printRow, printTable } from "./output.ts";
+import { layOutTable, printRow, printTable } from "./output.ts";
 
 const HEADS: Record<UsageBy, readonly string[]> = {
   day: ["date"],
@@ -46,7 +46,7 @@ export const commands: readonly Command[] = [
       const heads = HEADS[by];
       const total = { ...report.totals, [heads[0]!]: "total" };
       output.say(`from ${report.from} to ${report.to} (UTC); cost in SAR`);
-      output.print(report, drawTable([...report.rows, total], [...heads, ...SUMS]));
+      output.print(report, layOutTable(output, [...report.rows, total], [...heads, ...SUMS]));
       return 0;
     },
   },

@@ -29,7 +29,11 @@ function pretend(overrides: Partial<ServerRun> = {}) {
     clock: createManualClock(),
     installation: NO_INSTALLATION,
     storage: "nowhere",
-    output: { say: () => {}, print: (_, text) => void events.push(text.split("\n")[1]!) },
+    output: {
+      terminal: null,
+      say: () => {},
+      print: (_, text) => void events.push(text.split("\n")[1]!),
+    },
     async build({ onFatal }) {
       fail = onFatal;
       return serving;

@@ -55,6 +55,8 @@ export interface Room {
   start(args: readonly string[], options?: RunOptions): Talker;
   /** Output of a start on a terminal, without `\r`; the process is then ended. */
   show(args: readonly string[]): Promise<string>;
+  /** Output of a command that ends, on a terminal of that width, without `\r`. */
+  type(args: readonly string[], columns: number, options?: RunOptions): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -142,6 +144,28 @@ export function openRoom(): Room {
       await Promise.race([listens.promise, child.exited]);
       child.kill("SIGKILL");
       await child.exited;
+      return shown;
+    },
+    async type(args, columns, options = {}) {
+      let shown = "";
+      const decoder = new TextDecoder();
+      const closed = Promise.withResolvers<void>();
+      const child = Bun.spawn([...(options.command ?? [program]), ...args], {
+        cwd: options.cwd ?? directory,
+        env: { PATH: process.env.PATH, HOME: directory, TERM: "xterm", ...options.env },
+        terminal: {
+          cols: columns,
+          data(terminal, bytes) {
+            shown += decoder.decode(bytes, { stream: true }).replaceAll("\r", "");
+            const { stdin } = options;
+            if (stdin !== undefined && shown.endsWith("> ")) terminal.write(stdin);
+          },
+          exit: () => closed.resolve(),
+        },
+      });
+      children.push(child);
+      await child.exited;
+      await closed.promise;
       return shown;
     },
     async close() {
