@@ -1,5 +1,5 @@
 // The composition root: builds all modules in order and joins them.
-import { type Access, buildAccess } from "./access/index.ts";
+import { type Access, buildAccess, KeyUses } from "./access/index.ts";
 import {
   type Admin,
   type AdminDeps,
@@ -147,7 +147,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   // Addresses that strangers name need the guarded client.
   const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
-  const access = buildAccess({ database, clock, ids, alias });
+  const { access, uses } = openAccess(options, database);
   const { identify } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
@@ -178,7 +178,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
-  const services = joinServices([...background, checks, server, ...agents.listening]);
+  const services = joinServices([uses, ...background, checks, server, ...agents.listening]);
   return {
     database,
     access,
@@ -207,6 +207,12 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       }
     },
   };
+}
+
+function openAccess({ settings, clock, ids, log }: AppOptions, database: Database) {
+  const uses = new KeyUses({ database, clock, log });
+  const { alias } = settings.service;
+  return { uses, access: buildAccess({ database, clock, ids, alias, noteUse: uses.note }) };
 }
 
 /** Describes failures of a disk or a server by a sentence, and bugs by their stack. */

@@ -28,7 +28,11 @@ const BEARER = /^Bearer +([^ ].*)$/i;
  * gateway.authentication.1, gateway.authentication.2: every request reads the key, so a revoked
  * one fails at its next request.
  */
-export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock: Clock): Identify {
+export function createIdentify(
+  keys: Pick<Bound<typeof keyStore>, "find">,
+  clock: Clock,
+  noteUse: (key_id: string) => void = () => {},
+): Identify {
   return async (authorization) => {
     const secret = BEARER.exec(authorization ?? "")?.[1];
     // gateway.errors.missing_api_key
@@ -38,6 +42,7 @@ export function createIdentify(keys: Pick<Bound<typeof keyStore>, "find">, clock
     const key = await keys.find(hashSecret(secret));
     if (!key || !isInForce(key, key.secret_expires_at, clock.now()))
       throw apiError("invalid_api_key");
+    noteUse(key.id);
     return describeCaller(key);
   };
 }

@@ -42,6 +42,12 @@ export const KeySecret = Type.Object({
 });
 export type KeySecret = Static<typeof KeySecret>;
 
+export const KeyUse = Type.Object({
+  key_id: Type.String(),
+  last_used_at: Timestamp("When a request last carried a secret of the key."),
+});
+export type KeyUse = Static<typeof KeyUse>;
+
 export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
   account_id: string | null;
   /** Fixed for `wadi dev`; random by default. */

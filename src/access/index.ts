@@ -12,6 +12,7 @@ export { accountOf, type Caller, type FindCaller, type Identify, isInternal } fr
 export { Account, hashSecret, isInForce, Key, type NewKey } from "./credentials.ts";
 export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
+export { KeyUses } from "./key-uses.ts";
 export {
   isActive,
   makeOperator,
@@ -22,18 +23,21 @@ export {
 export { operatorStore } from "./operators/store.ts";
 export { RateLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
+export type { KeyChange } from "./store.ts";
 
 export interface AccessOptions {
   database: Database;
   clock: Clock;
   ids: Ids;
   alias: string;
+  /** Called with the key of each request that carries one in force. */
+  noteUse?(key_id: string): void;
 }
 
-export function buildAccess({ database, clock, ids, alias }: AccessOptions) {
+export function buildAccess({ database, clock, ids, alias, noteUse }: AccessOptions) {
   const keys = database.bind(keyStore);
   return {
-    identify: createIdentify(keys, clock),
+    identify: createIdentify(keys, clock, noteUse),
     findCaller: createFindCaller(keys, clock),
     credentials: new Credentials(clock, ids, alias),
     accounts: database.bind(accountStore),

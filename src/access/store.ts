@@ -2,10 +2,15 @@
 import type { Static } from "@sinclair/typebox";
 import { countRows, type Db, into, none, sql, store, type Tx } from "../database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
-import { Account, isInForce, Key, KeySecret } from "./credentials.ts";
+import { Account, isInForce, Key, KeySecret, KeyUse } from "./credentials.ts";
 
 const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
 export type FoundKey = Static<typeof FoundKey>;
+
+/** Fields to change; those that are left out stay. */
+export type KeyChange = Partial<
+  Pick<Key, "name" | "scopes" | "models" | "max_output_tokens" | "expires_at">
+>;
 
 export const accountStore = store(
   "accounts",
@@ -39,6 +44,7 @@ export const keyStore = store(
             WHERE key_secrets.hash = ${hash}`,
       ),
     findById: (db, id: string) => findKey(db, id),
+    findUse: (db, id: string) => db.one(KeyUse, sql`SELECT * FROM key_uses WHERE key_id = ${id}`),
     list: (db, account_id: string | null) =>
       db.all(
         Key,
@@ -54,6 +60,30 @@ export const keyStore = store(
       );
       tx.tell("key", id);
       return findKey(tx, id);
+    },
+    /** Changes a key in force; another is returned unchanged. */
+    update: async (tx, id: string, change: KeyChange, now: number) => {
+      const key = await findKey(tx, id);
+      if (!key || !isInForce(key, null, now)) return key;
+      const { name, scopes, models, max_output_tokens, expires_at } = { ...key, ...change };
+      await tx.run(
+        sql`UPDATE keys SET name = ${name}, scopes = ${JSON.stringify(scopes)},
+              models = ${models && JSON.stringify(models)},
+              max_output_tokens = ${max_output_tokens}, expires_at = ${expires_at}
+            WHERE id = ${id}`,
+      );
+      tx.tell("key", id);
+      return findKey(tx, id);
+    },
+    /** Skips keys that have been deleted. */
+    noteUses: async (tx, uses: readonly KeyUse[]) => {
+      for (const { key_id, last_used_at } of uses) {
+        await tx.run(
+          sql`INSERT INTO key_uses (key_id, last_used_at)
+              SELECT id, CAST(${last_used_at} AS BIGINT) FROM keys WHERE id = ${key_id}
+              ON CONFLICT (key_id) DO UPDATE SET last_used_at = excluded.last_used_at`,
+        );
+      }
     },
     /**
      * Gives a key in force a new secret; the previous one ends at `overlapUntil`. Older ones end

@@ -1,5 +1,5 @@
 // API keys: create, list, rotate, revoke.
-import { isInForce, type Key, SCOPES, type Scope } from "../access/index.ts";
+import { isInForce, type Key, type KeyChange, SCOPES, type Scope } from "../access/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById, unknownModel, unknownName } from "./errors.ts";
@@ -15,6 +15,9 @@ export interface KeyRequest {
   lifetimeMs: number | null;
 }
 
+/** Fields to change; null removes a bound, an omitted field stays. */
+export type KeyUpdate = Partial<Omit<KeyRequest, "account" | "is_internal">>;
+
 /** Pattern of a name, which fits one line of a table. */
 const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** Maximum lifetime: a hundred years, which dates can still write. */
@@ -28,7 +31,7 @@ export function createKeyAdmin(
   return {
     /** Returns the secret; only its hash is stored. */
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
-      validateRequest(request, models);
+      validateFields(request, models);
       const account = request.account === null ? null : await directory.require(request.account);
       const { key, secret, stored } = credentials.makeKey({
         account_id: account?.id ?? null,
@@ -49,6 +52,21 @@ export function createKeyAdmin(
       return found.map((key) => ({ ...key, account: names.get(key.account_id ?? "") ?? null }));
     },
     find: (id: string): Promise<Key | undefined> => keys.findById(id),
+    async show(typed: string) {
+      const key = await requireById("key", typed, keys.findById);
+      const use = await keys.findUse(key.id);
+      const account = (await directory.names()).get(key.account_id ?? "") ?? null;
+      return { ...key, account, last_used_at: use?.last_used_at ?? null };
+    },
+    /** Takes effect at the key's next request, and at the next round of its runs. */
+    async update(typed: string, update: KeyUpdate): Promise<Key> {
+      validateFields(update, models);
+      const now = clock.now();
+      const change = writeChange(update, now);
+      const key = await requireById("key", typed, (id) => keys.update(id, change, now));
+      if (!isInForce(key, null, now)) throw keyOver(key);
+      return key;
+    },
     /** Takes effect at the key's next request, also in a running server. */
     revoke: (typed: string): Promise<Key> =>
       requireById("key", typed, (id) => keys.revoke(id, clock.now())),
@@ -62,12 +80,7 @@ export function createKeyAdmin(
         const found = await keys.rotate(made.stored, until);
         return found && { ...made, key: found };
       });
-      if (!isInForce(key, null, now)) {
-        throw new AdminError(
-          `the key "${key.id}" is revoked or expired, and stays so: ` +
-            "`wadi keys create` makes another",
-        );
-      }
+      if (!isInForce(key, null, now)) throw keyOver(key);
       // A secret ends with its key at the latest.
       const previousUntil = overlapMs > 0 ? Math.min(until, key.expires_at ?? until) : null;
       return { key, secret, previousUntil };
@@ -75,22 +88,39 @@ export function createKeyAdmin(
   };
 }
 
-function validateRequest(request: KeyRequest, models: readonly string[]): void {
-  if (request.name !== null && !NAME.test(request.name)) {
+function writeChange({ lifetimeMs, scopes, models, ...rest }: KeyUpdate, now: number): KeyChange {
+  const change = {
+    ...rest,
+    scopes: scopes && ([...new Set(scopes)] as Scope[]),
+    models: models && [...new Set(models)],
+    expires_at: lifetimeMs && now + lifetimeMs,
+  };
+  // A field without a value would overwrite that of the key.
+  const given = Object.entries(change).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given);
+}
+
+function keyOver({ id }: Key): AdminError {
+  return new AdminError(
+    `the key "${id}" is revoked or expired, and stays so: \`wadi keys create\` makes another`,
+  );
+}
+
+function validateFields(fields: KeyUpdate, models: readonly string[]): void {
+  const { name, scopes, max_output_tokens: cap, lifetimeMs } = fields;
+  if (typeof name === "string" && !NAME.test(name)) {
     throw new AdminError("a key's name is one line of 1 to 128 characters");
   }
-  const scope = request.scopes.find((one) => !(SCOPES as readonly string[]).includes(one));
+  const scope = scopes?.find((one) => !(SCOPES as readonly string[]).includes(one));
   if (scope !== undefined) {
     throw unknownName("scope", scope, SCOPES, `a scope is one of ${SCOPES.join(", ")}`);
   }
-  const model = request.models?.find((one) => !models.includes(one));
+  const model = fields.models?.find((one) => !models.includes(one));
   if (model !== undefined) throw unknownModel(model, models);
-  const cap = request.max_output_tokens;
-  if (cap !== null && !(Number.isSafeInteger(cap) && cap >= 1)) {
+  if (typeof cap === "number" && !(Number.isSafeInteger(cap) && cap >= 1)) {
     throw new AdminError("a key's cap on output tokens is a whole number of at least 1");
   }
-  const lifetimeMs = request.lifetimeMs;
-  if (lifetimeMs !== null && !(lifetimeMs >= 1 && lifetimeMs <= LIFETIME_MS_MAX)) {
+  if (typeof lifetimeMs === "number" && !(lifetimeMs >= 1 && lifetimeMs <= LIFETIME_MS_MAX)) {
     throw new AdminError("a key ends at least 1 ms and at most 36500 days from now");
   }
 }

@@ -16,7 +16,7 @@ const GROUPS = {
   },
   people: {
     accounts: ["Create, hold and release accounts; grant models", () => import("./accounts.ts")],
-    keys: ["Create, rotate and revoke API keys", () => import("./keys.ts")],
+    keys: ["Create, change, rotate and revoke API keys", () => import("./keys.ts")],
     operators: ["Name operators; list what they changed", () => import("./operators.ts")],
     audit: ["Name operators; list what they changed", () => import("./operators.ts")],
   },

@@ -53,6 +53,37 @@ function printSecret(output: Output, row: OutputRow & { secret: string }, id: st
   return 0;
 }
 
+/** Reads the fields to change; a switch beside the option of the same field is an error. */
+function readUpdate(input: CommandInput) {
+  const scopes = readList(input, "scope");
+  const models = readList(input, "model");
+  const fields = {
+    name: readText(input, "name"),
+    scopes: pick(input, scopes.length > 0 ? [...scopes] : undefined, "no-scopes", []),
+    models: pick(input, models.length > 0 ? [...models] : undefined, "all-models", null),
+    max_output_tokens: pick(
+      input,
+      readNumber(input, "max-output-tokens"),
+      "no-max-output-tokens",
+      null,
+    ),
+    lifetime_ms: pick(input, readDuration(input, "expires"), "no-expiry", null),
+  };
+  if (Object.values(fields).some((value) => value !== undefined)) return fields;
+  throw new UsageError("keys update takes what to change: see `wadi keys update --help`");
+}
+
+function pick<T, E>(
+  input: CommandInput,
+  value: T | undefined,
+  name: string,
+  without: E,
+): T | E | undefined {
+  if (!hasFlag(input, name)) return value;
+  if (value === undefined) return without;
+  throw new UsageError(`--${name} goes with no value of the same field`);
+}
+
 export const commands: readonly Command[] = [
   {
     name: "keys create",
@@ -82,6 +113,36 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const found = await call(input, operations.list, { account: readText(input, "account") });
       return printTable(output, found, COLUMNS);
+    },
+  },
+  {
+    name: "keys show",
+    args: ["KEY_ID"],
+    help: "Show a key and when it was last used",
+    example: "wadi keys show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      return printRow(output, await call(input, operations.show, { id: input.args[0]! }));
+    },
+  },
+  {
+    name: "keys update",
+    args: ["KEY_ID"],
+    flags: {
+      name: { takes: "TEXT", help: "name for people" },
+      scope: { takes: "NAME", multiple: true, help: "scope in place of the others; repeatable" },
+      "no-scopes": { help: "no scope any more" },
+      model: { takes: "ID", multiple: true, help: "model in place of the others; repeatable" },
+      "all-models": { help: "no list of models any more" },
+      "max-output-tokens": { takes: "N", help: "maximum tokens of a reply" },
+      "no-max-output-tokens": { help: "no such maximum any more" },
+      expires: { takes: "90d", help: "lifetime from now, such as 12h" },
+      "no-expiry": { help: "unlimited lifetime" },
+    },
+    help: "Change a key, effective at its next request",
+    example: "wadi keys update 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --scope think --expires 90d",
+    async run(input, output) {
+      const request = { id: input.args[0]!, ...readUpdate(input) };
+      return printRow(output, await call(input, operations.update, request));
     },
   },
   {

@@ -217,3 +217,63 @@ describe("an invalid request creates no key", () => {
     });
   }
 });
+
+describe("a change", () => {
+  const NOTHING = { scopes: [], models: null, max_output_tokens: null };
+
+  test("holds at the key's next request, and keeps what it does not name", async () => {
+    const { keys } = fixture.admin;
+    const asked = { scopes: ["think"], models: ["stub-1"], max_output_tokens: 9, name: "laptop" };
+    const { key, secret } = await keys.create(keyRequest(asked));
+    const changed = await keys.update(key.id, { scopes: ["search", "search"] });
+    expect(changed).toEqual({ ...key, scopes: ["search"] });
+    expect(await identify(secret)).toMatchObject({ scopes: ["search"], models: ["stub-1"] });
+    const bare = { name: null, ...NOTHING };
+    expect(await keys.update(key.id, bare)).toEqual({ ...key, ...bare });
+    expect(await identify(secret)).toMatchObject(NOTHING);
+  });
+
+  test("of the lifetime counts from now, and an unlimited one is possible again", async () => {
+    const { keys } = fixture.admin;
+    const { key } = await keys.create(keyRequest());
+    const until = fixture.clock.now() + DAY_MS;
+    expect((await keys.update(key.id, { lifetimeMs: DAY_MS })).expires_at).toBe(until);
+    expect((await keys.update(key.id, { lifetimeMs: null })).expires_at).toBeNull();
+  });
+
+  test("of a key that is over is refused, so that none comes back", async () => {
+    const { keys } = fixture.admin;
+    const expired = await keys.create(keyRequest({ lifetimeMs: 1 }));
+    fixture.clock.shiftWall(1);
+    const revoked = await keys.create(keyRequest());
+    await keys.revoke(revoked.key.id);
+    for (const { key, secret } of [expired, revoked]) {
+      await expect(keys.update(key.id, { lifetimeMs: null })).rejects.toThrow("and stays so");
+      await expect(identify(secret)).rejects.toMatchObject({ code: "invalid_api_key" });
+    }
+  });
+
+  test("is validated like a new key", async () => {
+    const { keys } = fixture.admin;
+    const { key } = await keys.create(keyRequest());
+    for (const [change, says] of [
+      [{ scopes: ["thinks"] }, 'did you mean "think"?'],
+      [{ models: ["stub1"] }, 'did you mean "stub-1"?'],
+      [{ name: "two\nlines" }, "one line"],
+      [{ max_output_tokens: 0 }, "at least 1"],
+      [{ lifetimeMs: 0 }, "from now"],
+    ] as const) {
+      await expect(keys.update(key.id, change)).rejects.toThrow(says);
+    }
+    expect(await keys.find(key.id)).toEqual(key);
+  });
+});
+
+test("a key is shown with its owner and its last use", async () => {
+  const { keys } = fixture.admin;
+  const { key } = await keys.create(keyRequest());
+  expect(await keys.show(key.id)).toEqual({ ...key, account: "acme", last_used_at: null });
+  const last_used_at = fixture.clock.now();
+  await fixture.access.keys.noteUses([{ key_id: key.id, last_used_at }]);
+  expect(await keys.show(key.id)).toMatchObject({ last_used_at });
+});

@@ -94,6 +94,8 @@ describe("wrong usage is exit code 2 and one sentence on stderr", () => {
     "keys revoke",
     "keys rotate",
     "keys rotate abc --overlap soon",
+    "keys update abc",
+    "keys update abc --scope think --no-scopes",
     "models off",
     "models list stub-1",
     "models probe",
@@ -127,6 +129,7 @@ describe("a refusal is exit code 1 and one sentence on stderr", () => {
     ["keys list --account acmee", 'did you mean "acme"?'],
     ["keys revoke abc", "`wadi keys list`"],
     ["keys rotate abc", "`wadi keys list`"],
+    ["keys show abc", "`wadi keys list`"],
     ["keys rotate 00000000-0000-4000-8000-000000000000", "there is no key"],
     ["models off stub1", 'did you mean "stub-1"?'],
     ["models block svc", "is the alias of stub-1"],
@@ -206,6 +209,12 @@ test("--json of each command is one document", async () => {
   const listed = parse((await run("keys list --account json --json")).stdout);
   expect(listed).toEqual([{ ...shown, account: "json" }]);
   const other = parse((await run("keys create --no-account --json")).stdout);
+  const used = { account: "json", last_used_at: null };
+  expect(parse((await run(`keys show ${key.id} --json`)).stdout)).toEqual({ ...shown, ...used });
+  const scoped = parse((await run(`keys update ${key.id} --scope think --json`)).stdout);
+  expect(scoped).toEqual({ ...shown, scopes: ["think"] });
+  const bare = parse((await run(`keys update ${key.id} --no-scopes --json`)).stdout);
+  expect(bare).toEqual(shown);
   const revoked = parse((await run(`keys revoke ${key.id} --json`)).stdout);
   expect(revoked).toEqual({ ...shown, revoked_at: expect.stringMatching(/Z$/) });
   const rotated = parse((await run(`keys rotate ${other.id} --json`)).stdout);

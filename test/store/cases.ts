@@ -345,6 +345,78 @@ const keyCases: Case[] = [
   },
 ];
 
+const keyChangeCases: Case[] = [
+  {
+    method: "keys.update",
+    title: "changes the given fields of a key in force, which reads see at once",
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { expires_at: null }));
+      await stores.keys.findById("k-1");
+    },
+    act: ({ keys }) =>
+      keys.update("k-1", { scopes: [], models: null, max_output_tokens: null }, NOW + 7),
+    async check(answer, { keys }) {
+      const bared = { expires_at: null, scopes: [], models: null, max_output_tokens: null };
+      expect(answer).toEqual(makeKey("k-1", bared));
+      expect(await keys.findById("k-1")).toEqual(makeKey("k-1", bared));
+    },
+  },
+  {
+    method: "keys.update",
+    title: "sets lists, a name and an end",
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1", { ...bare, account_id: owner.id }));
+    },
+    act: ({ keys }) =>
+      keys.update("k-1", { name: "n", models: ["m"], expires_at: NOW + 70 }, NOW + 7),
+    check: (answer) =>
+      expect(answer).toMatchObject({ name: "n", models: ["m"], expires_at: NOW + 70, scopes: [] }),
+  },
+  ...[makeKey("k-1", { expires_at: NOW + 7 }), makeKey("k-1", { revoked_at: NOW })].map(
+    (key): Case => ({
+      method: "keys.update",
+      title: `leaves a key alone that is ${key.revoked_at === null ? "expired" : "revoked"}`,
+      async setup(stores) {
+        await addOwner(stores);
+        await addKey(stores, key);
+      },
+      act: ({ keys }) => keys.update("k-1", { expires_at: null }, NOW + 7),
+      check: (answer) => expect(answer).toEqual(key),
+    }),
+  ),
+  {
+    method: "keys.update",
+    title: "returns nothing for an unknown id",
+    act: ({ keys }) => keys.update("k-1", { name: "n" }, NOW),
+    check: (answer) => expect(answer).toBeUndefined(),
+  },
+  {
+    method: "keys.noteUses",
+    title: "stores the last use of each key, and none of an unknown one",
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1"));
+      await addKey(stores, makeKey("k-2"));
+      await stores.keys.noteUses([{ key_id: "k-1", last_used_at: NOW }]);
+    },
+    act: ({ keys }) =>
+      keys.noteUses(["k-1", "k-2", "k-3"].map((key_id) => ({ key_id, last_used_at: NOW + 60 }))),
+    async check(_, { keys }) {
+      expect(await keys.findUse("k-1")).toEqual({ key_id: "k-1", last_used_at: NOW + 60 });
+      expect(await keys.findUse("k-2")).toEqual({ key_id: "k-2", last_used_at: NOW + 60 });
+      expect(await keys.findUse("k-3")).toBeUndefined();
+    },
+  },
+  {
+    method: "keys.findUse",
+    title: "finds nothing for a key that was never used",
+    act: ({ keys }) => keys.findUse("k-1"),
+    check: (answer) => expect(answer).toBeUndefined(),
+  },
+];
+
 const rotation = (hash: string, created_at: number) => ({
   hash,
   key_id: "k-1",
@@ -651,6 +723,7 @@ const unitCases: Case[] = [
 export const cases: readonly Case[] = [
   ...accountCases,
   ...keyCases,
+  ...keyChangeCases,
   ...rotationCases,
   ...modelCases,
   ...unitCases,

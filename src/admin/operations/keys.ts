@@ -1,7 +1,7 @@
 // Operations on API keys. A secret is in the reply that makes it and nowhere else.
 import { type Static, Type } from "@sinclair/typebox";
 import { Key } from "../../access/index.ts";
-import { maybe, show } from "../../platform/schema.ts";
+import { maybe, show, Timestamp } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
 import { account, flag, idOf, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
@@ -17,6 +17,10 @@ const RotatedKey = Type.Object({
   ),
 });
 const ListedKey = Type.Object(withAccount(Key.properties));
+const ShownKey = Type.Object({
+  ...ListedKey.properties,
+  last_used_at: maybe(Timestamp("Last request with the key, within a minute; null: none yet.")),
+});
 
 interface ShownSecret extends Record<string, unknown> {
   id: string;
@@ -88,6 +92,57 @@ export const keyOperations = {
     async run({ keys }, asked) {
       const found = await keys.list(asked.account ?? null);
       return found.map((key) => ({ ...show(Key, key), account: key.account }));
+    },
+  }),
+  show: defineOperation({
+    name: "keys show",
+    method: "GET",
+    path: "/keys/:id",
+    summary: "Show a key and its last use, without its secret.",
+    input: input({ id: idOf("key") }),
+    reply: ShownKey,
+    run: async ({ keys }, asked) => show(ShownKey, await keys.show(asked.id)),
+  }),
+  update: defineOperation({
+    name: "keys update",
+    method: "PATCH",
+    path: "/keys/:id",
+    summary: "Change a key, effective at its next request; omitted fields stay as they are.",
+    input: input({
+      id: idOf("key"),
+      name: Type.Optional(maybe(text("Name for people, 1 to 128 characters; null: none."))),
+      scopes: Type.Optional(
+        Type.Array(text("A scope."), {
+          maxItems: LIST_MAX,
+          description: "Scopes of the key, in place of those before; empty: none.",
+        }),
+      ),
+      models: Type.Optional(
+        maybe(
+          Type.Array(text("A model's id."), {
+            maxItems: LIST_MAX,
+            description: "Allowed models, in place of those before; null or empty: all.",
+          }),
+        ),
+      ),
+      max_output_tokens: Type.Optional(
+        maybe(Type.Integer({ description: "Maximum tokens of a reply; null: no limit." })),
+      ),
+      lifetime_ms: Type.Optional(
+        maybe(
+          Type.Integer({
+            minimum: 1,
+            description: "Lifetime in milliseconds from now; null: unlimited.",
+          }),
+        ),
+      ),
+    }),
+    reply: Key,
+    audit: byId,
+    async run({ keys }, { id, lifetime_ms: lifetimeMs, models, ...fields }) {
+      const allowed = models?.length === 0 ? null : models;
+      const update = { ...fields, ...(models !== undefined && { models: allowed }) };
+      return show(Key, await keys.update(id, { ...update, lifetimeMs }));
     },
   }),
   revoke: defineOperation({

@@ -14,10 +14,11 @@ import { commits } from "./0010-commits.ts";
 import { crashes } from "./0011-crashes.ts";
 import { storedBytes } from "./0012-stored-bytes.ts";
 import { operators } from "./0013-operators.ts";
+import { operatorVerbs } from "./0018-operator-verbs.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
-  ...[operators],
+  ...[operators, operatorVerbs],
 ];

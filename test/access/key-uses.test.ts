@@ -1,0 +1,76 @@
+// Tests the last uses of keys: kept in memory, written once a minute and at a stop.
+import { expect, test } from "bun:test";
+import type { KeyUse } from "../../src/access/credentials.ts";
+import { KeyUses } from "../../src/access/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { createManualClock } from "../support/clock.ts";
+
+function open() {
+  const clock = createManualClock();
+  const written: KeyUse[][] = [];
+  const lines: string[] = [];
+  const place = { isFailing: false };
+  const store = {
+    async noteUses(uses: readonly KeyUse[]) {
+      if (place.isFailing) throw new Error("no disk");
+      written.push([...uses]);
+    },
+  };
+  const log = createLog(clock, (line) => void lines.push(line), false);
+  const uses = new KeyUses({ database: { bind: () => store as never }, clock, log });
+  uses.start();
+  return { clock, written, lines, place, uses };
+}
+
+test("many uses of a key are one write a minute, and a minute without uses has none", async () => {
+  const { clock, written, uses } = open();
+  for (let n = 0; n < 1_000; n++) uses.note("k-1");
+  await clock.advance(30_000);
+  expect(written).toEqual([]);
+  uses.note("k-2");
+  const last_used_at = clock.now();
+  await clock.advance(30_000);
+  const first = last_used_at - 30_000;
+  expect(written).toEqual([
+    [
+      { key_id: "k-1", last_used_at: first },
+      { key_id: "k-2", last_used_at },
+    ],
+  ]);
+  await clock.advance(300_000);
+  expect(written).toHaveLength(1);
+});
+
+test("a stop writes what is left", async () => {
+  const { clock, written, uses } = open();
+  uses.note("k-1");
+  await uses.stop();
+  expect(written).toEqual([[{ key_id: "k-1", last_used_at: clock.now() }]]);
+});
+
+test("a failed write is logged and repeated, with later uses in place of earlier ones", async () => {
+  const { clock, written, lines, place, uses } = open();
+  place.isFailing = true;
+  uses.note("k-1");
+  uses.note("k-2");
+  await clock.advance(60_000);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain("last uses could not be written");
+  place.isFailing = false;
+  uses.note("k-2");
+  const last_used_at = clock.now();
+  await clock.advance(60_000);
+  expect(written).toEqual([
+    [
+      { key_id: "k-1", last_used_at: last_used_at - 60_000 },
+      { key_id: "k-2", last_used_at },
+    ],
+  ]);
+});
+
+test("thousands of keys are written in parts", async () => {
+  const { clock, written, uses } = open();
+  for (let n = 0; n < 1_200; n++) uses.note(`k-${n}`);
+  await clock.advance(60_000);
+  expect(written.map((batch) => batch.length)).toEqual([500, 500, 200]);
+});
