@@ -170,7 +170,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
 
   const checks = new PageChecks(options);
   const operators = createOperatorService(options, server, () => {
-    return { settings, access, database, clock, ids, secrets };
+    return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
   if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents });

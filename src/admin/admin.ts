@@ -85,6 +85,7 @@ export async function openAdmin(options: OpenAdminOptions) {
     settings,
     access,
     database,
+    place,
     clock,
     ids,
     secrets,

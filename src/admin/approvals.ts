@@ -63,7 +63,7 @@ export function createApprovalAdmin(
   directory: AccountDirectory,
 ) {
   const agents = createAgentQueries(database);
-  const runs = createRunQueries(database);
+  const runs = createRunQueries({ database, clock, ids });
   const approvals = createApprovalQueries({ database, clock, ids });
   const require = (typed: string) => requireById("approval", typed, approvals.find);
   return {

@@ -1,7 +1,7 @@
 // Dependencies of the admin module; each use case picks what it needs.
 import type { Access } from "../access/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
-import type { Database } from "../database/index.ts";
+import type { Database, DatabaseLocation } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Settings } from "../settings/index.ts";
@@ -12,6 +12,8 @@ export interface AdminDeps {
   settings: Settings;
   access: Access;
   database: Database;
+  /** Place of the database. */
+  place: DatabaseLocation;
   clock: Clock;
   ids: Ids;
   secrets: SecretStore;

@@ -3,15 +3,19 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Account } from "../access/index.ts";
 import {
   createAgentQueries,
+  createOperatorStarts,
   createRunQueries,
+  Run,
   type RunQueries,
+  RunRow,
   type Status,
 } from "../agents/index.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
+import { DiskSpace } from "../storage/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
-import { requireById } from "./errors.ts";
+import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
 
 export const ListedRun = Resource("ListedRun", {
   id: Type.String({ description: "Identifier." }),
@@ -35,13 +39,29 @@ export interface RunListOptions {
   limit: number;
 }
 
+/** A run with what only operators see. */
+export const OperatorRun = Type.Object({
+  ...Run.properties,
+  started_by_operator: RunRow.properties.started_by_operator,
+});
+
 type ListedStep = Awaited<ReturnType<RunQueries["listSteps"]>>[number];
 
 const STEPS_AT_ONCE = 100;
 
-export function createRunAdmin({ database }: AdminDeps, directory: AccountDirectory) {
+export interface OperatorRunStart {
+  agent: string;
+  message: string;
+  /** Id of the key that the run acts for; null: the one that made the agent's version. */
+  key: string | null;
+  operator: string;
+}
+
+export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
+  const { database } = deps;
   const agents = createAgentQueries(database);
-  const runs = createRunQueries(database);
+  const runs = createRunQueries(deps);
+  const starts = createRunStarts(deps);
   const listAccounts = async ({ account, agent }: RunListOptions): Promise<Account[]> => {
     const selected = await directory.select(account);
     if (agent === null) return selected;
@@ -66,10 +86,52 @@ export function createRunAdmin({ database }: AdminDeps, directory: AccountDirect
       return found.slice(0, limit);
     },
     require: requireRun,
+    find: runs.find,
+    start: starts,
+    /** `isChanged` is false for a run that had ended, or was asked to stop before. */
+    async cancel(typed: string) {
+      const found = await requireRun(typed);
+      const run = (await runs.cancel(found)) ?? unknownId("run", found.id);
+      const isChanged =
+        run.status !== found.status || run.cancel_requested !== found.cancel_requested;
+      return { run, isChanged };
+    },
     /** Lists a run's steps after the one of that number. */
     async listSteps(typed: string, after: number, limit = STEPS_AT_ONCE): Promise<ListedStep[]> {
       const { id } = await requireRun(typed);
       return runs.listSteps(id, after, limit);
     },
+  };
+}
+
+function createRunStarts(deps: AdminDeps) {
+  const { access, settings, place, clock } = deps;
+  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
+  const starts = createOperatorStarts({ ...deps, disk });
+
+  /** Starts a run with the present rights of a key, which may not decide its approvals. */
+  return async ({ agent, message, key, operator }: OperatorRunStart): Promise<RunRow> => {
+    const found = await requireById("agent", agent, starts.findAgent);
+    const key_id = key ?? found.created_by_key_id;
+    if (key_id === null) {
+      throw new AdminError(
+        `version ${found.version} of the agent names no key: give one with --key`,
+      );
+    }
+    const { account_id } = await requireById("key", key_id, access.keys.findById);
+    if (account_id !== found.account_id) {
+      throw new AdminError("that key is not of the agent's account: give another with --key");
+    }
+    const caller = await access.findCaller(key_id.toLowerCase());
+    if (!caller) {
+      const whose = key === null ? ", which made the agent's version," : "";
+      throw new AdminError(
+        `the key "${key_id}"${whose} is revoked, expired or internal: give another with --key`,
+        "conflict",
+      );
+    }
+    return explainApiError(() =>
+      starts.start(caller, { agent_id: found.agent_id, message, operator }),
+    );
   };
 }

@@ -10,9 +10,11 @@ export { createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { createAgents, registerRunMetrics } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
+export { createOperatorStarts } from "./runs/operator-starts.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
-export { Run } from "./runs/run.ts";
+export { Run, RunRow } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
+export { MESSAGE_CHARACTERS_MAX } from "./runs/start-request.ts";
 export { Step } from "./runs/step.ts";
 export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";
 export {

@@ -10,7 +10,6 @@ import { agentStore } from "./definitions/store.ts";
 import { createVersionCache } from "./definitions/version-cache.ts";
 import type { AgentsDeps } from "./deps.ts";
 import { noteStore } from "./notes/store.ts";
-import type { PriceOf } from "./runs/cost.ts";
 import { createRunsDeps } from "./runs/deps.ts";
 import { RunEngine } from "./runs/engine.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
@@ -18,14 +17,15 @@ import { RunStreams } from "./runs/events/streams.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { RunStarter } from "./runs/start.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
-import { type Catalog, createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
+import { createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
 import { createCredentials } from "./tools/connections/connections.ts";
 import { openConnectionRoutes } from "./tools/connections/routes.ts";
 import { createHttpTool } from "./tools/http/endpoint.ts";
 import { openRegistrationRoutes, openTrialRoute } from "./tools/http/routes.ts";
 import { toolStore } from "./tools/http/store.ts";
 import { createSchemaCheck } from "./tools/json-schema/check.ts";
-import { HTTP_PRICE, type ToolRevisionRow } from "./tools/revision.ts";
+import { createPriceOf } from "./tools/prices.ts";
+import type { ToolRevisionRow } from "./tools/revision.ts";
 import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
@@ -65,7 +65,7 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
   const starter = new RunStarter(deps, {
     runs,
     findVersion,
-    priceOf: keepPrices(deps, catalog),
+    priceOf: createPriceOf(deps.settings, catalog),
   });
   const streams = new RunStreams({ runs, database, findCaller: access.findCaller, clock, log });
   openUsageRoute(router, deps);
@@ -100,22 +100,6 @@ function openTools(router: Router, deps: ToolsDeps) {
   });
   openTrialRoute(router, deps, createTool);
   return createTool;
-}
-
-/** Prices calls by the current settings, which are read again after a change. */
-function keepPrices({ settings }: Pick<AgentsDeps, "settings">, catalog: Catalog): PriceOf {
-  let { tool_prices } = settings().agents;
-  let prices = new Map(Object.entries(tool_prices));
-  return ({ name, kind }) => {
-    const current = settings().agents.tool_prices;
-    if (current !== tool_prices) {
-      tool_prices = current;
-      prices = new Map(Object.entries(current));
-    }
-    if (kind === "http") return HTTP_PRICE;
-    const tool = catalog.find(name);
-    return tool ? catalog.priceOf(tool, prices) : (prices.get(name) ?? null);
-  };
 }
 
 export function registerRunMetrics(metrics: Metrics, stats: () => RunStats): void {

@@ -22,7 +22,7 @@ const GROUPS = {
   },
   agents: {
     agents: ["List, hold and release agents", () => import("./agents.ts")],
-    runs: ["List, show and follow runs", () => import("./runs.ts")],
+    runs: ["List, show, follow, start and cancel runs", () => import("./runs.ts")],
     approvals: ["Approve or reject calls that wait for a person", () => import("./approvals.ts")],
     tools: ["Show, disable and enable registered tools", () => import("./tools.ts")],
     connections: ["Manage credentials of tools", () => import("./connections.ts")],

@@ -1,10 +1,19 @@
 // `wadi runs`: lists of runs, one run with its steps, one run live.
-import { runOperations as operations, STATUSES } from "../admin/index.ts";
+import { runOperations as operations, type PerformOperation, STATUSES } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { explainDecision } from "./approvals.ts";
-import { account, type Command, limit, readLimit, readText, readWord } from "./command.ts";
+import {
+  account,
+  type Command,
+  type Flag,
+  hasFlag,
+  limit,
+  readLimit,
+  readText,
+  readWord,
+} from "./command.ts";
 import { call, operate } from "./operations.ts";
-import { drawRow, type Output, printTable, quote, quoteWhole } from "./output.ts";
+import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
 
 const COLUMNS = [
@@ -18,9 +27,13 @@ function explainWait(output: Output, approvals: readonly string[]): void {
 }
 
 function drawRun(run: ShownRow): string {
-  const { input, output, error, usage, cost, ...rest } = run as Record<string, ShownRow | null>;
+  const { input, output, error, usage, cost, started_by_operator, ...rest } = run as Record<
+    string,
+    ShownRow | null
+  >;
   return drawRow({
     ...rest,
+    ...(started_by_operator && { started_by_operator }),
     metadata: quoteWhole(rest.metadata),
     ...usage,
     cost: cost!.total,
@@ -52,6 +65,18 @@ const SUMMARIES: Record<string, (data: ShownRow) => string> = {
   },
   system: ({ event, message }) => `${event} ${message}`,
 };
+
+const JSON_LINES: Flag = { help: "one JSON document per line: each step, then the run" };
+
+/** Prints each step when it is written, then the run; with --json one document per line. */
+async function follow(perform: PerformOperation, id: string, output: Output): Promise<ShownRow> {
+  const run = await followRun(perform, createSystemClock(), id, {
+    onStep: (step) => output.print({ step }, drawStep(step)),
+    onWaiting: (ids) => explainWait(output, ids),
+  });
+  output.print({ run }, `\n${drawRun(run)}`);
+  return run;
+}
 
 export const commands: readonly Command[] = [
   {
@@ -96,20 +121,50 @@ export const commands: readonly Command[] = [
   {
     name: "runs follow",
     args: ["RUN_ID"],
-    flags: { json: { help: "one JSON document per line: each step, then the run" } },
+    flags: { json: JSON_LINES },
     help: "Print a run's steps live until it ends",
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
-    /** Prints each step when it is written, then the run; with --json one document per line. */
     async run(input, output) {
       const [id] = input.args as [string];
-      const run = await operate(input, (perform) =>
-        followRun(perform, createSystemClock(), id, {
-          onStep: (step) => output.print({ step }, drawStep(step)),
-          onWaiting: (ids) => explainWait(output, ids),
-        }),
-      );
-      output.print({ run }, `\n${drawRun(run)}`);
+      await operate(input, (perform) => follow(perform, id, output));
       return 0;
+    },
+  },
+  {
+    name: "runs start",
+    args: ["AGENT_ID", "TEXT"],
+    flags: {
+      key: { takes: "KEY_ID", help: "key to act for (default the one that made the agent)" },
+      follow: { help: "print its steps until it ends; exit code 1 unless it succeeds" },
+      json: { help: "one JSON document: the run; with --follow one per line" },
+    },
+    help: "Start a run, which acts for a key of the agent's account",
+    example: 'wadi runs start 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 "Summarise today" --follow',
+    isUnsuggested: true,
+    async run(input, output) {
+      const [agent, message] = input.args as [string, string];
+      const request = { agent, message, key: readText(input, "key") };
+      return operate(input, async (perform) => {
+        const run = await perform(operations.start, request);
+        const id = run.id as string;
+        if (!hasFlag(input, "follow")) return printRow(output, run, { id, status: run.status });
+        output.say(`run ${id} started`);
+        const ended = await follow(perform, id, output);
+        return ended.status === "succeeded" ? 0 : 1;
+      });
+    },
+  },
+  {
+    name: "runs cancel",
+    args: ["RUN_ID"],
+    help: "Cancel a run: at once, or at its next step while it runs",
+    example: "wadi runs cancel 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      const { is_changed, ...run } = await call(input, operations.cancel, { id: input.args[0]! });
+      const { id, status, cancel_requested } = run as ShownRow;
+      if (!is_changed) output.say("it had ended or been cancelled already, and stays as it is");
+      else if (status !== "cancelled") output.say("it ends at its next step");
+      return printRow(output, run, { id, status, cancel_requested });
     },
   },
 ];

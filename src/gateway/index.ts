@@ -5,6 +5,7 @@ export type {
   InternalChatRequest,
   InternalCompletion,
 } from "./chat/internal-client.ts";
+export { createModelCheck, type ModelCheck } from "./chat/model-check.ts";
 export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { InFlight } from "./in-flight.ts";

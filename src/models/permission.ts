@@ -33,6 +33,15 @@ export function needsGrant(settings: Pick<ModelSettings, "visibility" | "self_ho
   return settings.visibility === "private" || !settings.self_hosted;
 }
 
+/** Reads permissions anew each time, for callers without the registry of a server. */
+export function createPermissions(database: Database) {
+  const store = database.bind(modelStore);
+  return async (settings: ModelSettings, caller: Caller): Promise<ModelPermission> => {
+    const status = await store.find(settings.id, caller.account_id);
+    return authorizeModel(settings, caller, status?.is_granted ?? false);
+  };
+}
+
 /** Grants and revokes, in force from the account's next request on (gateway.authentication.6). */
 export function createGrants(database: Database, clock: Clock) {
   const store = database.bind(modelStore);

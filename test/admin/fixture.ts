@@ -29,12 +29,14 @@ export async function openFixture(
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  const database = await openDatabase({ place: await placeInMemory(), stores, clock, onFailure });
+  const place = await placeInMemory();
+  const database = await openDatabase({ place, stores, clock, onFailure });
   const ids = createSeededIds();
   const access = buildAccess({ database, clock, ids, alias: "svc" });
   const secrets = openTestSecrets(database, clock);
   const installation = NO_INSTALLATION;
-  const admin = buildAdmin({ settings, access, database, clock, ids, secrets, installation });
+  const core = { settings, access, database, place, clock, ids };
+  const admin = buildAdmin({ ...core, secrets, installation });
   return { admin, access, clock, database, close: database.close };
 }
 

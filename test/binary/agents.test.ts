@@ -41,3 +41,42 @@ test("agents.does.agent a running server applies a hold from the command line at
   expect(unknown.code).toBe(1);
   expect(unknown.stderr).not.toContain(key);
 });
+
+test("a run is started from the command line, followed to its end, and a waiting one cancelled", async () => {
+  const server = await room.serve(["dev", "--port", "0", "--data", "started"]);
+  const create = async (fields: object) => {
+    const body = { name: "Clerk", system_prompt: "Be brief.", ...fields };
+    const made = await server.ask("POST", "/v1/agents", { body });
+    return ((await made.json()) as { id: string }).id;
+  };
+  const data = ["--data", "started"];
+  const agent = await create({});
+  const followed = await room.run(["runs", "start", agent, "Hello", "--follow", ...data]);
+  expect(followed.code).toBe(0);
+  expect(followed.stdout).toContain("status: succeeded");
+  expect(followed.stdout).toMatch(/^started_by_operator: .+$/m);
+  expect(followed.stderr).toMatch(/^run [0-9a-f-]{36} started\n$/);
+  const failed = await room.run([
+    "runs",
+    "start",
+    agent,
+    "!error context_length_exceeded",
+    "--follow",
+    ...data,
+  ]);
+  expect([failed.code, failed.stdout.includes("status: failed")]).toEqual([1, true]);
+
+  const asking = await create({ tools: ["memory_set"] });
+  const call = '!tool memory_set {"key":"a","content":"b"}';
+  const started = await room.run(["runs", "start", asking, call, "--json", ...data]);
+  const { id } = JSON.parse(started.stdout);
+  const list = ["runs", "list", "--status", "waiting_approval", "--json", ...data];
+  while ((await room.run(list)).stdout === "[]\n");
+  const cancelled = await room.run(["runs", "cancel", id, "--json", ...data]);
+  expect(JSON.parse(cancelled.stdout)).toMatchObject({ id, status: "cancelled" });
+  const again = await room.run(["runs", "cancel", id, ...data]);
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: `id: ${id}\nstatus: cancelled\ncancel_requested: false\n`,
+  });
+});

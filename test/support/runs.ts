@@ -65,6 +65,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
     usage: makeUsage(0),
     ...{ external_content: false, pending_approvals: [], metadata: {}, started_by_key_id: "k-1" },
     fired_by_key_id: null,
+    started_by_operator: null,
     ...{ recoveries: 0, created_at: BEGIN, started_at: null, finished_at: null },
     ...{ account_id: "a-1", number: 0, epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1" },
     ...{ budgets: DEFAULT_BUDGETS, priced: 0, worked_ms: 0, crashes: 0 },

@@ -1,12 +1,25 @@
 // Operations on runs of every account.
 import { Type } from "@sinclair/typebox";
-import { Run, STATUSES, Step } from "../../agents/index.ts";
-import { oneOf, show } from "../../platform/schema.ts";
+import { MESSAGE_CHARACTERS_MAX, STATUSES, Step } from "../../agents/index.ts";
+import { FilledText, oneOf, show } from "../../platform/schema.ts";
+import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
-import { ListedRun } from "../runs.ts";
+import { ListedRun, OperatorRun } from "../runs.ts";
 import { account, idOf, input, LIMIT, limit } from "./fields.ts";
 
 const STEPS_MAX = 1_000;
+
+const CancelledRun = Type.Object({
+  ...OperatorRun.properties,
+  is_changed: Type.Boolean({ description: "False: it had ended, or been asked to stop." }),
+});
+
+const audit = {
+  async read({ runs }: Admin, found: string) {
+    const run = await runs.find(found.toLowerCase());
+    return run && show(OperatorRun, run);
+  },
+};
 
 export const runOperations = {
   list: defineOperation({
@@ -37,8 +50,40 @@ export const runOperations = {
     path: "/runs/:id",
     summary: "Show a run.",
     input: input({ id: idOf("run") }),
-    reply: Run,
-    run: async ({ runs }, asked) => show(Run, await runs.require(asked.id)),
+    reply: OperatorRun,
+    run: async ({ runs }, asked) => show(OperatorRun, await runs.require(asked.id)),
+  }),
+  start: defineOperation({
+    name: "runs start",
+    method: "POST",
+    path: "/agents/:agent/runs",
+    summary: "Start a run of an agent's current version, which acts for a key of its account.",
+    input: input({
+      agent: idOf("agent"),
+      message: FilledText("Message of the run.", MESSAGE_CHARACTERS_MAX),
+      key: Type.Optional(idOf("key")),
+    }),
+    reply: OperatorRun,
+    audit: {
+      ...audit,
+      target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
+    },
+    async run({ runs }, { key = null, ...asked }, { name: operator }) {
+      return show(OperatorRun, await runs.start({ ...asked, key, operator }));
+    },
+  }),
+  cancel: defineOperation({
+    name: "runs cancel",
+    method: "POST",
+    path: "/runs/:id/cancel",
+    summary: "Cancel a run: at once where it is queued or waits, else at its next step.",
+    input: input({ id: idOf("run") }),
+    reply: CancelledRun,
+    audit: { ...audit, target: (asked) => asked.id },
+    async run({ runs }, asked) {
+      const { run, isChanged } = await runs.cancel(asked.id);
+      return { ...show(OperatorRun, run), is_changed: isChanged };
+    },
   }),
   /** A caller follows a run by asking for the steps after the last one that it has. */
   listSteps: defineOperation({

@@ -1,6 +1,6 @@
 // Validates a version: its model for the key that creates it, and its tools.
 import type { Caller } from "../../access/index.ts";
-import type { GatewayInternal } from "../../gateway/index.ts";
+import type { ModelCheck } from "../../gateway/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { shorten } from "../../platform/text.ts";
 import { listAliases, type ModelSettings } from "../../settings/index.ts";
@@ -19,7 +19,7 @@ export function storeModel(
 
 /** agents.errors.p11: the key must be able to call the model; a stopped model is accepted. */
 export async function requireModel(
-  chat: Pick<GatewayInternal["chat"], "find" | "authorize">,
+  chat: ModelCheck,
   model: string | null,
   alias: string,
   caller: Caller,

@@ -1,5 +1,8 @@
 // Runs of every account, for operators.
 import type { Bound, Database } from "../../database/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Ids } from "../../platform/ids.ts";
+import { cancelRun } from "./deps.ts";
 import type { RunRow } from "./run.ts";
 import type { StepRow } from "./step.ts";
 import { runStore } from "./store/index.ts";
@@ -12,7 +15,13 @@ export interface RunQuery {
   limit: number;
 }
 
-export function createRunQueries(database: Database) {
+export interface RunQueriesOptions {
+  database: Database;
+  clock: Clock;
+  ids: Ids;
+}
+
+export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
   const store: Bound<typeof runStore> = database.bind(runStore);
   const others = { thread_id: null, trigger_kind: null, before: null };
   const whenever = { created_after: null, created_before: null };
@@ -22,6 +31,9 @@ export function createRunQueries(database: Database) {
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,
+    /** Cancels a run, whose state decides how; undefined: it was deleted meanwhile. */
+    cancel: (run: RunRow): Promise<RunRow | undefined> =>
+      cancelRun({ runs: store, clock, ids }, run),
     /** Next steps, fewer than `limit` where they are long. */
     listSteps: (id: string, after_seq: number, limit: number): Promise<StepRow[]> =>
       store.listSteps(id, after_seq, limit),

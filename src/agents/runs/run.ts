@@ -122,6 +122,11 @@ export const RunRow = Row(Run, {
   priced: Type.Integer(),
   /** Key that fired the trigger by hand or knows its hook's secret. */
   fired_by_key_id: maybe(Type.String()),
+  started_by_operator: maybe(
+    Type.String({
+      description: "Operator who started it for the key by command; null: none did.",
+    }),
+  ),
   /** Milliseconds of work without waiting, as of the last write. */
   worked_ms: Type.Integer(),
   /** Crashes of processes since the last progress. */

@@ -9,7 +9,7 @@ import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
 import type { Idempotency } from "./store/start.ts";
 
-const MESSAGE_CHARACTERS_MAX = 100_000;
+export const MESSAGE_CHARACTERS_MAX = 100_000;
 const AMOUNT_CHARACTERS_MAX = 24;
 
 const lower = (what: string, minimum: number) =>

@@ -1,5 +1,6 @@
 // Starts runs: checks who may start which agent with which model, and hands over to the store.
 import type { Caller } from "../../access/index.ts";
+import type { ModelCheck } from "../../gateway/index.ts";
 import { ConcurrencyLimit } from "../../platform/concurrency-limit.ts";
 import { apiError } from "../../platform/errors.ts";
 import { requireModel } from "../definitions/validation.ts";
@@ -17,8 +18,14 @@ export interface RunRequest {
   thread_id?: string | null;
   metadata?: Record<string, string>;
   budgets?: StartRun["budgets"];
+  /** Name of the operator who starts it for the key. */
+  operator?: string;
   trigger?: { kind: TriggerKind; id: string; fire_id: string; fired_by_key_id: string | null };
 }
+
+export type RunStarterDeps = Pick<AgentsDeps, "clock" | "ids" | "alias" | "disk" | "settings"> & {
+  internal: { chat: ModelCheck };
+};
 
 export interface RunStarterOptions {
   runs: RunStore;
@@ -31,11 +38,11 @@ const IN_FLIGHT_MAX = 64;
 const BUSY_RETRY_S = "1";
 
 export class RunStarter {
-  readonly #deps: AgentsDeps;
+  readonly #deps: RunStarterDeps;
   readonly #options: RunStarterOptions;
   readonly #inFlight = new ConcurrencyLimit(IN_FLIGHT_MAX);
 
-  constructor(deps: AgentsDeps, options: RunStarterOptions) {
+  constructor(deps: RunStarterDeps, options: RunStarterOptions) {
     this.#deps = deps;
     this.#options = options;
   }
@@ -115,6 +122,7 @@ export class RunStarter {
       metadata: request.metadata ?? {},
       started_by_key_id: caller.key_id,
       fired_by_key_id: trigger?.fired_by_key_id ?? null,
+      started_by_operator: request.operator ?? null,
       created_at: clock.now(),
       account_id: agent.account_id,
       model: model.id,

@@ -341,6 +341,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
     },
     ...{ pending_approvals: [], metadata: {}, started_by_key_id: KEY_ID, recoveries: 0 },
     fired_by_key_id: null,
+    started_by_operator: null,
     ...{ created_at: 0, started_at: null, finished_at: null, account_id: ACCOUNT, number: 0 },
     ...{ epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1", budgets: DEFAULT_BUDGETS },
     ...{ priced: 0, worked_ms: 0, crashes: 0 },

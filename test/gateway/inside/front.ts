@@ -47,7 +47,8 @@ export interface InsideFront extends AsyncDisposable {
 export async function openInside(text = ""): Promise<InsideFront> {
   const alias = "svc";
   const settings = readSettings(text, "wadi.toml", {}, {});
-  const database = await openTestDatabase({ kind: "memory" });
+  const place = { kind: "memory" } as const;
+  const database = await openTestDatabase(place);
   const clock = createManualClock();
   const ids = createSeededIds();
   const lines: InsideFront["lines"] = [];
@@ -69,7 +70,8 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const gateway = createGateway(router, { ...deps, registry, running, findCaller, hashUser });
   const secrets = openTestSecrets(database, clock);
   const installation = NO_INSTALLATION;
-  const admin = buildAdmin({ settings, access, database, clock, ids, secrets, installation });
+  const core = { settings, access, database, place, clock, ids };
+  const admin = buildAdmin({ ...core, secrets, installation });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();

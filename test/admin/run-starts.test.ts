@@ -1,0 +1,129 @@
+// Tests runs that an operator starts or cancels: for whom they act, and what their rows say.
+import { afterEach, expect, test } from "bun:test";
+import { approvalOperations, perform, runOperations } from "../../src/admin/index.ts";
+import { add, follow, startAsking } from "../spec/agents/approvals-front.ts";
+import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { KEY } from "../support/app.ts";
+
+const ACTOR = { kind: "operator", name: "noura", via: "operator API" } as const;
+
+let front: RunsFront | undefined;
+afterEach(async () => {
+  await front?.app.stop(0);
+  front = undefined;
+});
+
+const start = (agent: string, more: { key?: string; message?: string } = {}) =>
+  perform(
+    front!.app.admin,
+    runOperations.start,
+    { agent, message: "Hello", ...more },
+    ACTOR,
+  ) as Promise<Json>;
+
+const findKey = async (name: string) => {
+  const { keys } = front!.app.access;
+  return (await keys.list(null)).find((key) => key.name?.endsWith(name))!;
+};
+
+test("a run acts for the key that made the agent's version, and its row names the operator", async () => {
+  front = await startRuns();
+  const run = await start(front.agent.id.slice(-8));
+  const { version } = front.agent;
+  expect(run).toMatchObject({
+    status: "queued",
+    trigger_kind: "manual",
+    input: { message: "Hello" },
+    started_by_key_id: version.created_by_key_id,
+    started_by_operator: "noura",
+  });
+  const { started_by_operator: _, ...shown } = run;
+  // Callers see a run as if the key had started it.
+  expect(await front.read(`/v1/runs/${run.id}`)).toEqual(shown);
+  expect(await perform(front.app.admin, runOperations.show, { id: run.id }, ACTOR)).toEqual(run);
+  const [entry] = await front.app.admin.audit.list({ limit: 1 });
+  expect(entry).toMatchObject({
+    ...{ actor: "noura", operation: "runs start", target: run.id, outcome: "done" },
+    state_after: { started_by_operator: "noura" },
+  });
+});
+
+test("a run that a key starts names no operator", async () => {
+  front = await startRuns();
+  const { id } = await front.begin();
+  const run = await perform(front.app.admin, runOperations.show, { id }, ACTOR);
+  expect(run).toMatchObject({ started_by_operator: null });
+});
+
+test("a given key of the account acts, with its present rights", async () => {
+  const model = (id: string) =>
+    `[[models]]\nid = "${id}"\nself_hosted = true\nupstream = { kind = "stub" }\n`;
+  front = await startRuns({ more: model("one") + model("two") });
+  const { keys } = front.app.admin;
+  const asked = { account: "dev", name: null, is_internal: false, max_output_tokens: null };
+  const { key } = await keys.create({ ...asked, lifetimeMs: null, scopes: [], models: null });
+  const begun = await start(front.agent.id, { key: key.id.slice(-8) });
+  expect(begun.started_by_key_id).toBe(key.id);
+  await keys.update(key.id, { models: ["two"] });
+  await expect(start(front.agent.id, { key: key.id })).rejects.toThrow("may not call this model");
+});
+
+test("a key that may not act is refused with a sentence", async () => {
+  front = await startRuns();
+  const { id } = front.agent;
+  for (const name of ["-revoked", "-expired", "-internal"]) {
+    const { id: key } = await findKey(name);
+    await expect(start(id, { key })).rejects.toThrow(
+      `the key "${key}" is revoked, expired or internal: give another with --key`,
+    );
+  }
+  for (const name of ["-other", "-ownerless"]) {
+    const { id: key } = await findKey(name);
+    await expect(start(id, { key })).rejects.toThrow("not of the agent's account");
+  }
+  await front.app.admin.keys.revoke(front.agent.version.created_by_key_id);
+  await expect(start(id)).rejects.toThrow("which made the agent's version, is revoked");
+});
+
+test("a start obeys holds, archives and limits like any other", async () => {
+  front = await startRuns({ limits: "active_runs = 1" });
+  const { id } = front.agent;
+  await front.app.admin.agents.hold(id, null);
+  await expect(start(id)).rejects.toMatchObject({ kind: "invalid" });
+  await front.app.admin.agents.release(id);
+  await start(id);
+  await expect(start(id)).rejects.toThrow("queued or running");
+  await expect(start("0198f000-0000-7000-8000-000000000001")).rejects.toThrow("there is no agent");
+});
+
+test("agents.authentication.5 the operator who started a run may decide its approvals, its key may not", async () => {
+  const asking = await startAsking();
+  front = asking;
+  const { id } = await start(asking.asking.id, { message: add("1 + 1") });
+  const run = await follow(front, id, ({ status }) => status === "waiting_approval");
+  const [approval] = run.pending_approvals;
+  const path = `/v1/approvals/${approval}/approve`;
+  expect((await front.post(path, {}, { key: KEY })).status).toBe(403);
+  await perform(front.app.admin, approvalOperations.approve, { id: approval }, ACTOR);
+  const ended = await follow(front, id, ({ status }) => status === "succeeded");
+  expect(ended.pending_approvals).toEqual([]);
+  expect(await front.read(`/v1/approvals/${approval}`)).toMatchObject({
+    decided_by: { kind: "operator", id: "noura" },
+  });
+});
+
+test("a queued run is cancelled at once, a running one asked to stop, a final one left alone", async () => {
+  front = await startRuns();
+  const cancel = (id: string) =>
+    perform(front!.app.admin, runOperations.cancel, { id }, ACTOR) as Promise<Json>;
+  const queued = await front.begin();
+  expect(await cancel(queued.id)).toMatchObject({ status: "cancelled", is_changed: true });
+  expect(await cancel(queued.id)).toMatchObject({ status: "cancelled", is_changed: false });
+  const running = await front.begin();
+  await front.claim();
+  expect(await cancel(running.id)).toMatchObject({
+    ...{ status: "running", cancel_requested: true, is_changed: true },
+  });
+  expect(await cancel(running.id)).toMatchObject({ status: "running", is_changed: false });
+  await expect(cancel("0198f000-0000-7000-8000-000000000001")).rejects.toThrow("there is no run");
+});
