@@ -8,7 +8,7 @@ import {
   type Installation,
   listSweeps,
 } from "./admin/index.ts";
-import { Approval, createAgents, Run, registerRunMetrics } from "./agents/index.ts";
+import { Approval, createAgents, Run } from "./agents/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -25,6 +25,7 @@ import {
   createGateway,
   type Gateway,
   InFlight,
+  listServiceReplicas,
   showRequests,
   showShared,
   writeChanges,
@@ -42,10 +43,12 @@ import {
 } from "./http/index.ts";
 import {
   buildModels,
+  listModelReplicas,
   type ModelRegistry,
   type OpenBackend,
   openModelRoutes,
   showModels,
+  showReplicas,
 } from "./models/index.ts";
 import { createTrustedEgress, GuardedEgress } from "./net/index.ts";
 import type { Clock } from "./platform/clock.ts";
@@ -58,7 +61,7 @@ import type { Settings } from "./settings/index.ts";
 import { DiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
-import { documentEvents, openWebhooks, registerWebhookMetrics } from "./webhooks/index.ts";
+import { documentEvents, openWebhooks } from "./webhooks/index.ts";
 
 /** URLs of Workers' scripts; only this file's place is the same in the source and the binary. */
 export const WRITER = new URL("./writer-worker.ts", import.meta.url);
@@ -152,8 +155,8 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const running = new InFlight();
   const server = createServer(options, current, running);
   const monitoring = await openMonitoring(options);
-  const observe = monitoring && observeRequests(monitoring.metrics);
-  const routers = createRouters({ settings, identify, server, clock, ids, log, observe });
+  const observer = monitoring && observeRequests(monitoring.metrics);
+  const routers = createRouters({ settings, identify, server, clock, ids, log, observer });
 
   const open = options.openBackend;
   const deps = { settings, database, egress, compute, open, clock, ids, log, onFatal };
@@ -173,7 +176,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
     return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
-  if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents });
+  if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents, compute });
   openSite(options, site, monitoring?.pages ?? []);
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
@@ -281,13 +284,20 @@ interface Site {
   current(): Settings;
 }
 
-function showMetrics(
-  metrics: Metrics,
-  { registry, gateway, agents }: Pick<Site, "registry" | "gateway"> & { agents: AgentService },
-): void {
+interface Shown extends Pick<Site, "registry" | "gateway"> {
+  agents: AgentService;
+  compute: ComputeService;
+}
+
+function showMetrics(metrics: Metrics, { registry, gateway, agents, compute }: Shown): void {
   showModels(metrics, registry);
+  showReplicas(metrics, () => [
+    ...listModelReplicas(registry),
+    ...listServiceReplicas(gateway.listStatuses()),
+  ]);
   showRequests(metrics, gateway.requestLog);
   showShared(metrics, gateway.listStatuses);
+  compute.show?.(metrics);
   agents.show(metrics);
 }
 
@@ -330,19 +340,20 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
-    disk.show(metrics);
-    registerRunMetrics(metrics, agents.stats);
-    registerWebhookMetrics(metrics, webhooks.stats);
+    disk.show(metrics, given.database);
+    agents.show(metrics);
+    triggers.show(metrics);
+    webhooks.show(metrics);
   };
   // Services stop in reverse: webhooks still send the events of runs that end.
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-async function openMonitoring({ settings, hasOpenMetrics, clock }: AppOptions) {
+async function openMonitoring({ settings, hasOpenMetrics, clock, version }: AppOptions) {
   const { metrics_token } = settings.server;
   if (!hasOpenMetrics && metrics_token === null) return null;
   const metrics = await openMetrics();
-  registerProcessMetrics(metrics, clock.now());
+  registerProcessMetrics(metrics, { startedAt: clock.now(), version });
   return { metrics, pages: [createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token)] };
 }

@@ -47,7 +47,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
   });
   const routes = createOperatorRoutes(OPERATIONS, {
     ...options,
-    observe: null,
+    observer: null,
     limiter,
     isEnabled: () => settings().operator.enabled,
     identify: (token) => admin().operators.identify(hashSecret(token)),

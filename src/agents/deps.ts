@@ -11,6 +11,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import type { DiskSpace } from "../storage/index.ts";
+import type { StepOutcome } from "./runs/step.ts";
 
 export interface AgentsDeps {
   database: Database;
@@ -24,6 +25,8 @@ export interface AgentsDeps {
   disk: Pick<DiskSpace, "require">;
   ids: Ids;
   log: Log;
+  /** Counts what became of a call. */
+  countCall?(outcome: StepOutcome): void;
   secrets: Secrets;
   /** Permanent name of the default model. */
   alias: string;

@@ -8,7 +8,7 @@ export {
 export type { Decision } from "./approvals/decision.ts";
 export { createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
-export { createAgents, registerRunMetrics } from "./module.ts";
+export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";

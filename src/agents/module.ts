@@ -9,6 +9,7 @@ import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
 import { createVersionCache } from "./definitions/version-cache.ts";
 import type { AgentsDeps } from "./deps.ts";
+import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
 import { createRunsDeps } from "./runs/deps.ts";
 import { RunEngine } from "./runs/engine.ts";
@@ -30,10 +31,6 @@ import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
 import { createToolsets } from "./tools/toolsets.ts";
 import { openUsageRoute } from "./usage/routes.ts";
 
-interface RunStats {
-  executing: number;
-}
-
 export interface AgentsModule {
   /** Prepares runs for modules that start them inside their own transactions. */
   prepareRun: RunStarter["prepare"];
@@ -43,11 +40,13 @@ export interface AgentsModule {
   listening: readonly Service[];
   /** Starts no further rounds, because the server is stopping. */
   drain(): void;
-  stats(): RunStats;
+  show(metrics: Metrics): void;
 }
 
 /** agents.does.p1, agents.does.p2 */
-export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
+export function createAgents(router: Router, given: AgentsDeps): AgentsModule {
+  const figures = new RunFigures(given.database);
+  const deps: AgentsDeps = { ...given, countCall: (outcome) => figures.countCall(outcome) };
   const runsDeps = createRunsDeps(deps);
   const { runs } = runsDeps;
   const { database, access, egress, compute, clock, log } = deps;
@@ -83,7 +82,7 @@ export function createAgents(router: Router, deps: AgentsDeps): AgentsModule {
     services: [new ApprovalExpiry(deps, runs), engine],
     listening: [streams],
     drain: () => engine.drain(),
-    stats: () => ({ executing: engine.executing }),
+    show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };
 }
 
@@ -100,14 +99,4 @@ function openTools(router: Router, deps: ToolsDeps) {
   });
   openTrialRoute(router, deps, createTool);
   return createTool;
-}
-
-export function registerRunMetrics(metrics: Metrics, stats: () => RunStats): void {
-  metrics.gauge(
-    {
-      name: "wadi_runs_executing",
-      help: "Runs that this process executes, including those that wait to repeat a model call.",
-    },
-    (set) => set(stats().executing),
-  );
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../platform/clock.ts";
 import { hasFreeDescriptors, openWorker } from "../platform/descriptors.ts";
 import { FairQueue } from "../platform/fair-queue.ts";
 import type { Log } from "../platform/log.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import type { ComputeOrder, ComputeReply, ComputeTask } from "./worker.ts";
 
@@ -35,7 +36,7 @@ export interface Compute {
   ): Promise<Computed<Output>>;
 }
 
-export type ComputeService = Compute & Service;
+export type ComputeService = Compute & Service & { show?(metrics: Metrics): void };
 
 export interface ComputePoolOptions {
   script: URL;
@@ -56,6 +57,13 @@ export class ComputePool implements ComputeService {
   constructor(options: ComputePoolOptions) {
     this.#options = options;
     this.#queue = new FairQueue(options.clock, WAITING_MAX);
+  }
+
+  show(metrics: Metrics): void {
+    metrics.gauge(
+      { name: "wadi_compute_tasks_waiting", help: "Computations that wait for a Worker." },
+      (set) => set(this.#queue.size),
+    );
   }
 
   start(): void {

@@ -1,7 +1,5 @@
 // Wake-ups: a commit says "look again", and listeners read for themselves.
-import type { Notification } from "./store.ts";
-
-type WakeListener = (id: string | null) => void;
+import type { Notification, WakeListener } from "./store.ts";
 
 export class Bus {
   readonly #report: (failure: unknown) => void;
@@ -19,20 +17,20 @@ export class Bus {
     };
   }
 
-  publish(notifications: readonly Notification[]): void {
-    for (const [channel, id] of notifications) this.#wake(channel, id);
+  publish(notifications: readonly Notification[], isOwn = true): void {
+    for (const [channel, id] of notifications) this.#wake(channel, id, isOwn);
   }
 
   /** Wakes every listener without an id, after writes whose notifications are unknown. */
   publishUnknown(): void {
-    for (const channel of this.#channels.keys()) this.#wake(channel, null);
+    for (const channel of this.#channels.keys()) this.#wake(channel, null, false);
   }
 
-  #wake(channel: string, id: string | null): void {
+  #wake(channel: string, id: string | null, isOwn: boolean): void {
     // Copied, because listeners may leave or listen again while they run.
     for (const run of [...(this.#channels.get(channel) ?? [])]) {
       try {
-        run(id);
+        run(id, isOwn);
       } catch (failure) {
         // One listener's bug must not keep the others asleep.
         this.#report(failure);

@@ -6,9 +6,10 @@ import { GuardedEngine } from "./health.ts";
 import type { Migration } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { createRegistry } from "./registry.ts";
+import { measureDatabase } from "./size.ts";
 import type { Database, DatabaseEngine, DatabaseLocation, Store } from "./store.ts";
 
-export { countRows, requireCapacity } from "./count.ts";
+export { countRows, requireCapacity, WaitingRows } from "./count.ts";
 export {
   DatabaseInUse,
   DatabaseUnavailable,
@@ -37,6 +38,7 @@ export {
   type Bound,
   type Database,
   type DatabaseLocation,
+  type DatabaseSize,
   type Db,
   type Store,
   store,
@@ -88,6 +90,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
       return methods as never;
     },
     listen: (channel, run) => bus.listen(channel, run),
+    measure: () => measureDatabase(place, engine),
     probe: () => engine.probe(),
     close: () => engine.close(),
   };

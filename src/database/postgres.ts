@@ -127,7 +127,7 @@ export class PostgresEngine implements DatabaseEngine {
   #receive(payload: string): void {
     try {
       const [sender, notifications] = JSON.parse(payload) as [string, Notification[]];
-      if (sender !== this.#self) this.#bus.publish(notifications);
+      if (sender !== this.#self) this.#bus.publish(notifications, false);
     } catch {
       // A list too long to be sent, or a payload of another program.
       this.#bus.publishUnknown();

@@ -48,6 +48,9 @@ export type Bound<S> =
     ? { [K in keyof R]: Unbound<R[K]> } & { [K in keyof W]: Unbound<W[K]> }
     : never;
 
+/** `isOwn`: this process wrote it. The id is null where notifications may be missing. */
+export type WakeListener = (id: string | null, isOwn: boolean) => void;
+
 export type Notification = readonly [channel: string, id: string];
 
 export type DatabaseLocation =
@@ -66,14 +69,22 @@ export interface DatabaseEngine {
   close(): Promise<void>;
 }
 
+export interface DatabaseSize {
+  bytes: number | null;
+  /** Bytes of SQLite's log of commits. */
+  wal_bytes: number | null;
+}
+
 export interface Database {
   readonly engine: DatabaseEngine["name"];
   bind<S extends Store>(store: S): Bound<S>;
   /**
-   * Calls `run` after every commit that wakes `channel`, in any process. The id is null where
-   * notifications may be missing. The returned function stops it.
+   * Calls `run` after every commit that wakes `channel`, in any process. The returned function
+   * stops it.
    */
-  listen(channel: string, run: (id: string | null) => void): () => void;
+  listen(channel: string, run: WakeListener): () => void;
+  /** Bytes on the disk; null where they cannot be known. */
+  measure(): Promise<DatabaseSize>;
   probe(): Promise<void>;
   close(): Promise<void>;
 }

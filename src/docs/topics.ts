@@ -7,6 +7,7 @@ import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
+import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
@@ -45,12 +46,13 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
     page("triggers", "start runs on a schedule or by a signed request", triggers),
     page("webhooks", "receive events: signatures, attempts, replays", webhooks),
     page("models", "connect model servers: replicas, health, start on demand", models),
-    page("deployment", "accounts and keys, reload, stop, health checks, metrics", deployment),
+    page("deployment", "accounts and keys, reload, stop, health checks", deployment),
     page(
       "operators",
       "tokens for operators, the command line from elsewhere, audit log",
       operators,
     ),
+    page("monitoring", "metrics for Prometheus, a dashboard, alerts, traces", monitoring),
     page("data", "files, backups, secrets key, damage, retention, request log", data),
     page("limits", "rate limits, quotas and what happens when they are reached", limits),
     page("security", "who may do what, outgoing requests, secrets, logs", security),

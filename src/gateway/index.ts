@@ -10,7 +10,7 @@ export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { InFlight } from "./in-flight.ts";
 export type { MeteredBackendOptions } from "./metered/service.ts";
-export { showShared } from "./metered/service.ts";
+export { listServiceReplicas, showShared } from "./metered/service.ts";
 export { createGateway, type Gateway, type GatewayInternal } from "./module.ts";
 export { showRequests } from "./request-log/metrics.ts";
 export type { InternalCaller } from "./request-log/recorder.ts";

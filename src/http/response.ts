@@ -27,11 +27,16 @@ export interface ResponderOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  observe: ObserveReply | null;
+  observer: RequestObserver | null;
 }
 
 type RouteName = Pick<Route, "method" | "path">;
-export type ObserveReply = (route: RouteName, status: number, duration_ms: number) => void;
+
+/** Told of replies by their route and status, and of refusals by their code. */
+export interface RequestObserver {
+  onReply(route: RouteName, status: number, duration_ms: number): void;
+  onRefusal(code: string): void;
+}
 
 /** Responds with the handler's reply or the ApiError it throws; other errors become 500. */
 export function createResponder(
@@ -39,7 +44,7 @@ export function createResponder(
   route: RouteName,
   handle: (context: RequestContext) => Promise<HandlerReply>,
 ): Route["answer"] {
-  const { surface, clock, ids, observe } = options;
+  const { surface, clock, ids, observer } = options;
   const answer: Route["answer"] = async (request) => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
@@ -55,11 +60,11 @@ export function createResponder(
       return answerFailure(options, route, context, failure);
     }
   };
-  if (!observe) return answer;
+  if (!observer) return answer;
   return async (request) => {
     const startedAt = clock.monotonic();
     const response = await answer(request);
-    observe(route, response.status, clock.monotonic() - startedAt);
+    observer.onReply(route, response.status, clock.monotonic() - startedAt);
     return response;
   };
 }
@@ -82,12 +87,14 @@ function writeReply(
 }
 
 function answerFailure(
-  { surface, log }: ResponderOptions,
+  { surface, log, observer }: ResponderOptions,
   { method, path }: RouteName,
   { request_id, trace, recorder }: RequestContext,
   failure: unknown,
 ): Response {
   const refusal = toApiError(failure);
+  const code = publicCode(refusal.code, surface) ?? refusal.code;
+  observer?.onRefusal(code);
   if (refusal.status === 500) {
     // gateway.errors.internal_error, agents.errors.internal_error
     const fields = { request_id, trace_id: traceIdOf(trace), route: `${method} ${path}` };
@@ -97,7 +104,7 @@ function answerFailure(
   const text = writeEnvelope(refusal, surface, request_id);
   // A caller who left receives nothing.
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
-  recorder?.close(refusal.status, publicCode(refusal.code, surface) ?? refusal.code, bytes);
+  recorder?.close(refusal.status, code, bytes);
   return sendError(refusal, text, request_id);
 }
 

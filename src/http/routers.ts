@@ -4,7 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
-import type { ObserveReply } from "./response.ts";
+import type { RequestObserver } from "./response.ts";
 import { createRouter, type Router } from "./router.ts";
 import type { HttpServer } from "./server.ts";
 
@@ -15,7 +15,7 @@ export interface RoutersOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  observe: ObserveReply | null;
+  observer: RequestObserver | null;
 }
 
 export interface Routers {
@@ -42,10 +42,10 @@ export function createRouters(options: RoutersOptions): Routers {
   const addresses = limit(address_requests_per_minute, { closingMs: 0, namesMax: ADDRESSES_MAX });
 
   const { alias } = settings.service;
-  const { identify, ids, log, observe } = options;
+  const { identify, ids, log, observer } = options;
   const { callers } = server;
   const holdOpen = (request: Request) => server.holdOpen(request);
-  const common = { alias, identify, clock, ids, log, holdOpen, callers, observe };
+  const common = { alias, identify, clock, ids, log, holdOpen, callers, observer };
   return {
     gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),
     agents: createRouter({

@@ -19,13 +19,15 @@ import { withoutReasoning } from "./providers/reasoning-filter.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";
 import { isWatched, openReplicaCheck } from "./replicas/health.ts";
-import { Replicas } from "./replicas/replicas.ts";
+import { Replicas, type ReplicasStatus } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
 
 export interface Backend {
   complete: Complete;
   countTokens: CountTokens;
   isDown(): boolean;
+  /** Absent where no server is asked. */
+  status?(): ReplicasStatus;
   start(): void;
   /** Stops to watch them; requests under way go on. */
   stop(): void;
@@ -58,6 +60,7 @@ export function openBackend(model: ModelSettings, options: BackendOptions): Back
     ...waitForStart(managed, options.clock, servers),
     // A request starts them: gateway.states.model_status
     isDown: () => false,
+    status: servers.status,
     start: () => managed.hold(listener),
     stop() {
       managed.release(listener);
@@ -96,6 +99,7 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
     complete: completeWith(replicas),
     countTokens: createTokenCount(provider),
     isDown: () => replicas.isDown(),
+    status: () => replicas.status(),
     forgive: () => replicas.forgive(),
     start: () => replicas.start(),
     stop: () => replicas.stop(),

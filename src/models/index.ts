@@ -15,6 +15,7 @@ export {
 export { isServerUp } from "./autostart/start-plan.ts";
 export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
+export { listModelReplicas, type ServedReplicas, showModels, showReplicas } from "./metrics.ts";
 export { capOutput, costOf, type ServedModel } from "./model.ts";
 export { createGrants, createPermissions, needsGrant } from "./permission.ts";
 export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.ts";
@@ -38,9 +39,9 @@ export {
   upstreamError,
 } from "./providers/openai/errors.ts";
 export { rootOf, writeHeaders, writeRequestHeaders } from "./providers/openai/request.ts";
-export { type ModelAccess, type ModelRegistry, type NamedModel, showModels } from "./registry.ts";
+export type { ModelAccess, ModelRegistry, NamedModel } from "./registry.ts";
 export { createHealthCheck, isWatched, nameHealth, openReplicaCheck } from "./replicas/health.ts";
-export { Replicas } from "./replicas/replicas.ts";
+export { Replicas, type ReplicasStatus } from "./replicas/replicas.ts";
 export { openModelRoutes } from "./routes.ts";
 export type { ModelStatus } from "./store.ts";
 export {

@@ -1,7 +1,6 @@
 // The models that are served, by id and alias, and who may call which.
 import type { Caller } from "../access/index.ts";
 import type { Bound } from "../database/index.ts";
-import type { Metrics } from "../platform/metrics.ts";
 import { listAliases } from "../settings/index.ts";
 import { capOutput, type Model, type ServedModel } from "./model.ts";
 import { authorizeModel, type ModelPermission } from "./permission.ts";
@@ -128,19 +127,4 @@ function showModel(
     capabilities: [...settings.capabilities],
     status,
   };
-}
-
-export function showModels(metrics: Metrics, registry: Pick<ModelRegistry, "models">): void {
-  metrics.gauge(
-    {
-      name: "wadi_model_up",
-      help: "1: its servers would answer or can be started; 0: all of them are down.",
-      labels: ["gen_ai_request_model"],
-    },
-    (set) => {
-      for (const { settings, backend } of registry.models) {
-        set(backend.isDown() ? 0 : 1, { gen_ai_request_model: settings.id });
-      }
-    },
-  );
 }

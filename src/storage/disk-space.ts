@@ -1,10 +1,10 @@
 // Keeps the last room of the disk for running work: new work is refused while it is short.
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseLocation } from "../database/index.ts";
+import type { Database, DatabaseLocation, DatabaseSize } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
-import type { Metrics } from "../platform/metrics.ts";
+import { keepReading, type Metrics } from "../platform/metrics.ts";
 
 const MEASURE_EVERY_MS = 1_000;
 /** Time until a caller may try again: an operator has to make room. */
@@ -12,13 +12,13 @@ const RETRY_S = "60";
 
 export class DiskSpace {
   readonly #place: DatabaseLocation;
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #clock: Clock;
   readonly #freeMin: () => number;
   #measuredAt = Number.NEGATIVE_INFINITY;
   #free: number | null = null;
 
   /** `freeMin` returns the bytes that stay free; 0 sets no bound. */
-  constructor(place: DatabaseLocation, clock: Pick<Clock, "monotonic">, freeMin: () => number) {
+  constructor(place: DatabaseLocation, clock: Clock, freeMin: () => number) {
     this.#place = place;
     this.#clock = clock;
     this.#freeMin = freeMin;
@@ -40,11 +40,26 @@ export class DiskSpace {
     throw apiError("service_unavailable", { message, headers: { "retry-after": RETRY_S } });
   }
 
-  show(metrics: Metrics): void {
+  show(metrics: Metrics, database: Pick<Database, "measure">): void {
+    const measure = keepReading(this.#clock, () => database.measure());
+    const showSize = (name: string, help: string, part: keyof DatabaseSize) =>
+      metrics.gauge({ name, help }, async (set) => {
+        const bytes = (await measure())?.[part] ?? null;
+        if (bytes !== null) set(bytes);
+      });
+    showSize("wadi_database_bytes", "Bytes of the database.", "bytes");
+    showSize("wadi_database_wal_bytes", "Bytes of SQLite's log of commits.", "wal_bytes");
     if (this.#place.kind !== "sqlite") return;
     metrics.gauge(
       { name: "wadi_disk_free_bytes", help: "Free bytes on the disk of the data directory." },
       (set) => set(readFreeBytes(this.#place) ?? Number.NaN),
+    );
+    metrics.gauge(
+      {
+        name: "wadi_disk_free_min_bytes",
+        help: "Free bytes below which nothing new is accepted: limits.free_disk_bytes.",
+      },
+      (set) => set(this.#freeMin()),
     );
   }
 }

@@ -5,7 +5,7 @@ import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
-import type { FireSource } from "./fire.ts";
+import type { FireOutcome, FireSource } from "./fire.ts";
 import { type DueInstant, type Fired, isLimit, type PreparedFire } from "./store/fire.ts";
 import type { triggerStore } from "./store/index.ts";
 import type { PausedReason, TriggerRow } from "./trigger.ts";
@@ -22,12 +22,16 @@ export interface FireRequest {
 /** Writes nothing when it throws. */
 export type FireTrigger = (request: FireRequest) => Promise<Exclude<Fired, { kind: "changed" }>>;
 
+export type FireCounts = Record<FireOutcome, number>;
+
 export interface FireRunOptions {
   triggers: Pick<Bound<typeof triggerStore>, "fire" | "find" | "isHeld">;
   findCaller: FindCaller;
   prepareRun: RunStarter["prepare"];
   clock: Clock;
   ids: Ids;
+  /** Counts the fires by their outcome. */
+  fires?: FireCounts;
 }
 
 const ATTEMPTS_MAX = 5;
@@ -45,7 +49,7 @@ const KEY_ENDED = "The key that the trigger acts for has ended.";
 const MISSED: PreparedFire = { ok: false, outcome: "missed", error: null, pause: null };
 
 export function createFireRun(options: FireRunOptions): FireTrigger {
-  const { triggers, clock, ids } = options;
+  const { triggers, clock, ids, fires } = options;
   return async (request) => {
     let { trigger } = request;
     for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
@@ -63,6 +67,7 @@ export function createFireRun(options: FireRunOptions): FireTrigger {
         event_id: ids.uuid(),
         now: clock.now(),
       });
+      if (fired.kind === "fired" && fires) fires[fired.fire.outcome] += 1;
       if (fired.kind !== "changed") return fired;
       const found = await triggers.find(trigger.id);
       if (!found) return { kind: "gone" };

@@ -1,11 +1,13 @@
 // Wires the triggers module: routes on the agent service, background services and sweeps.
 import type { Router } from "../http/index.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { watchArchivedAgents } from "./archived-agents.ts";
 import type { TriggersDeps } from "./deps.ts";
-import { createFireRun } from "./fire-run.ts";
+import { OUTCOMES } from "./fire.ts";
+import { createFireRun, type FireCounts } from "./fire-run.ts";
 import { openHook } from "./hook.ts";
 import { openTriggerRoutes } from "./routes.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -15,6 +17,7 @@ import { Triggers } from "./triggers.ts";
 export interface TriggersModule {
   /** Started before the server listens, so that they stop after it. */
   services: readonly Service[];
+  show(metrics: Metrics): void;
 }
 
 /** agents.does.trigger */
@@ -22,11 +25,28 @@ export function createTriggersModule(router: Router, deps: TriggersDeps): Trigge
   const { database, access, prepareRun, clock, ids } = deps;
   const { findCaller } = access;
   const store = database.bind(triggerStore);
-  const fire = createFireRun({ triggers: store, findCaller, prepareRun, clock, ids });
+  const fires = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as FireCounts;
+  const fire = createFireRun({ triggers: store, findCaller, prepareRun, clock, ids, fires });
   const triggers = new Triggers(deps);
   openTriggerRoutes(router, triggers, fire, deps);
   openHook(router, fire, deps);
-  return { services: [watchArchivedAgents(deps), new Scheduler({ ...deps, fire })] };
+  return {
+    services: [watchArchivedAgents(deps), new Scheduler({ ...deps, fire })],
+    show: (metrics) => showFires(metrics, fires),
+  };
+}
+
+function showFires(metrics: Metrics, fires: Readonly<FireCounts>): void {
+  metrics.total(
+    {
+      name: "wadi_trigger_fires_total",
+      help: `Fires of triggers by outcome: ${OUTCOMES.join(", ")}.`,
+      labels: ["outcome"],
+    },
+    (set) => {
+      for (const outcome of OUTCOMES) set(fires[outcome], { outcome });
+    },
+  );
 }
 
 /** agents.endpoints.triggers.p6: minimum time for which a `webhook-id` is known. */

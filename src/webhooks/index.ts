@@ -6,5 +6,4 @@ export {
   createDeliverySweeps,
   createWebhookQueries,
   openWebhooks,
-  registerWebhookMetrics,
 } from "./module.ts";

@@ -1,6 +1,6 @@
 // Wires the webhooks module: routes, delivery worker, queries of operators, metrics and sweeps.
 import type { Router } from "../http/index.ts";
-import type { Metrics } from "../platform/metrics.ts";
+import { keepReading, type Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
@@ -17,7 +17,7 @@ export interface Webhooks {
   /** In the order of their start. */
   services: readonly Service[];
   change(): void;
-  stats(): DeliveryStats;
+  show(metrics: Metrics): void;
 }
 
 /** agents.endpoints.webhooks.p1 */
@@ -26,8 +26,23 @@ export function openWebhooks(router: Router, deps: WebhookDeps): Webhooks {
   const endpoints = new Endpoints(deps);
   const deliveries = new Deliveries(deps);
   openWebhookRoutes(router, { endpoints, deliveries, clock, disk });
-  const worker = new DeliveryWorker(deps, database.bind(webhookStore));
-  return { services: [worker], change: () => worker.wake(), stats: () => worker.stats() };
+  const store = database.bind(webhookStore);
+  const worker = new DeliveryWorker(deps, store);
+  return {
+    services: [worker],
+    change: () => worker.wake(),
+    show(metrics) {
+      showDeliveries(metrics, () => worker.stats());
+      const count = keepReading(clock, store.countWaiting);
+      metrics.gauge(
+        { name: "wadi_deliveries_waiting", help: "Deliveries that wait to be sent." },
+        async (set) => {
+          const waiting = await count();
+          if (waiting !== null) set(waiting);
+        },
+      );
+    },
+  };
 }
 
 /** Endpoints and deliveries of every account, for operators. */
@@ -48,7 +63,7 @@ export function createWebhookQueries(
   };
 }
 
-export function registerWebhookMetrics(metrics: Metrics, stats: () => DeliveryStats): void {
+function showDeliveries(metrics: Metrics, stats: () => DeliveryStats): void {
   metrics.gauge(
     { name: "wadi_webhooks_sending", help: "Deliveries being sent by this process." },
     (set) => set(stats().sending),

@@ -30,7 +30,7 @@ test("work of an expired key ends within five seconds, and then polling stops", 
 
 test("every key is polled at once after a possibly lost notification", async () => {
   const clock = createManualClock();
-  let announce: (id: string | null) => void = () => {};
+  let announce: (id: string | null, isOwn: boolean) => void = () => {};
   const revocations = new KeyRevocations({
     database: {
       listen: (_, listener) => {
@@ -44,7 +44,7 @@ test("every key is polled at once after a possibly lost notification", async () 
   });
   const ended: string[] = [];
   for (const key_id of ["k-1", "k-2"]) revocations.add(key_id, () => void ended.push(key_id));
-  announce(null);
+  announce(null, false);
   await clock.advance(0);
   expect(ended).toEqual(["k-1", "k-2"]);
   revocations.stop();

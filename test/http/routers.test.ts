@@ -38,7 +38,7 @@ function createTrial(text: string) {
     clock,
     ids,
     log,
-    observe: null,
+    observer: null,
   });
   const agents = { ...describeRoute<never>(), scope: "agents" as const };
   routers.gateway.get("/v1/models", describeRoute<never>(), () => [200, {}]);

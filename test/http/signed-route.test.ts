@@ -266,14 +266,14 @@ test("a caller that leaves within its body is only logged", async () => {
 
 test("its replies are counted like all others", async () => {
   const observed: unknown[] = [];
-  const observe = (...told: unknown[]) => void observed.push(told.slice(0, 2));
-  const { ask } = openTestServer(async () => [202, {}], { surface: "agents", observe });
+  const observer = {
+    onReply: (...told: unknown[]) => void observed.push(told.slice(0, 2)),
+    onRefusal: (code: string) => void observed.push(code),
+  };
+  const { ask } = openTestServer(async () => [202, {}], { surface: "agents", observer });
   for (const headers of [JSON_TYPE, {}]) await ask("POST", PATH, { headers, body: "{}" });
   const route = { method: "POST", path: "/v1/hooks/:trigger_id" };
-  expect(observed).toEqual([
-    [route, 202],
-    [route, 415],
-  ]);
+  expect(observed).toEqual([[route, 202], "unsupported_media_type", [route, 415]]);
 });
 
 describe("over a socket", () => {

@@ -51,7 +51,7 @@ export function createTestServer(
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line)), false);
   const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log, ...at });
   const routerOptions = {
-    observe: null,
+    observer: null,
     surface: "gateway" as const,
     isOpen: () => true,
     isEnabled: () => true,

@@ -255,6 +255,28 @@ const readCases: Case[] = [
     check: (answer) => expect(answer).toEqual([[], ["p-2"]]),
   },
   {
+    method: "approvals.countPending",
+    title: "counts pending approvals up to a maximum, with the oldest request",
+    setup: askTwo,
+    async act({ runs, approvals }) {
+      const both = await approvals.countPending(9);
+      const bounded = await approvals.countPending(1);
+      await runs.decide(deciding("p-1"));
+      const one = await approvals.countPending(9);
+      await runs.decide(deciding("p-2"));
+      return [both, bounded, one, await approvals.countPending(9)];
+    },
+    check(answer) {
+      const oldest = makeApproval("p-1", "r-1").requested_at;
+      expect(answer).toEqual([
+        { count: 2, oldest },
+        { count: 1, oldest },
+        { count: 1, oldest },
+        { count: 0, oldest: null },
+      ]);
+    },
+  },
+  {
     method: "approvals.findNextExpiry",
     title: "returns the next expiry, or nothing without a pending approval",
     setup: askOne,

@@ -175,6 +175,33 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.countQueued",
+    title: "counts runs that no process executes, with the oldest queued one",
+    async setup(stores) {
+      await start(stores, "r-1");
+      await start(stores, "r-2", { created_at: BEGIN + 30 });
+      await start(stores, "r-3", { account_id: "a-2", created_at: BEGIN + 20 });
+      await start(stores, "r-4", { account_id: "a-2", created_at: BEGIN + 40 });
+    },
+    async act(stores) {
+      const { runs } = stores;
+      const all = await runs.countQueued(9);
+      await claimRuns(stores, 1);
+      const others = await runs.countQueued(9);
+      await runs.release(1, "r-1", 0);
+      for (const id of ["r-2", "r-3", "r-4"]) await runs.cancel(id, null, [`e ${id}`], BEGIN);
+      return [all, await runs.countQueued(2), others, await runs.countQueued(9)];
+    },
+    check: (answer) =>
+      expect(answer).toEqual([
+        { count: 4, oldest: BEGIN },
+        { count: 1, oldest: null },
+        { count: 3, oldest: BEGIN + 20 },
+        // Released between two rounds: it waits, but is not queued.
+        { count: 1, oldest: null },
+      ]),
+  },
+  {
     method: "runs.listWaiting",
     title: "lists each account with claimable runs once",
     async setup(stores) {

@@ -150,6 +150,17 @@ const claimCases: Case[] = [
 
 const lookCases: Case[] = [
   {
+    method: "webhooks.countWaiting",
+    title: "counts the deliveries that wait at all endpoints",
+    setup: fill,
+    async act(stores) {
+      const before = await stores.webhooks.countWaiting();
+      await deliver(stores, 2);
+      return [before, await stores.webhooks.countWaiting()];
+    },
+    check: (answer) => expect(answer).toEqual([0, 4]),
+  },
+  {
     method: "webhooks.listWaiting",
     title: "lists the endpoints with waiting deliveries, and when those are due",
     async setup(stores) {

@@ -1,6 +1,6 @@
 // The store of approvals, for reads only: the store of runs writes them with their runs.
 import { type Static, Type } from "@sinclair/typebox";
-import { none, type Sql, sql, store, type Tx } from "../../database/index.ts";
+import { none, type Sql, sql, store, type Tx, WaitingRows } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
 import { maybe, Row, show } from "../../platform/schema.ts";
 import { Approval, ApprovalRow } from "./approval.ts";
@@ -63,6 +63,13 @@ export const approvalStore = store(
       );
       return rows.map(({ id }) => id);
     },
+    countPending: async (db, countedMax: number) =>
+      (await db.one(
+        WaitingRows,
+        sql`SELECT COUNT(*) AS count, MIN(requested_at) AS oldest
+            FROM (SELECT requested_at FROM approvals WHERE status = 'pending'
+              LIMIT ${countedMax}) AS pending`,
+      ))!,
     findNextExpiry: async (db) =>
       (
         await db.one(

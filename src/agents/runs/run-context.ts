@@ -181,6 +181,7 @@ export class RunContext {
       this.#options.store.finish(record, end),
     );
     if (!isWritten) throw new RunLost();
+    this.#countCalls(entry);
     return "over";
   }
 
@@ -243,7 +244,15 @@ export class RunContext {
     };
   }
 
-  #apply({ progress, steps }: RunEntry, record: RunRecord, recorded: Recorded): void {
+  #countCalls({ steps }: RunEntry): void {
+    for (const { kind, data } of steps) {
+      if (kind === "tool_result") this.deps.countCall?.(data.outcome);
+    }
+  }
+
+  #apply(entry: RunEntry, record: RunRecord, recorded: Recorded): void {
+    const { progress, steps } = entry;
+    this.#countCalls(entry);
     const { last_seq, message_seq, cancel_requested } = recorded;
     const { worked_ms } = record.progress;
     this.state.row = { ...progress, worked_ms, last_seq, message_seq, cancel_requested };

@@ -1,7 +1,7 @@
 // The statuses of a run and the transitions between them.
 
 /** agents.states.p3 */
-const FINAL_STATUSES = ["succeeded", "failed", "budget_exceeded", "cancelled"] as const;
+export const FINAL_STATUSES = ["succeeded", "failed", "budget_exceeded", "cancelled"] as const;
 export type FinalStatus = (typeof FINAL_STATUSES)[number];
 
 /** agents.states.p1, agents.states.p2: `waiting_input` and `sleeping` are reserved. */

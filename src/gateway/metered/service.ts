@@ -1,5 +1,6 @@
 // A service such as embeddings or search: a quota per account, a shared capacity and a backend.
 import { accountOf, type Caller, RateLimiter } from "../../access/index.ts";
+import type { ReplicasStatus, ServedReplicas } from "../../models/index.ts";
 import type { TrustedEgress } from "../../net/index.ts";
 import { type Clock, wait } from "../../platform/clock.ts";
 import { apiError } from "../../platform/errors.ts";
@@ -18,6 +19,8 @@ export interface MeteredBackendOptions {
 
 export interface MeteredBackend {
   isDown(): boolean;
+  /** Absent where no server is asked. */
+  status?(): ReplicasStatus;
   start(): void;
   stop(): void;
 }
@@ -34,6 +37,7 @@ export interface MeteredStatus {
   state: "on" | "down" | "off";
   inUse: number;
   queued: number;
+  servers?: ReplicasStatus | undefined;
 }
 
 export interface MeteredServiceOptions<P, B> {
@@ -109,7 +113,8 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
 
   status(): MeteredStatus {
     const state = this.#backend === null ? "off" : this.#backend.isDown() ? "down" : "on";
-    return { name: this.#options.name, state, ...this.#capacity.status() };
+    const servers = this.#backend?.status?.();
+    return { name: this.#options.name, state, ...this.#capacity.status(), servers };
   }
 
   change(plan: P): void {
@@ -145,6 +150,12 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
 /** A backend keeps its state as long as only terms of the service change. */
 function withoutTerms<P extends MeteredPlan>(plan: P) {
   return { ...plan, price: 0, max_concurrent: 0, max_queued: 0, requests_per_minute: 0 };
+}
+
+export function listServiceReplicas(services: readonly MeteredStatus[]): ServedReplicas[] {
+  return services.flatMap(({ name: operation, servers }) =>
+    servers ? [{ operation, ...servers }] : [],
+  );
 }
 
 export function showShared(metrics: Metrics, status: () => readonly MeteredStatus[]): void {

@@ -11,6 +11,9 @@ const FIRST_TOKEN_SECONDS = [
 const TOKEN_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
+/** Parts of a SAR in which costs are counted. */
+const MICRO = 1_000_000;
+
 const NO_MODEL = "";
 const MODEL = ["gen_ai_operation_name", "gen_ai_request_model"] as const;
 
@@ -48,6 +51,16 @@ export function showRequests(
     help: "Time that requests have waited for a server's start or a slot.",
     labels: [...MODEL],
   });
+  const tokens = metrics.counter({
+    name: "wadi_tokens_total",
+    help: "Tokens of requests, as the model server reported them or else estimated.",
+    labels: [...MODEL, "gen_ai_token_type"],
+  });
+  const cost = metrics.counter({
+    name: "wadi_cost_sar_total",
+    help: "SAR of the requests whose cost is known.",
+    labels: [...MODEL],
+  });
   requestLog.observe((entry) => {
     // The conventions define no web search, but allow further names.
     const model = {
@@ -56,18 +69,25 @@ export function showRequests(
     };
     duration.observe({ ...model, error_type: entry.code ?? "" }, entry.duration_ms / 1000);
     if (entry.waited_ms) waited.inc(model, entry.waited_ms / 1000);
-    if (entry.prompt_tokens !== null) {
-      usage.observe({ ...model, gen_ai_token_type: "input" }, entry.prompt_tokens);
-    }
+    if (entry.cost) cost.inc(model, entry.cost / MICRO);
+    const count = (gen_ai_token_type: "input" | "output", used: number) => {
+      usage.observe({ ...model, gen_ai_token_type }, used);
+      tokens.inc({ ...model, gen_ai_token_type }, used);
+    };
+    if (entry.prompt_tokens !== null) count("input", entry.prompt_tokens);
     // The zeros of embeddings would look like empty replies.
     if (entry.completion_tokens !== null && entry.route === "chat") {
-      usage.observe({ ...model, gen_ai_token_type: "output" }, entry.completion_tokens);
+      count("output", entry.completion_tokens);
     }
     if (entry.first_token_ms === null) return;
     firstToken.observe(model, entry.first_token_ms / 1000);
     const tokenMs = measureToken(entry);
     if (tokenMs !== null) eachToken.observe(model, tokenMs / 1000);
   });
+  showRequestLog(metrics, requestLog);
+}
+
+function showRequestLog(metrics: Metrics, requestLog: Pick<RequestLog, "status">): void {
   metrics.gauge(
     { name: "wadi_requests_under_way", help: "Metered requests that have not ended." },
     (set) => set(requestLog.status().underWay),

@@ -72,6 +72,7 @@ export function openEngine(
   return {
     search,
     isDown: () => pause.leftMs() > LONG_PAUSE_MS || replicas.isDown(),
+    status: () => replicas.status(),
     start: () => replicas.start(),
     stop: () => replicas.stop(),
   };

@@ -41,6 +41,11 @@ export class Breaker {
     this.#options = options;
   }
 
+  /** The replica is passed over, or is being tried again. */
+  get isOpen(): boolean {
+    return this.#state.kind === "open";
+  }
+
   get signsOfLife(): number {
     return this.#signsOfLife;
   }

@@ -22,6 +22,7 @@ export interface ReplicaOptions {
 
 export class Replica<S = unknown> {
   readonly index: number;
+  readonly name: string;
   readonly server: S;
   readonly breaker: Breaker;
   readonly health: ReplicaHealth;
@@ -31,6 +32,7 @@ export class Replica<S = unknown> {
     const { what = "model server", model, health_every_ms, clock, log, onChange } = options;
     const fields = { what, model, upstream: name };
     this.index = index;
+    this.name = name;
     this.server = server;
     this.breaker = new Breaker({
       clock,

@@ -16,6 +16,23 @@ export interface ReplicaRequest {
 /** `first_token_timeout_ms` bounds the whole request: its wait and all attempts. */
 export type ReplicasOptions = Omit<ReplicaOptions, "onChange"> & ReplicaSlotsOptions;
 
+/** Requests and health of a model's replicas. */
+export interface ReplicasStatus {
+  /** Empty for a search engine. */
+  model: string;
+  /** Requests that wait for a slot at any of them. */
+  waiting: number;
+  replicas: readonly ReplicaStatus[];
+}
+
+export interface ReplicaStatus {
+  /** Host and port, with a number where several replicas have the same. */
+  name: string;
+  isUp: boolean;
+  inFlight: number;
+  isBreakerOpen: boolean;
+}
+
 /** Maximum failed replies of a request; failed connections do not count. */
 const FAILED_REPLIES_MAX = 3;
 
@@ -83,6 +100,21 @@ export class Replicas<S> {
 
   isDown(): boolean {
     return this.#replicas.every(({ health }) => !health.isHealthy);
+  }
+
+  status(): ReplicasStatus {
+    const seen = new Map<string, number>();
+    const replicas = this.#replicas.map(({ name, health, inFlight, breaker }) => {
+      const times = (seen.get(name) ?? 0) + 1;
+      seen.set(name, times);
+      return {
+        name: times === 1 ? name : `${name}#${times}`,
+        isUp: health.isHealthy,
+        inFlight,
+        isBreakerOpen: breaker.isOpen,
+      };
+    });
+    return { model: this.#options.model ?? "", waiting: this.#slots.waiting, replicas };
   }
 
   /** Forgets failures, since their servers have just been started. */

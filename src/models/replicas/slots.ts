@@ -52,6 +52,10 @@ export class ReplicaSlots<S> {
     this.#queue = new FairQueue(clock, WAITING_MAX);
   }
 
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
   /** Takes a slot at a replica that is not among `tried`; null if all fitting ones are full. */
   find(tried: readonly Replica<S>[]): ReplicaSlot<S> | UpstreamError | null {
     const replica = this.#choose(tried);

@@ -1,4 +1,5 @@
 // Endpoints in the database: created, changed, rotated, disabled, deleted.
+import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
 import {
   countRows,
@@ -35,6 +36,8 @@ export interface FailedEndpoint {
 type Written = { kind: "ok"; row: EndpointRow };
 type NotFound = { kind: "not_found" };
 
+const Waiting = Type.Object({ deliveries: Type.Integer() });
+
 export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
   return db.one(EndpointRow, sql`SELECT * FROM webhook_endpoints WHERE id = ${id}`);
 }
@@ -57,6 +60,16 @@ export function listEndpoints(db: Db, account_id: string | null): Promise<Endpoi
         ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
         ORDER BY created_at DESC, id DESC`,
   );
+}
+
+/** Sums the counters of endpoints, of which only those that wait are read. */
+export async function countWaiting(db: Db): Promise<number> {
+  const found = await db.one(
+    Waiting,
+    sql`SELECT COALESCE(SUM(pending_deliveries), 0) AS deliveries FROM webhook_endpoints
+        WHERE pending_deliveries > 0`,
+  );
+  return found!.deliveries;
 }
 
 /** Creates an endpoint with its secret, once earlier events are fanned out without it. */

@@ -13,6 +13,7 @@ import {
   testEndpoint,
 } from "./deliveries.ts";
 import {
+  countWaiting,
   createEndpoint,
   disableEndpoint,
   findEndpoint,
@@ -27,6 +28,7 @@ import { settle } from "./results.ts";
 export const webhookStore = store(
   "webhooks",
   {
+    countWaiting,
     find: findEndpoint,
     list: listEndpoints,
     findDelivery,

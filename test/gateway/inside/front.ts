@@ -63,7 +63,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
     ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
     limiter: { take() {} },
     holdOpen: () => () => {},
-    observe: null,
+    observer: null,
   });
   const hashUser = (user: string) => user;
   const { findCaller } = access;

@@ -54,7 +54,7 @@ async function show(...entries: Partial<LogEntry>[]): Promise<string[]> {
 const CHAT = 'gen_ai_operation_name="chat",gen_ai_request_model="m"';
 
 test("a stream adds its duration, first token, token intervals, usage and wait", async () => {
-  expect(await show({})).toEqual([
+  expect(await show({ cost: 25_000 })).toEqual([
     `gen_ai_server_request_duration_seconds_sum{${CHAT},error_type=""} 1.2`,
     `gen_ai_server_request_duration_seconds_count{${CHAT},error_type=""} 1`,
     `gen_ai_server_time_to_first_token_seconds_sum{${CHAT}} 0.2`,
@@ -66,6 +66,9 @@ test("a stream adds its duration, first token, token intervals, usage and wait",
     `gen_ai_client_token_usage_sum{${CHAT},gen_ai_token_type="output"} 11`,
     `gen_ai_client_token_usage_count{${CHAT},gen_ai_token_type="output"} 1`,
     `wadi_request_wait_seconds_total{${CHAT}} 1.5`,
+    `wadi_tokens_total{${CHAT},gen_ai_token_type="input"} 7`,
+    `wadi_tokens_total{${CHAT},gen_ai_token_type="output"} 11`,
+    `wadi_cost_sar_total{${CHAT}} 0.025`,
     "wadi_requests_under_way 3",
     "wadi_ledger_entries_unwritten 2",
     "wadi_ledger_entries_lost_total 1",

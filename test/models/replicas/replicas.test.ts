@@ -72,6 +72,7 @@ function join(replicas: CompleteAttempt[], some: Partial<ReplicasOptions> = {}) 
     stop: () => joined.stop(),
     forgive: () => joined.forgive(),
     isDown: () => joined.isDown(),
+    status: () => joined.status(),
     ...{ state, replicas, clock, lines, asked, given_ms, seen, received, caller, ask },
   };
 }
@@ -533,4 +534,38 @@ test("a repeated failure is logged once, and so is its reset", async () => {
   stop();
   forgive();
   expect(lines).toHaveLength(2);
+});
+
+test("its status tells requests, waiting ones, health and open breakers", async () => {
+  const { held, attempt } = hold();
+  const { ask, status, start, stop, seen, clock } = join([attempt, failing], { max_in_flight: 1 });
+  const first = ask();
+  for (let n = 0; n < 5; n++) void ask();
+  await clock.advance(0);
+  const shown = () => status().replicas.map(({ name: _, ...one }) => one);
+  expect(status().waiting).toBe(5);
+  expect(shown()).toEqual([
+    { isUp: true, inFlight: 1, isBreakerOpen: false },
+    { isUp: true, inFlight: 0, isBreakerOpen: true },
+  ]);
+  expect(status()).toMatchObject({
+    model: "test-1",
+    replicas: [{ name: "host-0:8000" }, { name: "host-1:8000" }],
+  });
+  seen[0] = "refused";
+  start();
+  await clock.advance(0);
+  expect(shown()[0]).toMatchObject({ isUp: false });
+  stop();
+  held[0]!(succeed());
+  await first;
+});
+
+test("replicas on one host have names of their own", () => {
+  const clock = createManualClock();
+  const server = { name: "host:8000", server: done, check: null };
+  const options = { max_in_flight: 0, health_every_ms: 0, first_token_timeout_ms: 1, clock };
+  const log = createLog(clock, () => {}, false);
+  const { replicas } = new Replicas([server, server, server], { ...options, log }).status();
+  expect(replicas.map(({ name }) => name)).toEqual(["host:8000", "host:8000#2", "host:8000#3"]);
 });

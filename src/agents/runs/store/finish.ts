@@ -191,6 +191,16 @@ async function closeApprovals(tx: Tx, run: RunRow, { before, ids, at }: Closing)
   return { ...run, pending_approvals: [], last_seq };
 }
 
+/** Names the status too, so that it is counted without a read. */
+function writeEnd({ status, id }: RunRow): string {
+  return `${status} ${id}`;
+}
+
+export function readEnd(text: string): { status: FinalStatus; id: string } {
+  const [status, id] = text.split(" ");
+  return { status: status as FinalStatus, id: id! };
+}
+
 async function reportFinish(
   tx: Tx,
   row: RunRow,
@@ -198,6 +208,7 @@ async function reportFinish(
   before: RunRow["status"],
 ): Promise<void> {
   await settleLast(tx, row.id);
+  tx.tell("run.ended", writeEnd(row));
   if (isActive(before)) await countActive(tx, row.account_id, -1);
   await addToDay(tx, row);
   await recordEvents(tx, {

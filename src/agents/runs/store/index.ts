@@ -6,7 +6,7 @@ import { StepRow } from "../step.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
-import { listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
+import { countQueued, listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
 import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";
@@ -35,6 +35,7 @@ export const runStore = store(
       findEarlier(db, { account_id, agent_id, created_at: now }, key),
     list: listRuns,
     listSteps,
+    countQueued,
     findPosition: (db, run_id: string) =>
       db.one(RunPosition, sql`SELECT status, last_seq, started_at FROM runs WHERE id = ${run_id}`),
     findThreadOwner: async (db, thread_id: string) => {

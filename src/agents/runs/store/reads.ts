@@ -1,6 +1,6 @@
 // Reads of runs: filtered pages, steps in pieces, and the log from which an execution is restored.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, findPageEnd, none, type Sql, sql } from "../../../database/index.ts";
+import { type Db, findPageEnd, none, type Sql, sql, WaitingRows } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
 import { MessageRow } from "../../threads/thread.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
@@ -179,4 +179,24 @@ async function loadNewest(
 function countCharacters({ content, tool_calls }: MessageRow): number {
   const calls = tool_calls ?? [];
   return calls.reduce((sum, { arguments: text }) => sum + text.length, content?.length ?? 0);
+}
+
+/** Condition as literal text, so that the partial index of claimable runs is used. */
+const CLAIMABLE = sql`FROM runs WHERE epoch = 0 AND status IN ('queued', 'running')`;
+
+/**
+ * Counts at most `countedMax` runs that no process executes yet. The oldest queued one is among
+ * the first of each account, since accounts queue by number.
+ */
+export async function countQueued(db: Db, countedMax: number): Promise<WaitingRows> {
+  const firsts = sql`SELECT account_id AS owner, MIN(number) AS first
+    FROM (SELECT account_id, number ${CLAIMABLE} LIMIT ${countedMax}) AS waiting
+    GROUP BY account_id`;
+  const found = await db.one(
+    WaitingRows,
+    sql`SELECT (SELECT COUNT(*) FROM (SELECT 1 ${CLAIMABLE} LIMIT ${countedMax}) AS lines) AS count,
+          (SELECT MIN(created_at) FROM runs JOIN (${firsts}) AS firsts
+            ON account_id = owner AND number = first WHERE status = 'queued') AS oldest`,
+  );
+  return found!;
 }

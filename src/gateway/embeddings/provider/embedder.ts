@@ -44,6 +44,7 @@ export function createUpstreamEmbedder(
         embed(request, signal, leftMs),
       ),
     isDown: () => replicas.isDown(),
+    status: () => replicas.status(),
     start: () => replicas.start(),
     stop: () => replicas.stop(),
   };
