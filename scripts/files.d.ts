@@ -1,4 +1,4 @@
-// Markdown and CSS files are imported as paths, which the executable resolves to its own copies;
+// Markdown, CSS and YAML files are imported as paths, which the executable resolves to its own copies;
 // with the type `text`, as their text.
 declare module "*.md" {
   const path: string;
@@ -6,6 +6,11 @@ declare module "*.md" {
 }
 
 declare module "*.css" {
+  const path: string;
+  export = path;
+}
+
+declare module "*.yml" {
   const path: string;
   export = path;
 }

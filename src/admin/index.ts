@@ -20,6 +20,8 @@ export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
 export type { AdminDeps } from "./deps.ts";
 export { AdminError } from "./errors.ts";
+/** Loaded only when used. */
+export const loadGrafanaFiles = () => import("./grafana/files.ts");
 export type { CheckRow, Installation } from "./installation.ts";
 export { openListener, type ReceivedWebhook } from "./listener.ts";
 export { listStandIns } from "./models.ts";

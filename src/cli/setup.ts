@@ -1,20 +1,37 @@
 // `wadi init` and `wadi check`: create a settings file, check an installation.
-import { createSettingsFile, upkeepOperations as operations } from "../admin/index.ts";
-import { type Command, readText } from "./command.ts";
+import {
+  createSettingsFile,
+  loadGrafanaFiles,
+  upkeepOperations as operations,
+} from "../admin/index.ts";
+import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { createInstallation } from "./installation.ts";
 import { call } from "./operations.ts";
-import { drawLines } from "./output.ts";
+import { drawLines, type Output } from "./output.ts";
 import { findServer } from "./remote.ts";
 import { FILE } from "./settings.ts";
 import { paintState } from "./terminal.ts";
+
+async function writeGrafana({ args }: CommandInput, output: Output): Promise<number> {
+  if (args.length > 0) throw new UsageError("--grafana takes no FILE: it writes below ./grafana");
+  const { writeGrafanaFiles } = await loadGrafanaFiles();
+  const files = writeGrafanaFiles("grafana");
+  for (const file of files.kept) output.say(`${file} is there already, and is not overwritten`);
+  output.print(files, files.written.map((file) => `${file}\n`).join(""));
+  return 0;
+}
 
 export const commands: readonly Command[] = [
   {
     name: "init",
     args: ["[FILE]"],
+    flags: {
+      grafana: { help: "write a Grafana dashboard and Prometheus alerts below ./grafana instead" },
+    },
     help: "Write a commented wadi.toml; never replace a file",
     example: "wadi init wadi.toml",
     async run(input, output) {
+      if (hasFlag(input, "grafana")) return writeGrafana(input, output);
       const file = input.args[0] ?? readText(input, "config") ?? FILE;
       createSettingsFile(file);
       const also = file === FILE ? "" : ` --config ${file}`;

@@ -1,7 +1,7 @@
 // Setup with the compiled program: init, models probe, check, and a chat with the resulting
 // settings.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room } from "../support/binary.ts";
 import {
@@ -194,4 +194,34 @@ test("the dev account may call an external model, and its other account may not"
 test("init names the file that the next command writes", async () => {
   const { stderr } = await run("init other.toml");
   expect(stderr).toContain("--write --config other.toml");
+});
+
+test("init --grafana writes a dashboard and alert rules, and leaves existing files alone", async () => {
+  const first = await run("init --grafana --json");
+  expect(JSON.parse(first.stdout)).toEqual({
+    written: ["grafana/wadi-dashboard.json", "grafana/wadi-alerts.yml"],
+    kept: [],
+  });
+  expect(JSON.parse(readFileSync(path("grafana/wadi-dashboard.json"), "utf8"))).toMatchObject({
+    title: "Wadi",
+  });
+  writeFileSync(path("grafana/wadi-alerts.yml"), "mine");
+  rmSync(path("grafana/wadi-dashboard.json"));
+  const again = await run("init --grafana");
+  expect(again).toEqual({
+    code: 0,
+    stdout: "grafana/wadi-dashboard.json\n",
+    stderr: "grafana/wadi-alerts.yml is there already, and is not overwritten\n",
+  });
+  expect(readFileSync(path("grafana/wadi-alerts.yml"), "utf8")).toBe("mine");
+  const refused = await run("init --grafana other.toml");
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    "wadi: --grafana takes no FILE: it writes below ./grafana\n",
+  ]);
+  rmSync(path("grafana"), { recursive: true });
+  writeFileSync(path("grafana"), "a file");
+  expect((await run("init --grafana")).stderr).toBe(
+    "wadi: the files of grafana cannot be written (EEXIST)\n",
+  );
 });

@@ -133,12 +133,13 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
   });
 });
 
-test("commands of models, deployment and data work without a server", async () => {
+test("commands of models, deployment, data and monitoring work without a server", async () => {
   const cwd = join(room.directory, "alone");
   mkdirSync(cwd);
   await Bun.write(join(cwd, "wadi.toml"), readBlock(findPage("models"), "with one model on two"));
   expect((await room.run(["accounts", "create", "default"], { cwd })).code).toBe(0);
-  for (const name of ["deployment", "models", "data"]) await runScript(shellOf(name), "", cwd);
+  for (const name of ["deployment", "models", "data", "monitoring"])
+    await runScript(shellOf(name), "", cwd);
 }, 120_000);
 
 test.skipIf(Bun.which("curl") === null)(
@@ -196,7 +197,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
-  run.push("webhooks", "deployment", "models", "data", "stub", "operators");
+  run.push("webhooks", "deployment", "models", "data", "stub", "operators", "monitoring");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

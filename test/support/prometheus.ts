@@ -1,4 +1,4 @@
-// Finds the programs of Debian's package `prometheus`: below WADI_TEST_PROMETHEUS, or on the path.
+// The programs of Debian's package `prometheus`: below WADI_TEST_PROMETHEUS, or on the path.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,12 +9,14 @@ function find(program: string): string | null {
   return existsSync(file) ? file : null;
 }
 
-export const findPromtool = () => find("promtool");
+export const promtool = find("promtool");
+export const prometheus = find("prometheus");
 
-if (!findPromtool()) console.log("promtool is not there: what it would judge is not tried.");
+if (!promtool) console.log("promtool is not there: what it would judge is not tried.");
+if (!prometheus) console.log("prometheus is not there: its scrapes are not tried.");
 
-export async function runTool(program: string, args: readonly string[], stdin = "") {
-  const child = Bun.spawn([program, ...args], {
+export async function judge(args: readonly string[], stdin = "") {
+  const child = Bun.spawn([promtool!, ...args], {
     stdin: new Blob([stdin]),
     stdout: "pipe",
     stderr: "pipe",

@@ -1,0 +1,43 @@
+// Writes the Grafana dashboard and the alert rules of Prometheus; existing files stay as they are.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AdminError } from "../errors.ts";
+import alerts from "./alerts.yml" with { type: "text" };
+import dashboard from "./dashboard.json" with { type: "json" };
+
+const FILES = {
+  "wadi-dashboard.json": `${JSON.stringify(dashboard, null, 2)}\n`,
+  "wadi-alerts.yml": alerts,
+};
+
+export interface WrittenFiles {
+  written: string[];
+  /** Files that were there already. */
+  kept: string[];
+}
+
+export function writeGrafanaFiles(directory: string): WrittenFiles {
+  const files: WrittenFiles = { written: [], kept: [] };
+  try {
+    mkdirSync(directory, { recursive: true });
+    for (const [name, text] of Object.entries(FILES)) {
+      const file = join(directory, name);
+      files[addFile(file, text) ? "written" : "kept"].push(file);
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new AdminError(`the files of ${directory} cannot be written (${code})`);
+  }
+  return files;
+}
+
+function addFile(file: string, text: string): boolean {
+  try {
+    writeFileSync(file, text, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
