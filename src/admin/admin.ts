@@ -19,6 +19,7 @@ import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
+import { createRequestAdmin } from "./requests.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createToolAdmin } from "./tools.ts";
 import { createTriggerAdmin } from "./triggers.ts";
@@ -42,6 +43,7 @@ export function buildAdmin(deps: AdminDeps) {
     keys: createKeyAdmin(deps, directory),
     models: createModelAdmin(deps),
     operators: createOperatorAdmin(deps),
+    requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     secrets: createSecretAdmin(deps),
     sweeps: createSweepAdmin(deps),

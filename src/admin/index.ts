@@ -38,6 +38,7 @@ export { connectionOperations } from "./operations/connections.ts";
 export { keyOperations, type NewKeyInput } from "./operations/keys.ts";
 export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
+export { requestOperations } from "./operations/requests.ts";
 export { runOperations } from "./operations/runs.ts";
 export { toolOperations } from "./operations/tools.ts";
 export { triggerOperations } from "./operations/triggers.ts";

@@ -36,7 +36,8 @@ const GROUPS = {
     models: ["List, switch, block and probe models", () => import("./models.ts")],
   },
   upkeep: {
-    usage: ["Sum requests, tokens and cost", () => import("./upkeep.ts")],
+    requests: ["Explain requests; sum their tokens and cost", () => import("./requests.ts")],
+    usage: ["Explain requests; sum their tokens and cost", () => import("./upkeep.ts")],
     secrets: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
     sweep: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
     openapi: ["Print the OpenAPI document or the version", () => import("./about.ts")],

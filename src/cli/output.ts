@@ -107,8 +107,9 @@ export function drawJson(value: unknown): string {
   return `${lines.map(escapeHidden).join("\n")}\n`;
 }
 
-function escapeHidden(json: string): string {
-  return json.replace(HIDDEN, (mark) =>
+/** Escapes control and invisible characters of a text that is not quoted. */
+export function escapeHidden(text: string): string {
+  return text.replace(HIDDEN, (mark) =>
     Array.from({ length: mark.length }, (_, i) => mark.charCodeAt(i))
       .map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`)
       .join(""),

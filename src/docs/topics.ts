@@ -10,6 +10,7 @@ import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
+import requests from "./requests.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
 import services from "./services.md" with { type: "file" };
 import stub from "./stub.md" with { type: "file" };
@@ -53,7 +54,8 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
       operators,
     ),
     page("monitoring", "metrics for Prometheus, a dashboard, alerts, traces", monitoring),
-    page("data", "files, backups, secrets key, damage, retention, request log", data),
+    page("requests", "why a request failed; find, explain and follow requests", requests),
+    page("data", "files, backups, secrets key, damage, retention, usage", data),
     page("limits", "rate limits, quotas and what happens when they are reached", limits),
     page("security", "who may do what, outgoing requests, secrets, logs", security),
     topic("settings", "every setting with its meaning and default", writeSettingsPage),

@@ -29,14 +29,21 @@ export async function recordInternal<R extends { ok: true } | InternalFailure>(
   run: () => Promise<R>,
   onBug: (error: unknown) => void,
 ): Promise<R | InternalFailure> {
+  // Internal requests have no rate limit.
+  recorder.isAdmitted = true;
   try {
     const result = await run();
-    const code = result.ok ? null : result.code;
-    recorder.close(code === null ? status : apiError(code).status, code, 0);
+    if (result.ok) recorder.close(status, null, 0);
+    else {
+      const refusal = apiError(result.code, { message: result.reason });
+      recorder.explain(refusal);
+      recorder.close(refusal.status, result.code, 0);
+    }
     return result;
   } catch (error) {
     if (error instanceof ApiError) {
       const failure = toInternalFailure(error);
+      recorder.explain(error);
       recorder.close(error.status, failure.code, 0);
       return failure;
     }

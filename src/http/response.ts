@@ -18,7 +18,7 @@ export interface RequestContext {
   request_id: string;
   trace: Trace | null;
   started_at: number;
-  /** Set once a metered request counts. */
+  /** Set once the caller of a metered request is known. */
   recorder: RequestRecorder | undefined;
 }
 
@@ -104,6 +104,7 @@ function answerFailure(
   const text = writeEnvelope(refusal, surface, request_id);
   // A caller who left receives nothing.
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
+  recorder?.explain(refusal);
   recorder?.close(refusal.status, code, bytes);
   return sendError(refusal, text, request_id);
 }

@@ -2,7 +2,7 @@
 
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
-import type { ErrorCode, PublicSurface } from "../platform/errors.ts";
+import type { ApiError, ErrorCode, PublicSurface } from "../platform/errors.ts";
 import type { Trace } from "../platform/trace.ts";
 import type { DocumentedHeader, RequestHeader } from "./openapi/components.ts";
 
@@ -104,14 +104,13 @@ export interface Route {
   answer(request: Request): Promise<Response>;
 }
 
-/**
- * A request of a known caller within the rate limit. Others are not metered, so that strangers
- * cannot grow a table.
- */
+/** A request of a known caller. Others are not metered, so that strangers cannot grow a table. */
 export interface MeteredRequest {
   caller: Caller;
   request_id: string;
   trace: Trace | null;
+  /** The run whose round or call it is. */
+  run_id?: string;
   /** Arrival on the monotonic clock. */
   started_at: number;
 }
@@ -119,6 +118,10 @@ export interface MeteredRequest {
 export interface RequestRecorder {
   /** Bytes of its body: announced ones, then those read. */
   request_bytes: number;
+  /** Set once the rate limit has counted the request; few others are kept. */
+  isAdmitted: boolean;
+  /** Explains the end that `close` records after it. */
+  explain(refusal: ApiError): void;
   /**
    * Called once: by the router with the whole reply, or by a handler when its stream is over.
    * `code` is the public error code; null for a success.

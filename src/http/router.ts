@@ -99,6 +99,8 @@ function createPipeline(
     policy.limitAddress(request);
     // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
     const caller = await options.identify(request.headers.get("authorization"));
+    const recorder = spec.meter?.open({ caller, request_id, trace, started_at });
+    context.recorder = recorder;
     // gateway.authentication.3, agents.authentication.4; gateway.errors.permission_denied
     if (isInternal(caller) || hasHeader(request, internalPrefix)) {
       throw apiError("permission_denied");
@@ -106,8 +108,7 @@ function createPipeline(
     // gateway.limits.rate, agents.limits.request_rate, agents.limits.retry_after
     options.limiter.take(policy.nameCounter(caller, route));
     options.callers?.add(request);
-    const recorder = spec.meter?.open({ caller, request_id, trace, started_at });
-    context.recorder = recorder;
+    if (recorder) recorder.isAdmitted = true;
     // gateway.authentication.4, agents.errors.scope_required
     if (spec.scope && policy.needsScope(spec)) requireScope(caller, spec.scope);
     // agents.errors.not_enabled

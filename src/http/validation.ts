@@ -10,6 +10,8 @@ export interface FieldError {
   /** Path of the field, such as `messages.0.role`; empty for the body itself. */
   param: string;
   message: string;
+  /** The same without the invalid value. */
+  recorded?: string;
 }
 
 /** Name of a pattern, for messages such as "must be a UUID". */
@@ -30,7 +32,8 @@ export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => 
     const fault = findFieldError(schema, value, "");
     // Only the walk counts code points; the compiled check counts UTF-16 units.
     if (!fault) return value as Static<S>;
-    throw apiError("validation", fault.param ? fault : { message: fault.message });
+    const { param, ...sentences } = fault;
+    throw apiError("validation", param ? fault : sentences);
   };
 }
 
@@ -262,13 +265,15 @@ function join(path: string, name: string): string {
 
 function explain(path: string, rule: string, value?: unknown): FieldError {
   const place = path ? `\`${path}\`` : "The body";
-  const found = value === undefined ? "" : `, but is ${quote(value)}`;
-  return { param: path, message: `${place} ${rule}${found}.` };
+  const recorded = `${place} ${rule}.`;
+  if (value === undefined) return { param: path, message: recorded };
+  return { param: path, message: `${place} ${rule}, but is ${quote(value)}.`, recorded };
 }
 
 /** Many clients send null for fields that they do not set. */
-function explainNull({ param, message }: FieldError): FieldError {
-  return { param, message: `${message.slice(0, -1)}: leave it out instead.` };
+function explainNull({ param, message, recorded = message }: FieldError): FieldError {
+  const advise = (sentence: string) => `${sentence.slice(0, -1)}: leave it out instead.`;
+  return { param, message: advise(message), recorded: advise(recorded) };
 }
 
 /** Quotes an invalid value: enough to find it, too little to leak other data. */

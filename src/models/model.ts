@@ -76,6 +76,25 @@ export function capOutput(settings: ModelSettings, keyCap: number | null): numbe
   );
 }
 
+export interface OutputBudget {
+  max_tokens: number;
+  /** The request, the model's default, or the cap that lowered them. */
+  by: "request" | "default" | "model" | "key" | "service";
+}
+
+/** Caps the tokens asked for, or the model's default: the lowest cap decides. */
+export function budgetOutput(
+  settings: ModelSettings,
+  keyCap: number | null,
+  asked: number | null,
+): OutputBudget {
+  const wanted = asked ?? settings.default_max_tokens;
+  const max_tokens = Math.min(wanted, capOutput(settings, keyCap));
+  if (max_tokens === wanted) return { max_tokens, by: asked === null ? "default" : "request" };
+  if (max_tokens === keyCap) return { max_tokens, by: "key" };
+  return { max_tokens, by: max_tokens === settings.max_output_tokens ? "model" : "service" };
+}
+
 const PRICED_TOKENS = 1_000_000;
 
 /**

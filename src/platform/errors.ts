@@ -126,6 +126,11 @@ export type Surface = PublicSurface | "operator";
 export interface ErrorDetails {
   param?: string;
   message?: string;
+  /**
+   * The request log's sentence in place of `message`. It tells operators more, and quotes nothing
+   * that the caller sent.
+   */
+  recorded?: string;
   headers?: Record<string, string>;
   isUnavailable?: true;
 }

@@ -41,6 +41,12 @@ export function createSystemIds(): Ids {
 /** Id that no object has. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
+/** Id before every UUIDv7 of that time or later. */
+export function firstIdAt(time_ms: number): string {
+  const digits = Math.max(0, time_ms).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;
+}
+
 const COUNTED_DIGITS = 12;
 
 /**

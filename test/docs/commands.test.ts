@@ -21,6 +21,7 @@ const NOT_RUN = [
   "wadi dev --config wadi.toml --record talk.jsonl",
   "wadi dev --config wadi.toml --replay talk.jsonl",
   "wadi webhooks replay $DELIVERY",
+  "wadi requests follow --status 5xx",
 ];
 /** Ids that a page speaks of and does not set itself, and how the test finds them. */
 const IDS: Record<string, string> = {
@@ -100,6 +101,18 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     expect(found).toMatchObject({ object: "list", query: "retry after" });
     const fields = Object.keys(found.data[0]).map((name) => `"${name}":`);
     expect(findPage("services").text).toMatch(new RegExp(`${fields.join("[^,}]+,")}…\\}`));
+  });
+
+  test("requests: the explanation is the one shown", async () => {
+    const stdout = await runScript(shellOf("requests"), server.url, cwd);
+    const sentences = (text: string) =>
+      text
+        .split("\n")
+        .filter((line) => line.startsWith("  "))
+        .map((line) => line.replace(/[0-9a-f]{8}(-[0-9a-f-]{27})?|\d+ ms/g, "…"));
+    const shown = readBlock(findPage("requests"), "one sentence for each decision");
+    expect(sentences(stdout)).toEqual(sentences(shown));
+    expect(stdout).toContain("  order-17 ");
   });
 
   test("approvals: the preview asks, and a waiting call is rejected", async () => {
@@ -197,7 +210,8 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
-  run.push("webhooks", "deployment", "models", "data", "stub", "operators", "monitoring");
+  run.push("webhooks", "deployment", "models", "data", "stub", "operators");
+  run.push("monitoring", "requests");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

@@ -2,20 +2,29 @@
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import type { MeteredRequest, RecorderFactory, RequestRecorder } from "../../src/http/index.ts";
-import { apiError } from "../../src/platform/errors.ts";
+import { type ApiError, apiError } from "../../src/platform/errors.ts";
 import { caller, createTestServer, describeRoute } from "./test-server.ts";
 
 const Body = Type.Object({ text: Type.String() });
 
-function open(handler: () => object = () => ({ told: "ü" })) {
+type ServerOptions = Parameters<typeof createTestServer>[1];
+
+function open(handler: () => object = () => ({ told: "ü" }), options: ServerOptions = {}) {
   const opened: MeteredRequest[] = [];
   const closed: unknown[][] = [];
+  const admitted: boolean[] = [];
+  const explained: ApiError[] = [];
   const meter: RecorderFactory = {
     open(request) {
       opened.push(request);
       const recorder: RequestRecorder = {
         request_bytes: 0,
-        close: (...end) => void closed.push([...end, recorder.request_bytes]),
+        isAdmitted: false,
+        explain: (refusal) => void explained.push(refusal),
+        close(...end) {
+          closed.push([...end, recorder.request_bytes]);
+          admitted.push(recorder.isAdmitted);
+        },
       };
       return recorder;
     },
@@ -24,10 +33,10 @@ function open(handler: () => object = () => ({ told: "ü" })) {
     router.post("/v1/echo", { ...describeRoute(Body), meter }, () => [200, handler()]);
     router.post("/v1/scoped", { ...describeRoute(Body), meter, scope: "agents" }, () => [200, {}]);
     router.post("/v1/stream", { ...describeRoute(Body), meter }, () => new Response("a stream"));
-  });
+  }, options);
   const ask = (path: string, body: string | ReadableStream, headers: Record<string, string> = {}) =>
     http.ask("POST", path, { body, headers });
-  return { ...http, opened, closed, ask };
+  return { ...http, opened, closed, admitted, explained, ask };
 }
 
 test("a reply ends its recorder with the bytes read and sent", async () => {
@@ -38,10 +47,15 @@ test("a reply ends its recorder with the bytes read and sent", async () => {
 });
 
 test("a refusal ends it with the code that the caller sees", async () => {
-  const { ask, closed } = open();
-  const reply = await ask("/v1/echo", "{}");
+  const { ask, closed, explained, admitted } = open();
+  const reply = await ask("/v1/echo", '{"text":7}');
+  const { error } = (await reply.clone().json()) as { error: { message: string } };
+  expect(error.message).toBe("`text` must be a string, but is 7.");
   const bytes = (await reply.arrayBuffer()).byteLength;
-  expect(closed).toEqual([[400, "invalid_request", bytes, 2]]);
+  expect(closed).toEqual([[400, "invalid_request", bytes, 10]]);
+  const recorded = "`text` must be a string.";
+  expect(explained).toMatchObject([{ code: "validation", details: { param: "text", recorded } }]);
+  expect(admitted).toEqual([true]);
 });
 
 test("a missing scope is recorded, as its key is known", async () => {
@@ -94,26 +108,24 @@ test("a handler that returns its own response ends the recorder itself", async (
   expect([opened.length, closed]).toEqual([1, []]);
 });
 
-test("unknown keys and rate-limited requests are not recorded", async () => {
+test("unknown keys are not recorded", async () => {
   const { ask, opened } = open();
   expect((await ask("/v1/echo", "{}", { authorization: "Bearer x" })).status).toBe(401);
-  expect((await ask("/v1/echo", "{}", { "x-svc-internal-key": "x" })).status).toBe(403);
-  const closed = createTestServer(
-    (router) =>
-      router.post("/v1/echo", { ...describeRoute(Body), meter: neverOpened }, () => [200, {}]),
-    {
-      limiter: {
-        take() {
-          throw apiError("rate_limit_exceeded");
-        },
-      },
-    },
-  );
-  expect((await closed.ask("POST", "/v1/echo", { body: "{}" })).status).toBe(429);
   expect(opened).toEqual([]);
 });
-const neverOpened: RecorderFactory = {
-  open() {
-    throw new Error("it was metered");
-  },
-};
+
+test("internal and rate-limited requests are recorded, but not as admitted", async () => {
+  const internal = open();
+  const headers = { "x-svc-internal-key": "x" };
+  expect((await internal.ask("/v1/echo", "{}", headers)).status).toBe(403);
+  const limiter = {
+    take() {
+      throw apiError("rate_limit_exceeded");
+    },
+  };
+  const limited = open(undefined, { limiter });
+  expect((await limited.ask("/v1/echo", "{}")).status).toBe(429);
+  expect(internal.closed[0]!.slice(0, 2)).toEqual([403, "permission_denied"]);
+  expect(limited.closed[0]!.slice(0, 2)).toEqual([429, "rate_limit_exceeded"]);
+  expect([internal.admitted, limited.admitted]).toEqual([[false], [false]]);
+});

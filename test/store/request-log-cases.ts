@@ -1,7 +1,7 @@
 // Cases of the store of the request log.
 import { expect } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
-import type { GatewayUsage } from "../../src/gateway/request-log/store.ts";
+import type { GatewayUsage, IdRange, RequestFilter } from "../../src/gateway/request-log/store.ts";
 import { makeEntry, NOON, REFUSED } from "../support/request-log.ts";
 import type { Case, Stores } from "./cases.ts";
 
@@ -12,7 +12,9 @@ const idsOf = async ({ written }: Stores) => (await written.entries()).map(({ id
 
 const FULL = makeEntry("e-1", {
   ...{ usage_estimated: true, waited_ms: 7, first_token_ms: 9, trace_id: "4bf9" },
-  ...{ is_stream: true, cost: 2 ** 40, code: "upstream_error" },
+  ...{ is_stream: true, cost: 2 ** 40, code: "upstream_error", run_id: "r-1", scope: "think" },
+  ...{ max_tokens_asked: 9_000, max_tokens_by: "service", upstream_status: 500 },
+  ...{ param: "messages", reason: "it answered with status 500" },
 });
 
 /** Entries of two days, two accounts, three keys and two models. */
@@ -28,7 +30,94 @@ const sum = (name: string, requests: number, failed: number, used: Used): Gatewa
 };
 type Used = [prompt: number, completion: number, cost: number | null, unpriced: number];
 
+const found = (rows: unknown) => (rows as LogEntry[]).map(({ id }) => id);
+
+/** Reads that an operator's search is made of. */
+const SEARCH_CASES: Case[] = [
+  {
+    method: "ledger.find",
+    title: "finds by the row's id or the request's, the newest first, up to a limit",
+    async setup(stores) {
+      const same = { request_id: "same" };
+      await add(stores, [makeEntry("e-1", same), makeEntry("e-2"), makeEntry("e-3", same)]);
+      await add(stores, [makeEntry("e-4", same)]);
+    },
+    act: ({ requestLog }) => requestLog.find("same", 2),
+    async check(answer, { requestLog }) {
+      expect(found(answer)).toEqual(["e-4", "e-3"]);
+      expect(await requestLog.find("e-2", 20)).toEqual([makeEntry("e-2")]);
+      expect(await requestLog.find("none", 20)).toEqual([]);
+    },
+  },
+  {
+    method: "ledger.findOldest",
+    title: "finds the end of a range before an id, or nothing where fewer are left",
+    setup: (stores) =>
+      add(
+        stores,
+        [1, 2, 3].map((n) => makeEntry(`e-${n}`, { duration_ms: n })),
+      ),
+    act: ({ requestLog }) => requestLog.findOldest(null, 2),
+    async check(answer, { requestLog }) {
+      expect(answer).toEqual({ id: "e-2", ended_at: NOON + 2 });
+      expect(await requestLog.findOldest("e-3", 2)).toEqual({ id: "e-1", ended_at: NOON + 1 });
+      expect(await requestLog.findOldest("e-3", 3)).toBeUndefined();
+    },
+  },
+  {
+    method: "ledger.findNewest",
+    title: "finds the end of a range after an id and before another",
+    setup: (stores) =>
+      add(
+        stores,
+        [1, 2, 3, 4].map((n) => makeEntry(`e-${n}`)),
+      ),
+    act: ({ requestLog }) => requestLog.findNewest("e-1", "f", 2),
+    async check(answer, { requestLog }) {
+      expect(answer).toMatchObject({ id: "e-3" });
+      expect(await requestLog.findNewest("e-1", "e-3", 9)).toMatchObject({ id: "e-2" });
+      expect(await requestLog.findNewest("e-4", "f", 9)).toBeUndefined();
+    },
+  },
+  {
+    method: "ledger.list",
+    title: "lists a range by account, key, model, status, code, run, arrival and duration",
+    setup: (stores) =>
+      add(stores, [
+        makeEntry("e-1", { account_id: "a-2", key_id: "k-9", at: NOON - 1 }),
+        makeEntry("e-2", { model_asked: "other", run_id: "r-1", duration_ms: 13 }),
+        makeEntry("e-3", { status: 503, code: "model_offline", model: "stub-2" }),
+        makeEntry("e-4", { status: 429, code: "rate_limit_exceeded", model: null }),
+      ]),
+    act: ({ requestLog }) => requestLog.list({}, {}, 3),
+    async check(answer, { requestLog }) {
+      expect(found(answer)).toEqual(["e-4", "e-3", "e-2"]);
+      const list = async (filter: RequestFilter, range: IdRange = {}) =>
+        found(await requestLog.list(filter, range, 9));
+      expect(await list({}, { lower: { after: "e-1" }, upper: { before: "e-4" } })).toEqual([
+        "e-3",
+        "e-2",
+      ]);
+      expect(await list({}, { lower: { from: "e-2" }, upper: { to: "e-3" } })).toEqual([
+        "e-3",
+        "e-2",
+      ]);
+      expect(await list({ account_id: "a-2" })).toEqual(["e-1"]);
+      expect(await list({ key_id: "k-9" })).toEqual(["e-1"]);
+      expect(await list({ model: "other" })).toEqual(["e-2"]);
+      expect(await list({ model: "stub-2" })).toEqual(["e-3"]);
+      expect(await list({ statusMin: 500, statusMax: 599 })).toEqual(["e-3"]);
+      expect(await list({ code: "rate_limit_exceeded" })).toEqual(["e-4"]);
+      expect(await list({ run_id: "r-1" })).toEqual(["e-2"]);
+      expect(await list({ since: NOON })).toEqual(["e-4", "e-3", "e-2"]);
+      expect(await list({ slowerThanMs: 12 })).toEqual(["e-2"]);
+      expect(await list({ account_id: "a-1", statusMin: 400, statusMax: 499 })).toEqual(["e-4"]);
+    },
+  },
+];
+
 export const requestLogCases: Case[] = [
+  ...SEARCH_CASES,
   {
     method: "ledger.add",
     title: "stores entries with and without optional fields, and adds them to their days",

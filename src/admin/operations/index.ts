@@ -7,6 +7,7 @@ import { connectionOperations } from "./connections.ts";
 import { keyOperations } from "./keys.ts";
 import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
+import { requestOperations } from "./requests.ts";
 import { runOperations } from "./runs.ts";
 import { toolOperations } from "./tools.ts";
 import { triggerOperations } from "./triggers.ts";
@@ -16,7 +17,8 @@ import { webhookOperations } from "./webhooks.ts";
 const FAMILIES = [
   ...[accountOperations, keyOperations, operatorOperations],
   ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
-  ...[triggerOperations, webhookOperations, modelOperations, upkeepOperations],
+  ...[triggerOperations, webhookOperations, modelOperations],
+  ...[requestOperations, upkeepOperations],
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>

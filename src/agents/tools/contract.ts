@@ -28,6 +28,7 @@ export interface ToolUse {
   arguments: Record<string, unknown>;
   account_id: string;
   agent_id: string;
+  run_id: string;
   /** Id that stays the same when the call is sent again. */
   tool_call_id: string;
   caller: Caller;

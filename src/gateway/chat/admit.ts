@@ -3,7 +3,7 @@ import type { ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
-import { modelAccessError, requireFeatures } from "./authorize.ts";
+import { modelAccessError, nameScopes, requireFeatures } from "./authorize.ts";
 import { hasSunset, writeDeprecation } from "./deprecation.ts";
 import type { ChatExecution, PreparedChat } from "./execution.ts";
 import { buildModelRequest, readRequestInput } from "./model-request.ts";
@@ -32,10 +32,12 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
   return async (body: ChatRequest, context: ChatContext): Promise<AdmittedChat> => {
     const { caller, recorder } = context;
     const { model, by } = registry.resolve(body.model);
+    recorder.asked_model = body.model ?? null;
     if (by === "unknown" && hasSunset(clock.now())) {
       throw apiError("model_not_found", { param: "model" });
     }
     recorder.setModel(model.settings);
+    recorder.scope = nameScopes(body, model);
     const headers = by === "unknown" ? writeDeprecation(clock.now(), changelogUrl()) : {};
     try {
       // The order is: rights of the key, state of the model, features of the request.

@@ -14,13 +14,22 @@ export interface RequestedFeatures {
 
 const ACCESS_ERRORS: Record<Exclude<ModelAccess, "allowed">, (by: NamedBy) => ApiError> = {
   // gateway.errors.model_not_found
-  hidden: () => apiError("model_not_found", { param: "model" }),
+  hidden: () =>
+    apiError("model_not_found", {
+      param: "model",
+      recorded: "The model is internal, or private and not granted to the account.",
+    }),
   // gateway.authentication.7, gateway.errors.model_not_permitted
-  refused: () => apiError("model_not_permitted", { param: "model" }),
+  refused: () =>
+    apiError("model_not_permitted", {
+      param: "model",
+      recorded:
+        "The key's list lacks the model, or the model needs a grant that its account lacks.",
+    }),
   // gateway.endpoints.chat_completions.7
   unscoped: () => scopeError("think", "model"),
-  off: (by) => unavailableError("model_offline", by),
-  blocked: (by) => unavailableError("model_unavailable", by),
+  off: (by) => unavailableError("model_offline", by, "The model is off, or its servers are down."),
+  blocked: (by) => unavailableError("model_unavailable", by, "The model is blocked."),
 };
 
 export function modelAccessError(access: ModelAccess, by: NamedBy): ApiError | undefined {
@@ -35,12 +44,23 @@ export function modelAccessError(access: ModelAccess, by: NamedBy): ApiError | u
 export function unavailableError(
   code: "model_offline" | "model_unavailable",
   by: NamedBy,
+  recorded?: string,
 ): ApiError {
-  return apiError(by === "id" ? code : "no_model_available");
+  return apiError(by === "id" ? code : "no_model_available", { recorded });
 }
 
 function scopeError(scope: Scope, param: string): ApiError {
   return apiError("scope_required", { param, message: `This needs the scope ${scope}.` });
+}
+
+/** Names the scopes that a request needs, for the request log; null: none. */
+export function nameScopes(
+  { reasoning, think }: RequestedFeatures,
+  { settings }: ServedModel,
+): string | null {
+  const thinks = think || settings.think === "required";
+  if (reasoning) return thinks ? "reasoning think" : "reasoning";
+  return thinks ? "think" : null;
 }
 
 /** Checks the key's scopes, then the model's capabilities; throws an error. */

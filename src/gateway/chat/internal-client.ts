@@ -17,7 +17,7 @@ import type { Log } from "../../platform/log.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import { type InternalFailure, recordInternal, toInternalFailure } from "../internal-request.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
-import { modelAccessError, requireFeatures } from "./authorize.ts";
+import { modelAccessError, nameScopes, requireFeatures } from "./authorize.ts";
 import { type ChatExecution, type PreparedChat, requestLogFields } from "./execution.ts";
 import { errorOfCompletion } from "./failure.ts";
 import { buildModelRequest } from "./model-request.ts";
@@ -110,11 +110,13 @@ export class InternalChatClient {
   ): Promise<PreparedChat> {
     const { caller } = who;
     const { model, by } = this.#options.registry.resolve(round.model);
+    recorder.asked_model = round.model;
     if (by !== "unknown") recorder.setModel(model.settings);
+    recorder.scope = nameScopes(round, model);
     const accessError = await this.#findAccessError({ model, by }, caller);
     if (accessError) throw accessError;
     requireFeatures(round, model, caller);
-    const request = buildModelRequest(round, model, who);
+    const request = buildModelRequest(round, model, { ...who, recorder });
     // With tools nothing thinks: several attempts would call them several times.
     const thinks = model.settings.think === "required" && round.tools.length === 0;
     const complete = this.#execution.pipeline(model, thinks);

@@ -1,15 +1,15 @@
 // Builds the request to a model server: listed fields only, within the token budget.
 import { accountOf } from "../../access/index.ts";
 import {
+  budgetOutput,
   type ContentPart,
-  capOutput,
   type ModelMessage,
   type ModelRequest,
   type ModelTool,
   type ServedModel,
   type ToolChoice,
 } from "../../models/index.ts";
-import type { InternalCaller } from "../request-log/recorder.ts";
+import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import type { ChatRequest } from "./request.ts";
 import { readResponseFormat } from "./unlisted-fields.ts";
 
@@ -27,16 +27,17 @@ export type ModelRequestInput = Pick<
 export function buildModelRequest(
   input: ModelRequestInput,
   { settings }: ServedModel,
-  { caller, request_id, trace }: InternalCaller,
+  { caller, request_id, trace, recorder }: InternalCaller & { recorder: GatewayRecorder },
 ): ModelRequest {
   // gateway.endpoints.chat_completions.6
-  const budgetMax = capOutput(settings, caller.max_output_tokens);
+  const budget = budgetOutput(settings, caller.max_output_tokens, input.max_tokens);
+  recorder.setBudget(input.max_tokens, budget);
   return {
     request_id,
     trace,
     account: accountOf(caller),
     messages: addSystemPrompt(input.messages, settings.system_prompt),
-    max_tokens: Math.min(input.max_tokens ?? settings.default_max_tokens, budgetMax),
+    max_tokens: budget.max_tokens,
     tools: input.tools,
     tool_choice: input.tool_choice ?? null,
     temperature: input.temperature,

@@ -126,6 +126,7 @@ class ChatStream {
   #sendError(error: ApiError): void {
     const { code, message, details } = nameInBand(error);
     const { request_id } = this.#chat.request;
+    this.#chat.recorder.explain(error);
     void this.#send(writeErrorFrame(code, message, request_id, details.param));
     this.#close(error.code === "client_closed_request" ? error.code : code);
   }

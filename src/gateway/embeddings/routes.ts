@@ -75,6 +75,7 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
     async ({ body, caller, requestId: request_id, trace, recorder, request: { signal } }) => {
+      recorder.asked_model = body.model ?? null;
       recorder.setModel({ id: MODEL, price: readPrice(service.plan) });
       const account = accountOf(caller);
       // A server may refuse half a surrogate pair, and all other inputs with it.

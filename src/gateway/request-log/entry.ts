@@ -1,40 +1,58 @@
-// An entry of the request log: one row for each metered request.
+// An entry of the request log: one row for each request of a known key, and what decided it.
 import { type Static, Type } from "@sinclair/typebox";
-import { columnsOf, Money, maybe, Timestamp } from "../../platform/schema.ts";
+import type { OutputBudget } from "../../models/index.ts";
+import { columnsOf, Money, maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 
-export const LogEntry = Type.Object({
-  /** Ids are in the order in which requests ended; a retried write finds its rows by them. */
-  id: Type.String(),
-  request_id: Type.String(),
+const text = (description: string) => Type.String({ description });
+const count = (description: string) => Type.Integer({ description, minimum: 0 });
+
+const METERED_ROUTES = ["chat", "embeddings", "search"] as const;
+export type MeteredRoute = (typeof METERED_ROUTES)[number];
+
+const BUDGET_SOURCES = ["request", "default", "model", "key", "service"] as const;
+
+export const LogEntry = Resource("LogEntry", {
+  id: text("Identifier of the row. Ids are in the order in which requests ended."),
+  request_id: text("`x-request-id` of the reply. A caller may send the same one again."),
   at: Timestamp("When it arrived."),
-  account_id: maybe(Type.String()),
-  key_id: Type.String(),
-  route: Type.Unsafe<MeteredRoute>({ type: "string" }),
-  model: maybe(Type.String()),
-  /** The status that was sent; 499 if the caller had left. */
-  status: Type.Integer(),
-  /** The error code that the caller got, also inside a stream. */
-  code: maybe(Type.String()),
-  is_stream: Type.Boolean(),
-  /** Unknown usage, and none, are null. */
-  prompt_tokens: maybe(Type.Integer()),
-  completion_tokens: maybe(Type.Integer()),
-  usage_estimated: Type.Boolean(),
-  /** The cost of the reported usage, at the price at admission. */
-  cost: maybe(Money("SAR.")),
-  attempts: maybe(Type.Integer()),
-  waited_ms: maybe(Type.Integer()),
-  /** Streams only. */
-  first_token_ms: maybe(Type.Integer()),
-  duration_ms: Type.Integer(),
-  request_bytes: Type.Integer(),
-  /** Bytes of the body that were handed to the socket. */
-  reply_bytes: Type.Integer(),
-  trace_id: maybe(Type.String()),
+  account_id: maybe(text("Owner of the key; null: a key without an owner.")),
+  key_id: text("Key that it was sent with."),
+  route: oneOf(METERED_ROUTES, "Route, or that of an internal request of a run."),
+  run_id: maybe(text("Run whose round or call it was; null: a request over HTTP.")),
+  scope: maybe(text("Scopes that it needs, parted by a space; null: none.")),
+  model_asked: maybe(text("First 128 characters of the `model` sent; null: none.")),
+  model: maybe(text("Model that served it, or would have; null: refused before it was known.")),
+  max_tokens_asked: maybe(count("Output tokens asked for; null: none, or refused before.")),
+  max_tokens: maybe(count("Output tokens allowed; null: refused before they were decided.")),
+  max_tokens_by: maybe(
+    oneOf<OutputBudget["by"]>(
+      BUDGET_SOURCES,
+      "What set `max_tokens`: the request, a default, or the lowest cap.",
+    ),
+  ),
+  attempts: maybe(count("Requests sent to model servers; null: none, or the built-in stub.")),
+  waited_ms: maybe(count("Milliseconds that it waited for a place or a server's start.")),
+  replica: maybe(text("Host and port of the server that was asked last; null: none was.")),
+  upstream_status: maybe(count("HTTP status of the server that failed; null: it sent none.")),
+  is_stream: Type.Boolean({ description: "true: the caller asked for a stream." }),
+  first_token_ms: maybe(
+    count("Milliseconds until a stream's first chunk; null: no stream, or none was sent."),
+  ),
+  duration_ms: count("Milliseconds until the end of its reply."),
+  status: Type.Integer({ description: "HTTP status sent; 499: the caller had left." }),
+  code: maybe(text("Error code that the caller got, also inside a stream; null: success.")),
+  param: maybe(text("Field at fault.")),
+  reason: maybe(text("What the error code does not tell. Never holds what the caller sent.")),
+  finish_reason: maybe(text("Why the model ended: `stop`, `length`, `tool_calls` or another.")),
+  prompt_tokens: maybe(count("Tokens read; null: unknown or none.")),
+  completion_tokens: maybe(count("Tokens written; null: unknown or none.")),
+  usage_estimated: Type.Boolean({ description: "true: the tokens are an estimate." }),
+  cost: maybe(Money("Cost of the reported usage at the price of its time; null: unknown.")),
+  request_bytes: count("Bytes of its body."),
+  reply_bytes: count("Bytes of the reply's body that were handed to the socket."),
+  trace_id: maybe(text("Trace id of its `traceparent`.")),
 });
 export type LogEntry = Static<typeof LogEntry>;
-
-export type MeteredRoute = "chat" | "embeddings" | "search";
 
 const COLUMNS = columnsOf(LogEntry).map(({ name }) => name as keyof LogEntry);
 

@@ -1,12 +1,17 @@
 // The recorder of one request: gathers what becomes of it and makes its entry at the end.
+
+import { cleanText } from "../../database/index.ts";
 import type { MeteredRequest, RequestRecorder } from "../../http/index.ts";
 import {
   type CompletionStats,
   costOf,
+  type OutputBudget,
   type TokenUsage,
   type UpstreamError,
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { type ApiError, ERROR_CODES } from "../../platform/errors.ts";
+import { shorten } from "../../platform/text.ts";
 import { traceIdOf } from "../../platform/trace.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
@@ -17,6 +22,9 @@ const TOKENS_MAX = 1_000_000_000;
 const COST_MAX = 1e12;
 /** Maximum announced length, so that sums stay exact. */
 const BYTES_MAX = 1e12;
+/** Maximum characters of a name that a caller, a server or the settings chose. */
+const NAME_CHARACTERS_MAX = 128;
+const REASON_CHARACTERS_MAX = 300;
 
 /** An internal request; the caller's rights are read at its start. */
 export type InternalCaller = Omit<MeteredRequest, "started_at">;
@@ -29,6 +37,7 @@ export interface RecordedOk {
   usage?: TokenUsage;
   usageEstimated?: true;
   reportedUsage?: TokenUsage;
+  finishReason?: string;
 }
 
 type RecordedResult = (RecordedOk | UpstreamError) & CompletionStats;
@@ -37,17 +46,26 @@ export interface RecorderOptions {
   route: MeteredRoute;
   clock: Clock;
   drawId(): string;
-  take(entry: LogEntry): void;
+  /** `isAdmitted`: the rate limit has counted it. */
+  take(entry: LogEntry, isAdmitted: boolean): void;
 }
 
 export class GatewayRecorder implements RequestRecorder {
   request_bytes = 0;
+  isAdmitted = false;
   is_stream = false;
+  /** The `model` that was sent. */
+  asked_model: string | null = null;
+  /** Scopes that the request needs. */
+  scope: string | null;
   readonly started_at: number;
   readonly #options: RecorderOptions;
   readonly #request: MeteredRequest;
   readonly #at: number;
   #model: PricedModel | null = null;
+  #asked_max_tokens: number | null = null;
+  #budget: OutputBudget | null = null;
+  #refusal: ApiError | null = null;
   #result: RecordedResult | null = null;
   #firstTokenMs: number | null = null;
   #isClosed = false;
@@ -57,10 +75,17 @@ export class GatewayRecorder implements RequestRecorder {
     this.#request = request;
     this.#at = options.clock.now();
     this.started_at = request.started_at;
+    // The other routes need the scope of their name.
+    this.scope = options.route === "chat" ? null : options.route;
   }
 
   setModel(model: PricedModel): void {
     this.#model = model;
+  }
+
+  setBudget(asked: number | null, budget: OutputBudget): void {
+    this.#asked_max_tokens = asked;
+    this.#budget = budget;
   }
 
   markFirstChunk(): void {
@@ -71,37 +96,59 @@ export class GatewayRecorder implements RequestRecorder {
     this.#result = result;
   }
 
+  explain(refusal: ApiError): void {
+    this.#refusal = refusal;
+  }
+
   close(status: number, code: string | null, reply_bytes: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { caller, request_id, trace } = this.#request;
-    const { prompt_tokens, completion_tokens, usage_estimated, cost } = this.#used();
-    this.#options.take({
+    const { caller, request_id, trace, run_id = null } = this.#request;
+    const result = this.#result;
+    const entry: LogEntry = {
       id: this.#options.drawId(),
       request_id,
       at: this.#at,
       account_id: caller.account_id,
       key_id: caller.key_id,
       route: this.#options.route,
+      run_id,
+      scope: this.scope,
+      model_asked: cutName(this.asked_model),
       model: this.#model?.id ?? null,
-      status,
-      code,
+      max_tokens_asked: this.#asked_max_tokens,
+      max_tokens: this.#budget?.max_tokens ?? null,
+      max_tokens_by: this.#budget?.by ?? null,
+      attempts: result?.attempts ?? null,
+      waited_ms: roundTime(result?.waitedMs),
+      replica: cutName(result?.replica ?? null),
+      upstream_status: result?.ok === false ? (result.upstreamStatus ?? null) : null,
       is_stream: this.is_stream,
-      prompt_tokens,
-      completion_tokens,
-      usage_estimated,
-      cost,
-      attempts: this.#result?.attempts ?? null,
-      waited_ms: roundTime(this.#result?.waitedMs),
       first_token_ms: roundTime(this.#firstTokenMs),
       duration_ms: Math.round(this.#passed()),
+      status,
+      code,
+      param: cutName(this.#refusal?.details.param ?? null),
+      reason: code === null ? null : this.#findReason(),
+      finish_reason: result?.ok ? cutName(result.finishReason ?? null) : null,
+      ...this.#findUsage(),
       request_bytes: Math.min(this.request_bytes, BYTES_MAX),
       reply_bytes,
       trace_id: traceIdOf(trace) ?? null,
-    });
+    };
+    this.#options.take(entry, this.isAdmitted);
   }
 
-  #used() {
+  /** Prefers the server's failure to the refusal's sentence, unless that has counted the tokens. */
+  #findReason(): string | null {
+    const refusal = this.#refusal;
+    const result = this.#result;
+    const isOurs = refusal?.code === "context_length_exceeded" || !result || result.ok;
+    const reason = isOurs ? refusal && findSentence(refusal) : result.reason;
+    return reason === null ? null : cleanText(shorten(reason, REASON_CHARACTERS_MAX));
+  }
+
+  #findUsage() {
     const result = this.#result;
     const usage = result?.usage;
     if (!result || !usage || !isBelievable(usage)) return UNUSED;
@@ -127,6 +174,15 @@ const UNUSED = {
   usage_estimated: false,
   cost: null,
 } as const;
+
+/** Returns what a refusal says beyond its code; null: nothing. */
+function findSentence({ code, message, details: { recorded = message } }: ApiError) {
+  return recorded === ERROR_CODES[code].message ? null : recorded;
+}
+
+function cutName(name: string | null): string | null {
+  return name === null ? null : cleanText(shorten(name, NAME_CHARACTERS_MAX));
+}
 
 function isBelievable({ prompt_tokens, completion_tokens }: TokenUsage): boolean {
   return prompt_tokens <= TOKENS_MAX && completion_tokens <= TOKENS_MAX;

@@ -1,4 +1,5 @@
 // The request log: one entry for each metered request, its daily sums and its retention.
+import { RateLimiter } from "../../access/index.ts";
 import type { Bound, Database } from "../../database/index.ts";
 import type { MeteredRequest, RecorderFactory } from "../../http/index.ts";
 import { type Clock, settlesWithin } from "../../platform/clock.ts";
@@ -12,6 +13,9 @@ import { GatewayRecorder } from "./recorder.ts";
 import { type GatewayUsage, requestLogStore, type UsageGrouping } from "./store.ts";
 import { EntryWriter } from "./writer.ts";
 
+/** Rows of an account in a minute for requests that the rate limit refused or never counted. */
+const REFUSED_ROWS_MAX = 120;
+const MINUTE_MS = 60_000;
 /** Minimum time for the last entries, even if the stop has less. */
 const LAST_WRITES_MS = 2_000;
 
@@ -37,6 +41,7 @@ export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #writer: EntryWriter;
   readonly #observers: ((entry: LogEntry) => void)[] = [];
+  readonly #refusals: RateLimiter;
   #underWay = 0;
   #onIdle: (() => void) | undefined;
 
@@ -44,11 +49,16 @@ export class RequestLog {
     const { store, clock, log } = options;
     this.#options = options;
     this.#writer = new EntryWriter(store, clock, log);
+    this.#refusals = new RateLimiter(clock, {
+      requests_max: REFUSED_ROWS_MAX,
+      windowMs: MINUTE_MS,
+      closingMs: 0,
+    });
   }
 
   meter(route: MeteredRoute): RecorderFactory<GatewayRecorder> {
     const { clock, ids } = this.#options;
-    const take = (entry: LogEntry) => this.#take(entry);
+    const take = (entry: LogEntry, isAdmitted: boolean) => this.#take(entry, isAdmitted);
     return {
       open: (request: MeteredRequest) => {
         this.#underWay += 1;
@@ -66,8 +76,9 @@ export class RequestLog {
     return { underWay: this.#underWay, ...this.#writer.status() };
   }
 
-  #take(entry: LogEntry): void {
-    this.#writer.add(entry);
+  #take(entry: LogEntry, isAdmitted: boolean): void {
+    const account = entry.account_id ?? entry.key_id;
+    if (isAdmitted || this.#refusals.claim(account) === 0) this.#writer.add(entry);
     for (const observer of this.#observers) observer(entry);
     this.#underWay -= 1;
     if (this.#underWay === 0) this.#onIdle?.();

@@ -1,6 +1,14 @@
 // The request log in the database: a row for each request, and daily sums, which outlive the rows.
 import { type Static, Type } from "@sinclair/typebox";
-import { createInsertion, type Sql, splitRows, sql, store, type Tx } from "../../database/index.ts";
+import {
+  createInsertion,
+  none,
+  type Sql,
+  splitRows,
+  sql,
+  store,
+  type Tx,
+} from "../../database/index.ts";
 import { writeDay } from "../../platform/calendar.ts";
 import { Money, maybe, writeRow } from "../../platform/schema.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.ts";
@@ -41,9 +49,63 @@ export const DaySum = Type.Object({
 });
 export type DaySum = Static<typeof DaySum>;
 
+/** Entries to find; what is undefined matches every entry. */
+export interface RequestFilter {
+  account_id?: string;
+  key_id?: string;
+  /** The model that was asked for, or the one that it meant. */
+  model?: string;
+  statusMin?: number;
+  statusMax?: number;
+  code?: string;
+  run_id?: string;
+  /** Earliest arrival in milliseconds since 1970. */
+  since?: number;
+  slowerThanMs?: number;
+}
+
+/** A range of ids, with one bound for each end: `from` and `to` are included, the others not. */
+export interface IdRange {
+  lower?: { from: string } | { after: string };
+  upper?: { to: string } | { before: string };
+}
+
+const RangeEnd = Type.Object({ id: Type.String(), ended_at: Type.Integer() });
+
 export const requestLogStore = store(
   "ledger",
   {
+    /** Entries with that id or request id, newest first. */
+    find: (db, id: string, limit: number) =>
+      db.all(
+        LogEntry,
+        sql`SELECT * FROM ledger WHERE id = ${id} OR request_id = ${id}
+            ORDER BY id DESC LIMIT ${limit}`,
+      ),
+    /** The oldest of `size` entries before that id; undefined where fewer are left. */
+    findOldest: (db, before: string | null, size: number) =>
+      db.one(
+        RangeEnd,
+        sql`SELECT id, at + duration_ms AS ended_at FROM ledger
+            ${before === null ? none : sql`WHERE id < ${before}`}
+            ORDER BY id DESC LIMIT 1 OFFSET ${size - 1}`,
+      ),
+    /** The newest of up to `size` entries after that id, and before another. */
+    findNewest: (db, after: string, before: string, size: number) =>
+      db.one(
+        RangeEnd,
+        sql`SELECT id, ended_at FROM
+              (SELECT id, at + duration_ms AS ended_at FROM ledger
+               WHERE id > ${after} AND id < ${before} ORDER BY id LIMIT ${size}) AS page
+            ORDER BY id DESC LIMIT 1`,
+      ),
+    /** Newest first. */
+    list: (db, filter: RequestFilter, range: IdRange, limit: number) =>
+      db.all(
+        LogEntry,
+        sql`SELECT * FROM ledger WHERE ${inRange(range)} ${matching(filter)}
+            ORDER BY id DESC LIMIT ${limit}`,
+      ),
     sum: (db, by: UsageGrouping, from: string, to: string) =>
       db.all(
         GatewayUsage,
@@ -73,6 +135,30 @@ export const requestLogStore = store(
       ),
   },
 );
+
+/** An index search takes one condition for each end. */
+function inRange({ lower = { after: "" }, upper }: IdRange): Sql {
+  const above = "from" in lower ? sql`id >= ${lower.from}` : sql`id > ${lower.after}`;
+  if (!upper) return above;
+  return "to" in upper
+    ? sql`${above} AND id <= ${upper.to}`
+    : sql`${above} AND id < ${upper.before}`;
+}
+
+function matching(filter: RequestFilter): Sql {
+  const { account_id, key_id, model, statusMin, statusMax, code, run_id } = filter;
+  const { since, slowerThanMs } = filter;
+  return sql`
+    ${account_id === undefined ? none : sql`AND account_id = ${account_id}`}
+    ${key_id === undefined ? none : sql`AND key_id = ${key_id}`}
+    ${model === undefined ? none : sql`AND (model = ${model} OR model_asked = ${model})`}
+    ${statusMin === undefined ? none : sql`AND status >= ${statusMin}`}
+    ${statusMax === undefined ? none : sql`AND status <= ${statusMax}`}
+    ${code === undefined ? none : sql`AND code = ${code}`}
+    ${run_id === undefined ? none : sql`AND run_id = ${run_id}`}
+    ${since === undefined ? none : sql`AND at >= ${since}`}
+    ${slowerThanMs === undefined ? none : sql`AND duration_ms > ${slowerThanMs}`}`;
+}
 
 const insertEntries = createInsertion(
   LogEntry,

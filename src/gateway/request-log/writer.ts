@@ -17,7 +17,7 @@ const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 /** Number of failures in a row after which an entry may be at fault, if the database answers. */
 const LASTING_FAILURES = 3;
-/** Maximum entries in memory while the database is away: some 60 MB. */
+/** Maximum entries in memory while the database is away: some 80 MB. */
 const WAITING_MAX = 100_000;
 /** Number of oldest entries dropped at once; dropping a single one would cost as much. */
 const DROPPED_AT_ONCE = 1_000;

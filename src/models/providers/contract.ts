@@ -155,6 +155,8 @@ export type UpstreamResult = { ok: true } | UpstreamError;
 export interface CompletionStats {
   attempts?: number;
   waitedMs?: number;
+  /** Name of the replica that was asked last. */
+  replica?: string;
 }
 
 /** Made for one request, so each stage may add to it. */

@@ -91,6 +91,8 @@ const FILE_NAMES: Readonly<Record<string, string>> = {
   promptTokens: "prompt_tokens",
   waitedMs: "waited_ms",
 };
+/** A recording tells nothing of the servers that answered. */
+const OF_ONE_SERVER: readonly string[] = ["replica"] satisfies (keyof Completion)[];
 const OUR_NAMES = Object.fromEntries(
   Object.entries(FILE_NAMES).map(([ours, file]) => [file, ours]),
 );
@@ -104,9 +106,8 @@ export function readCompletion(recorded: RecordedReply["ending"]): Completion {
 }
 
 function renameFields(from: object, names: Readonly<Record<string, string>>): object {
-  return Object.fromEntries(
-    Object.entries(from).map(([name, value]) => [names[name] ?? name, value]),
-  );
+  const fields = Object.entries(from).filter(([name]) => !OF_ONE_SERVER.includes(name));
+  return Object.fromEntries(fields.map(([name, value]) => [names[name] ?? name, value]));
 }
 
 const OF_ONE_REQUEST: readonly string[] = [

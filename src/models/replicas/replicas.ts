@@ -94,6 +94,7 @@ export class Replicas<S> {
       if (tried.length === this.#replicas.length) break;
     }
     result.attempts = attempts;
+    if (asked) result.replica = asked.replica.name;
     if (waitedMs > 0) result.waitedMs = (result.waitedMs ?? 0) + Math.round(waitedMs);
     return result;
   }

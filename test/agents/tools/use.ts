@@ -18,6 +18,7 @@ export function createUse(args: Record<string, unknown>, rest: Partial<ToolUse> 
     arguments: args,
     account_id: caller.account_id!,
     agent_id: "0198c0de-0000-7000-8000-000000000005",
+    run_id: "0198c0de-0000-7000-8000-000000000006",
     tool_call_id: "call_2",
     caller,
     request_id: "0198c0de-0000-7000-8000-000000000004",

@@ -61,9 +61,20 @@ test("a JSON reply has a complete row", async () => {
     account_id: account!.id,
     key_id: keys.at(-1)!.id,
     route: "chat",
+    run_id: null,
+    scope: null,
+    model_asked: null,
     model: "stub-1",
+    max_tokens_asked: null,
+    max_tokens: 1_024,
+    max_tokens_by: "default",
+    replica: null,
+    upstream_status: null,
     status: 201,
     code: null,
+    param: null,
+    reason: null,
+    finish_reason: "stop",
     is_stream: false,
     prompt_tokens: 6,
     completion_tokens: 5,
@@ -136,14 +147,38 @@ test("an unknown id has a row without a model", async () => {
   expect(await readRow(app)).toMatchObject({ model: null, status: 404, code: "model_not_found" });
 });
 
-test("unknown keys, internal keys and rate-limited requests have no row", async () => {
-  const app = await open({ settings: "[limits]\nrequests_per_minute = 1" });
+test("requests without a key, or with an unknown one, have no row", async () => {
+  const app = await open();
   await app.chat("Hello", {}, { key: null });
   await app.chat("Hello", {}, { key: "svc_sk_nobody" });
+  expect(await readRows(app)).toEqual([]);
+});
+
+test("internal keys and rate-limited requests have a row", async () => {
+  const app = await open({ settings: "[limits]\nrequests_per_minute = 1" });
   await app.chat("Hello", {}, { key: "svc_sk_test-internal" });
   expect((await app.chat("Hello")).status).toBe(201);
   expect((await app.chat("Hello")).status).toBe(429);
-  expect(await readRow(app)).toMatchObject({ status: 201 });
+  expect(await readRows(app)).toMatchObject([
+    { status: 403, code: "permission_denied", model: null },
+    { status: 201, code: null },
+    { status: 429, code: "rate_limit_exceeded", model: null },
+  ]);
+});
+
+test("refusals by the rate limit have 120 rows a minute for each account", async () => {
+  const app = await open({ settings: "[limits]\nrequests_per_minute = 1" });
+  const ask = (key?: string) => app.chat("Hello", {}, { ...(key && { key }) });
+  for (let n = 0; n < 125; n++) await ask();
+  await ask("svc_sk_test-other");
+  await ask("svc_sk_test-other");
+  const countRefused = async () =>
+    (await readRows(app)).filter(({ code }) => code === "rate_limit_exceeded").length;
+  expect(await countRefused()).toBe(121);
+  await app.clock.advance(60_000);
+  await ask();
+  await ask();
+  expect(await countRefused()).toBe(122);
 });
 
 test("a bug has a row", async () => {

@@ -4,35 +4,23 @@ import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { showRequests } from "../../../src/gateway/request-log/metrics.ts";
 import { openMetrics } from "../../../src/platform/metrics.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
+import { makeEntry } from "../../support/request-log.ts";
 
 const apps: TestApp[] = [];
 afterEach(async () => {
   for (const app of apps.splice(0)) await app.stop();
 });
 
-const ENTRY: LogEntry = {
-  id: "1",
-  request_id: "r",
-  at: 0,
-  account_id: "account-1",
-  key_id: "key-1",
-  route: "chat",
+const ENTRY: LogEntry = makeEntry("1", {
   model: "m",
-  status: 201,
-  code: null,
   is_stream: true,
   prompt_tokens: 7,
   completion_tokens: 11,
-  usage_estimated: false,
   cost: null,
-  attempts: 1,
   waited_ms: 1_500,
   first_token_ms: 200,
   duration_ms: 1_200,
-  request_bytes: 1,
-  reply_bytes: 1,
-  trace_id: null,
-};
+});
 
 /** The samples of requests, without buckets. */
 const listSamples = (text: string) =>

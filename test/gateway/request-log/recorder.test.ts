@@ -1,11 +1,12 @@
-// Tests the recorder with impossible lengths.
+// Tests the recorder with impossible lengths and with hostile texts.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
+import { apiError } from "../../../src/platform/errors.ts";
 import { createManualClock } from "../../support/clock.ts";
 
-test("an announced length is bounded, so that its sums stay exact", () => {
+function open() {
   const clock = createManualClock();
   const entries: LogEntry[] = [];
   const take = (entry: LogEntry) => void entries.push(entry);
@@ -14,7 +15,51 @@ test("an announced length is bounded, so that its sums stay exact", () => {
     { route: "chat", drawId: () => "e-1", clock, take },
     { caller, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
+  return { recorder, entries };
+}
+
+test("an announced length is bounded, so that its sums stay exact", () => {
+  const { recorder, entries } = open();
   recorder.request_bytes = 1e300;
   recorder.close(413, "request_too_large", 0);
   expect(entries).toMatchObject([{ request_bytes: 1e12 }]);
+});
+
+test("texts from outside are short, well formed, and hold no NUL", () => {
+  const { recorder, entries } = open();
+  const hostile = `a\0${"\ud83d".repeat(400)}`;
+  recorder.asked_model = hostile;
+  recorder.explain(apiError("validation", { param: hostile, message: hostile }));
+  recorder.setResult({ ok: true, finishReason: hostile, replica: hostile });
+  recorder.close(400, "invalid_request", 0);
+  const { model_asked, param, reason, finish_reason, replica } = entries[0]!;
+  const texts = [model_asked, param, reason, finish_reason, replica] as string[];
+  expect(texts.map((text) => text.isWellFormed() && !text.includes("\0"))).toEqual(
+    texts.map(() => true),
+  );
+  expect(texts.map((text) => text.length)).toEqual([128, 128, 300, 128, 128]);
+});
+
+test("a reason is that of the server, unless the refusal has counted the tokens", () => {
+  const server = { ok: false, retryable: false, reason: "it broke" } as const;
+  const codes = ["upstream_error", "context_length_exceeded"] as const;
+  const reasons = codes.map((code) => {
+    const { recorder, entries } = open();
+    recorder.setResult({ ...server, code });
+    recorder.explain(apiError(code, { message: "It needs 5 tokens." }));
+    recorder.close(502, code, 0);
+    return entries[0]!.reason;
+  });
+  expect(reasons).toEqual(["it broke", "It needs 5 tokens."]);
+});
+
+test("a sentence of the catalogue is not repeated, and a success has no reason", () => {
+  const refused = open();
+  refused.recorder.explain(apiError("model_not_found", { param: "model" }));
+  refused.recorder.close(404, "model_not_found", 0);
+  expect(refused.entries).toMatchObject([{ reason: null, param: "model" }]);
+  const { recorder, entries } = open();
+  recorder.setResult({ ok: true, finishReason: "stop" });
+  recorder.close(201, null, 0);
+  expect(entries).toMatchObject([{ reason: null, param: null, finish_reason: "stop" }]);
 });

@@ -92,7 +92,10 @@ async function outcome(completion: Promise<Completion>) {
 
 test("equal replicas take turns", async () => {
   const { asked, ask } = join([done, done, done]);
-  for (let n = 0; n < 6; n++) expect(await ask()).toEqual({ ...succeed(), attempts: 1 });
+  for (let n = 0; n < 6; n++) {
+    const replica = `host-${n % 3}:8000`;
+    expect(await ask()).toEqual({ ...succeed(), attempts: 1, replica });
+  }
   expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
 });
 
@@ -125,7 +128,10 @@ test("before the first chunk another takes over, and the last failure is returne
   expect(await outcome(ask())).toEqual(["ok", 2]);
   expect(asked).toEqual([0, 1]);
   const none = join([async () => fail("first"), async () => fail("second")]);
-  expect(await none.ask()).toEqual({ ...fail("second"), attempts: 2 });
+  expect(await none.ask()).toEqual({
+    ...fail("second"),
+    ...{ attempts: 2, replica: "host-1:8000" },
+  });
 });
 
 test("after the first chunk none takes over", async () => {
@@ -134,7 +140,7 @@ test("after the first chunk none takes over", async () => {
     return fail("died");
   };
   const { asked, received, ask } = join([dying, done]);
-  expect(await ask()).toEqual({ ...fail("died"), attempts: 1 });
+  expect(await ask()).toEqual({ ...fail("died"), attempts: 1, replica: "host-0:8000" });
   expect([asked, received]).toEqual([[0], ["Hel"]]);
 });
 

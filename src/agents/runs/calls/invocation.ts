@@ -148,6 +148,7 @@ function makeToolUse(
     arguments: args as Record<string, unknown>,
     account_id: row.account_id,
     agent_id: row.agent_id,
+    run_id: row.id,
     tool_call_id,
     caller,
     request_id: deps.ids.uuid(),

@@ -135,8 +135,9 @@ function sumUsage(completions: readonly Completion[]): UsageSum {
   const sum: UsageSum = { isEstimated: false };
   const prompt_tokens = findPromptTokens(completions);
   for (const completion of completions) {
-    const { attempts, waitedMs, usage } = completion;
+    const { attempts, waitedMs, replica, usage } = completion;
     if (attempts !== undefined) sum.attempts = (sum.attempts ?? 0) + attempts;
+    if (replica !== undefined) sum.replica ??= replica;
     // Attempts wait side by side.
     if (waitedMs !== undefined) sum.waitedMs = Math.max(sum.waitedMs ?? 0, waitedMs);
     const isReported = completion.ok && !completion.usageEstimated;

@@ -1,0 +1,65 @@
+// Tests that a list of requests is complete, and that each request is followed once.
+import { expect, test } from "bun:test";
+import { nameLocalActor, type PerformOperation, perform } from "../../src/admin/index.ts";
+import { followRequests, listRequests } from "../../src/cli/requests.ts";
+import { startApp, type TestApp } from "../support/app.ts";
+
+const performAt =
+  ({ app }: TestApp): PerformOperation =>
+  (operation, request) =>
+    perform(app.admin, operation, request, nameLocalActor());
+
+/** Pages of the API in turn, and what was asked of it. */
+function createPages(pages: { rows: { id: string }[]; next: string | null }[]) {
+  const asked: unknown[] = [];
+  const call = async (_: unknown, request: unknown) => {
+    asked.push(request);
+    return pages.shift();
+  };
+  return { asked, call: call as unknown as PerformOperation };
+}
+
+test("a list asks for pages until it is full", async () => {
+  const { asked, call } = createPages([
+    { rows: [{ id: "3" }], next: "3" },
+    { rows: [], next: "2" },
+    { rows: [{ id: "1" }], next: "1" },
+  ]);
+  const search = { code: "x" } as never;
+  expect(await listRequests(call, search, 2)).toEqual({
+    rows: [{ id: "3" }, { id: "1" }],
+    next: "1",
+  });
+  expect(asked).toEqual([
+    { code: "x", limit: 2, before: undefined },
+    { code: "x", limit: 1, before: "3" },
+    { code: "x", limit: 1, before: "2" },
+  ]);
+});
+
+test("a list ends with the last page", async () => {
+  const { call } = createPages([{ rows: [{ id: "1" }], next: null }]);
+  expect(await listRequests(call, {} as never, 9)).toEqual({ rows: [{ id: "1" }], next: null });
+});
+
+test("requests are followed from now on, each once, by their filter", async () => {
+  const app = await startApp();
+  await app.chat("Hello", {}, { headers: { "x-request-id": "before" } });
+  await app.clock.advance(5_000);
+  const seen: unknown[] = [];
+  const search = { status: "4xx" } as never;
+  const followed = followRequests(performAt(app), app.clock, search, ({ request_id }) =>
+    seen.push(request_id),
+  );
+  const failure = followed.catch((error: Error) => error.message);
+  await app.chat("Hello", {}, { headers: { "x-request-id": "good" } });
+  await app.chat("Hello", { messages: [] }, { headers: { "x-request-id": "bad-1" } });
+  await app.clock.advance(5_000);
+  expect(seen).toEqual(["bad-1"]);
+  await app.chat("Hello", { messages: [] }, { headers: { "x-request-id": "bad-2" } });
+  await app.clock.advance(5_000);
+  expect(seen).toEqual(["bad-1", "bad-2"]);
+  await app.stop();
+  await app.clock.advance(5_000);
+  expect(await failure).toBeString();
+});
