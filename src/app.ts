@@ -26,6 +26,7 @@ import {
   type Gateway,
   InFlight,
   listServiceReplicas,
+  REACHED_LIMIT,
   showRequests,
   showShared,
   writeChanges,
@@ -113,6 +114,7 @@ const EVENTS = documentEvents({
   "approval.requested": { approval: Approval },
   "approval.decided": { approval: Approval },
   "trigger.fired": { trigger: TriggerName, fire: Fire },
+  "limit.reached": REACHED_LIMIT,
 });
 
 /** Builds all modules on a database; nothing listens before the start. */

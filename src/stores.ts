@@ -13,6 +13,7 @@ import { toolStore } from "./agents/tools/http/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
+import { budgetStore } from "./gateway/budgets/store.ts";
 import { requestLogStore } from "./gateway/request-log/store.ts";
 import { idStore } from "./inventory/ids/store.ts";
 import { managedServerStore } from "./models/autostart/store.ts";
@@ -26,7 +27,7 @@ import { webhookStore } from "./webhooks/store/index.ts";
 export const stores = [
   ...[accountStore, keyStore, holdStore, operatorStore, auditStore],
   ...[secretStore, storageStore, sweepStore],
-  ...[modelStore, managedServerStore, requestLogStore],
+  ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore, idStore],

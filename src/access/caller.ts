@@ -3,8 +3,9 @@ import type { Bound } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import { hashSecret, isInForce, type Key } from "./credentials.ts";
+import type { CallerLimits } from "./limits.ts";
 import type { Scope } from "./scopes.ts";
-import type { keyStore } from "./store.ts";
+import type { keyStore, LimitedKey } from "./store.ts";
 
 export interface Caller {
   key_id: string;
@@ -15,6 +16,8 @@ export interface Caller {
   /** Models the key may call; null allows all. */
   models: readonly string[] | null;
   max_output_tokens: number | null;
+  /** Budgets; absent where neither the key nor its account has one. */
+  limits?: CallerLimits;
 }
 
 /** Finds the caller; throws `missing_api_key` or `invalid_api_key`. */
@@ -62,9 +65,11 @@ export function createFindCaller(
   };
 }
 
-function describeCaller({ id: key_id, ...key }: Key): Caller {
+function describeCaller({ id: key_id, limits: own, account_limits, ...key }: LimitedKey): Caller {
   const { account_id, kind, scopes, models, max_output_tokens } = key;
-  return { key_id, account_id, kind, scopes, models, max_output_tokens };
+  const caller: Caller = { key_id, account_id, kind, scopes, models, max_output_tokens };
+  if (own || account_limits) caller.limits = { account: account_limits, key: own };
+  return caller;
 }
 
 export function accountOf({ account_id, key_id }: Pick<Caller, "account_id" | "key_id">): string {

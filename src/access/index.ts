@@ -14,6 +14,17 @@ export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
 export { KeyUses } from "./key-uses.ts";
 export {
+  LIMIT_NAMES,
+  type LimitChange,
+  type LimitName,
+  type Limits,
+  MEASURES,
+  type Measure,
+  PERIODS,
+  type Period,
+  splitLimitName,
+} from "./limits.ts";
+export {
   isActive,
   makeOperator,
   Operator,

@@ -1,16 +1,33 @@
 // Accounts, keys and their secrets.
-import type { Static } from "@sinclair/typebox";
-import { countRows, type Db, into, none, sql, store, type Tx } from "../database/index.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  countRows,
+  type Db,
+  into,
+  none,
+  type Sql,
+  sql,
+  store,
+  type Tx,
+} from "../database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { Account, isInForce, Key, KeySecret, KeyUse } from "./credentials.ts";
+import { changeLimits, type LimitChange, type Limits, StoredLimits } from "./limits.ts";
 
-const FoundKey = Row(Key, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
+/** A key with the limits of its own and of its account. */
+const LimitedKey = Row(Key, { limits: maybe(StoredLimits), account_limits: maybe(StoredLimits) });
+export type LimitedKey = Static<typeof LimitedKey>;
+
+const FoundKey = Row(LimitedKey, { secret_expires_at: maybe(Timestamp("When the secret ends.")) });
 export type FoundKey = Static<typeof FoundKey>;
 
 /** Fields to change; those that are left out stay. */
 export type KeyChange = Partial<
   Pick<Key, "name" | "scopes" | "models" | "max_output_tokens" | "expires_at">
 >;
+const LimitsOf = Type.Object({ limits: maybe(StoredLimits) });
+/** Channel of changed keys: an account's limits concern all of its keys. */
+const KEY = "key";
 
 export const accountStore = store(
   "accounts",
@@ -18,8 +35,10 @@ export const accountStore = store(
     list: (db) => db.all(Account, sql`SELECT * FROM accounts ORDER BY name`),
     find: (db, name: string) => db.one(Account, sql`SELECT * FROM accounts WHERE name = ${name}`),
     count: (db) => countRows(db, sql`FROM accounts`),
+    findLimits: (db, id: string) => findLimits(db, sql`accounts`, id),
   },
   {
+    limit: async (tx, id: string, change: LimitChange) => limit(tx, sql`accounts`, id, change),
     /** Returns false where the name is taken. */
     create: async (tx, account: Account) => createAccount(tx, account),
     /** Creates an account with its key, unless there is any account already. */
@@ -39,11 +58,18 @@ export const keyStore = store(
     find: (db, hash: string) =>
       db.one(
         FoundKey,
-        sql`SELECT keys.*, key_secrets.expires_at AS secret_expires_at
+        sql`SELECT keys.*, accounts.limits AS account_limits,
+              key_secrets.expires_at AS secret_expires_at
             FROM key_secrets JOIN keys ON keys.id = key_secrets.key_id
+            LEFT JOIN accounts ON accounts.id = keys.account_id
             WHERE key_secrets.hash = ${hash}`,
       ),
-    findById: (db, id: string) => findKey(db, id),
+    findById: (db, id: string) =>
+      db.one(
+        LimitedKey,
+        sql`SELECT keys.*, accounts.limits AS account_limits
+            FROM keys LEFT JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ${id}`,
+      ),
     findUse: (db, id: string) => db.one(KeyUse, sql`SELECT * FROM key_uses WHERE key_id = ${id}`),
     list: (db, account_id: string | null) =>
       db.all(
@@ -54,11 +80,12 @@ export const keyStore = store(
   },
   {
     create: async (tx, key: Key, secret: KeySecret) => createKey(tx, key, secret),
+    limit: async (tx, id: string, change: LimitChange) => limit(tx, sql`keys`, id, change),
     revoke: async (tx, id: string, now: number) => {
       await tx.run(
         sql`UPDATE keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`,
       );
-      tx.tell("key", id);
+      tx.tell(KEY, id);
       return findKey(tx, id);
     },
     /** Changes a key in force; another is returned unchanged. */
@@ -103,7 +130,7 @@ export const keyStore = store(
         sql`UPDATE key_secrets SET expires_at = ${overlapUntil} WHERE key_id = ${key_id}`,
       );
       await tx.run(sql`INSERT INTO key_secrets ${into(KeySecret, secret)}`);
-      tx.tell("key", key_id);
+      tx.tell(KEY, key_id);
       return key;
     },
   },
@@ -112,6 +139,20 @@ export const keyStore = store(
 
 function findKey(db: Db, id: string): Promise<Key | undefined> {
   return db.one(Key, sql`SELECT * FROM keys WHERE id = ${id}`);
+}
+
+async function findLimits(db: Db, table: Sql, id: string): Promise<Limits | null> {
+  const found = await db.one(LimitsOf, sql`SELECT limits FROM ${table} WHERE id = ${id}`);
+  return found?.limits ?? null;
+}
+
+/** Changes the limits that a change names, and returns all that are left. */
+async function limit(tx: Tx, table: Sql, id: string, change: LimitChange): Promise<Limits | null> {
+  const limits = changeLimits(await findLimits(tx, table, id), change);
+  const stored = limits && JSON.stringify(limits);
+  await tx.run(sql`UPDATE ${table} SET limits = ${stored} WHERE id = ${id}`);
+  tx.tell(KEY, id);
+  return limits;
 }
 
 async function createAccount(tx: Tx, account: Account): Promise<boolean> {

@@ -1,4 +1,5 @@
 // The gateway: chats, embeddings, web search and their request log.
+export { REACHED_LIMIT } from "./budgets/limit-use.ts";
 export { writeChanges } from "./chat/deprecation.ts";
 export type {
   InternalChatError,

@@ -10,6 +10,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { Settings } from "../settings/index.ts";
+import { CallerBudgets } from "./budgets/caller-budgets.ts";
 import { ChatExecution } from "./chat/execution.ts";
 import { InternalChatClient } from "./chat/internal-client.ts";
 import { openChatRoutes } from "./chat/routes.ts";
@@ -54,8 +55,10 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   let { settings } = options;
   const store = database.bind(requestLogStore);
   const requestLog = new RequestLog({ store, clock, ids, log });
+  const budgets = new CallerBudgets({ ...options, zone: settings.service.zone });
   const execution = new ChatExecution({
     ...options,
+    budgets,
     countTexts: createTextCount(compute),
     thinkSettings: () => settings.think,
   });
@@ -85,6 +88,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     requestLog,
     internal: { chat: new InternalChatClient(execution, chat), search: search.internal },
     services: [
+      budgets.service,
       ...services.map(({ service }) => service),
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },

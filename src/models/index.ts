@@ -51,7 +51,14 @@ export {
   type ModelSwitch,
   stateOf,
 } from "./switches.ts";
-export { countImages, estimateTokens, listTexts, splitTokens } from "./tokens.ts";
+export {
+  countFrame,
+  countImages,
+  countPromptTokens,
+  estimateTokens,
+  listTexts,
+  splitTokens,
+} from "./tokens.ts";
 
 /** Loaded only when used. */
 export const loadRecorder = () => import("./recording/recorder.ts");

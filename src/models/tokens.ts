@@ -45,10 +45,14 @@ export function estimateTokens(text: string): number {
 }
 
 export function countPromptTokens(request: ModelRequest, count = countTokens): number {
-  let tokens = MESSAGE_TOKENS * request.messages.length + IMAGE_TOKENS * countImages(request);
-  tokens += countTools(request.tools, count);
+  let tokens = countFrame(request) + countTools(request.tools, count);
   for (const text of listMessageTexts(request.messages)) tokens += count(text);
   return tokens;
+}
+
+/** Estimates the tokens of a prompt beside its texts. */
+export function countFrame(request: ModelRequest): number {
+  return MESSAGE_TOKENS * request.messages.length + IMAGE_TOKENS * countImages(request);
 }
 
 export function listTexts({ messages, tools }: ModelRequest): string[] {

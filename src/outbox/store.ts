@@ -12,6 +12,7 @@ export type EventType =
   | "approval.requested"
   | "approval.decided"
   | "trigger.fired"
+  | "limit.reached"
   | "webhook.test";
 
 export const OutboxRow = Type.Object({

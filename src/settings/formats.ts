@@ -2,6 +2,7 @@
 import { readAllowEntry, readNetwork } from "../net/index.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { parseMoney } from "../platform/money.ts";
+import { isZone } from "../platform/zone.ts";
 
 /** Messages quote no value: it may be long or secret. */
 export const FORMATS = {
@@ -32,6 +33,10 @@ export const FORMATS = {
     const isWeb = /^https?:/.test(text);
     if (isOrigin && (!isWeb || URL.parse(text)?.origin === text)) return text;
     throw new RangeError('must be an origin in lower case, such as "https://app.example.com"');
+  },
+  zone(text: string) {
+    if (isZone(text)) return text;
+    throw new RangeError('must be the name of an IANA time zone, such as "Asia/Riyadh"');
   },
   upstream: readBase,
   search: (text: string) => (text === "" ? text : readBase(text)),

@@ -103,6 +103,11 @@ export const Table = Type.Object(
         default: "",
         unquoted: true,
       }),
+      zone: text(
+        "zone",
+        "The IANA time zone in which days and months of budgets begin, such as Asia/Riyadh.",
+        { default: "UTC", restart: true },
+      ),
       chat_status: choice(
         [201, 200],
         "The status of a chat reply; 200 for clients that take no other, like Dify.",

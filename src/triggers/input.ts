@@ -4,7 +4,8 @@ import { validateSigningSecret } from "../crypto/index.ts";
 import { Uuid } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
 import { FilledText, maybe, oneOf, StoredText, unquoted } from "../platform/schema.ts";
-import { ZONE_CHARACTERS_MAX, zoneFault } from "./cron/occurrences.ts";
+import { ZONE_CHARACTERS_MAX } from "../platform/zone.ts";
+import { zoneFault } from "./cron/occurrences.ts";
 import { readSchedule, SCHEDULE_CHARACTERS_MAX } from "./cron/schedule.ts";
 import { TRIGGER_KINDS, TRIGGER_STATUSES, Trigger, type TriggerRow } from "./trigger.ts";
 

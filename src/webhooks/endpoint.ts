@@ -20,6 +20,7 @@ export const EVENT_TYPES = [
   "approval.requested",
   "approval.decided",
   "trigger.fired",
+  "limit.reached",
   "webhook.test",
 ] as const;
 export type WebhookEventType = (typeof EVENT_TYPES)[number];

@@ -16,8 +16,9 @@ export const WebhookEvent = Type.Object(
         {},
         {
           description:
-            "By type: `{run}`, `{approval}`, `{trigger, fire}`, `{webhook}`. Over 64 KiB the " +
-            "longest texts are null, and `truncated` names them.",
+            "By type: `{run}`, `{approval}`, `{trigger, fire}`, `{limit, percent, " +
+            "used}`, `{webhook}`. Over 64 KiB the longest texts are null, and `truncated` names " +
+            "them.",
         },
       ),
     ),
@@ -39,6 +40,7 @@ const DESCRIPTIONS: Readonly<Record<WebhookEventType, string>> = {
   "approval.requested": "A call waits for a person's decision.",
   "approval.decided": "A call was decided, expired, or was closed with its run.",
   "trigger.fired": "A trigger fired, whatever its outcome.",
+  "limit.reached": "A limit of the account or of a key is used to 80 or to 100 percent.",
   "webhook.test": "The owner tests the endpoint.",
 };
 

@@ -17,6 +17,8 @@ const key: FoundKey = {
   created_at: 0,
   expires_at: null,
   revoked_at: null,
+  limits: null,
+  account_limits: null,
   secret_expires_at: null,
 };
 

@@ -265,14 +265,15 @@ describe("a change", () => {
     ] as const) {
       await expect(keys.update(key.id, change)).rejects.toThrow(says);
     }
-    expect(await keys.find(key.id)).toEqual(key);
+    expect(await keys.find(key.id)).toMatchObject(key);
   });
 });
 
 test("a key is shown with its owner and its last use", async () => {
   const { keys } = fixture.admin;
   const { key } = await keys.create(keyRequest());
-  expect(await keys.show(key.id)).toEqual({ ...key, account: "acme", last_used_at: null });
+  const shown = { ...key, account: "acme", last_used_at: null };
+  expect(await keys.show(key.id)).toMatchObject(shown);
   const last_used_at = fixture.clock.now();
   await fixture.access.keys.noteUses([{ key_id: key.id, last_used_at }]);
   expect(await keys.show(key.id)).toMatchObject({ last_used_at });

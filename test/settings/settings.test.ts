@@ -26,6 +26,7 @@ alias = "acme"
 default_model = "qwen3-32b"
 operator = "acme"
 changelog_url = "https://acme.example/changelog"
+zone = "Asia/Riyadh"
 chat_status = 200
 
 [[models]]
@@ -131,6 +132,7 @@ describe("without a file", () => {
         alias: "svc",
         default_model: "stub-1",
         operator: "wadi",
+        zone: "UTC",
         chat_status: 201,
         changelog_url: "",
       },
@@ -250,6 +252,7 @@ describe("a file", () => {
       default_model: "qwen3-32b",
       operator: "acme",
       changelog_url: "https://acme.example/changelog",
+      zone: "Asia/Riyadh",
       chat_status: 200,
     });
     expect(settings.models[0]?.upstream).toEqual({

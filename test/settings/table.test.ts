@@ -78,6 +78,7 @@ test("few settings need a restart", () => {
     "server.metrics_token_env",
     "server.trusted_proxies",
     "service.alias",
+    "service.zone",
     "service.chat_status",
     "operator.listen",
   ]);
@@ -102,6 +103,7 @@ test("settings with one place in the file are those that a variable can override
     "service.default_model",
     "service.operator",
     "service.changelog_url",
+    "service.zone",
     "service.chat_status",
     "limits.requests_per_minute",
     "limits.active_runs",

@@ -16,6 +16,7 @@ import { usageStore } from "../../src/agents/usage/store.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
+import { budgetStore } from "../../src/gateway/budgets/store.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store.ts";
 import { idStore } from "../../src/inventory/ids/store.ts";
 import { type ManagedServerRow, managedServerStore } from "../../src/models/autostart/store.ts";
@@ -35,6 +36,7 @@ import { toolWrites } from "../support/tools.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
+import { budgetCases, limitCases } from "./budget-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
@@ -72,6 +74,7 @@ export function bindStores(database: Database) {
     models: database.bind(modelStore),
     units: database.bind(managedServerStore),
     requestLog: database.bind(requestLogStore),
+    budgets: database.bind(budgetStore),
     holds: database.bind(holdStore),
     operators: database.bind(operatorStore),
     audit: database.bind(auditStore),
@@ -144,6 +147,7 @@ const bare: Partial<Key> = {
   max_output_tokens: null,
   expires_at: null,
 };
+const UNLIMITED = { limits: null, account_limits: null };
 const secretOf = (key: Key) => ({
   hash: `hash of ${key.id}`,
   key_id: key.id,
@@ -242,6 +246,7 @@ const keyCases: Case[] = [
     async check(_, { keys }) {
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1"),
+        ...UNLIMITED,
         secret_expires_at: null,
       });
     },
@@ -254,6 +259,7 @@ const keyCases: Case[] = [
     async check(_, { keys }) {
       expect(await keys.find("hash of k-1")).toEqual({
         ...makeKey("k-1", bare),
+        ...UNLIMITED,
         secret_expires_at: NOW + 5,
       });
     },
@@ -277,7 +283,7 @@ const keyCases: Case[] = [
     },
     act: ({ keys }) => keys.findById("k-1"),
     async check(answer, { keys }) {
-      expect(answer).toEqual(makeKey("k-1", { revoked_at: NOW }));
+      expect(answer).toEqual({ ...makeKey("k-1", { revoked_at: NOW }), ...UNLIMITED });
       expect(await keys.findById("k-2")).toBeUndefined();
     },
   },
@@ -294,7 +300,10 @@ const keyCases: Case[] = [
     },
     act: ({ keys }) => keys.findById("k-1"),
     check: (answer) =>
-      expect(answer).toEqual(makeKey("k-1", { expires_at: null, revoked_at: NOW + 8 })),
+      expect(answer).toEqual({
+        ...makeKey("k-1", { expires_at: null, revoked_at: NOW + 8 }),
+        ...UNLIMITED,
+      }),
   },
   {
     method: "keys.list",
@@ -359,7 +368,7 @@ const keyChangeCases: Case[] = [
     async check(answer, { keys }) {
       const bared = { expires_at: null, scopes: [], models: null, max_output_tokens: null };
       expect(answer).toEqual(makeKey("k-1", bared));
-      expect(await keys.findById("k-1")).toEqual(makeKey("k-1", bared));
+      expect(await keys.findById("k-1")).toEqual({ ...makeKey("k-1", bared), ...UNLIMITED });
     },
   },
   {
@@ -728,6 +737,8 @@ export const cases: readonly Case[] = [
   ...modelCases,
   ...unitCases,
   ...requestLogCases,
+  ...limitCases,
+  ...budgetCases,
   ...holdCases,
   ...operatorCases,
   ...agentCases,

@@ -51,7 +51,7 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
     const request = buildModelRequest(readRequestInput(body, model), model, context);
     // gateway.endpoints.chat_completions.7: a model that needs deep thinking always thinks.
     const thinks = body.think === true || model.settings.think === "required";
-    const complete = execution.pipeline(model, thinks);
+    const complete = execution.pipeline(model, caller, thinks);
     const successHeaders = { ...headers, ...writeIgnored(body, request) };
     const user = body.user || null;
     return { caller, recorder, request, user, model, complete, by, headers, successHeaders };

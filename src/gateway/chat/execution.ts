@@ -13,9 +13,11 @@ import type { Clock } from "../../platform/clock.ts";
 import { ERROR_CODES } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { traceIdOf } from "../../platform/trace.ts";
+import type { CallerBudgets } from "../budgets/caller-budgets.ts";
 import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import type { NamedBy } from "./authorize.ts";
+import { withinBudgets } from "./budget-check.ts";
 import { checkContext } from "./context-check.ts";
 import { createMessageCollector } from "./reply.ts";
 import { type ThinkSettings, think } from "./think/think.ts";
@@ -32,6 +34,7 @@ export interface PreparedChat {
 }
 
 export interface ChatExecutionOptions {
+  budgets: CallerBudgets;
   countTexts: CountTexts;
   running: InFlight;
   clock: Clock;
@@ -47,11 +50,18 @@ export class ChatExecution {
     this.#options = options;
   }
 
-  pipeline({ settings, backend }: ServedModel, thinks: boolean): Complete {
-    const { countTexts, thinkSettings } = this.#options;
+  pipeline(model: ServedModel, caller: Caller, thinks: boolean): Complete {
+    const { budgets, countTexts, thinkSettings } = this.#options;
+    const { settings, backend } = model;
+    const { attempts, attempts_more } = thinkSettings();
     const complete = thinks ? think(backend.complete, thinkSettings()) : backend.complete;
     // All attempts share one request, which is checked once.
-    return checkContext(settings, backend.countTokens, countTexts, complete);
+    const check = (checked: Complete) =>
+      checkContext(settings, backend.countTokens, countTexts, checked);
+    if (!caller.limits) return check(complete);
+    const attemptsMax = thinks ? attempts + attempts_more : 1;
+    const options = { budgets, caller, model, countTexts, attempts: attemptsMax };
+    return withinBudgets(options, check, complete);
   }
 
   async completeWhole(chat: PreparedChat, signal: AbortSignal) {

@@ -119,7 +119,7 @@ export class InternalChatClient {
     const request = buildModelRequest(round, model, { ...who, recorder });
     // With tools nothing thinks: several attempts would call them several times.
     const thinks = model.settings.think === "required" && round.tools.length === 0;
-    const complete = this.#execution.pipeline(model, thinks);
+    const complete = this.#execution.pipeline(model, caller, thinks);
     return { caller, recorder, request, model, by, complete, user: null };
   }
 

@@ -48,13 +48,8 @@ export async function requestServer(
   }
 }
 
-type ConnectionBreak = Parameters<typeof connectionError>[0];
-
-/** gateway.errors.service_unavailable: failures in which no request can have reached the server. */
-const UNREACHABLE: readonly ConnectionBreak[] = ["refused", "dns", "tls", "timeout"];
-
-function explainBreak(failure: ConnectionBreak): UpstreamError {
+/** gateway.errors.service_unavailable: the request cannot have reached the server. */
+function explainBreak(failure: Parameters<typeof connectionError>[0]): UpstreamError {
   const error: UpstreamError = { ...connectionError(failure), noResponse: "surely" };
-  if (!UNREACHABLE.includes(failure)) return error;
-  return { ...error, code: "model_offline", retryable: true };
+  return error.isUnsent ? { ...error, code: "model_offline", retryable: true } : error;
 }

@@ -134,6 +134,8 @@ export interface UpstreamError {
    * streamed.
    */
   noResponse?: "surely" | "perhaps";
+  /** The connection failed, so that the server has not read the request. */
+  isUnsent?: true;
   retryAfterMs?: number;
   promptTokens?: number;
   usage?: TokenUsage;

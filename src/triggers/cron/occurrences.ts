@@ -1,5 +1,6 @@
 // The instants at which a schedule fires in a time zone. Clock changes split time into stretches,
 // inside which a schedule is plain arithmetic.
+import { isZone } from "../../platform/zone.ts";
 import type { Schedule } from "./schedule.ts";
 
 export interface Stretch {
@@ -121,26 +122,10 @@ function newFrom(schedule: Schedule, stretch: Stretch): number {
   return startMs + (schedule.isEveryHour ? offsetMs : Math.max(offsetMs, offsetBeforeMs));
 }
 
-export const ZONE_CHARACTERS_MAX = 64;
-
-/** Names begin with a letter; the runtime also accepts offsets such as `+03:00`. */
-const ZONE_NAME = /^[A-Za-z][\w+/-]*$/;
-
 export function zoneFault(name: string): string | null {
-  const isKnown = name.length <= ZONE_CHARACTERS_MAX && ZONE_NAME.test(name) && hasZone(name);
-  return isKnown
+  return isZone(name)
     ? null
     : "`time_zone` has to be the name of an IANA time zone, such as `Asia/Riyadh` or `UTC`.";
-}
-
-function hasZone(name: string): boolean {
-  try {
-    // Unlike similar constructors this one rejects an instant with a zone in brackets.
-    new Temporal.ZonedDateTime(0n, name);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export function stretchAt(zone: string, timeMs: number): Stretch {

@@ -4,6 +4,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import manifest from "../../../package.json" with { type: "json" };
 import { outboxStore } from "../../../src/outbox/store.ts";
 import { writeEvent } from "../../../src/webhooks/event.ts";
+import { storeKey } from "../../support/access.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
@@ -177,17 +178,22 @@ describe("agents.events.webhook.1", () => {
   test("agents.events.webhook.1 agents.events.webhook.2 the document has each type of event, with the body that is sent", async () => {
     expect(Object.keys(document.webhooks)).toEqual([
       ...["run.completed", "run.failed", "approval.requested", "approval.decided"],
-      ...["trigger.fired", "webhook.test"],
+      ...["trigger.fired", "limit.reached", "webhook.test"],
     ]);
     for (const [type, { post }] of Object.entries(document.webhooks)) {
       expect([type, post.security, post.tags]).toEqual([type, [], ["webhooks"]]);
       const refs = post.parameters.map(({ $ref }) => $ref!.split("/").at(-1)!);
       expect(refs).toEqual(["webhook-id", "webhook-timestamp", "webhook-signature"]);
     }
-    const owner = (await app.app.access.accounts.find("dev"))!;
+    const { access } = app.app;
+    const owner = (await access.accounts.find("dev"))!;
+    const { key, secret } = await storeKey(access, { account_id: owner.id });
+    await access.keys.limit(key.id, { requests_month: 1 });
+    expect((await app.chat("Hello", {}, { key: secret })).status).toBe(201);
+    await app.clock.advance(0);
     const events = await app.app.database.bind(outboxStore).list(owner.id);
     const types = new Set(events.map(({ type }) => type));
-    expect(types.size).toBeGreaterThan(4);
+    expect(types.size).toBeGreaterThan(5);
     for (const event of events) {
       const body = JSON.parse(writeEvent(event));
       expect([event.type, findBreach(document, bodyOf(event.type), body)]).toEqual([

@@ -1,10 +1,7 @@
 // Tests time zones: the names that the runtime knows, and their clock changes.
 import { expect, test } from "bun:test";
-import {
-  stretchAt,
-  ZONE_CHARACTERS_MAX,
-  zoneFault,
-} from "../../../src/triggers/cron/occurrences.ts";
+import { ZONE_CHARACTERS_MAX } from "../../../src/platform/zone.ts";
+import { stretchAt, zoneFault } from "../../../src/triggers/cron/occurrences.ts";
 import { at } from "./use.ts";
 
 test.each([

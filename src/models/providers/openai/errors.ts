@@ -26,6 +26,7 @@ const TOO_LONG = new RegExp(
 /** Words of SGLang, Ollama and others for overload. */
 const TOO_BUSY = /queue is full|pending requests|overloaded/i;
 const RETRYABLE = { retryable: true };
+const UNSENT = { ...RETRYABLE, isUnsent: true } as const;
 
 /** Classifies an error by its status and words; errors inside a stream may have no status. */
 export function classifyError(status: number | null, text: string): UpstreamError {
@@ -74,13 +75,13 @@ export function timeoutError(reason: TimeoutReason): UpstreamError {
 export function connectionError(failure: FetchFailure): UpstreamError {
   switch (failure) {
     case "refused":
-      return upstreamError("upstream_error", "the connection was refused", RETRYABLE);
+      return upstreamError("upstream_error", "the connection was refused", UNSENT);
     case "dns":
-      return upstreamError("upstream_error", "its name has no address", RETRYABLE);
+      return upstreamError("upstream_error", "its name has no address", UNSENT);
     case "tls":
-      return upstreamError("upstream_error", "its certificate is not valid", RETRYABLE);
+      return upstreamError("upstream_error", "its certificate is not valid", UNSENT);
     case "timeout":
-      return upstreamError("upstream_timeout", "it could not be reached in time", RETRYABLE);
+      return upstreamError("upstream_timeout", "it could not be reached in time", UNSENT);
     case "reset":
       return upstreamError("upstream_error", "the connection broke", RETRYABLE);
     default:

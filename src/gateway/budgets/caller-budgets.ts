@@ -1,0 +1,208 @@
+// Budgets of callers: checks limits, reserves what a request may use, and settles what it has used.
+import { accountOf, type Caller, PERIODS } from "../../access/index.ts";
+import type { Bound, Database } from "../../database/index.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Ids } from "../../platform/ids.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Service } from "../../platform/service.ts";
+import { type AlertContext, findReached, findRefused } from "./alerts.ts";
+import { type Amounts, type PeriodUse, type SubjectUse, UseCounters } from "./counters.ts";
+import {
+  explainExcesses,
+  explainUnpriced,
+  findExcesses,
+  type LimitedSubject,
+  makeSubject,
+} from "./excess.ts";
+import { type LimitUse, showLimitUses } from "./limit-use.ts";
+import { createCalendar } from "./period.ts";
+import { SettlementWriter } from "./settlement-writer.ts";
+import { budgetStore, type UsedAmounts } from "./store.ts";
+
+/** Minimum time for the last settlements, even if the stop has less. */
+const LAST_WRITES_MS = 2_000;
+
+/** Maximum that a request may use; a cost of null is unknown. */
+export interface NeededAmounts {
+  requests: number;
+  tokens: number;
+  cost: number | null;
+}
+
+/** One request under way; only the first call settles it. */
+export interface Reservation {
+  settle(used: Pick<Amounts, "tokens" | "cost">, isEstimated: boolean): void;
+  /** Gives everything back: nothing was asked to do the work. */
+  release(): void;
+}
+
+export interface CallerBudgetsOptions {
+  database: Pick<Database, "bind">;
+  clock: Clock;
+  ids: Pick<Ids, "uuid">;
+  log: Log;
+  /** Time zone of days and months. */
+  zone: string;
+}
+
+interface ReservedUse {
+  subject: LimitedSubject;
+  uses: SubjectUse;
+}
+
+export class CallerBudgets {
+  readonly service: Service = {
+    name: "budgets",
+    start: () => this.#counters.recover(),
+    stop: (deadlineMs) => this.#stop(deadlineMs),
+  };
+  readonly #options: CallerBudgetsOptions;
+  readonly #store: Bound<typeof budgetStore>;
+  readonly #counters: UseCounters;
+  readonly #writer: SettlementWriter;
+  /** Requests under way, each with what settles it at a stop. */
+  readonly #open = new Map<Reservation, () => void>();
+
+  constructor(options: CallerBudgetsOptions) {
+    const { database, zone } = options;
+    const store = database.bind(budgetStore);
+    this.#options = options;
+    this.#store = store;
+    this.#counters = new UseCounters({ store, findPeriod: createCalendar(zone) });
+    this.#writer = new SettlementWriter({ ...options, store });
+  }
+
+  /** Throws an ApiError if this much does not fit now; reserves nothing. */
+  async check(caller: Caller, needed: NeededAmounts): Promise<void> {
+    const subjects = listSubjects(caller);
+    if (subjects.length > 0) await this.#require(caller, subjects, needed);
+  }
+
+  /**
+   * Reserves this much, durably; null for a caller without limits. Throws an ApiError if it does
+   * not fit. `estimate` returns what was used until now, for a stop of the program.
+   */
+  async reserve(
+    caller: Caller,
+    needed: NeededAmounts,
+    estimate: () => Pick<Amounts, "tokens" | "cost">,
+  ): Promise<Reservation | null> {
+    const subjects = listSubjects(caller);
+    if (subjects.length === 0) return null;
+    const { found, now } = await this.#require(caller, subjects, needed);
+    // The check and this see the same sums, because neither awaits anything in between.
+    const amounts = { ...needed, cost: needed.cost ?? 0 };
+    addReserved(found, amounts, 1);
+    const id = this.#options.ids.uuid();
+    const { tokens, cost } = amounts;
+    try {
+      const names = subjects.map(({ name }) => name);
+      await this.#store.reserve({ id, at: now, subjects: names, tokens, cost });
+    } catch (error) {
+      addReserved(found, amounts, -1);
+      throw error;
+    }
+    const reservation = this.#openReservation(caller, id, found, amounts);
+    this.#open.set(reservation, () => reservation.settle(estimate(), true));
+    return reservation;
+  }
+
+  /** Lists the limits of the caller's account and key with their use. */
+  async list(caller: Caller): Promise<Record<LimitedSubject["kind"], LimitUse[]>> {
+    const now = this.#options.clock.now();
+    const shown: Record<LimitedSubject["kind"], LimitUse[]> = { account: [], key: [] };
+    for (const subject of listSubjects(caller)) {
+      const uses = await this.#counters.find(subject.name, now);
+      shown[subject.kind] = showLimitUses(subject, uses);
+    }
+    return shown;
+  }
+
+  async #require(caller: Caller, subjects: readonly LimitedSubject[], needed: NeededAmounts) {
+    const now = this.#options.clock.now();
+    const found = await this.#findUses(subjects, now);
+    const { cost } = needed;
+    if (cost === null && subjects.some(limitsMoney)) throw explainUnpriced();
+    const amounts = { ...needed, cost: cost ?? 0 };
+    const excesses = found.flatMap(({ subject, uses }) => findExcesses(subject, uses, amounts));
+    if (excesses.length === 0) return { found, now };
+    this.#writer.add([], findRefused(excesses, this.#alertContext(caller)));
+    throw explainExcesses(excesses, now);
+  }
+
+  #findUses(subjects: readonly LimitedSubject[], now: number): Promise<ReservedUse[]> {
+    const find = async (subject: LimitedSubject) => {
+      return { subject, uses: await this.#counters.find(subject.name, now) };
+    };
+    return Promise.all(subjects.map(find));
+  }
+
+  #openReservation(
+    caller: Caller,
+    id: string,
+    found: readonly ReservedUse[],
+    reserved: Amounts,
+  ): Reservation {
+    const end = (requests: 0 | 1, used: Pick<Amounts, "tokens" | "cost">, isEstimated: boolean) => {
+      if (!this.#open.delete(reservation)) return;
+      const { tokens, cost } = used;
+      const amounts = { requests, estimated: isEstimated ? 1 : 0, tokens, cost };
+      addReserved(found, reserved, -1);
+      for (const { uses } of found) for (const period of PERIODS) addUsed(uses[period], amounts);
+      const context = this.#alertContext(caller);
+      const alerts = found.flatMap(({ subject, uses }) => findReached(subject, uses, context));
+      this.#writer.add([{ id, ...amounts }], alerts);
+    };
+    const reservation: Reservation = {
+      settle: (used, isEstimated) => end(1, used, isEstimated),
+      release: () => end(0, { tokens: 0, cost: 0 }, false),
+    };
+    return reservation;
+  }
+
+  #alertContext(caller: Caller): AlertContext {
+    const { ids, clock } = this.#options;
+    return { account_id: accountOf(caller), ids, now: clock.now() };
+  }
+
+  async #stop(deadlineMs: number): Promise<void> {
+    for (const settle of [...this.#open.values()]) settle();
+    await this.#writer.finish(Math.max(deadlineMs, LAST_WRITES_MS));
+  }
+}
+
+/** Reports if a reservation needs the tokens of a request. */
+export function limitsTokens(caller: Caller): boolean {
+  const limits = { ...caller.limits?.account, ...caller.limits?.key };
+  return Object.keys(limits).some((name) => !name.startsWith("requests_"));
+}
+
+function limitsMoney({ limits }: LimitedSubject): boolean {
+  return Object.keys(limits).some((name) => name.startsWith("cost_"));
+}
+
+function listSubjects({ limits, account_id, key_id }: Caller): LimitedSubject[] {
+  if (!limits) return [];
+  const subjects: LimitedSubject[] = [];
+  const { account, key } = limits;
+  if (account) subjects.push(makeSubject("account", account_id!, account));
+  if (key) subjects.push(makeSubject("key", key_id, key));
+  return subjects;
+}
+
+function addUsed({ used }: PeriodUse, amounts: UsedAmounts): void {
+  addAmounts(used, amounts);
+  used.estimated += amounts.estimated;
+}
+
+function addReserved(found: readonly ReservedUse[], amounts: Amounts, sign: 1 | -1): void {
+  for (const { uses } of found) {
+    for (const period of PERIODS) addAmounts(uses[period].reserved, amounts, sign);
+  }
+}
+
+function addAmounts(sum: Amounts, { requests, tokens, cost }: Amounts, sign = 1): void {
+  sum.requests += sign * requests;
+  sum.tokens += sign * tokens;
+  sum.cost += sign * cost;
+}

@@ -1,0 +1,236 @@
+// Cases of the store of budgets, and of the limits in the rows of accounts and keys.
+import { expect } from "bun:test";
+import { MINUTE_MS, QUARTER_MS } from "../../src/gateway/budgets/period.ts";
+import type {
+  LimitAlert,
+  ReservationRow,
+  SettledRequest,
+} from "../../src/gateway/budgets/store.ts";
+import type { Case, Stores } from "./cases.ts";
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const MANY = 1_000;
+
+function makeReservation(id: string, fields: Partial<ReservationRow> = {}): ReservationRow {
+  const subjects = ["account a-1", "key k-1"];
+  return { id, at: NOON, subjects, tokens: 100, cost: 500, ...fields };
+}
+
+function makeSettled(id: string, fields: Partial<SettledRequest> = {}): SettledRequest {
+  return { id, requests: 1, estimated: 0, tokens: 30, cost: 150, ...fields };
+}
+
+const event = (id: string) => ({
+  id,
+  account_id: "a-1",
+  type: "limit.reached" as const,
+  at: NOON,
+  data: { percent: 80 },
+});
+
+function makeAlert(id: string, fields: Partial<LimitAlert> = {}): LimitAlert {
+  return {
+    subject: "account a-1",
+    name: "tokens_day",
+    start: NOON,
+    maximum: 100,
+    percent: 80,
+    event: event(id),
+    ...fields,
+  };
+}
+
+const reserve = async ({ budgets }: Stores, ...rows: ReservationRow[]) => {
+  for (const row of rows) await budgets.reserve(row);
+};
+const sumOf = ({ budgets }: Stores, subject = "account a-1", span: number = QUARTER_MS) =>
+  budgets.sum(subject, span, 0, Number.MAX_SAFE_INTEGER);
+const NOTHING = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
+
+export const budgetCases: readonly Case[] = [
+  {
+    method: "budgets.reserve",
+    title: "stores what a request may use",
+    act: (stores) => reserve(stores, makeReservation("r-1")),
+    async check(_, stores) {
+      expect(await stores.budgets.listReservations()).toEqual([makeReservation("r-1")]);
+      expect(await sumOf(stores)).toEqual(NOTHING);
+    },
+  },
+  {
+    method: "budgets.listReservations",
+    title: "lists them in the order of their ids",
+    setup: (stores) => reserve(stores, makeReservation("r-2"), makeReservation("r-1")),
+    act: ({ budgets }) => budgets.listReservations(),
+    check: (answer) => expect(answer).toMatchObject([{ id: "r-1" }, { id: "r-2" }]),
+  },
+  {
+    method: "budgets.settle",
+    title: "turns reservations into use of their subjects and spans, once",
+    setup: (stores) =>
+      reserve(
+        stores,
+        makeReservation("r-1"),
+        makeReservation("r-2", { subjects: ["key k-1"], at: NOON + MINUTE_MS }),
+        makeReservation("r-3"),
+      ),
+    act: ({ budgets }) =>
+      budgets.settle([makeSettled("r-1"), makeSettled("r-2", { estimated: 1 })], []),
+    async check(_, stores) {
+      await stores.budgets.settle([makeSettled("r-1")], []);
+      expect(await stores.budgets.listReservations()).toMatchObject([{ id: "r-3" }]);
+      const one = { requests: 1, estimated: 0, tokens: 30, cost: 150 };
+      expect(await sumOf(stores)).toEqual(one);
+      const both = { requests: 2, estimated: 1, tokens: 60, cost: 300 };
+      expect(await sumOf(stores, "key k-1")).toEqual(both);
+      expect(await sumOf(stores, "key k-1", MINUTE_MS)).toEqual(both);
+      const { budgets } = stores;
+      expect(await budgets.sum("key k-1", MINUTE_MS, NOON, NOON + MINUTE_MS)).toEqual(one);
+    },
+  },
+  {
+    method: "budgets.settle",
+    title: "gives back what was not used",
+    setup: (stores) => reserve(stores, makeReservation("r-1")),
+    act: ({ budgets }) =>
+      budgets.settle([makeSettled("r-1", { requests: 0, tokens: 0, cost: 0 })], []),
+    async check(_, stores) {
+      expect(await stores.budgets.listReservations()).toEqual([]);
+      expect(await sumOf(stores)).toEqual(NOTHING);
+    },
+  },
+  {
+    method: "budgets.settle",
+    title: "writes the event of an alert once for each limit, period, amount and share",
+    act: ({ budgets }) => budgets.settle([], [makeAlert("e-1"), makeAlert("e-2")]),
+    async check(_, { budgets, outbox }) {
+      const others = [{ percent: 100 }, { maximum: 200 }, { start: NOON + 1 }];
+      const alerts = others.map((fields, n) => makeAlert(`e-${n + 3}`, fields));
+      await budgets.settle([], [makeAlert("e-9"), ...alerts]);
+      const events = await outbox.list("a-1");
+      expect(events.map(({ id }) => id)).toEqual(["e-1", "e-3", "e-4", "e-5"]);
+      expect(events[0]).toMatchObject({ type: "limit.reached", data: '{"percent":80}' });
+    },
+  },
+  {
+    method: "budgets.recover",
+    title: "charges every reservation in full, as an estimate",
+    setup: (stores) => reserve(stores, makeReservation("r-1"), makeReservation("r-2")),
+    act: ({ budgets }) => budgets.recover(),
+    async check(answer, stores) {
+      expect(answer).toBe(2);
+      expect(await sumOf(stores)).toEqual({ requests: 2, estimated: 2, tokens: 200, cost: 1_000 });
+      expect(await stores.budgets.recover()).toBe(0);
+      // A late settlement of the dead process counts nothing twice.
+      await stores.budgets.settle([makeSettled("r-1")], []);
+      expect(await sumOf(stores)).toMatchObject({ requests: 2 });
+    },
+  },
+  {
+    method: "budgets.sum",
+    title: "sums the spans that begin within the range, and other subjects' not",
+    async setup(stores) {
+      const days = [NOON - QUARTER_MS, NOON, NOON + QUARTER_MS];
+      const rows = days.map((at, n) => makeReservation(`r-${n}`, { at, subjects: ["key k-1"] }));
+      await reserve(stores, ...rows, makeReservation("other", { subjects: ["key k-2"] }));
+      await stores.budgets.recover();
+    },
+    act: ({ budgets }) => budgets.sum("key k-1", QUARTER_MS, NOON, NOON + QUARTER_MS),
+    async check(answer, { budgets }) {
+      expect(answer).toEqual({ requests: 1, estimated: 1, tokens: 100, cost: 500 });
+      const all = budgets.sum("key k-1", QUARTER_MS, NOON - QUARTER_MS, NOON + 2 * QUARTER_MS);
+      expect(await all).toMatchObject({ requests: 3 });
+      expect(await budgets.sum("key k-3", QUARTER_MS, 0, NOON)).toEqual(NOTHING);
+    },
+  },
+  {
+    method: "budgets.sweepUse",
+    title: "deletes old spans of one length up to a limit",
+    async setup(stores) {
+      const rows = [0, 1, 2].map((n) =>
+        makeReservation(`r-${n}`, { at: NOON + n * QUARTER_MS, subjects: ["key k-1"] }),
+      );
+      await reserve(stores, ...rows);
+      await stores.budgets.recover();
+    },
+    act: ({ budgets }) => budgets.sweepUse(QUARTER_MS, NOON + 2 * QUARTER_MS, 1),
+    async check(answer, stores) {
+      expect(answer).toBe(1);
+      expect(await sumOf(stores, "key k-1")).toMatchObject({ requests: 2 });
+      const until = NOON + 2 * QUARTER_MS;
+      expect(await stores.budgets.sweepUse(QUARTER_MS, until, MANY)).toBe(1);
+      expect(await sumOf(stores, "key k-1")).toMatchObject({ requests: 1 });
+      expect(await sumOf(stores, "key k-1", MINUTE_MS)).toMatchObject({ requests: 3 });
+    },
+  },
+  {
+    method: "budgets.sweepAlerts",
+    title: "deletes alerts of old periods up to a limit",
+    setup: ({ budgets }) =>
+      budgets.settle(
+        [],
+        [0, 1, 2].map((n) => makeAlert(`e-${n}`, { start: NOON + n })),
+      ),
+    act: ({ budgets }) => budgets.sweepAlerts(NOON + 2, 1),
+    async check(answer, { budgets }) {
+      expect(answer).toBe(1);
+      expect(await budgets.sweepAlerts(NOON + 2, MANY)).toBe(1);
+      expect(await budgets.sweepAlerts(NOON + 2, MANY)).toBe(0);
+    },
+  },
+];
+
+const OWNER = { id: "a-1", name: "owner", created_at: NOON };
+const KEY = {
+  ...{ id: "k-1", account_id: OWNER.id, name: null, kind: "ordinary" as const, scopes: [] },
+  ...{ models: null, max_output_tokens: null, created_at: NOON, expires_at: null },
+  revoked_at: null,
+};
+const SECRET = { hash: "hash", key_id: KEY.id, created_at: NOON, expires_at: null };
+const addKey = async ({ accounts, keys }: Stores) => {
+  await accounts.create(OWNER);
+  await keys.create(KEY, SECRET);
+};
+
+export const limitCases: readonly Case[] = [
+  {
+    method: "accounts.limit",
+    title: "changes the named limits, which its keys are found with",
+    setup: addKey,
+    act: ({ accounts }) => accounts.limit(OWNER.id, { tokens_day: 100, cost_month: 5_000_000 }),
+    async check(answer, { accounts, keys }) {
+      expect(answer).toEqual({ tokens_day: 100, cost_month: 5_000_000 });
+      expect(await keys.find("hash")).toMatchObject({ account_limits: answer, limits: null });
+      expect(await keys.findById(KEY.id)).toMatchObject({ account_limits: answer, limits: null });
+      expect(await accounts.limit(OWNER.id, { tokens_day: null, requests_minute: 0 })).toEqual({
+        ...{ cost_month: 5_000_000, requests_minute: 0 },
+      });
+      const none = { cost_month: null, requests_minute: null };
+      expect(await accounts.limit(OWNER.id, none)).toBeNull();
+      expect(await keys.find("hash")).toMatchObject({ account_limits: null, limits: null });
+    },
+  },
+  {
+    method: "accounts.findLimits",
+    title: "returns the limits, or null",
+    setup: addKey,
+    act: ({ accounts }) => accounts.findLimits(OWNER.id),
+    async check(answer, { accounts }) {
+      expect(answer).toBeNull();
+      await accounts.limit(OWNER.id, { requests_day: 7 });
+      expect(await accounts.findLimits(OWNER.id)).toEqual({ requests_day: 7 });
+      expect(await accounts.findLimits("a-2")).toBeNull();
+    },
+  },
+  {
+    method: "keys.limit",
+    title: "changes the limits of the key alone",
+    setup: addKey,
+    act: ({ keys }) => keys.limit(KEY.id, { requests_month: 10 }),
+    async check(answer, { keys, accounts }) {
+      expect(answer).toEqual({ requests_month: 10 });
+      expect(await keys.find("hash")).toMatchObject({ limits: answer, account_limits: null });
+      expect(await accounts.findLimits(OWNER.id)).toBeNull();
+    },
+  },
+];
