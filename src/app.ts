@@ -1,5 +1,5 @@
 // The composition root: builds all modules in order and joins them.
-import { type Access, buildAccess, KeyUses } from "./access/index.ts";
+import { type Access, buildAccess, KeyUses, REACHED_LIMIT } from "./access/index.ts";
 import {
   type Admin,
   type AdminDeps,
@@ -26,7 +26,6 @@ import {
   type Gateway,
   InFlight,
   listServiceReplicas,
-  REACHED_LIMIT,
   showRequests,
   showShared,
   writeChanges,

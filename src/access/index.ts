@@ -13,12 +13,13 @@ export { Account, hashSecret, isInForce, Key, type NewKey } from "./credentials.
 export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
 export { KeyUses } from "./key-uses.ts";
+export { LimitUse, REACHED_LIMIT, showAmount, showLimit } from "./limit-use.ts";
 export {
+  LIMIT_AMOUNT_MAX,
   LIMIT_NAMES,
   type LimitChange,
   type LimitName,
   type Limits,
-  MEASURES,
   type Measure,
   PERIODS,
   type Period,

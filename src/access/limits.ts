@@ -9,6 +9,9 @@ export type Period = (typeof PERIODS)[number];
 
 export type LimitName = `${Measure}_${Period}`;
 
+/** Maximum amount of a limit, so that sums of amounts stay exact. */
+export const LIMIT_AMOUNT_MAX = 1e15;
+
 /** Maximum amounts by name, cost in micro-SAR; without a name, no limit. */
 export type Limits = Readonly<Partial<Record<LimitName, number>>>;
 

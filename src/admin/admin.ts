@@ -17,6 +17,7 @@ import { createDevKeys, createFirstKey, DEV } from "./first-keys.ts";
 import { createIdResolver } from "./id-parts.ts";
 import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
+import { createLimitAdmin } from "./limits.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createRequestAdmin } from "./requests.ts";
@@ -41,6 +42,7 @@ export function buildAdmin(deps: AdminDeps) {
     audit: createAuditLog(deps),
     connections: createConnectionAdmin(deps, directory),
     keys: createKeyAdmin(deps, directory),
+    limits: createLimitAdmin(deps, directory),
     models: createModelAdmin(deps),
     operators: createOperatorAdmin(deps),
     requests: createRequestAdmin(deps, directory),

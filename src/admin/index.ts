@@ -36,6 +36,7 @@ export { agentOperations } from "./operations/agents.ts";
 export { approvalOperations } from "./operations/approvals.ts";
 export { connectionOperations } from "./operations/connections.ts";
 export { keyOperations, type NewKeyInput } from "./operations/keys.ts";
+export type { LimitFields } from "./operations/limits.ts";
 export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
 export { requestOperations } from "./operations/requests.ts";

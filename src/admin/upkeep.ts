@@ -56,10 +56,11 @@ export interface SweepOptions {
 
 export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
   // The gateway is loaded only when it is needed.
-  const { createRequestLogSweeps } = await import("../gateway/index.ts");
+  const { createBudgetSweeps, createRequestLogSweeps } = await import("../gateway/index.ts");
   return [
     ...createRunSweeps(options),
     ...createRequestLogSweeps(options),
+    ...createBudgetSweeps(options),
     ...createFireSweeps(options),
     ...createDeliverySweeps(options),
     ...createAuditSweeps(options),

@@ -1,6 +1,7 @@
 // `wadi accounts`: accounts, their grants and holds.
 import { accountOperations as operations } from "../admin/index.ts";
 import { type Command, holdReason, readText } from "./command.ts";
+import { limitFlags, printLimits, readLimitChange } from "./limits.ts";
 import { call } from "./operations.ts";
 import { printRow, printTable } from "./output.ts";
 
@@ -48,6 +49,19 @@ export const commands: readonly Command[] = [
       const [name, model] = input.args as [string, string];
       const { note: _, ...grant } = await call(input, operations.ungrant, { name, model });
       return printRow(output, grant);
+    },
+  },
+  {
+    name: "accounts limit",
+    args: ["NAME"],
+    flags: limitFlags,
+    help: "Show the limits of an account and their use, or change some",
+    example: "wadi accounts limit acme --cost-month 500 --tokens-day 2M",
+    async run(input, output) {
+      const [name] = input.args as [string];
+      const change = readLimitChange(input);
+      if (!change) return printLimits(output, await call(input, operations.readLimits, { name }));
+      return printLimits(output, await call(input, operations.limit, { name, ...change }));
     },
   },
   {

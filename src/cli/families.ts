@@ -15,8 +15,8 @@ const GROUPS = {
     check: ["Check everything before serving", () => import("./setup.ts")],
   },
   people: {
-    accounts: ["Create, hold and release accounts; grant models", () => import("./accounts.ts")],
-    keys: ["Create, change, rotate and revoke API keys", () => import("./keys.ts")],
+    accounts: ["Create, limit and hold accounts; grant models", () => import("./accounts.ts")],
+    keys: ["Create, change, limit and revoke API keys", () => import("./keys.ts")],
     operators: ["Name operators; list what they changed", () => import("./operators.ts")],
     audit: ["Name operators; list what they changed", () => import("./operators.ts")],
   },

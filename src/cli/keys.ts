@@ -11,6 +11,7 @@ import {
   readText,
   UsageError,
 } from "./command.ts";
+import { limitFlags, printLimits, readLimitChange } from "./limits.ts";
 import { call } from "./operations.ts";
 import { type Output, type OutputRow, printOnce, printRow, printTable } from "./output.ts";
 
@@ -143,6 +144,19 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const request = { id: input.args[0]!, ...readUpdate(input) };
       return printRow(output, await call(input, operations.update, request));
+    },
+  },
+  {
+    name: "keys limit",
+    args: ["KEY_ID"],
+    flags: limitFlags,
+    help: "Show the limits of a key and their use, or change some",
+    example: "wadi keys limit 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --requests-minute 60",
+    async run(input, output) {
+      const [id] = input.args as [string];
+      const change = readLimitChange(input);
+      if (!change) return printLimits(output, await call(input, operations.readLimits, { id }));
+      return printLimits(output, await call(input, operations.limit, { id, ...change }));
     },
   },
   {

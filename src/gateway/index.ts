@@ -1,5 +1,6 @@
 // The gateway: chats, embeddings, web search and their request log.
-export { REACHED_LIMIT } from "./budgets/limit-use.ts";
+export { createLimitReader } from "./budgets/limit-reader.ts";
+export { createBudgetSweeps } from "./budgets/retention.ts";
 export { writeChanges } from "./chat/deprecation.ts";
 export type {
   InternalChatError,

@@ -133,6 +133,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     ["triggers", '"upcoming":['],
     ["webhooks", "https://hooks.example.com/wadi"],
     ["operators", '"hold_reason":null'],
+    ["budgets", '"object":"usage"'],
   ] as const) {
     test(`${name}: its commands work`, async () => {
       expect(await runScript(shellOf(name), server.url, cwd)).toContain(shown);
@@ -211,7 +212,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
-  run.push("monitoring", "requests");
+  run.push("monitoring", "requests", "budgets");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

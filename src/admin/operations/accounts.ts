@@ -6,6 +6,7 @@ import { ListedAccount } from "../accounts.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
 import { input, maybeText, NO_INPUT, text } from "./fields.ts";
+import { LIMIT_FIELDS, LimitList, readLimits, showLimits } from "./limits.ts";
 
 const name = text("Name of the account.");
 const model = text("Id of the model.");
@@ -78,6 +79,31 @@ export const accountOperations = {
     async run({ accounts }, asked) {
       await accounts.ungrant(asked.name, asked.model);
       return { account: asked.name, model: asked.model, granted: false, note: null };
+    },
+  }),
+  readLimits: defineOperation({
+    name: "accounts limit",
+    method: "GET",
+    path: "/accounts/:name/limits",
+    summary: "List the limits of an account with their use.",
+    input: input({ name }),
+    reply: LimitList,
+    run: async ({ limits }, asked) => ({ limits: await limits.showAccount(asked.name) }),
+  }),
+  limit: defineOperation({
+    name: "accounts limit --change",
+    method: "PUT",
+    path: "/accounts/:name/limits",
+    summary: "Change the named limits of an account.",
+    input: input({ name, ...LIMIT_FIELDS }),
+    reply: LimitList,
+    audit: {
+      ...audit,
+      read: async ({ limits }: Admin, found: string) =>
+        showLimits(await limits.findOfAccount(found)),
+    },
+    run: async ({ limits }, { name, ...fields }) => {
+      return { limits: await limits.limitAccount(name, readLimits(fields)) };
     },
   }),
   hold: defineOperation({

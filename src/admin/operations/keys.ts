@@ -5,6 +5,7 @@ import { maybe, show, Timestamp } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
 import { account, flag, idOf, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
+import { LIMIT_FIELDS, LimitList, readLimits, showLimits } from "./limits.ts";
 
 const LIST_MAX = 1_000;
 
@@ -143,6 +144,30 @@ export const keyOperations = {
       const allowed = models?.length === 0 ? null : models;
       const update = { ...fields, ...(models !== undefined && { models: allowed }) };
       return show(Key, await keys.update(id, { ...update, lifetimeMs }));
+    },
+  }),
+  readLimits: defineOperation({
+    name: "keys limit",
+    method: "GET",
+    path: "/keys/:id/limits",
+    summary: "List the limits of a key with their use.",
+    input: input({ id: idOf("key") }),
+    reply: LimitList,
+    run: async ({ limits }, asked) => ({ limits: await limits.showKey(asked.id) }),
+  }),
+  limit: defineOperation({
+    name: "keys limit --change",
+    method: "PUT",
+    path: "/keys/:id/limits",
+    summary: "Change the named limits of a key.",
+    input: input({ id: idOf("key"), ...LIMIT_FIELDS }),
+    reply: LimitList,
+    audit: {
+      ...byId,
+      read: async ({ limits }: Admin, found: string) => showLimits(await limits.findOfKey(found)),
+    },
+    run: async ({ limits }, { id, ...fields }) => {
+      return { limits: await limits.limitKey(id, readLimits(fields)) };
     },
   }),
   revoke: defineOperation({

@@ -1,10 +1,9 @@
 // Events about limits that are nearly or wholly used, once for each limit and period.
-import { type LimitName, splitLimitName } from "../../access/index.ts";
+import { type LimitName, showAmount, showLimit, splitLimitName } from "../../access/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { PeriodUse, SubjectUse } from "./counters.ts";
 import type { Excess, LimitedSubject } from "./excess.ts";
 import { listLimits } from "./excess.ts";
-import { showAmount, showLimit } from "./limit-use.ts";
 import type { LimitAlert } from "./store.ts";
 
 /** Shares of a limit that are announced. */

@@ -1,5 +1,5 @@
 // Budgets of callers: checks limits, reserves what a request may use, and settles what it has used.
-import { accountOf, type Caller, PERIODS } from "../../access/index.ts";
+import { accountOf, type Caller, type LimitUse, PERIODS } from "../../access/index.ts";
 import type { Bound, Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
@@ -14,7 +14,7 @@ import {
   type LimitedSubject,
   makeSubject,
 } from "./excess.ts";
-import { type LimitUse, showLimitUses } from "./limit-use.ts";
+import { showLimitUses } from "./limit-reader.ts";
 import { createCalendar } from "./period.ts";
 import { SettlementWriter } from "./settlement-writer.ts";
 import { budgetStore, type UsedAmounts } from "./store.ts";

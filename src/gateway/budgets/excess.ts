@@ -11,7 +11,7 @@ import { type ApiError, apiError } from "../../platform/errors.ts";
 import { formatMoney } from "../../platform/money.ts";
 import type { Amounts, PeriodUse, SubjectUse } from "./counters.ts";
 
-type SubjectKind = "account" | "key";
+export type SubjectKind = "account" | "key";
 
 export interface LimitedSubject {
   kind: SubjectKind;

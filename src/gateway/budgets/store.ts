@@ -62,7 +62,7 @@ export interface LimitAlert extends Static<typeof AlertRow> {
   event: OutboxEvent;
 }
 
-const SPANS = [MINUTE_MS, QUARTER_MS] as const;
+export const SPANS = [MINUTE_MS, QUARTER_MS] as const;
 
 export const budgetStore = store(
   "budgets",

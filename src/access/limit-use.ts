@@ -1,17 +1,8 @@
 // A limit with its use, as callers, operators and receivers of events see it.
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
-import {
-  type LimitName,
-  MEASURES,
-  type Measure,
-  PERIODS,
-  splitLimitName,
-} from "../../access/index.ts";
-import { formatMoney } from "../../platform/money.ts";
-import { oneOf, Resource } from "../../platform/schema.ts";
-import type { SubjectUse } from "./counters.ts";
-import { type LimitedSubject, listLimits } from "./excess.ts";
-import type { PeriodRange } from "./period.ts";
+import { formatMoney } from "../platform/money.ts";
+import { oneOf, Resource } from "../platform/schema.ts";
+import { type LimitName, MEASURES, type Measure, PERIODS, splitLimitName } from "./limits.ts";
 
 const amount = (description: string) =>
   Type.Union([Type.Integer(), Type.String()], {
@@ -59,7 +50,11 @@ export const REACHED_LIMIT: TProperties = {
   used,
 };
 
-export function showLimit(name: LimitName, maximum: number, { start, end }: PeriodRange) {
+export function showLimit(
+  name: LimitName,
+  maximum: number,
+  { start, end }: { start: number; end: number },
+) {
   const [measure, period] = splitLimitName(name);
   return {
     name,
@@ -73,16 +68,4 @@ export function showLimit(name: LimitName, maximum: number, { start, end }: Peri
 
 export function showAmount(measure: Measure, amount: number): number | string {
   return measure === "cost" ? formatMoney(amount) : amount;
-}
-
-export function showLimitUses(subject: LimitedSubject, uses: SubjectUse): LimitUse[] {
-  return [...listLimits(subject)].map(({ name, maximum, measure, period }) => {
-    const use = uses[period];
-    return {
-      ...showLimit(name, maximum, use),
-      used: showAmount(measure, use.used[measure]),
-      reserved: showAmount(measure, use.reserved[measure]),
-      estimated_requests: use.used.estimated,
-    };
-  });
 }
