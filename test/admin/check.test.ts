@@ -93,6 +93,7 @@ describe("the model servers", () => {
     const { root } = start(vllm({ "GET /health": () => refuse(401, "who?") }));
     const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
     expect(row).toMatchObject({ status: "ok", sight: { is_healthy: null } });
+    expect(row!.says).toContain(", listed, no health route, ");
   });
 
   test("every replica has a row, in the order of the settings; the stub is always ok", async () => {

@@ -41,6 +41,7 @@ test("init, probe --write, check and serve lead from nothing to a chat", async (
   const probed = await run(`models probe ${model.root} --write --api-key-env SERVER_KEY`);
   expect(probed.code).toBe(0);
   expect(probed.stderr).toMatch(/^server +vLLM 0\.11\.0\n/);
+  expect(probed.stderr).toMatch(/^at once +unknown\nmay wait +unknown\n/m);
   expect(probed.stderr).toContain("written to wadi.toml");
   expect(readFileSync(path("wadi.toml"), "utf8")).toEndWith(`\n${probed.stdout}`);
   expect(probed.stdout + probed.stderr).not.toContain("sk-server");

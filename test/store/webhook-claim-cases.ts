@@ -201,6 +201,10 @@ const lookCases: Case[] = [
       const [first] = await stores.webhooks.listWaiting("", 1);
       expect(answer).toEqual(first!);
       expect(await stores.webhooks.findWaiting("w-3")).toBeUndefined();
+      // What a process has claimed is not due, but waits for its result.
+      expect(await take(stores)).toHaveLength(2);
+      const found = await stores.webhooks.findWaiting("w-1");
+      expect(found).toMatchObject({ first_due_at: null, first_far_at: null });
       await disable(stores);
       expect(await stores.webhooks.findWaiting("w-1")).toBeUndefined();
     },

@@ -60,6 +60,16 @@ describe("a stop", () => {
     await verifyLog(second, id);
   });
 
+  test("claims no run that is started meanwhile", async () => {
+    const first = await begin(() => say("done"));
+    await first.engine.start();
+    first.engine.drain();
+    const id = await first.run();
+    await first.engine.stop(30_000);
+    expect(await first.find(id)).toMatchObject({ status: "queued", started_at: null });
+    expect(first.asks).toEqual([]);
+  });
+
   test("ends a run whose budget is used up, as it would begin no further round", async () => {
     const go = Promise.withResolvers<void>();
     const first = await begin(

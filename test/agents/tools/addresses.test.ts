@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { KnownAddresses } from "../../../src/agents/tools/address-memory.ts";
 import { bringsAddresses, listAddresses, mayEcho } from "../../../src/agents/tools/addresses.ts";
+import { URL_CHARACTERS_MAX } from "../../../src/platform/text.ts";
 
 const knows = (text: string, url: string) => {
   const known = new KnownAddresses();
@@ -55,6 +56,12 @@ describe("an address that appeared in a text is known", () => {
   ])("%s has %s", async (text, url) => {
     expect(await knows(text, url)).toBe(true);
   });
+});
+
+test("an address is known up to the length that a tool accepts", async () => {
+  const longest = `${A}/`.padEnd(URL_CHARACTERS_MAX, "x");
+  expect(await knows(`Read ${longest} now`, longest)).toBe(true);
+  expect(await knows(`Read ${longest}x now`, `${longest}x`)).toBe(false);
 });
 
 describe("an address that did not appear is unknown", () => {

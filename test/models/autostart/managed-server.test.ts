@@ -427,6 +427,16 @@ describe("an idle server", () => {
     expect([bench.ended.at(-1), bench.server.starts]).toEqual(["2 up", 1]);
   });
 
+  test("is not watched when it comes up without a holder", async () => {
+    await using bench = await openBench({ isHeld: false });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.managed.leave();
+    const { looks } = bench.server;
+    await bench.clock.advance(900_000);
+    expect([bench.managed.isUp, bench.server.looks]).toEqual([true, looks]);
+  });
+
   test("is left alone once it has no holder", async () => {
     await using bench = await openBench({ plan: IDLE, isHeld: false });
     bench.managed.hold(NOBODY);

@@ -87,6 +87,21 @@ describe("each kind is recognised by its own replies", () => {
     expect(JSON.stringify(found)).not.toContain("sk-sglang-secret");
   });
 
+  test.each([null, " \n"])(
+    "a reply of %j to a schema leaves its support unknown",
+    async (content) => {
+      const silent = chat({ say: (body) => (body.response_format ? { content } : {}) });
+      const found = await report(vllm({ "POST /v1/chat/completions": silent }));
+      expect(found.structured_outputs).toBeNull();
+    },
+  );
+
+  test("SGLang: tools are tried where its tool parser is not said", async () => {
+    const args = { reasoning_parser: "deepseek-v3", version: "0.5.3" };
+    const found = await report(sglang({ "GET /get_server_info": () => args }));
+    expect(found).toMatchObject({ kind: "SGLang", tools: true });
+  });
+
   test("SGLang: a newer version has other route names, and may lack a parser", async () => {
     const { "GET /get_model_info": info, "GET /get_server_info": _, ...rest } = sglang();
     const args = { tool_call_parser: null, reasoning_parser: null, version: "0.6.0" };
