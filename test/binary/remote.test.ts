@@ -105,6 +105,14 @@ const LINES: Record<string, readonly string[]> = {
     "keys create --account default --model stub",
   ],
   "keys list": ["keys list --account acme", "keys list --account nobody"],
+  "accounts limit": [
+    "accounts limit acme --tokens-day 2M --cost-month 500",
+    "accounts limit acme --tokens-day none --json",
+    "accounts limit acm",
+  ],
+  "keys limit": ["keys limit KEY --requests-minute 60", "keys limit UNKNOWN"],
+  "keys show": ["keys show KEY", "keys show KEY --json", "keys show UNKNOWN"],
+  "keys update": ["keys update KEY --name Desk --json", "keys update KEY --scope nonsense"],
   "keys revoke": ["keys revoke KEY", "keys revoke UNKNOWN", "keys revoke not-an-id"],
   "keys rotate": ["keys rotate KEY", "keys rotate KEY --overlap soon"],
   "operators create": ["operators create noura", "operators create -"],
@@ -117,6 +125,15 @@ const LINES: Record<string, readonly string[]> = {
   "runs list": ["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
   "runs show": ["runs show RUN", "runs show RUN --json", "runs show UNKNOWN"],
   "runs follow": ["runs follow RUN", "runs follow RUN --json", "runs follow UNKNOWN"],
+  "runs start": [
+    "runs start AGENT Hello",
+    "runs start AGENT Hello --follow",
+    "runs start UNKNOWN x",
+  ],
+  "runs cancel": ["runs cancel RUN", "runs cancel UNKNOWN --json"],
+  "requests list": ["requests list --code nonsense", "requests list --status 9"],
+  "requests show": ["requests show nothing"],
+  "requests follow": ["requests follow --status 9"],
   "approvals list": ["approvals list", "approvals list --status pending --json"],
   "approvals show": ["approvals show APPROVAL", "approvals show APPROVAL --json"],
   "approvals approve": ["approvals approve APPROVAL --reason Fine", "approvals approve REJECTED"],
@@ -165,6 +182,7 @@ function normalise(text: string): string {
     .replaceAll(/(?:svc_sk|wadi_op)_\w+/g, "SECRET")
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
+    .replaceAll(/(started_by_operator"?: ?"?)\w+/g, "$1WHO")
     .replaceAll(/\d+ (MB free|ms)/g, "N $1");
 }
 
