@@ -37,6 +37,7 @@ import {
   createRouters,
   HttpServer,
   observeRequests,
+  type RequestObserver,
   type Router,
   type Routers,
   type StaticPage,
@@ -50,16 +51,18 @@ import {
   showModels,
   showReplicas,
 } from "./models/index.ts";
-import { createTrustedEgress, GuardedEgress } from "./net/index.ts";
+import { createTrustedEgress, GuardedEgress, type TrustedEgress } from "./net/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
-import { joinServices, type Services } from "./platform/service.ts";
+import { joinServices, type Service, type Services } from "./platform/service.ts";
+import type { Tracer } from "./platform/spans.ts";
 import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
 import { DiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
+import type { Telemetry } from "./telemetry/index.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks } from "./webhooks/index.ts";
 
@@ -155,13 +158,12 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const { identify } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
-  const monitoring = await openMonitoring(options);
-  const observer = monitoring && observeRequests(monitoring.metrics);
+  const monitoring = await openMonitoring(options, egress);
+  const { observer, tracer } = monitoring;
   const routers = createRouters({ settings, identify, server, clock, ids, log, observer });
 
-  const open = options.openBackend;
-  const deps = { settings, database, egress, compute, open, clock, ids, log, onFatal };
-  const models = await buildModels(deps);
+  const deps = { settings, database, egress, compute, tracer, clock, ids, log, onFatal };
+  const models = await buildModels({ ...deps, open: options.openBackend });
   const { registry } = models;
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
@@ -177,12 +179,13 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
     return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
-  if (monitoring) showMetrics(monitoring.metrics, { registry, gateway, agents, compute });
-  openSite(options, site, monitoring?.pages ?? []);
+  monitoring.show({ registry, gateway, agents, compute });
+  openSite(options, site, monitoring.pages);
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
-  const services = joinServices([uses, ...background, checks, server, ...agents.listening]);
+  const listening = [checks, server, ...agents.listening];
+  const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
   return {
     database,
     access,
@@ -326,7 +329,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
 }
 
 type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &
-  Pick<AppOptions, "onFatal" | "place">;
+  Pick<AppOptions, "onFatal" | "place"> & { tracer: Tracer | undefined };
 
 type AgentService = ReturnType<typeof createAgentService>;
 
@@ -336,7 +339,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const freeMin = () => given.settings().limits.free_disk_bytes;
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
-  const agents = createAgents(router, { ...deps, process });
+  const agents = createAgents(router, { ...deps, process }, given.tracer);
   const { prepareRun, listening, drain } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
@@ -351,10 +354,40 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   return { services, listening, drain, change: webhooks.change, show };
 }
 
-async function openMonitoring({ settings, hasOpenMetrics, clock, version }: AppOptions) {
+interface Monitoring {
+  observer: RequestObserver | null;
+  tracer: Tracer | undefined;
+  pages: readonly StaticPage[];
+  /** Stops last, so that the traces of what ends are sent. */
+  services: readonly Service[];
+  show(shown: Shown): void;
+}
+
+/** Opens the page of metrics and the export of traces where the settings name them. */
+async function openMonitoring(options: AppOptions, egress: TrustedEgress): Promise<Monitoring> {
+  const { settings, hasOpenMetrics, clock, version } = options;
   const { metrics_token } = settings.server;
-  if (!hasOpenMetrics && metrics_token === null) return null;
-  const metrics = await openMetrics();
-  registerProcessMetrics(metrics, { startedAt: clock.now(), version });
-  return { metrics, pages: [createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token)] };
+  const telemetry = await openExport(options, egress);
+  const metrics = hasOpenMetrics || metrics_token !== null ? await openMetrics() : null;
+  if (metrics) {
+    registerProcessMetrics(metrics, { startedAt: clock.now(), version });
+    telemetry?.show(metrics);
+  }
+  return {
+    observer: metrics && observeRequests(metrics),
+    tracer: telemetry?.tracer,
+    pages: metrics ? [createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token)] : [],
+    services: telemetry?.services ?? [],
+    show: (shown) => metrics && showMetrics(metrics, shown),
+  };
+}
+
+/** The code is loaded only where a collector is named. */
+async function openExport(
+  { settings, ...options }: AppOptions,
+  egress: TrustedEgress,
+): Promise<Telemetry | null> {
+  if (settings.telemetry.otlp === "") return null;
+  const { openTelemetry } = await import("./telemetry/index.ts");
+  return openTelemetry({ ...options, settings: settings.telemetry, egress });
 }

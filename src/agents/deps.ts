@@ -12,6 +12,7 @@ import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import type { DiskSpace } from "../storage/index.ts";
 import type { StepOutcome } from "./runs/step.ts";
+import type { RunTraces } from "./runs/trace.ts";
 
 export interface AgentsDeps {
   database: Database;
@@ -27,6 +28,8 @@ export interface AgentsDeps {
   log: Log;
   /** Counts what became of a call. */
   countCall?(outcome: StepOutcome): void;
+  /** Absent where no traces are recorded. */
+  traces?: RunTraces | undefined;
   secrets: Secrets;
   /** Permanent name of the default model. */
   alias: string;

@@ -2,6 +2,7 @@
 import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
+import type { Tracer } from "../platform/spans.ts";
 import { ApprovalExpiry } from "./approvals/expiry.ts";
 import { openApprovalRoutes } from "./approvals/routes.ts";
 import { Definitions } from "./definitions/definitions.ts";
@@ -17,6 +18,9 @@ import { openEventRoute } from "./runs/events/routes.ts";
 import { RunStreams } from "./runs/events/streams.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { RunStarter } from "./runs/start.ts";
+import { readEnd } from "./runs/store/finish.ts";
+import { runStore } from "./runs/store/index.ts";
+import { RunTraces } from "./runs/trace.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
 import { createCredentials } from "./tools/connections/connections.ts";
@@ -44,9 +48,12 @@ export interface AgentsModule {
 }
 
 /** agents.does.p1, agents.does.p2 */
-export function createAgents(router: Router, given: AgentsDeps): AgentsModule {
+export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer): AgentsModule {
   const figures = new RunFigures(given.database);
-  const deps: AgentsDeps = { ...given, countCall: (outcome) => figures.countCall(outcome) };
+  const traces = tracer && new RunTraces(tracer);
+  const countCall: AgentsDeps["countCall"] = (outcome) => figures.countCall(outcome);
+  const deps: AgentsDeps = { ...given, countCall, traces };
+  if (traces) traceEnds(traces, given);
   const runsDeps = createRunsDeps(deps);
   const { runs } = runsDeps;
   const { database, access, egress, compute, clock, log } = deps;
@@ -99,4 +106,21 @@ function openTools(router: Router, deps: ToolsDeps) {
   });
   openTrialRoute(router, deps, createTool);
   return createTool;
+}
+
+/** Records the root of each run that this process ends, of idle ones too. */
+function traceEnds(traces: RunTraces, { database, log }: AgentsDeps): void {
+  const runs = database.bind(runStore);
+  const record = async (id: string) => {
+    const run = await runs.find(id, null);
+    if (run) traces.recordRun(run);
+  };
+  database.listen("run.ended", (end, isOwn) => {
+    if (end === null || !isOwn) return;
+    const { id } = readEnd(end);
+    if (!traces.isRecorded({ id })) return;
+    record(id).catch((error: unknown) => {
+      log.error("runs: the end of a run could not be traced", { run_id: id, error });
+    });
+  });
 }

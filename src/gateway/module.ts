@@ -9,6 +9,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import type { Tracer } from "../platform/spans.ts";
 import type { Settings } from "../settings/index.ts";
 import { CallerBudgets } from "./budgets/caller-budgets.ts";
 import { ChatExecution } from "./chat/execution.ts";
@@ -33,6 +34,7 @@ export interface GatewayOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  tracer?: Tracer | null;
   hashUser(text: string): string;
 }
 
@@ -62,7 +64,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     countTexts: createTextCount(compute),
     thinkSettings: () => settings.think,
   });
-  const chat = { ...options, meter: requestLog.meter("chat") };
+  const chat = { ...options, meter: requestLog.meter("chat", options.tracer) };
   const keys = new KeyRevocations(options);
   openChatRoutes(router, execution, {
     ...chat,

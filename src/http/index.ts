@@ -21,6 +21,7 @@ export {
   PageQuery,
   readPage,
 } from "./paging.ts";
+export type { RequestObserver } from "./response.ts";
 export type {
   HandlerContext,
   HandlerReply,

@@ -4,6 +4,7 @@ import type { TrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { Tracer } from "../platform/spans.ts";
 import type { ModelSettings } from "../settings/index.ts";
 import type { ManagedServers } from "./autostart/managed-servers.ts";
 import { waitForStart } from "./autostart/wait-for-start.ts";
@@ -18,6 +19,7 @@ import { createOpenaiProvider } from "./providers/openai/provider.ts";
 import { withoutReasoning } from "./providers/reasoning-filter.ts";
 import { createStub } from "./providers/stub/provider.ts";
 import { createTokenCount } from "./providers/token-count.ts";
+import { traceAttempts } from "./providers/traced.ts";
 import { isWatched, openReplicaCheck } from "./replicas/health.ts";
 import { Replicas, type ReplicasStatus } from "./replicas/replicas.ts";
 import { countPromptTokens } from "./tokens.ts";
@@ -38,6 +40,7 @@ export interface BackendOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  tracer?: Tracer | null;
   units: ManagedServers;
 }
 
@@ -91,7 +94,9 @@ function openServers(model: ModelSettings, options: BackendOptions): Servers {
   const provider = { ...upstream, egress, clock, ids };
   const servers = upstream.urls.map((url) => ({
     name: new URL(url).host,
-    server: withoutReasoning(createOpenaiProvider({ ...provider, url }), tags),
+    server: traceAttempts(withoutReasoning(createOpenaiProvider({ ...provider, url }), tags), {
+      ...{ tracer: options.tracer, url, model: upstream.model, provider: model.provider },
+    }),
     check: isWatched(model) ? openReplicaCheck(url, upstream, egress) : null,
   }));
   const replicas = new Replicas(servers, { ...upstream, model: id, clock, log });

@@ -22,3 +22,12 @@ export function readTrace(headers: Headers): Trace | null {
 export function traceIdOf(trace: Trace | null): string | undefined {
   return trace?.traceparent.slice(3, 35);
 }
+
+export function spanIdOf({ traceparent }: Trace): string {
+  return traceparent.slice(36, 52);
+}
+
+/** The caller records the trace, and asks others to do so. */
+export function isRecorded({ traceparent }: Trace): boolean {
+  return (Number.parseInt(traceparent.slice(53), 16) & 1) === 1;
+}

@@ -8,6 +8,7 @@ import {
   type OpenaiUpstreamSettings,
   type Settings,
   type StartSettings,
+  type TelemetrySettings,
 } from "./settings.ts";
 import { joinPath } from "./toml.ts";
 
@@ -24,6 +25,7 @@ export interface SettingsContext {
 export type Mutable<T> = { -readonly [F in keyof T]: T[F] };
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_LINE = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e]*)$/;
 const API_KEY = /^[\x21-\x7e]+$/;
 /** Headers of the connection, and those that the gateway writes. */
 const RESERVED_HEADERS = new Set([
@@ -56,6 +58,7 @@ export function completeSettings(settings: Settings, context: SettingsContext): 
   const ids = settings.models.map((model) => model.id);
   completeServer(settings.server, context);
   completeMetrics(settings.server, context);
+  completeTelemetry(settings.telemetry, context);
   completeDefaultModel(settings.service, ids, problems);
   const { runs } = settings.retention;
   if (runs !== null && runs < RUNS_KEPT_MIN_MS) {
@@ -102,6 +105,30 @@ function completeMetrics(server: Mutable<Settings["server"]>, context: SettingsC
   if (!token) problems.add(path, "names an environment variable that is not set");
   else if (!API_KEY.test(token)) problems.add(path, "names a variable that holds no word of ASCII");
   else server.metrics_token = token;
+}
+
+function completeTelemetry(
+  telemetry: Mutable<TelemetrySettings>,
+  { readText, problems, wantsApiKeys }: SettingsContext,
+) {
+  telemetry.headers = {};
+  const { headers_file } = telemetry;
+  if (headers_file === "" || !wantsApiKeys) return;
+  const path = "telemetry.headers_file";
+  let text: string;
+  try {
+    text = readText(headers_file);
+  } catch {
+    problems.add(path, "names a file that cannot be read");
+    return;
+  }
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const pairs = lines.map((line) => HEADER_LINE.exec(line.trim()));
+  // The file holds secrets, so the message quotes none of it.
+  const at = pairs.findIndex((pair) => !pair || RESERVED_HEADERS.has(pair[1]!.toLowerCase()));
+  if (at !== -1)
+    problems.add(path, `names a file whose line ${at + 1} is no header for a collector`);
+  else telemetry.headers = Object.fromEntries(pairs.map((pair) => [pair![1]!, pair![2]!]));
 }
 
 function completeDefaultModel(

@@ -39,6 +39,7 @@ export const FORMATS = {
     throw new RangeError('must be the name of an IANA time zone, such as "Asia/Riyadh"');
   },
   upstream: readBase,
+  /** A base address, or none. */
   search: (text: string) => (text === "" ? text : readBase(text)),
   /** The query stays: it may name a level of sleep. */
   probe: (text: string) => readPlainUrl(text, "an http or https URL without user or fragment"),

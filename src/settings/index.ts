@@ -16,6 +16,7 @@ export {
   type ServiceName,
   type Settings,
   type StartSettings,
+  type TelemetrySettings,
 } from "./settings.ts";
 export { writeTemplate } from "./template.ts";
 export { placeTable, writeValue } from "./toml.ts";

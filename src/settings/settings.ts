@@ -44,11 +44,20 @@ export type EmbeddingsSettings = Omit<Value<typeof Table>["embeddings"], "kind">
 export type SearchSettings = Omit<Value<typeof Table>["search"], "kind"> &
   Keyed & { readonly kind: "off" | "searxng" | "brave" | "stub" };
 
+/** `headers` are those of `headers_file`. */
+export type TelemetrySettings = Value<typeof Table>["telemetry"] & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
 /**
  * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did;
  * `service.default_model` is always a model.
  */
-export type Settings = Omit<Value<typeof Table>, "models" | "server" | "embeddings" | "search"> & {
+export type Settings = Omit<
+  Value<typeof Table>,
+  "models" | "server" | "telemetry" | "embeddings" | "search"
+> & {
+  readonly telemetry: TelemetrySettings;
   readonly models: readonly ModelSettings[];
   readonly embeddings: EmbeddingsSettings;
   readonly search: SearchSettings;

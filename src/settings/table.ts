@@ -7,6 +7,7 @@ import {
   duration,
   flag,
   integer,
+  number,
   retention,
   section,
   text,
@@ -188,6 +189,25 @@ export const Table = Type.Object(
         { default: "", restart: true },
       ),
       requests_per_minute: count(600, 1_000_000, "Requests of one operator in any 60 seconds."),
+    }),
+    telemetry: section("Export of traces and metrics by OTLP/HTTP in JSON.", {
+      otlp: text(
+        "search",
+        'The base address of the collector, such as "http://127.0.0.1:4318"; "": no export.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      headers_file: anyText(
+        'A file of headers for the collector, one "Name: value" a line; "": none.',
+        { default: "", unquoted: true, restart: true },
+      ),
+      sample: number(
+        "The share of traces that is recorded, from 0 to 1; of callers' traces only sampled ones.",
+        { default: 1, minimum: 0, maximum: 1, restart: true },
+      ),
+      content: flag("Traces hold messages, arguments and results of tools.", {
+        default: false,
+        restart: true,
+      }),
     }),
     retention: section("How long data is kept.", {
       runs: retention("How long finished runs and their steps are kept.", { default: "forever" }),

@@ -72,6 +72,22 @@ test("the keys of model servers need not exist for commands that send no request
   expect(read).toThrow("cannot stand beside");
 });
 
+test("the file of the collector's headers has one a line, and no message quotes it", () => {
+  const text = '[telemetry]\nheaders_file = "headers"\n';
+  const read = (file: string, options = {}) =>
+    readSettings(text, "wadi.toml", {}, {}, { readText: () => file, ...options }).telemetry.headers;
+  expect(read("Authorization: Bearer a b\n\nx-scope:team\r\n")).toEqual({
+    Authorization: "Bearer a b",
+    "x-scope": "team",
+  });
+  for (const line of ["s3cr3t", "content-type: text/plain", "x: caf\u00e9"]) {
+    expect(() => read(`x-scope: team\n${line}\n`)).toThrow(
+      "telemetry.headers_file names a file whose line 2 is no header for a collector",
+    );
+  }
+  expect(read("s3cr3t", { wantsApiKeys: false })).toEqual({});
+});
+
 test("a key that is no file, such as a pipe without a writer, is refused and not waited for", () => {
   const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
   try {
@@ -185,6 +201,16 @@ describe("secrets are not in messages", () => {
       '[server]\nmetrics_token_env = "TOKEN"',
       { TOKEN: `${SECRET} in words` },
       "wadi.toml:2:1: server.metrics_token_env names a variable that holds no word of ASCII",
+    ],
+    [
+      `[telemetry]\nheaders_file = "/no/${SECRET}"`,
+      {},
+      "wadi.toml:2:1: telemetry.headers_file names a file that cannot be read",
+    ],
+    [
+      `[telemetry]\notlp = "http://user:${SECRET}@h"`,
+      {},
+      "wadi.toml:2:1: telemetry.otlp must be an http or https URL without user, query or fragment",
     ],
     [
       "",

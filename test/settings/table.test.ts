@@ -81,6 +81,10 @@ test("few settings need a restart", () => {
     "service.zone",
     "service.chat_status",
     "operator.listen",
+    "telemetry.otlp",
+    "telemetry.headers_file",
+    "telemetry.sample",
+    "telemetry.content",
   ]);
 });
 
@@ -123,6 +127,10 @@ test("settings with one place in the file are those that a variable can override
     "operator.enabled",
     "operator.listen",
     "operator.requests_per_minute",
+    "telemetry.otlp",
+    "telemetry.headers_file",
+    "telemetry.sample",
+    "telemetry.content",
     "retention.runs",
     "retention.events",
     "retention.request_log",

@@ -28,6 +28,7 @@ export const mayImport: Record<string, readonly string[]> = {
   outbox: ["platform", "database", "storage"],
   cluster: ["platform", "database"],
   storage: ["platform", "database"],
+  telemetry: ["platform", "settings", "net"],
   crypto: ["platform", "database"],
   compute: ["platform"],
   database: ["platform"],

@@ -64,7 +64,8 @@ async function callModel(
     // agents.authentication.1: the key's rights are read for each attempt.
     const caller = await context.findCaller();
     if (!caller) return { kind: "failed", final: KEY_ENDED };
-    const sender = { caller, request_id: ids.uuid(), trace: null, run_id: state.row.id };
+    const trace = deps.traces?.open(state.row) ?? null;
+    const sender = { caller, request_id: ids.uuid(), trace, run_id: state.row.id };
     const reply = await context.watch(context.roundName, () => {
       reachPoison("model", request);
       return internal.chat.ask(sender, request, control.signal);

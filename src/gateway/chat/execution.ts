@@ -75,6 +75,10 @@ export class ChatExecution {
       STOPPED,
     );
     chat.recorder.setResult(completion);
+    if (chat.recorder.wantsContent) {
+      const output = completion.ok ? collector.write() : null;
+      chat.recorder.setContent({ input: chat.request.messages, output });
+    }
     if (!completion.ok) {
       this.logFailure(completion, chat);
       return completion;

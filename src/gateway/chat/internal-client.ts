@@ -116,7 +116,8 @@ export class InternalChatClient {
     const accessError = await this.#findAccessError({ model, by }, caller);
     if (accessError) throw accessError;
     requireFeatures(round, model, caller);
-    const request = buildModelRequest(round, model, { ...who, recorder });
+    const { trace } = recorder;
+    const request = buildModelRequest(round, model, { ...who, trace, recorder });
     // With tools nothing thinks: several attempts would call them several times.
     const thinks = model.settings.think === "required" && round.tools.length === 0;
     const complete = this.#execution.pipeline(model, caller, thinks);

@@ -58,8 +58,9 @@ export function openChatRoutes(
       ],
       refusal_headers: Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
     },
-    async ({ body, caller, request, requestId, trace, recorder }) => {
+    async ({ body, caller, request, requestId, recorder }) => {
       recorder.is_stream = body.stream === true;
+      const { trace } = recorder;
       const admitted = await admit(body, { caller, request_id: requestId, trace, recorder });
       try {
         // gateway.endpoints.chat_completions.stream

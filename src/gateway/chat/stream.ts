@@ -9,6 +9,7 @@ import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
 import type { AdmittedChat } from "./admit.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, errorOfCompletion, nameInBand } from "./failure.ts";
+import { createMessageCollector } from "./reply.ts";
 
 export interface StreamOptions {
   chunks: ChunkWriter;
@@ -71,12 +72,15 @@ class ChatStream {
 
   async #complete(): Promise<Completion> {
     const { request, complete, recorder } = this.#chat;
+    const collector = recorder.wantsContent ? createMessageCollector() : null;
     const onChunk: OnChunk = (chunk) => {
       this.#begin();
       recorder.markFirstChunk();
+      void collector?.onChunk(chunk);
       return this.#send(this.#options.chunks.piece(chunk));
     };
     const completion = await complete(request, onChunk, this.#stream.left);
+    if (collector) recorder.setContent({ input: request.messages, output: collector.write() });
     const endedAsLeft = !completion.ok && completion.code === "client_closed_request";
     return this.#broken && endedAsLeft ? { ...completion, ...this.#broken } : completion;
   }

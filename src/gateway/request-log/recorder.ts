@@ -11,10 +11,12 @@ import {
 } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type ApiError, ERROR_CODES } from "../../platform/errors.ts";
+import { type Span, type Tracer, writeTrace } from "../../platform/spans.ts";
 import { shorten } from "../../platform/text.ts";
-import { traceIdOf } from "../../platform/trace.ts";
+import { type Trace, traceIdOf } from "../../platform/trace.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
+import { describeRequest, type RequestContent } from "./span.ts";
 
 /** Maximum believable usage: no model reads or writes so many tokens. */
 const TOKENS_MAX = 1_000_000_000;
@@ -35,9 +37,9 @@ export interface RecordedOk {
   ok: true;
   /** A search has none. */
   usage?: TokenUsage;
+  finishReason?: string;
   usageEstimated?: true;
   reportedUsage?: TokenUsage;
-  finishReason?: string;
 }
 
 type RecordedResult = (RecordedOk | UpstreamError) & CompletionStats;
@@ -45,6 +47,7 @@ type RecordedResult = (RecordedOk | UpstreamError) & CompletionStats;
 export interface RecorderOptions {
   route: MeteredRoute;
   clock: Clock;
+  tracer?: Tracer | null;
   drawId(): string;
   /** `isAdmitted`: the rate limit has counted it. */
   take(entry: LogEntry, isAdmitted: boolean): void;
@@ -59,6 +62,8 @@ export class GatewayRecorder implements RequestRecorder {
   /** Scopes that the request needs. */
   scope: string | null;
   readonly started_at: number;
+  /** The request's trace for what it calls: below its own span where that is recorded. */
+  readonly trace: Trace | null;
   readonly #options: RecorderOptions;
   readonly #request: MeteredRequest;
   readonly #at: number;
@@ -69,6 +74,8 @@ export class GatewayRecorder implements RequestRecorder {
   #result: RecordedResult | null = null;
   #firstTokenMs: number | null = null;
   #isClosed = false;
+  readonly #span: Pick<Span, "context" | "startedAt"> | null;
+  #content: RequestContent | null = null;
 
   constructor(options: RecorderOptions, request: MeteredRequest) {
     this.#options = options;
@@ -77,6 +84,19 @@ export class GatewayRecorder implements RequestRecorder {
     this.started_at = request.started_at;
     // The other routes need the scope of their name.
     this.scope = options.route === "chat" ? null : options.route;
+    const { tracer } = options;
+    const context = tracer?.begin(request.trace);
+    this.#span = context ? { context, startedAt: tracer!.now() } : null;
+    this.trace = context ? writeTrace(context) : request.trace;
+  }
+
+  /** The texts of the request belong into its span. */
+  get wantsContent(): boolean {
+    return this.#span !== null && this.#options.tracer!.hasContent;
+  }
+
+  setContent(content: RequestContent): void {
+    this.#content = content;
   }
 
   setModel(model: PricedModel): void {
@@ -103,7 +123,7 @@ export class GatewayRecorder implements RequestRecorder {
   close(status: number, code: string | null, reply_bytes: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { caller, request_id, trace, run_id = null } = this.#request;
+    const { caller, request_id, run_id = null } = this.#request;
     const result = this.#result;
     const entry: LogEntry = {
       id: this.#options.drawId(),
@@ -134,9 +154,16 @@ export class GatewayRecorder implements RequestRecorder {
       ...this.#findUsage(),
       request_bytes: Math.min(this.request_bytes, BYTES_MAX),
       reply_bytes,
-      trace_id: traceIdOf(trace) ?? null,
+      trace_id: traceIdOf(this.trace) ?? null,
     };
     this.#options.take(entry, this.isAdmitted);
+    if (this.#span) this.#recordSpan(entry, this.#span);
+  }
+
+  #recordSpan(entry: LogEntry, span: Pick<Span, "context" | "startedAt">): void {
+    const tracer = this.#options.tracer!;
+    const endedAt = tracer.now();
+    tracer.record({ ...span, endedAt, ...describeRequest(entry, this.#content) });
   }
 
   /** Prefers the server's failure to the refusal's sentence, unless that has counted the tokens. */

@@ -6,6 +6,7 @@ import { type Clock, settlesWithin } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Service } from "../../platform/service.ts";
+import type { Tracer } from "../../platform/spans.ts";
 import { type Sweep, sweepRows } from "../../retention/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
@@ -56,13 +57,14 @@ export class RequestLog {
     });
   }
 
-  meter(route: MeteredRoute): RecorderFactory<GatewayRecorder> {
+  /** `tracer` records a span of each request; null: none. */
+  meter(route: MeteredRoute, tracer: Tracer | null = null): RecorderFactory<GatewayRecorder> {
     const { clock, ids } = this.#options;
     const take = (entry: LogEntry, isAdmitted: boolean) => this.#take(entry, isAdmitted);
     return {
       open: (request: MeteredRequest) => {
         this.#underWay += 1;
-        return new GatewayRecorder({ route, clock, drawId: ids.uuid, take }, request);
+        return new GatewayRecorder({ route, clock, tracer, drawId: ids.uuid, take }, request);
       },
     };
   }

@@ -74,6 +74,7 @@ export async function runCall(
   const { row, shown, version } = state;
   const hadExternal = row.external_content;
   const startedAt = deps.clock.monotonic();
+  const traceStart = deps.traces?.now() ?? 0;
   const result = await retryUnavailable(deps.clock, () =>
     useTool(context, tool, call, caller, signal),
   );
@@ -83,7 +84,7 @@ export async function runCall(
     keepsWhole: shown.truncated < WHOLES_MAX,
   });
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
-  return {
+  const finished: FinishedCall = {
     call,
     result: makeResult(call, {
       // A call sent without an answer in time may have been done.
@@ -101,6 +102,8 @@ export async function runCall(
     effect: result.effect,
     hadExternal,
   };
+  deps.traces?.recordCall(row, { call, result: finished.result, startedAt: traceStart });
+  return finished;
 }
 
 /** Uses a tool within its time; throws only DatabaseUnavailable. */

@@ -8,7 +8,11 @@ import type { ToolCallData, ToolResultData } from "../step.ts";
 export type DecidedApproval = Pick<
   Approval,
   "id" | "tool" | "tool_call_id" | "arguments" | "arguments_sha256" | "reason"
->;
+> & {
+  /** Times as text. */
+  requested_at?: string;
+  decided_at?: string | null;
+};
 
 /** `sent`: under way, or without a result because its process died. */
 export type OpenCall = { call: ToolCallData } & (

@@ -24,7 +24,13 @@ export async function runCalls(context: RunContext): Promise<StepResult> {
   if (ready.length === 0) return context.wait();
   const caller = await context.findCaller();
   if (!caller) return context.finish(KEY_ENDED);
-  return new CallRound(context, caller).run(ready.map(prepareCall));
+  return new CallRound(context, caller).run(ready.map((one) => prepare(context, one)));
+}
+
+function prepare({ deps, state }: RunContext, ready: ReadyCall): ToolCallData {
+  const { approval } = ready;
+  if (approval) deps.traces?.recordWait(state.row, approval, "approved");
+  return prepareCall(ready);
 }
 
 class CallRound {
@@ -53,7 +59,8 @@ class CallRound {
     signal.addEventListener("abort", interrupt, { once: true });
     try {
       while (!signal.aborted && this.#hasWork()) {
-        this.#waiting.push(...(await this.#decisions.takeApproved()).map(prepareCall));
+        const approved = await this.#decisions.takeApproved();
+        this.#waiting.push(...approved.map((one) => prepare(this.#context, one)));
         const next = this.#waiting.splice(0, CALLS_AT_ONCE - this.#running.size);
         const allowed = await this.#recordIntents(next);
         if (signal.aborted || state.row.cancel_requested) break;

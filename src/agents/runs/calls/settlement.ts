@@ -119,6 +119,7 @@ export async function settleDenied(
   for (const one of denied) {
     // A call that was already sent counts, even if its outcome is unknown.
     if (isSent(one.call)) entry.countCall(0, false);
+    context.deps.traces?.recordWait(context.state.row, one.approval, one.event);
     entry.addResult(describeDenial(one));
   }
   const failsOnExpiry = context.state.version.policy.on_approval_expired === "fail";
