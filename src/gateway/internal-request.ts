@@ -10,6 +10,10 @@ export interface InternalFailure {
   reason: string;
   /** The stop of the program ended it; the request can be repeated. */
   isStopped?: true;
+  /** The pause that a limit or a server asks for. */
+  retry_after_ms?: number;
+  /** The same request fails again, whenever it is sent. */
+  isFinal?: true;
 }
 
 export function toInternalFailure(
@@ -19,6 +23,9 @@ export function toInternalFailure(
   const code = publicCode(error.code, "gateway") as ErrorCode;
   const failure: InternalFailure = { ok: false, code, reason: error.message };
   if (endedBy === "stop") failure.isStopped = true;
+  const headers = error.details.headers ?? {};
+  if (headers["retry-after"]) failure.retry_after_ms = Number(headers["retry-after"]) * 1_000;
+  if (headers["x-should-retry"] === "false") failure.isFinal = true;
   return failure;
 }
 

@@ -74,7 +74,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     changelogUrl: () =>
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
   });
-  const shared = { egress, clock, log, running: options.running };
+  const shared = { budgets, egress, clock, log, running: options.running };
   const embeddings = openEmbeddings(router, {
     ...shared,
     settings: settings.embeddings,

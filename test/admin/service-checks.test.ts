@@ -42,7 +42,8 @@ function pretend({
   const openers: ServiceOpeners = {
     openEmbedder(plan) {
       plans.push(plan);
-      return plan.kind === "off" ? null : { ...note("embeddings"), embed: embedder };
+      if (plan.kind === "off") return null;
+      return { ...note("embeddings"), embed: embedder, countTokens: () => 1 };
     },
     openSearchEngine: (plan) =>
       plan.kind === "off" ? null : { ...note("search"), search: engine },

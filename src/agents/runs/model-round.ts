@@ -1,6 +1,11 @@
 // One round of the model: it is called until it replies or fails for good, and its reply ends the
 // run or plans calls.
-import type { InternalChatRequest, InternalCompletion } from "../../gateway/index.ts";
+import type { Caller } from "../../access/index.ts";
+import type {
+  InternalChatError,
+  InternalChatRequest,
+  InternalCompletion,
+} from "../../gateway/index.ts";
 import type { ErrorCode } from "../../platform/errors.ts";
 import { reachPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
@@ -60,6 +65,7 @@ async function callModel(
   const { deps, state, control } = context;
   const { internal, clock, ids } = deps;
   let firstFailedAt: number | null = null;
+  let wasLimited = false;
   for (let attempts = 1; ; attempts++) {
     // agents.authentication.1: the key's rights are read for each attempt.
     const caller = await context.findCaller();
@@ -76,6 +82,10 @@ async function callModel(
     if (control.signal.aborted) return { kind: "interrupted" };
     if (reply.isStopped) return { kind: "draining" };
     const now = clock.monotonic();
+    const isLimited = reply.code === LIMITED;
+    // Failures of a server and waits for a limit are counted apart.
+    if (isLimited !== wasLimited) [attempts, firstFailedAt] = [1, now];
+    wasLimited = isLimited;
     firstFailedAt ??= now;
     const waitMs = planRetry(
       reply,
@@ -85,14 +95,33 @@ async function callModel(
     if (waitMs === null) return { kind: "failed", final: failure(reply.code, reply.reason) };
     const { code } = reply;
     const entry = context.newEntry();
-    const message = `The model failed with ${code}; it is asked again.`;
+    const message = isLimited
+      ? `The round waits for a limit. ${reply.reason}`
+      : `The model failed with ${code}; it is asked again.`;
     entry.addEvent("model_retry", message, { code, attempt: attempts, wait_ms: waitMs });
     context.reportUnpriced(entry, state.row.model, state.row.cost.model);
     await context.write("note", entry);
-    const parked = await control.park(waitMs);
+    const parked = await (isLimited
+      ? parkWhileLimited(context, caller, waitMs)
+      : control.park(waitMs));
     if (parked !== "resumed") return { kind: parked };
   }
 }
+
+/** Waits, at most until the limits of the caller are others. */
+async function parkWhileLimited(context: RunContext, { limits }: Caller, waitMs: number) {
+  for (let leftMs = waitMs; leftMs > 0; leftMs -= LIMITS_READ_EVERY_MS) {
+    const parked = await context.control.park(Math.min(leftMs, LIMITS_READ_EVERY_MS));
+    if (parked !== "resumed") return parked;
+    const caller = await context.findCaller();
+    if (!caller || !Bun.deepEquals(caller.limits, limits)) break;
+  }
+  return "resumed";
+}
+
+/** Code of limits of the key or its account, which end with their period. */
+const LIMITED: ErrorCode = "rate_limit_exceeded";
+const LIMITS_READ_EVERY_MS = 60_000;
 
 /** Failures of servers that are gone or busy, which return by themselves. */
 const TEMPORARY: readonly ErrorCode[] = [
@@ -116,6 +145,8 @@ const TRANSIENT_MS_MAX = 30_000;
 const FIRST_RETRY_WAIT_MS = 1_000;
 const RETRY_WAIT_MS_MAX = 30_000;
 
+type RetriedFailure = Pick<InternalChatError, "code" | "retry_after_ms" | "isFinal">;
+
 interface RetryState {
   attempts: number;
   elapsedMs: number;
@@ -126,16 +157,18 @@ interface RetryState {
  * spreads attempts that failed together.
  */
 export function planRetry(
-  { code, retry_after_ms = 0 }: { code: ErrorCode; retry_after_ms?: number },
+  { code, retry_after_ms = 0, isFinal }: RetriedFailure,
   { attempts, elapsedMs }: RetryState,
   draw: number,
 ): number | null {
   const isTemporary = TEMPORARY.includes(code);
+  if (isFinal) return null;
   if (!isTemporary && !TRANSIENT.includes(code)) return null;
   if (!isTemporary && attempts >= TRANSIENT_ATTEMPTS_MAX) return null;
   const doubledMs = Math.min(FIRST_RETRY_WAIT_MS * 2 ** (attempts - 1), RETRY_WAIT_MS_MAX);
   const waitMs = Math.max(doubledMs * (0.75 + draw / 2), retry_after_ms);
   const limitMs = isTemporary ? TEMPORARY_MS_MAX : TRANSIENT_MS_MAX;
+  if (code === LIMITED) return Math.ceil(waitMs);
   return elapsedMs + waitMs > limitMs ? null : Math.ceil(waitMs);
 }
 

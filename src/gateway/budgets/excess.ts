@@ -94,16 +94,18 @@ function isMoney(name: LimitName): boolean {
   return splitLimitName(name)[0] === "cost";
 }
 
-function explainMoney({ subject, name, maximum }: Excess): string {
+function explainMoney({ subject, name, maximum, lasts }: Excess): string {
   const [, period] = splitLimitName(name);
   const limit = `${formatMoney(maximum)} SAR ${PER[period]}`;
-  return `The money of this ${subject.kind} is used up: it may spend ${limit}.`;
+  return lasts === "never"
+    ? `The request alone exceeds the money of this ${subject.kind}: it may spend ${limit}.`
+    : `The money of this ${subject.kind} is used up: it may spend ${limit}.`;
 }
 
 function explainLimit({ subject, name, maximum, lasts }: Excess): string {
   const [measure, period] = splitLimitName(name);
-  const amount = measure === "cost" ? `${formatMoney(maximum)} SAR` : `${maximum} ${measure}`;
-  const limit = `this ${subject.kind} may use ${amount} ${PER[period]}`;
+  const amount = measure === "cost" ? `${formatMoney(maximum)} SAR` : `${maximum}`;
+  const limit = `the limit of this ${subject.kind} is ${amount} ${PER[period]}`;
   if (lasts === "never") return `The request alone exceeds a limit: ${limit}.`;
   return `Too many ${NOUNS[measure]}: ${limit}; wait as long as Retry-After says.`;
 }

@@ -16,9 +16,9 @@ import {
   sumTokens,
   type TokenUsage,
   timeoutError,
-  type UpstreamCode,
 } from "../../models/index.ts";
 import { type CallerBudgets, limitsTokens, type Reservation } from "../budgets/caller-budgets.ts";
+import { isUnasked } from "../budgets/unasked.ts";
 
 export interface BudgetCheckOptions {
   budgets: Pick<CallerBudgets, "check" | "reserve">;
@@ -75,7 +75,7 @@ export function withinBudgets(
         return onChunk(chunk);
       };
       const completion = await complete(request, count, signal);
-      if (isUnasked(completion)) reservation.release();
+      if (!completion.ok && isUnasked(completion)) reservation.release();
       else if (isReported(completion)) settle(reservation, completion.usage, false);
       else {
         const usage = completion.usage ? limitUsage(completion.usage, maximum) : estimate();
@@ -140,21 +140,4 @@ class DeliveredTokens {
 
 function isReported(completion: Completion): completion is Extract<Completion, { ok: true }> {
   return completion.ok && !completion.usageEstimated;
-}
-
-/** Codes of servers that did not begin to work. */
-const UNASKED: readonly UpstreamCode[] = [
-  "context_length_exceeded",
-  "upstream_rate_limited",
-  "model_unavailable",
-  "model_offline",
-];
-
-/** A server that was cut off has read the prompt; one that refused it has used nothing. */
-function isUnasked(completion: Completion): boolean {
-  if (completion.ok || completion.usage) return false;
-  const { attempts, isUnsent, upstreamStatus, code } = completion;
-  return (
-    attempts === 0 || isUnsent === true || upstreamStatus !== undefined || UNASKED.includes(code)
-  );
 }

@@ -48,8 +48,6 @@ export interface InternalCompletion {
 }
 
 export interface InternalChatError extends InternalFailure {
-  /** The server's own pause, if it names one. */
-  retry_after_ms?: number;
   usage?: TokenUsage;
   /** With `context_length_exceeded`, if it was counted. */
   prompt_tokens?: number;

@@ -34,4 +34,6 @@ export type Embed = (
 
 export interface Embedder extends MeteredBackend {
   embed: Embed;
+  /** Counts tokens in advance, or estimates them; at most what is converted. */
+  countTokens(inputs: readonly string[]): number;
 }

@@ -1,8 +1,9 @@
 // POST /v1/embeddings.
 import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
-import { sumTokens } from "../../models/index.ts";
+import { costOf, sumTokens } from "../../models/index.ts";
 import type { EmbeddingsSettings } from "../../settings/index.ts";
+import type { CallerBudgets } from "../budgets/caller-budgets.ts";
 import type { InFlight } from "../in-flight.ts";
 import {
   errorSentences,
@@ -13,7 +14,7 @@ import {
 import { type MeteredBackendOptions, MeteredService } from "../metered/service.ts";
 import type { GatewayRecorder, PricedModel } from "../request-log/recorder.ts";
 import { openEmbedder } from "./backend.ts";
-import { type EmbedRequest, MODEL } from "./contract.ts";
+import { type Embedder, type EmbedRequest, MODEL } from "./contract.ts";
 import {
   EmbeddingList,
   EmbeddingsRequest,
@@ -30,6 +31,7 @@ const BODY_BYTES_MAX = 256 * 1024;
 export interface EmbeddingsOptions extends MeteredBackendOptions {
   settings: EmbeddingsSettings;
   meter: RecorderFactory<GatewayRecorder>;
+  budgets: Pick<CallerBudgets, "check" | "reserve">;
   running: InFlight;
   /** Opens the embedder of the settings; tests pass another. */
   open?: typeof openEmbedder;
@@ -37,7 +39,7 @@ export interface EmbeddingsOptions extends MeteredBackendOptions {
 
 /** gateway.does.3: embedding vectors for keys with the scope. */
 export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
-  const { settings, meter, running, open = openEmbedder, ...backendOptions } = options;
+  const { settings, meter, budgets, running, open = openEmbedder, ...backendOptions } = options;
   const { clock, log } = backendOptions;
   // gateway.limits.embeddings_quota, gateway.limits.shared_capacity
   const service = new MeteredService({
@@ -47,7 +49,7 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
     open: (plan) => open(plan, backendOptions),
   });
   const route = `POST ${PATH}`;
-  const shared = { running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
+  const shared = { budgets, running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
   const execution = new MeteredExecution({ ...shared, service });
   // gateway.endpoints.post_embeddings
   router.post(
@@ -75,13 +77,18 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
       refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
     },
     async ({ body, caller, requestId: request_id, trace, recorder, request: { signal } }) => {
+      const price = readPrice(service.plan);
       recorder.asked_model = body.model ?? null;
-      recorder.setModel({ id: MODEL, price: readPrice(service.plan) });
+      recorder.setModel({ id: MODEL, price });
       const account = accountOf(caller);
       // A server may refuse half a surrogate pair, and all other inputs with it.
       const inputs = listInputs(body.input).map((text) => text.toWellFormed());
       const embedRequest: EmbedRequest = { request_id, trace, account, inputs };
-      const context = { caller, request_id, trace, recorder, signal };
+      const charge = {
+        countTokens: (embedder: Embedder) => embedder.countTokens(inputs),
+        costOf: (tokens: number) => costOf(sumTokens(tokens, 0), price),
+      };
+      const context = { caller, request_id, trace, recorder, signal, charge };
       const { result, headers } = await execution.answer(context, async (embedder) => {
         const embedded = await embedder.embed(embedRequest, signal);
         if (!embedded.ok) return embedded;

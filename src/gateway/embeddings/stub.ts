@@ -9,8 +9,11 @@ const WORD_WEIGHT = 4;
 const HASH_BASIS = 0x811c9dc5;
 const HASH_PRIME = 0x01000193;
 
+const cut = (text: string) => splitTokens(text, TOKENS_MAX);
+
 export function createStubEmbedder(): Embedder {
   return {
+    countTokens: (inputs) => inputs.reduce((sum, text) => sum + cut(text).length, 0),
     isDown: () => false,
     start() {},
     stop() {},
@@ -18,11 +21,11 @@ export function createStubEmbedder(): Embedder {
       // Like a server it answers after the call has returned.
       await Promise.resolve();
       if (signal.aborted) return timeoutError("left");
-      const cut = inputs.map((text) => splitTokens(text, TOKENS_MAX));
+      const tokenized = inputs.map(cut);
       return {
         ok: true,
-        vectors: cut.map((tokens) => embedText(tokens.join(""))),
-        prompt_tokens: cut.reduce((sum, { length }) => sum + length, 0),
+        vectors: tokenized.map((tokens) => embedText(tokens.join(""))),
+        prompt_tokens: tokenized.reduce((sum, { length }) => sum + length, 0),
         attempts: 1,
       };
     },

@@ -1,19 +1,27 @@
 // One execution of a request for embeddings or search, for the HTTP route and internal callers.
-import type { Caller } from "../../access/index.ts";
 import type { MeteredRequest } from "../../http/index.ts";
 import type { CompletionStats, UpstreamError } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { traceIdOf } from "../../platform/trace.ts";
+import type { CallerBudgets, NeededAmounts } from "../budgets/caller-budgets.ts";
+import { isUnasked } from "../budgets/unasked.ts";
 import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
 import type { GatewayRecorder, RecordedOk } from "../request-log/recorder.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { MeteredBackend, MeteredPlan, MeteredService } from "./service.ts";
 
-export interface MeteredContext extends Omit<MeteredRequest, "started_at"> {
+export interface MeteredContext<B> extends Omit<MeteredRequest, "started_at"> {
   recorder: GatewayRecorder;
   signal: AbortSignal;
+  charge: Charge<B>;
+}
+
+/** Maximum tokens of a request for budgets, and their cost; null: the price is unknown. */
+export interface Charge<B> {
+  countTokens(backend: B): number;
+  costOf(tokens: number): number | null;
 }
 
 export type WriteHeaders = (
@@ -23,6 +31,7 @@ export type WriteHeaders = (
 
 export interface MeteredExecutionOptions<P extends MeteredPlan, B extends MeteredBackend> {
   service: MeteredService<P, B>;
+  budgets: Pick<CallerBudgets, "check" | "reserve">;
   running: InFlight;
   clock: Clock;
   log: Log;
@@ -47,7 +56,7 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     this.#options = options;
   }
 
-  async answer<R extends RecordedOk>(context: MeteredContext, work: MeteredWork<B, R>) {
+  async answer<R extends RecordedOk>(context: MeteredContext<B>, work: MeteredWork<B, R>) {
     const { clock } = this.#options;
     const askedAt = clock.monotonic();
     const result = await this.run(context, work);
@@ -63,17 +72,19 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
    * backend; without, it throws when they are not free.
    */
   async run<R extends RecordedOk>(
-    context: MeteredContext,
+    context: MeteredContext<B>,
     work: MeteredWork<B, R>,
     retryDelay?: (result: MeteredResult<R>) => number | null,
   ): Promise<MeteredResult<R>> {
-    const { service, running, clock } = this.#options;
-    const { caller, signal, recorder } = context;
+    const { service, running, budgets, clock } = this.#options;
+    const { caller, signal, recorder, charge } = context;
+    // Used-up budgets take no quota.
+    if (caller.limits) await budgets.check(caller, need(0, charge));
     const askedAt = clock.monotonic();
     let attempts = 0;
     const timedWork = async (backend: B) => {
       const waitedMs = clock.monotonic() - askedAt;
-      const result = await work(backend);
+      const result = await this.#workWithinBudgets(context, work, backend);
       // Attempts before a retry count, too.
       if (result.attempts !== undefined) attempts += result.attempts;
       if (result.attempts !== undefined) result.attempts = attempts;
@@ -92,6 +103,33 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     return result;
   }
 
+  /** Reserves once quota and slot are taken: a request that waits for them holds no budget. */
+  async #workWithinBudgets<R extends RecordedOk>(
+    { caller, charge }: MeteredContext<B>,
+    work: MeteredWork<B, R>,
+    backend: B,
+  ): Promise<MeteredResult<R>> {
+    if (!caller.limits) return work(backend);
+    const maximum = charge.countTokens(backend);
+    const amounts = (tokens: number) => ({ tokens, cost: charge.costOf(tokens) ?? 0 });
+    const reservation = await this.#options.budgets.reserve(caller, need(maximum, charge), () =>
+      amounts(maximum),
+    );
+    if (!reservation) return work(backend);
+    try {
+      const result = await work(backend);
+      if (result.ok) {
+        const tokens = result.usage?.total_tokens ?? 0;
+        reservation.settle(amounts(tokens), result.usageEstimated === true);
+      } else if (isUnasked(result)) reservation.release();
+      else reservation.settle(amounts(maximum), true);
+      return result;
+    } catch (bug) {
+      reservation.settle(amounts(maximum), true);
+      throw bug;
+    }
+  }
+
   toApiError({ code, retryAfterMs }: UpstreamError): ApiError {
     const { backendName, writeHeaders } = this.#options;
     const publicCode = publicErrorCode(code);
@@ -104,13 +142,13 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
   }
 
   /** A caller that leaves while it waits has no failure to log, since no backend was asked. */
-  #logLeft(error: unknown, context: MeteredContext): void {
+  #logLeft(error: unknown, context: MeteredContext<B>): void {
     if (!(error instanceof ApiError) || error.code !== LEFT) return;
     const fields = { ...this.#logFields(context), code: LEFT, status: ERROR_CODES[LEFT].status };
     this.#options.log.info("http: the caller left while its request waited", fields);
   }
 
-  #logFailure(failure: UpstreamError & CompletionStats, context: MeteredContext): void {
+  #logFailure(failure: UpstreamError & CompletionStats, context: MeteredContext<B>): void {
     const { log, backendName } = this.#options;
     const { code, reason, upstreamStatus, attempts } = failure;
     const fields = { ...this.#logFields(context), upstream_status: upstreamStatus, code };
@@ -120,11 +158,15 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     else log.warn(`${backendName}: a request failed`, { ...fields, reason });
   }
 
-  #logFields({ request_id, trace, caller }: { caller: Caller } & MeteredContext) {
+  #logFields({ request_id, trace, caller }: MeteredContext<B>) {
     const { account_id, key_id } = caller;
     const { route } = this.#options;
     return { request_id, trace_id: traceIdOf(trace), account_id, key_id, route };
   }
+}
+
+function need<B>(tokens: number, { costOf }: Charge<B>): NeededAmounts {
+  return { requests: 1, tokens, cost: costOf(tokens) };
 }
 
 /**

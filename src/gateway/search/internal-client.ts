@@ -12,6 +12,9 @@ import type { EngineQuery, SearchEngine, SearchOutcome } from "./contract.ts";
 import { chooseResults } from "./results.ts";
 import { type SearchResult, STATUS } from "./schema.ts";
 
+/** A search is a request without tokens, and its price is unknown. */
+export const NO_CHARGE = { countTokens: () => 0, costOf: () => 0 };
+
 /** Maximum total wait for an engine that asks for a pause. */
 const ENGINE_WAIT_MAX_MS = 600_000;
 
@@ -40,7 +43,7 @@ export function createInternalSearchClient(options: InternalSearchOptions): Inte
       const recorder = meter.open({ ...who, started_at: clock.monotonic() });
       const search = async () => {
         const found = await execution.run(
-          { ...who, recorder, signal },
+          { ...who, recorder, signal, charge: NO_CHARGE },
           (engine) => engine.search(engineQuery, signal),
           createRetryDelay(),
         );

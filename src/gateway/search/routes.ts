@@ -2,6 +2,7 @@
 import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
 import type { SearchSettings } from "../../settings/index.ts";
+import type { CallerBudgets } from "../budgets/caller-budgets.ts";
 import type { InFlight } from "../in-flight.ts";
 import {
   errorSentences,
@@ -14,7 +15,7 @@ import type { GatewayRecorder } from "../request-log/recorder.ts";
 import { openSearchEngine } from "./backend.ts";
 import type { EngineQuery } from "./contract.ts";
 import { LONG_PAUSE_MS } from "./engine.ts";
-import { createInternalSearchClient } from "./internal-client.ts";
+import { createInternalSearchClient, NO_CHARGE } from "./internal-client.ts";
 import { chooseResults } from "./results.ts";
 import { readSearchInput, SearchReply, SearchRequest, STATUS, writeSearchReply } from "./schema.ts";
 
@@ -24,12 +25,13 @@ const BACKEND_NAME = "search engine";
 export interface SearchOptions extends MeteredBackendOptions {
   settings: SearchSettings;
   meter: RecorderFactory<GatewayRecorder>;
+  budgets: Pick<CallerBudgets, "check" | "reserve">;
   running: InFlight;
 }
 
 /** gateway.does.3: web search, for keys with its scope. */
 export function openSearch(router: Router, options: SearchOptions) {
-  const { settings, meter, running, ...backendOptions } = options;
+  const { settings, meter, budgets, running, ...backendOptions } = options;
   const { clock, log } = backendOptions;
   // gateway.limits.search_quota, gateway.limits.shared_capacity
   const service = new MeteredService({
@@ -39,7 +41,7 @@ export function openSearch(router: Router, options: SearchOptions) {
     open: (plan) => openSearchEngine(plan, backendOptions),
   });
   const route = `POST ${PATH}`;
-  const shared = { running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
+  const shared = { budgets, running, clock, log, route, backendName: BACKEND_NAME, writeHeaders };
   const execution = new MeteredExecution({ ...shared, service });
   // gateway.endpoints.post_search; gateway.limits.body_size: the router's own 100 KB.
   router.post(
@@ -71,7 +73,7 @@ export function openSearch(router: Router, options: SearchOptions) {
       const query = body.query.toWellFormed();
       const input = readSearchInput({ ...body, query });
       const engineQuery: EngineQuery = { request_id, trace, account, ...input };
-      const context = { caller, request_id, trace, recorder, signal };
+      const context = { caller, request_id, trace, recorder, signal, charge: NO_CHARGE };
       const { result, headers } = await execution.answer(context, (engine) =>
         engine.search(engineQuery, signal),
       );

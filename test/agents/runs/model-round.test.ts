@@ -42,6 +42,16 @@ describe("a model that failed", () => {
     },
   );
 
+  test("waits for a limit as long as its period lasts, and never for one that is final", () => {
+    const DAY_MS = 86_400_000;
+    const limit = { code: "rate_limit_exceeded", retry_after_ms: 30 * DAY_MS } as const;
+    expect(planRetry(limit, { attempts: 9, elapsedMs: DAY_MS }, 0)).toBe(30 * DAY_MS);
+    expect(planRetry({ ...limit, retry_after_ms: 1_000 }, { attempts: 9, elapsedMs: 0 }, 0)).toBe(
+      22_500,
+    );
+    expect(planRetry({ ...limit, isFinal: true }, first, 0)).toBeNull();
+  });
+
   test.each(["invalid_request", "model_not_found", "permission_denied"] as const)(
     "with %s is not retried",
     (code) => expect(planRetry({ code }, first, 0)).toBeNull(),

@@ -140,7 +140,7 @@ describe("limits of a key and of its account", () => {
     expect(await front.outcome(front.ask(1))).toBe("201");
     const refused = await front.ask(1);
     expect(await refused.json()).toMatchObject({
-      error: { message: expect.stringContaining("this key may use 2 requests a day") },
+      error: { message: expect.stringContaining("the limit of this key is 2 a day") },
     });
     await front.limitKey({ requests_day: 9 });
     expect(await front.outcome(front.ask(1))).toBe("201");

@@ -29,7 +29,8 @@ export function openFront(embed: Embed, lines = "") {
   const lines_logged: Record<string, unknown>[] = [];
   const log = createLog(clock, (line) => void lines_logged.push(JSON.parse(line)), false);
   const entries: LogEntry[] = [];
-  const embedder: Embedder = { isDown: () => false, start() {}, stop() {}, embed };
+  const countTokens = () => 7;
+  const embedder: Embedder = { isDown: () => false, start() {}, stop() {}, embed, countTokens };
   const settings = readSettings(`[embeddings]\n${lines}`, "wadi.toml", {}, {}).embeddings;
   const meter = {
     open: (request: ConstructorParameters<typeof GatewayRecorder>[1]) =>
@@ -49,6 +50,7 @@ export function openFront(embed: Embed, lines = "") {
       openEmbeddings(router, {
         settings,
         meter,
+        budgets: { check: async () => {}, reserve: async () => null },
         running,
         clock,
         log,

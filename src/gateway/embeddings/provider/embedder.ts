@@ -43,6 +43,7 @@ export function createUpstreamEmbedder(
       replicas.call<Embedded>({ account: request.account, signal }, (embed, _, leftMs) =>
         embed(request, signal, leftMs),
       ),
+    countTokens: (inputs) => inputs.reduce((sum, text) => sum + estimateBatchItem(text), 0),
     isDown: () => replicas.isDown(),
     status: () => replicas.status(),
     start: () => replicas.start(),
