@@ -35,10 +35,12 @@ export interface BudgetFrontOptions extends TestAppOptions {
   model?: string;
   /** Settings before the models. */
   head?: string;
+  /** Secret of the limited key, where the place has it from an earlier start. */
+  key?: string;
 }
 
 export async function openBudgetFront(options: BudgetFrontOptions = {}): Promise<BudgetFront> {
-  const { model = PRICE, head = "", ...appOptions } = options;
+  const { model = PRICE, head = "", key: earlier, ...appOptions } = options;
   const upstream = startUpstream((asked) => answerWhole(asked));
   const settings = `
 ${head}
@@ -58,7 +60,9 @@ urls = ["${upstream.url}"]
   const { access, database } = app.app;
   const name = "acme";
   const known = await access.accounts.find(name);
-  const made = known ? null : await allow(app, name, { scopes: ["think", "embeddings", "search"] });
+  const made = known
+    ? null
+    : await allow(app, name, { scopes: ["think", "embeddings", "search", "agents"] });
   const account_id = known?.id ?? made!.account_id;
   const [key] = await access.keys.list(account_id);
   const store = database.bind(budgetStore);
@@ -70,7 +74,7 @@ urls = ["${upstream.url}"]
     ...app,
     upstream,
     account_id,
-    key: made?.key ?? "",
+    key: made?.key ?? earlier!,
     key_id: key!.id,
     async limit(change) {
       await access.accounts.limit(account_id, change);
