@@ -12,6 +12,7 @@ import type { Service } from "../platform/service.ts";
 import type { Tracer } from "../platform/spans.ts";
 import type { Settings } from "../settings/index.ts";
 import { CallerBudgets } from "./budgets/caller-budgets.ts";
+import { openUsageRoute } from "./budgets/routes.ts";
 import { ChatExecution } from "./chat/execution.ts";
 import { InternalChatClient } from "./chat/internal-client.ts";
 import { openChatRoutes } from "./chat/routes.ts";
@@ -57,7 +58,12 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   let { settings } = options;
   const store = database.bind(requestLogStore);
   const requestLog = new RequestLog({ store, clock, ids, log });
-  const budgets = new CallerBudgets({ ...options, zone: settings.service.zone });
+  const budgets = new CallerBudgets({
+    ...options,
+    zone: settings.service.zone,
+    hasHeaders: () => settings.service.ratelimit_headers,
+  });
+  openUsageRoute(router, budgets);
   const execution = new ChatExecution({
     ...options,
     budgets,
@@ -68,6 +74,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   const keys = new KeyRevocations(options);
   openChatRoutes(router, execution, {
     ...chat,
+    budgets,
     keys,
     alias: settings.service.alias,
     status: settings.service.chat_status,

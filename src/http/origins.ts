@@ -23,7 +23,9 @@ const MAX_AGE_S = "600";
 /** Headers that pages may read, beside the few that CORS always exposes. */
 const EXPOSED =
   "x-request-id, retry-after, x-should-retry, server-timing, x-wadi-ignored, deprecation, link, " +
-  "sunset";
+  "sunset, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, " +
+  "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, " +
+  "x-ratelimit-reset-tokens";
 
 const NOT_THIS_HOST =
   "This server answers to localhost, *.localhost, 127.0.0.0/8, [::1] and the host of " +

@@ -109,6 +109,10 @@ export const Table = Type.Object(
         "The IANA time zone in which days and months of budgets begin, such as Asia/Riyadh.",
         { default: "UTC", restart: true },
       ),
+      ratelimit_headers: flag(
+        "Replies show callers their budgets of requests and tokens in x-ratelimit-… headers.",
+        { default: false },
+      ),
       chat_status: choice(
         [201, 200],
         "The status of a chat reply; 200 for clients that take no other, like Dify.",

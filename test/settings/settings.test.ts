@@ -27,6 +27,7 @@ default_model = "qwen3-32b"
 operator = "acme"
 changelog_url = "https://acme.example/changelog"
 zone = "Asia/Riyadh"
+ratelimit_headers = true
 chat_status = 200
 
 [[models]]
@@ -133,6 +134,7 @@ describe("without a file", () => {
         default_model: "stub-1",
         operator: "wadi",
         zone: "UTC",
+        ratelimit_headers: false,
         chat_status: 201,
         changelog_url: "",
       },
@@ -254,6 +256,7 @@ describe("a file", () => {
       operator: "acme",
       changelog_url: "https://acme.example/changelog",
       zone: "Asia/Riyadh",
+      ratelimit_headers: true,
       chat_status: 200,
     });
     expect(settings.models[0]?.upstream).toEqual({

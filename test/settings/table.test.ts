@@ -108,6 +108,7 @@ test("settings with one place in the file are those that a variable can override
     "service.operator",
     "service.changelog_url",
     "service.zone",
+    "service.ratelimit_headers",
     "service.chat_status",
     "limits.requests_per_minute",
     "limits.active_runs",

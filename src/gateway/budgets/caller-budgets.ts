@@ -2,11 +2,12 @@
 import { accountOf, type Caller, type LimitUse, PERIODS } from "../../access/index.ts";
 import type { Bound, Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { apiError } from "../../platform/errors.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Service } from "../../platform/service.ts";
 import { type AlertContext, findReached, findRefused } from "./alerts.ts";
-import { type Amounts, type PeriodUse, type SubjectUse, UseCounters } from "./counters.ts";
+import { type Amounts, type PeriodUse, UseCounters } from "./counters.ts";
 import {
   explainExcesses,
   explainUnpriced,
@@ -14,6 +15,7 @@ import {
   type LimitedSubject,
   makeSubject,
 } from "./excess.ts";
+import { type ReservedUse, writeLimitHeaders } from "./headers.ts";
 import { showLimitUses } from "./limit-reader.ts";
 import { createCalendar } from "./period.ts";
 import { SettlementWriter } from "./settlement-writer.ts";
@@ -29,6 +31,8 @@ export interface NeededAmounts {
   cost: number | null;
 }
 
+const NO_HEADERS: Readonly<Record<string, string>> = {};
+
 /** One request under way; only the first call settles it. */
 export interface Reservation {
   settle(used: Pick<Amounts, "tokens" | "cost">, isEstimated: boolean): void;
@@ -43,11 +47,8 @@ export interface CallerBudgetsOptions {
   log: Log;
   /** Time zone of days and months. */
   zone: string;
-}
-
-interface ReservedUse {
-  subject: LimitedSubject;
-  uses: SubjectUse;
+  /** Read for each reply, since a reload may change it. */
+  hasHeaders(): boolean;
 }
 
 export class CallerBudgets {
@@ -118,6 +119,14 @@ export class CallerBudgets {
     return shown;
   }
 
+  /** Headers that show a caller its limits; none where they are switched off. */
+  async writeHeaders(caller: Caller): Promise<Readonly<Record<string, string>>> {
+    const subjects = listSubjects(caller);
+    if (subjects.length === 0 || !this.#options.hasHeaders()) return NO_HEADERS;
+    const now = this.#options.clock.now();
+    return writeLimitHeaders(await this.#findUses(subjects, now), now);
+  }
+
   async #require(caller: Caller, subjects: readonly LimitedSubject[], needed: NeededAmounts) {
     const now = this.#options.clock.now();
     const found = await this.#findUses(subjects, now);
@@ -127,7 +136,10 @@ export class CallerBudgets {
     const excesses = found.flatMap(({ subject, uses }) => findExcesses(subject, uses, amounts));
     if (excesses.length === 0) return { found, now };
     this.#writer.add([], findRefused(excesses, this.#alertContext(caller)));
-    throw explainExcesses(excesses, now);
+    const error = explainExcesses(excesses, now);
+    if (!this.#options.hasHeaders()) throw error;
+    const headers = { ...error.details.headers, ...writeLimitHeaders(found, now) };
+    throw apiError(error.code, { ...error.details, headers });
   }
 
   #findUses(subjects: readonly LimitedSubject[], now: number): Promise<ReservedUse[]> {

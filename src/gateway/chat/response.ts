@@ -2,6 +2,7 @@
 import { type HandlerReply, openEventStream } from "../../http/index.ts";
 import type { Ids } from "../../platform/ids.ts";
 import type { Log } from "../../platform/log.ts";
+import type { CallerBudgets } from "../budgets/caller-budgets.ts";
 import { writeServerTiming } from "../server-timing.ts";
 import type { AdmittedChat } from "./admit.ts";
 import { createChunkWriter } from "./chunks.ts";
@@ -13,17 +14,20 @@ import { type StreamOptions, writeStream } from "./stream.ts";
 export interface ChatResponderOptions
   extends Pick<StreamOptions, "clock" | "running" | "keys" | "status"> {
   alias: string;
+  budgets: Pick<CallerBudgets, "writeHeaders">;
   ids: Ids;
   log: Log;
 }
 
 export function createResponder(execution: ChatExecution, options: ChatResponderOptions) {
-  const { alias, clock, ids, log, status } = options;
+  const { alias, budgets, clock, ids, log, status } = options;
   /** gateway.resources.reply.p2: the model is always the alias. */
   const identify = () => {
     const created = Math.floor(clock.now() / 1000);
     return { id: `chatcmpl-${ids.token(24)}`, created, model: alias };
   };
+
+  const showLimits = ({ caller }: AdmittedChat) => caller.limits && budgets.writeHeaders(caller);
 
   return {
     async json(chat: AdmittedChat, signal: AbortSignal): Promise<HandlerReply> {
@@ -32,7 +36,8 @@ export function createResponder(execution: ChatExecution, options: ChatResponder
       const totalMs = clock.monotonic() - chat.recorder.started_at;
       const timing = writeServerTiming(totalMs, result.durationMs, result.waitedMs);
       const reply = writeChatReply(identify(), result.message, result);
-      return [status, reply, { ...chat.successHeaders, "server-timing": timing }];
+      const shown = await showLimits(chat);
+      return [status, reply, { ...chat.successHeaders, ...shown, "server-timing": timing }];
     },
 
     async stream(
@@ -52,7 +57,9 @@ export function createResponder(execution: ChatExecution, options: ChatResponder
         onBug,
       });
       if (failure) throw errorOfCompletion(failure, chat);
-      const headers = { ...chat.successHeaders, "x-request-id": chat.request.request_id };
+      const { request_id } = chat.request;
+      const shown = await showLimits(chat);
+      const headers = { ...chat.successHeaders, ...shown, "x-request-id": request_id };
       return stream.answer(status, headers);
     },
   };

@@ -1,5 +1,6 @@
 // POST /v1/chat/completions.
 import type { RecorderFactory, Router } from "../../http/index.ts";
+import { LIMIT_ERROR_HEADERS, LIMIT_HEADERS } from "../budgets/headers.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import { type AdmitOptions, addHeaders, createAdmit } from "./admit.ts";
 import type { ChatExecution } from "./execution.ts";
@@ -41,7 +42,7 @@ export function openChatRoutes(
             "`service.chat_status` so. Any 2xx is success.",
           schema: ChatReply,
           stream: ChatChunk,
-          headers: ["server-timing", "x-wadi-ignored", ...DEPRECATION],
+          headers: ["server-timing", "x-wadi-ignored", ...LIMIT_HEADERS, ...DEPRECATION],
         },
       },
       refusals: [
@@ -56,7 +57,11 @@ export function openChatRoutes(
         "no_model_available",
         "upstream_timeout",
       ],
-      refusal_headers: Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
+      refusal_headers: {
+        ...Object.fromEntries(MARKED.map((status) => [status, DEPRECATION])),
+        403: [...LIMIT_ERROR_HEADERS, ...DEPRECATION],
+        429: [...LIMIT_ERROR_HEADERS, ...DEPRECATION],
+      },
     },
     async ({ body, caller, request, requestId, recorder }) => {
       recorder.is_stream = body.stream === true;

@@ -4,6 +4,7 @@ import type { RecorderFactory, Router } from "../../http/index.ts";
 import { costOf, sumTokens } from "../../models/index.ts";
 import type { EmbeddingsSettings } from "../../settings/index.ts";
 import type { CallerBudgets } from "../budgets/caller-budgets.ts";
+import { LIMIT_ERROR_HEADERS, LIMIT_HEADERS } from "../budgets/headers.ts";
 import type { InFlight } from "../in-flight.ts";
 import {
   errorSentences,
@@ -31,7 +32,7 @@ const BODY_BYTES_MAX = 256 * 1024;
 export interface EmbeddingsOptions extends MeteredBackendOptions {
   settings: EmbeddingsSettings;
   meter: RecorderFactory<GatewayRecorder>;
-  budgets: Pick<CallerBudgets, "check" | "reserve">;
+  budgets: Pick<CallerBudgets, "check" | "reserve" | "writeHeaders">;
   running: InFlight;
   /** Opens the embedder of the settings; tests pass another. */
   open?: typeof openEmbedder;
@@ -69,12 +70,18 @@ export function openEmbeddings(router: Router, options: EmbeddingsOptions) {
         [STATUS]: {
           description: "The vectors.",
           schema: EmbeddingList,
-          headers: ["server-timing"],
+          headers: ["server-timing", ...LIMIT_HEADERS],
         },
       },
       refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
       refusal_sentences: errorSentences(BACKEND_NAME),
-      refusal_headers: { 502: ["x-should-retry"], 503: ["retry-after"], 504: ["x-should-retry"] },
+      refusal_headers: {
+        403: LIMIT_ERROR_HEADERS,
+        429: LIMIT_ERROR_HEADERS,
+        502: ["x-should-retry"],
+        503: ["retry-after"],
+        504: ["x-should-retry"],
+      },
     },
     async ({ body, caller, requestId: request_id, trace, recorder, request: { signal } }) => {
       const price = readPrice(service.plan);

@@ -31,7 +31,7 @@ export type WriteHeaders = (
 
 export interface MeteredExecutionOptions<P extends MeteredPlan, B extends MeteredBackend> {
   service: MeteredService<P, B>;
-  budgets: Pick<CallerBudgets, "check" | "reserve">;
+  budgets: Pick<CallerBudgets, "check" | "reserve" | "writeHeaders">;
   running: InFlight;
   clock: Clock;
   log: Log;
@@ -57,14 +57,16 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
   }
 
   async answer<R extends RecordedOk>(context: MeteredContext<B>, work: MeteredWork<B, R>) {
-    const { clock } = this.#options;
+    const { budgets, clock } = this.#options;
     const askedAt = clock.monotonic();
     const result = await this.run(context, work);
     if (!result.ok) throw this.toApiError(result);
     const now = clock.monotonic();
     const { started_at } = context.recorder;
     const timing = writeServerTiming(now - started_at, now - askedAt, result.waitedMs);
-    return { result, headers: { "server-timing": timing } };
+    const { caller } = context;
+    const shown = caller.limits && (await budgets.writeHeaders(caller));
+    return { result, headers: { ...shown, "server-timing": timing } };
   }
 
   /**

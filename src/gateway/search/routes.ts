@@ -3,6 +3,7 @@ import { accountOf } from "../../access/index.ts";
 import type { RecorderFactory, Router } from "../../http/index.ts";
 import type { SearchSettings } from "../../settings/index.ts";
 import type { CallerBudgets } from "../budgets/caller-budgets.ts";
+import { LIMIT_ERROR_HEADERS, LIMIT_HEADERS } from "../budgets/headers.ts";
 import type { InFlight } from "../in-flight.ts";
 import {
   errorSentences,
@@ -25,7 +26,7 @@ const BACKEND_NAME = "search engine";
 export interface SearchOptions extends MeteredBackendOptions {
   settings: SearchSettings;
   meter: RecorderFactory<GatewayRecorder>;
-  budgets: Pick<CallerBudgets, "check" | "reserve">;
+  budgets: Pick<CallerBudgets, "check" | "reserve" | "writeHeaders">;
   running: InFlight;
 }
 
@@ -60,12 +61,16 @@ export function openSearch(router: Router, options: SearchOptions) {
         [STATUS]: {
           description: "What was found.",
           schema: SearchReply,
-          headers: ["server-timing"],
+          headers: ["server-timing", ...LIMIT_HEADERS],
         },
       },
       refusals: ["capacity_exceeded", "upstream_error", "service_unavailable", "upstream_timeout"],
       refusal_sentences: errorSentences(BACKEND_NAME),
-      refusal_headers: { 503: ["retry-after", "x-should-retry"] },
+      refusal_headers: {
+        403: LIMIT_ERROR_HEADERS,
+        429: LIMIT_ERROR_HEADERS,
+        503: ["retry-after", "x-should-retry"],
+      },
     },
     async ({ body, caller, requestId: request_id, trace, recorder, request: { signal } }) => {
       const account = accountOf(caller);

@@ -70,19 +70,34 @@ const header = (description: string, schema: SpecObject = { type: "string" }) =>
   return { description, schema };
 };
 
+const ABSENT =
+  "Of the limit with the least left; absent without one, and unless the operator has set " +
+  "`service.ratelimit_headers`.";
+const limitHeader = (what: string, which: string) =>
+  header(`${what} that ${which}. ${ABSENT}`, { type: "integer", minimum: 0 });
+const resetHeader = (what: string) =>
+  header(`Time until the period of this limit of ${what} ends, such as \`6m0s\`. ${ABSENT}`);
+
 export const HEADERS = {
   "x-request-id": header("The id that the caller sent where it is well formed, else a fresh one."),
   "retry-after": header(
-    "Whole seconds to wait: with the request limit, `capacity_exceeded`, `admission_busy`, " +
-      "`active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and `agent_held` always, " +
-      "with `service_unavailable` where they are known, and never with `upstream_rate_limited` " +
-      "and `too_many_streams`.",
+    "Whole seconds to wait: with the request limit, budgets, `capacity_exceeded`, " +
+      "`admission_busy`, `active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and " +
+      "`agent_held` always, with `service_unavailable` where they are known, and never with " +
+      "`upstream_rate_limited` and `too_many_streams`.",
     { type: "integer", minimum: 1 },
   ),
   "x-should-retry": header(
-    "`false`: the work was spent, or the wait is long; do not retry by yourself.",
+    "`false`: the work was spent, the wait is long, or a budget never allows it; do not retry " +
+      "by yourself.",
     { type: "string", const: "false" },
   ),
+  "x-ratelimit-limit-requests": limitHeader("Requests", "the operator allows in a period"),
+  "x-ratelimit-limit-tokens": limitHeader("Tokens", "the operator allows in a period"),
+  "x-ratelimit-remaining-requests": limitHeader("Requests", "are left in the period"),
+  "x-ratelimit-remaining-tokens": limitHeader("Tokens", "are left in the period"),
+  "x-ratelimit-reset-requests": resetHeader("requests"),
+  "x-ratelimit-reset-tokens": resetHeader("tokens"),
   deprecation: header(
     "Since when the unknown model id of this request is deprecated, as `@` and Unix seconds; " +
       "absent where the id is known.",

@@ -10,7 +10,7 @@ const GROUPS = {
   runs: "Executions of agents, with their steps and events.",
   threads: "Conversations to which runs add.",
   approvals: "Tool calls that wait for a person.",
-  usage: "Sums of what runs used.",
+  usage: "Limits of keys and accounts, and sums of what was used.",
   tools: "Tools of agents: those of the platform, and endpoints of your own.",
   connections: "Stored secrets that tools send with their calls.",
   triggers: "What starts runs by itself, on a schedule or on a signed request.",
@@ -56,7 +56,7 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
     "POST /v1/approvals/:id/approve": "approveApproval",
     "POST /v1/approvals/:id/reject": "rejectApproval",
   },
-  usage: { "GET /v1/agents/usage": "getAgentUsage" },
+  usage: { "GET /v1/usage": "getUsage", "GET /v1/agents/usage": "getAgentUsage" },
   tools: {
     "GET /v1/tools": "listTools",
     "POST /v1/tools": "registerTool",

@@ -22,6 +22,12 @@ export function embedInputs(inputs: readonly string[]): EmbedEnding {
   return { ok: true, vectors, prompt_tokens: 7, attempts: 1 };
 }
 
+const NO_BUDGETS = {
+  check: async () => {},
+  reserve: async () => null,
+  writeHeaders: async () => ({}),
+};
+
 /** `lines` belong to the table of embeddings; each account is its own bearer token. */
 export function openFront(embed: Embed, lines = "") {
   const clock = createManualClock();
@@ -50,7 +56,7 @@ export function openFront(embed: Embed, lines = "") {
       openEmbeddings(router, {
         settings,
         meter,
-        budgets: { check: async () => {}, reserve: async () => null },
+        budgets: NO_BUDGETS,
         running,
         clock,
         log,

@@ -67,6 +67,7 @@ test("it lists each route of the gateway once, and no documentation pages", () =
   const routes = listOfGateway().map(({ method, path }) => `${method} ${path}`);
   expect(routes.toSorted()).toEqual([
     "get /v1/models",
+    "get /v1/usage",
     "post /v1/chat/completions",
     "post /v1/embeddings",
     "post /v1/search",
@@ -188,7 +189,8 @@ test("gateway.errors.headers.x_should_retry gateway.errors.headers.retry_after t
   const { responses } = document.paths["/v1/embeddings"]!.post!;
   const statusesWith = (name: string) =>
     Object.keys(responses).filter((status) => name in responses[status]!.headers);
-  expect(statusesWith("x-should-retry")).toEqual(["502", "504"]);
+  // Budgets refuse with 403 and 429.
+  expect(statusesWith("x-should-retry")).toEqual(["403", "429", "502", "504"]);
   expect(statusesWith("retry-after")).toEqual(["429", "503"]);
   expect(responses["429"]!.description).toContain("`capacity_exceeded`");
 });
@@ -306,6 +308,16 @@ describe("replies match the document", () => {
       const list = await (await app.post("/v1/embeddings", fields)).json();
       expect(check("/v1/embeddings", "post", 200, list, JSON_TYPE)).toEqual([]);
     }
+  });
+
+  test("limits and their use", async () => {
+    const { access } = app.app;
+    const { id } = (await access.accounts.find("dev"))!;
+    await access.accounts.limit(id, { tokens_day: 1_000_000, cost_month: 1_000_000_000 });
+    const usage = await (await app.get("/v1/usage")).json();
+    expect(usage).toMatchObject({ account: { limits: [{}, {}] } });
+    expect(check("/v1/usage", "get", 200, usage, JSON_TYPE)).toEqual([]);
+    await access.accounts.limit(id, { tokens_day: null, cost_month: null });
   });
 
   test("search results", async () => {
