@@ -76,7 +76,9 @@ export class CallerBudgets {
   /** Throws an ApiError if this much does not fit now; reserves nothing. */
   async check(caller: Caller, needed: NeededAmounts): Promise<void> {
     const subjects = listSubjects(caller);
-    if (subjects.length > 0) await this.#require(caller, subjects, needed);
+    if (subjects.length === 0) return;
+    const now = this.#options.clock.now();
+    this.#requireRoom(caller, await this.#findUses(subjects, now), needed, now);
   }
 
   /**
@@ -90,9 +92,10 @@ export class CallerBudgets {
   ): Promise<Reservation | null> {
     const subjects = listSubjects(caller);
     if (subjects.length === 0) return null;
-    const { found, now } = await this.#require(caller, subjects, needed);
-    // The check and this see the same sums, because neither awaits anything in between.
-    const amounts = { ...needed, cost: needed.cost ?? 0 };
+    const now = this.#options.clock.now();
+    const found = await this.#findUses(subjects, now);
+    // An await between the check and the addition would give the same room to two requests.
+    const amounts = this.#requireRoom(caller, found, needed, now);
     addReserved(found, amounts, 1);
     const id = this.#options.ids.uuid();
     const { tokens, cost } = amounts;
@@ -127,14 +130,17 @@ export class CallerBudgets {
     return writeLimitHeaders(await this.#findUses(subjects, now), now);
   }
 
-  async #require(caller: Caller, subjects: readonly LimitedSubject[], needed: NeededAmounts) {
-    const now = this.#options.clock.now();
-    const found = await this.#findUses(subjects, now);
+  #requireRoom(
+    caller: Caller,
+    found: readonly ReservedUse[],
+    needed: NeededAmounts,
+    now: number,
+  ): Amounts {
     const { cost } = needed;
-    if (cost === null && subjects.some(limitsMoney)) throw explainUnpriced();
+    if (cost === null && found.some(limitsMoney)) throw explainUnpriced();
     const amounts = { ...needed, cost: cost ?? 0 };
     const excesses = found.flatMap(({ subject, uses }) => findExcesses(subject, uses, amounts));
-    if (excesses.length === 0) return { found, now };
+    if (excesses.length === 0) return amounts;
     this.#writer.add([], findRefused(excesses, this.#alertContext(caller)));
     const error = explainExcesses(excesses, now);
     if (!this.#options.hasHeaders()) throw error;
@@ -189,8 +195,8 @@ export function limitsTokens(caller: Caller): boolean {
   return Object.keys(limits).some((name) => !name.startsWith("requests_"));
 }
 
-function limitsMoney({ limits }: LimitedSubject): boolean {
-  return Object.keys(limits).some((name) => name.startsWith("cost_"));
+function limitsMoney({ subject }: ReservedUse): boolean {
+  return Object.keys(subject.limits).some((name) => name.startsWith("cost_"));
 }
 
 function listSubjects({ limits, account_id, key_id }: Caller): LimitedSubject[] {
