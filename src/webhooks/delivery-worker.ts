@@ -132,7 +132,10 @@ export class DeliveryWorker implements Service {
   async #claim(): Promise<NextPass> {
     const { clock, process } = this.#deps;
     if (!this.#isOn() || this.#results.count > UNWRITTEN_MAX) return "on_wake";
-    await this.#loadUnknown();
+    // Without an await the claim shares the message and the commit of the results before it.
+    for (let id = this.#queue.takeUnknown(); id; id = this.#queue.takeUnknown()) {
+      await this.#load(id);
+    }
     const plan = this.#planner.plan();
     if (plan.length === 0) return this.#waitForDue();
     const { epoch } = process;
@@ -153,15 +156,13 @@ export class DeliveryWorker implements Service {
     return "now";
   }
 
-  async #loadUnknown(): Promise<void> {
-    for (let id = this.#queue.takeUnknown(); id; id = this.#queue.takeUnknown()) {
-      try {
-        const endpoint = await this.#store.findWaiting(id);
-        if (endpoint) this.#queue.load(endpoint);
-      } catch (error) {
-        this.#queue.recheck(id);
-        throw error;
-      }
+  async #load(id: string): Promise<void> {
+    try {
+      const endpoint = await this.#store.findWaiting(id);
+      if (endpoint) this.#queue.load(endpoint);
+    } catch (error) {
+      this.#queue.recheck(id);
+      throw error;
     }
   }
 
