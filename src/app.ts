@@ -356,29 +356,31 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
 
 interface Monitoring {
   observer: RequestObserver | null;
-  tracer: Tracer | undefined;
+  tracer?: Tracer | undefined;
   pages: readonly StaticPage[];
-  /** Stops last, so that the traces of what ends are sent. */
+  /** Services that stop last, so that the traces of what ends are sent. */
   services: readonly Service[];
   show(shown: Shown): void;
 }
 
-/** Opens the page of metrics and the export of traces where the settings name them. */
+/** Opens the page of metrics and the export where the settings name them. */
 async function openMonitoring(options: AppOptions, egress: TrustedEgress): Promise<Monitoring> {
   const { settings, hasOpenMetrics, clock, version } = options;
   const { metrics_token } = settings.server;
   const telemetry = await openExport(options, egress);
-  const metrics = hasOpenMetrics || metrics_token !== null ? await openMetrics() : null;
-  if (metrics) {
-    registerProcessMetrics(metrics, { startedAt: clock.now(), version });
-    telemetry?.show(metrics);
+  const hasPage = hasOpenMetrics === true || metrics_token !== null;
+  if (!hasPage && !telemetry) {
+    return { observer: null, pages: [], services: [], show() {} };
   }
+  const metrics = await openMetrics();
+  registerProcessMetrics(metrics, { startedAt: clock.now(), version });
+  const page = createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token);
   return {
-    observer: metrics && observeRequests(metrics),
+    observer: observeRequests(metrics),
     tracer: telemetry?.tracer,
-    pages: metrics ? [createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token)] : [],
-    services: telemetry?.services ?? [],
-    show: (shown) => metrics && showMetrics(metrics, shown),
+    pages: hasPage ? [page] : [],
+    services: telemetry?.open(metrics) ?? [],
+    show: (shown) => showMetrics(metrics, shown),
   };
 }
 

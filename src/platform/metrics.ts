@@ -20,7 +20,25 @@ export interface Metrics {
   ): Pick<Histogram<Label>, "observe">;
   gauge<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
   total<Label extends string>(spec: MetricSpec<Label>, read: ReadGauge<Label>): void;
+  /** Writes the page for Prometheus. */
   write(): Promise<string>;
+  /** Reads the same values. */
+  read(): Promise<MetricFamily[]>;
+}
+
+export interface MetricFamily {
+  name: string;
+  help: string;
+  type: "counter" | "gauge" | "histogram";
+  values: readonly MetricSample[];
+}
+
+export interface MetricSample {
+  /** `le` is the upper bound of a bucket. */
+  labels: Readonly<Record<string, string | number>>;
+  value: number;
+  /** Name of a histogram with `_bucket`, `_sum` or `_count` behind it. */
+  metricName?: string;
 }
 
 /** Loads the library at first need: programs without metrics pay nothing. */
@@ -59,6 +77,7 @@ export async function openMetrics(): Promise<Metrics> {
       });
     },
     write: () => registry.metrics(),
+    read: () => registry.getMetricsAsJSON() as unknown as Promise<MetricFamily[]>,
   };
 }
 

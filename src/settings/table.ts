@@ -208,6 +208,11 @@ export const Table = Type.Object(
         "The share of traces that is recorded, from 0 to 1; of callers' traces only sampled ones.",
         { default: 1, minimum: 0, maximum: 1, restart: true },
       ),
+      metrics_every: duration("How often all metrics are sent, too; 0s is never.", {
+        default: "60s",
+        maximum: HOUR_MS,
+        restart: true,
+      }),
       content: flag("Traces hold messages, arguments and results of tools.", {
         default: false,
         restart: true,

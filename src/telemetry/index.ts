@@ -1,4 +1,4 @@
-// Telemetry: traces for a collector of OpenTelemetry.
+// Telemetry: traces and metrics for a collector of OpenTelemetry.
 import type { TrustedEgress } from "../net/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -8,8 +8,9 @@ import type { Service } from "../platform/service.ts";
 import type { Tracer } from "../platform/spans.ts";
 import type { TelemetrySettings } from "../settings/index.ts";
 import { openCollector } from "./collector.ts";
+import { MetricExporter } from "./metric-exporter.ts";
+import { writeResource } from "./otlp-json.ts";
 import { SpanExporter } from "./span-exporter.ts";
-import { writeResource } from "./span-json.ts";
 import { SampledTracer } from "./tracer.ts";
 
 export interface TelemetryOptions {
@@ -23,9 +24,8 @@ export interface TelemetryOptions {
 
 export interface Telemetry {
   tracer: Tracer;
-  /** Stops last, so that the spans of what ends are sent. */
-  services: readonly Service[];
-  show(metrics: Metrics): void;
+  /** Adds its own figures, and returns the services that send all; they stop last. */
+  open(metrics: Metrics): readonly Service[];
 }
 
 export function openTelemetry({ settings, version, ...deps }: TelemetryOptions): Telemetry {
@@ -42,7 +42,12 @@ export function openTelemetry({ settings, version, ...deps }: TelemetryOptions):
   const take = exporter.take.bind(exporter);
   return {
     tracer: new SampledTracer({ sample, hasContent, clock, ids, take }),
-    services: [exporter],
-    show: (metrics) => exporter.show(metrics),
+    open(metrics) {
+      exporter.show(metrics);
+      const { metrics_every_ms: everyMs } = settings;
+      if (everyMs === 0) return [exporter];
+      const send = openCollector("/v1/metrics", settings, deps);
+      return [exporter, new MetricExporter({ metrics, everyMs, send, resource, clock, log })];
+    },
   };
 }

@@ -6,7 +6,8 @@ import type { Service } from "../platform/service.ts";
 import type { Span } from "../platform/spans.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { SendToCollector, Sent } from "./collector.ts";
-import { type OtlpResource, writeSpans } from "./span-json.ts";
+import type { OtlpResource } from "./otlp-json.ts";
+import { writeSpans } from "./span-json.ts";
 
 /** Time for which spans gather before they are sent. */
 const GATHER_MS = 1_000;

@@ -215,7 +215,10 @@ describe("without a file", () => {
         hook_requests_per_minute: 60,
         address_requests_per_minute: 1_200,
       },
-      telemetry: { otlp: "", headers_file: "", headers: {}, sample: 1, content: false },
+      telemetry: {
+        ...{ otlp: "", headers_file: "", headers: {}, sample: 1, content: false },
+        metrics_every_ms: 60_000,
+      },
       retention: {
         ...{ runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
         audit: null,

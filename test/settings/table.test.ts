@@ -84,6 +84,7 @@ test("few settings need a restart", () => {
     "telemetry.otlp",
     "telemetry.headers_file",
     "telemetry.sample",
+    "telemetry.metrics_every",
     "telemetry.content",
   ]);
 });
@@ -131,6 +132,7 @@ test("settings with one place in the file are those that a variable can override
     "telemetry.otlp",
     "telemetry.headers_file",
     "telemetry.sample",
+    "telemetry.metrics_every",
     "telemetry.content",
     "retention.runs",
     "retention.events",

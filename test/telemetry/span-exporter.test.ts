@@ -4,8 +4,8 @@ import { createLog } from "../../src/platform/log.ts";
 import { openMetrics } from "../../src/platform/metrics.ts";
 import type { Span } from "../../src/platform/spans.ts";
 import type { Sent } from "../../src/telemetry/collector.ts";
+import { writeNanoseconds, writeResource } from "../../src/telemetry/otlp-json.ts";
 import { SpanExporter } from "../../src/telemetry/span-exporter.ts";
-import { writeNanoseconds, writeResource } from "../../src/telemetry/span-json.ts";
 import { createManualClock } from "../support/clock.ts";
 import { readSpans } from "../support/collector.ts";
 
