@@ -224,7 +224,7 @@ function testNotifications(on: On): void {
     on(async (database) => {
       const trials = database.bind(trialStore);
       const received: unknown[] = [];
-      const leave = database.listen("trial", (id) => void received.push(id));
+      const leave = database.listen("trial", (id, isOwn) => void received.push(isOwn && id));
       database.listen("another", () => void received.push("another"));
       await trials.createAll([makeTrial("t-1")]);
       leave();

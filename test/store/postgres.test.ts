@@ -37,10 +37,10 @@ function testServers(server: string): void {
   });
   afterAll(() => ground.release());
 
-  test("wake each other's listeners, and their own only once", async () => {
+  test("wake each other's listeners, and their own only once, each told whose write it was", async () => {
     const [writer, reader] = [await openTestDatabase(place), await openTestDatabase(place)];
     const own: unknown[] = [];
-    writer.listen("trial", (id) => void own.push(id));
+    writer.listen("trial", (id, isOwn) => void own.push(isOwn ? id : `other ${id}`));
     const received = receive(reader, "trial", 2);
     await writer.bind(trialStore).createAll([makeTrial("t-1"), makeTrial("t-2")]);
     expect(await received).toEqual(["t-1", "t-2"]);
@@ -49,7 +49,10 @@ function testServers(server: string): void {
     const back = receive(writer, "trial", 1);
     await reader.bind(trialStore).createAll([makeTrial("t-3")]);
     await back;
-    expect(own).toEqual(["t-1", "t-2", "t-3"]);
+    expect(own).toEqual(["t-1", "t-2", "other t-3"]);
+    const { bytes, wal_bytes } = await writer.measure();
+    expect(bytes).toBeGreaterThan(1_000_000);
+    expect(wal_bytes).toBeNull();
     for (const database of [writer, reader]) await database.close();
   });
 
