@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { autostart } from "./autostart.ts";
+import { budgets } from "./budgets.ts";
 import { calls } from "./calls.ts";
 import { crash } from "./crash.ts";
 import { desync } from "./desync.ts";
@@ -15,6 +16,7 @@ import { requestLog } from "./request-log.ts";
 import { runs } from "./runs.ts";
 
 const proofs: readonly Proof[] = [
+  budgets,
   calls,
   crash,
   desync,
