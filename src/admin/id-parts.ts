@@ -15,6 +15,10 @@ const TOP = "g";
 
 export type ResolveId = (kind: ObjectKind, typed: string) => Promise<string>;
 
+export function isIdPart(typed: string): boolean {
+  return PART.test(typed);
+}
+
 /** Returns the whole id; a text that cannot be part of one is returned as it is. */
 export function createIdResolver(database: Database): ResolveId {
   const ids = database.bind(idStore);

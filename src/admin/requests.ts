@@ -6,6 +6,7 @@ import { shorten } from "../platform/text.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById } from "./errors.ts";
+import { isIdPart } from "./id-parts.ts";
 import { readTimeAgo } from "./time.ts";
 
 export const ListedRequest = Row(LogEntry, {
@@ -73,9 +74,15 @@ export function createRequestAdmin(deps: AdminDeps, directory: AccountDirectory)
       const { entries, last } = await reader.listLater(filter, after, clock.now());
       return { rows: await addNames(entries), last };
     },
-    /** Finds by request id, which may be that of several requests, or by the row's id. */
+    /**
+     * Finds by request id, which may be that of several requests, or by the row's id; by a part of
+     * either among recent ones.
+     */
     async explain(id: string) {
-      const rows = await addNames(await reader.find(id));
+      let found = await reader.find(id);
+      const idPart = id.toLowerCase();
+      if (found.length === 0 && isIdPart(idPart)) found = await reader.findByPart(idPart);
+      const rows = await addNames(found);
       if (rows.length === 0) {
         throw new AdminError(
           `there is no request "${shorten(id)}": see \`wadi requests list\``,

@@ -5,7 +5,7 @@ import { NO_ID } from "../platform/ids.ts";
 import { account, type Command, type CommandInput, limit, readLimit, readText } from "./command.ts";
 import { readDuration } from "./keys.ts";
 import { call, operate } from "./operations.ts";
-import { drawRow, drawTable, escapeHidden, type OutputRow } from "./output.ts";
+import { drawRow, escapeHidden, layOutTable, type OutputRow } from "./output.ts";
 
 const COLUMNS = [
   ...["at", "request_id", "account", "key", "model", "status", "end", "replica", "waited_ms"],
@@ -108,7 +108,7 @@ export const commands: readonly Command[] = [
       const found = await operate(input, (perform) =>
         listRequests(perform, readSearch(input), readLimit(input)),
       );
-      output.print(found, drawTable(found.rows.map(drawLine), COLUMNS));
+      output.print(found, layOutTable(output, found.rows.map(drawLine), COLUMNS));
       return 0;
     },
   },

@@ -74,6 +74,17 @@ test("a request is explained by its own id or its row's, the newest first", asyn
   expect((await fixture.admin.requests.explain("1")).map(({ id }) => id)).toEqual(["1"]);
 });
 
+test("a part of an id, as a terminal shows it, finds recent requests", async () => {
+  const request_id = "0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11";
+  await write(makeEntry("1", { request_id }), makeEntry("2"));
+  const find = async (part: string) =>
+    (await fixture.admin.requests.explain(part)).map(({ id }) => id);
+  expect(await find("1F6E0A11")).toEqual(["1"]);
+  expect(await find("0198a6")).toEqual(["1"]);
+  await expect(find("0a11")).rejects.toThrow('there is no request "0a11"');
+  await expect(find("%%%%%%")).rejects.toThrow('there is no request "%%%%%%"');
+});
+
 test("later requests follow an id", async () => {
   const [first, second] = [firstIdAt(NOON), firstIdAt(NOON + 1)];
   await write(makeEntry(first), makeEntry(second, { status: 500, code: "internal_error" }));

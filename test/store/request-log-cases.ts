@@ -111,6 +111,9 @@ const SEARCH_CASES: Case[] = [
       expect(await list({ run_id: "r-1" })).toEqual(["e-2"]);
       expect(await list({ since: NOON })).toEqual(["e-4", "e-3", "e-2"]);
       expect(await list({ slowerThanMs: 12 })).toEqual(["e-2"]);
+      expect(await list({ idPart: "request of e-1" })).toEqual(["e-1"]);
+      expect(await list({ idPart: "f e-3" })).toEqual(["e-3"]);
+      expect(await list({ idPart: "quest of" })).toEqual([]);
       expect(await list({ account_id: "a-1", statusMin: 400, statusMax: 499 })).toEqual(["e-4"]);
     },
   },

@@ -13,7 +13,7 @@ const search = {
   model: maybeText("Model that was asked for, or that it meant."),
   status: maybeText("Status such as `429`, or a class such as `5xx`."),
   code: maybeText("Error code, such as `rate_limit_exceeded`."),
-  run: maybeText("Id of the run whose rounds and calls they were."),
+  run: Type.Optional(idOf("run")),
   since: maybeText("Earliest arrival, such as 2027-01-05, or a duration before now, such as 1h."),
   slower_than_ms: Type.Optional(
     Type.Integer({ minimum: 0, description: "Milliseconds that they took longer than." }),
@@ -49,7 +49,12 @@ export const requestOperations = {
     method: "GET",
     path: "/requests/:id",
     summary: "Explain a request; several may have the same id, the newest is the first.",
-    input: input({ id: text("Its `x-request-id`, or the id of its row.", ID_CHARACTERS_MAX) }),
+    input: input({
+      id: text(
+        "Its `x-request-id`, the id of its row, or at least 6 first or last characters of them.",
+        ID_CHARACTERS_MAX,
+      ),
+    }),
     reply: Type.Array(ExplainedRequest),
     async run({ requests }, asked) {
       const rows = await requests.explain(asked.id);

@@ -39,6 +39,10 @@ export class RequestLogReader {
     return this.#store.find(id, SAME_ID_MAX);
   }
 
+  async findByPart(idPart: string): Promise<LogEntry[]> {
+    return (await this.list({ idPart }, SAME_ID_MAX, null)).entries;
+  }
+
   async list(filter: RequestFilter, limit: number, before: string | null): Promise<EntryPage> {
     const entries: LogEntry[] = [];
     let next = before;

@@ -51,6 +51,8 @@ export type DaySum = Static<typeof DaySum>;
 
 /** Entries to find; what is undefined matches every entry. */
 export interface RequestFilter {
+  /** First or last characters of the row's or the request's id, without wildcards. */
+  idPart?: string;
   account_id?: string;
   key_id?: string;
   /** The model that was asked for, or the one that it meant. */
@@ -147,8 +149,10 @@ function inRange({ lower = { after: "" }, upper }: IdRange): Sql {
 
 function matching(filter: RequestFilter): Sql {
   const { account_id, key_id, model, statusMin, statusMax, code, run_id } = filter;
-  const { since, slowerThanMs } = filter;
+  const { since, slowerThanMs, idPart } = filter;
+  const like = (pattern: string) => sql`id LIKE ${pattern} OR request_id LIKE ${pattern}`;
   return sql`
+    ${idPart === undefined ? none : sql`AND (${like(`${idPart}%`)} OR ${like(`%${idPart}`)})`}
     ${account_id === undefined ? none : sql`AND account_id = ${account_id}`}
     ${key_id === undefined ? none : sql`AND key_id = ${key_id}`}
     ${model === undefined ? none : sql`AND (model = ${model} OR model_asked = ${model})`}
