@@ -242,7 +242,7 @@ interface UsageFound {
   rows: { route: string; requests: number }[];
 }
 
-const SUMS = `route, SUM(requests), SUM(failed), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost)`;
+const SUMS = `route, SUM(requests), SUM(failed + callers_left), SUM(prompt_tokens), SUM(completion_tokens), SUM(cost)`;
 const ROWS = `route, COUNT(*), SUM(code IS NOT NULL), SUM(COALESCE(prompt_tokens, 0)),
   SUM(COALESCE(completion_tokens, 0)), SUM(cost)`;
 
@@ -252,7 +252,7 @@ const compareSums = async (run: Run): Promise<SumsFound> => {
   using connection = new Connection(run.file);
   const list = (columns: string, table: string) =>
     connection.query(`SELECT ${columns} FROM ${table} GROUP BY route ORDER BY route`).values();
-  const sums = list(SUMS, "ledger_days").flat();
+  const sums = list(SUMS, "usage_sums").flat();
   const found = list(ROWS, "ledger").flat();
   const line = [run.program, "usage", "--by", "route", "--json", ...run.at];
   const report = JSON.parse(await runWadi(line)) as UsageFound;

@@ -50,4 +50,4 @@ export { createOperatorApi } from "./routes.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export type { OwnedTrigger } from "./triggers.ts";
 export { listSweeps } from "./upkeep.ts";
-export type { UsageBy } from "./usage.ts";
+export { USAGE_FIELDS, USAGE_SUMS } from "./usage.ts";

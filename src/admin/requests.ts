@@ -36,7 +36,7 @@ export interface RequestSearch {
 }
 
 export function createRequestAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { database, access, clock } = deps;
+  const { database, access, clock, settings } = deps;
   const reader = new RequestLogReader(database);
   const readSearch = async (search: RequestSearch): Promise<RequestFilter> => {
     const { account, key, model, status, code, run, since, slower_than_ms } = search;
@@ -89,7 +89,10 @@ export function createRequestAdmin(deps: AdminDeps, directory: AccountDirectory)
           "not found",
         );
       }
-      return rows.map((row) => ({ ...row, explanation: explainEntry(row, row) }));
+      return rows.map((row) => ({
+        ...row,
+        explanation: explainEntry(row, row, settings.service.currency),
+      }));
     },
   };
 }

@@ -1,111 +1,200 @@
-// Usage for the operator: sums by day, account, key, model or route.
+// Usage for the operator: sums by one or two of day, account, key, model, route, agent and version.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
-import type { GatewayUsage, UsageGrouping } from "../gateway/index.ts";
-import { writeDay } from "../platform/calendar.ts";
+import { createAgentQueries } from "../agents/index.ts";
+import {
+  addSum,
+  type GroupSum,
+  type Usage,
+  type UsageGrouping,
+  UsageReader,
+} from "../gateway/index.ts";
+import { nextDay, readDay, writeDay } from "../platform/calendar.ts";
 import { formatMoney } from "../platform/money.ts";
-import { oneOf } from "../platform/schema.ts";
+import { isZone, writeDayIn } from "../platform/zone.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
 
-export type { UsageGrouping as UsageBy } from "../gateway/index.ts";
-
 const DAY_MS = 86_400_000;
 const DAYS = 30;
+const UTC = "UTC";
 
-/** Dates such as `2026-11-20` in UTC, both included. */
+/** A request as it was typed; days such as `2026-11-20` are both included. */
 export interface UsageRequest {
-  by: UsageGrouping;
+  /** One grouping, or two parted by a comma. */
+  by: string;
   /** Default thirty days including the last one. */
   from?: string;
   to?: string;
+  /** A month such as `2026-11`, in place of both. */
+  month?: string;
+  zone?: string;
 }
 
-export const USAGE_GROUPINGS: readonly UsageGrouping[] = [
-  ...(["day", "account", "key", "model", "route"] as const),
+/** Groupings and the fields that name a row of each. */
+export const USAGE_FIELDS: Readonly<Record<UsageGrouping, readonly string[]>> = {
+  day: ["date"],
+  account: ["account_id", "account"],
+  key: ["key_id", "key", "account"],
+  model: ["model"],
+  route: ["route"],
+  agent: ["agent_id", "agent"],
+  version: ["version"],
+};
+
+export const USAGE_SUMS = [
+  ...["requests", "failed", "left", "prompt_tokens", "completion_tokens"],
+  ...["estimated", "estimated_prompt_tokens", "estimated_completion_tokens"],
+  ...["cost", "unpriced", "unpriced_estimated"],
 ];
 
 const UsageRow = Type.Record(Type.String(), Type.Unknown(), {
-  description: "Names of the group, and its sums; `cost` in SAR, null where none is known.",
+  description: "Names of the group, and its sums; `cost` is null where none is known.",
 });
 type UsageRow = Static<typeof UsageRow>;
 
 export const UsageReport = Type.Object({
-  from: Type.String({ description: "First day in UTC." }),
+  from: Type.String({ description: "First day." }),
   to: Type.String({ description: "Last day." }),
-  group_by: oneOf(USAGE_GROUPINGS, "What the rows are."),
+  zone: Type.String({ description: "Time zone of the days." }),
+  currency: Type.String({ description: "Currency of the costs." }),
+  group_by: Type.String({ description: "What the rows are, such as `day` or `account,model`." }),
   rows: Type.Array(UsageRow, { description: "Groups without requests are absent." }),
   totals: UsageRow,
 });
 export type UsageReport = Static<typeof UsageReport>;
 
 /** Requests of a running server appear a moment later. */
-export function createUsageReport(
-  { access, database, clock }: AdminDeps,
-  directory: AccountDirectory,
-) {
+export function createUsageReport(deps: AdminDeps, directory: AccountDirectory) {
+  const { database, clock, settings } = deps;
+  const reader = new UsageReader(database);
   return async (request: UsageRequest): Promise<UsageReport> => {
-    const to = request.to ?? writeDay(clock.now());
-    const from = request.from ?? writeDay(Date.parse(to) - (DAYS - 1) * DAY_MS);
-    if (from > to) throw new AdminError(`${from} lies behind ${to}: the first day comes first`);
-    // The gateway is loaded only when it is needed.
-    const { createUsageReader } = await import("../gateway/index.ts");
-    const sums = await createUsageReader(database).sum(request.by, from, to);
-    const label = await createLabels(request.by, access, directory);
+    const by = readGroupings(request.by);
+    const zone = request.zone ?? UTC;
+    if (!isZone(zone)) {
+      throw new AdminError(`"${zone}" is no time zone, such as Asia/Riyadh or UTC`);
+    }
+    const { from, to } = readRange(request, writeDayIn(clock.now(), zone));
+    const sums = await reader.sum({ by, from, to, zone });
+    const label = await createLabels(by, deps, directory);
+    const rows = await Promise.all(
+      sums.map(async (sum) => ({ ...(await label(sum)), ...showSums(sum) })),
+    );
+    const totals = { ...NOTHING };
+    for (const sum of sums) addSum(totals, sum);
     return {
-      from,
-      to,
-      group_by: request.by,
-      rows: sums.map((sum) => ({ ...label(sum.name), ...showSums(sum) })),
-      totals: showSums(sums.reduce(add, NOTHING)),
+      ...{ from, to, zone, currency: settings.service.currency, group_by: by.join(",") },
+      ...{ rows, totals: showSums(totals) },
     };
   };
 }
 
-async function createLabels(
-  by: UsageGrouping,
-  access: Pick<Access, "keys">,
-  directory: AccountDirectory,
-): Promise<(name: string) => UsageRow> {
-  if (by === "day") return (date) => ({ date });
-  if (by === "model") return (model) => ({ model: model || null });
-  if (by === "route") return (route) => ({ route });
-  const accounts = await directory.names();
-  if (by === "account") {
-    return (id) => ({ account_id: id || null, account: accounts.get(id) ?? null });
+function readGroupings(typed: string): UsageGrouping[] {
+  const by = typed.split(",").map((one) => one.trim()) as UsageGrouping[];
+  const unknown = by.find((one) => !Object.hasOwn(USAGE_FIELDS, one));
+  if (unknown !== undefined || by.length > 2 || new Set(by).size < by.length) {
+    const names = Object.keys(USAGE_FIELDS).join(", ");
+    throw new AdminError(`usage is summed by one or two of ${names}, but not by "${typed}"`);
   }
-  const keys = new Map((await access.keys.list(null)).map((key) => [key.id, key]));
-  return (key_id) => {
-    const { name = null, account_id = null } = keys.get(key_id) ?? {};
-    return { key_id, key: name, account: accounts.get(account_id ?? "") ?? null };
+  if (by.includes("version") && !by.includes("agent")) {
+    throw new AdminError("versions are numbered for each agent: sum by agent,version");
+  }
+  return by;
+}
+
+const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
+
+function readRange({ from, to, month }: UsageRequest, today: string) {
+  if (month !== undefined) {
+    if (from !== undefined || to !== undefined) {
+      throw new AdminError("a month takes no further days");
+    }
+    if (!MONTH.test(month)) throw new AdminError(`"${month}" is no month, such as 2026-11`);
+    const first = `${month}-01`;
+    let last = first;
+    while (nextDay(last).startsWith(month)) last = nextDay(last);
+    return { from: first, to: last };
+  }
+  const last = requireDay(to ?? today);
+  const first = requireDay(from ?? writeDay(readDay(last)! - (DAYS - 1) * DAY_MS));
+  if (first <= last) return { from: first, to: last };
+  throw new AdminError(`${first} lies behind ${last}: the first day comes first`);
+}
+
+function requireDay(typed: string): string {
+  if (readDay(typed) !== null) return typed;
+  throw new AdminError(`"${typed}" is no date, such as 2027-01-05`);
+}
+
+type Label = (sum: Usage) => Promise<UsageRow>;
+
+async function createLabels(
+  by: readonly UsageGrouping[],
+  { access, database }: AdminDeps,
+  directory: AccountDirectory,
+): Promise<Label> {
+  const accounts = await directory.names();
+  const nameAgent = createAgentNames(database);
+  const keys = by.includes("key") ? await indexKeys(access) : new Map<string, never>();
+  const labels: Record<UsageGrouping, Label> = {
+    day: async ({ day }) => ({ date: day }),
+    account: async ({ account_id: id }) => {
+      return { account_id: id || null, account: accounts.get(id) ?? null };
+    },
+    async key({ key_id }) {
+      const { name = null, account_id = null } = keys.get(key_id) ?? {};
+      return { key_id, key: name, account: accounts.get(account_id ?? "") ?? null };
+    },
+    model: async ({ model }) => ({ model: model || null }),
+    route: async ({ route }) => ({ route }),
+    agent: async ({ agent_id: id }) => ({ agent_id: id || null, agent: await nameAgent(id) }),
+    version: async ({ agent_version }) => ({ version: agent_version || null }),
+  };
+  return async (sum) =>
+    Object.assign({}, ...(await Promise.all(by.map((one) => labels[one](sum)))));
+}
+
+/** Returns what names an agent; null for an unknown one. */
+function createAgentNames(database: AdminDeps["database"]) {
+  const agents = createAgentQueries(database);
+  const find = async (id: string): Promise<string | null> => {
+    const owner = id === "" ? undefined : await agents.findOwner(id);
+    return owner === undefined ? null : ((await agents.findName(id, owner)) ?? null);
+  };
+  const known = new Map<string, Promise<string | null>>();
+  return (id: string): Promise<string | null> => {
+    const name = known.get(id) ?? find(id);
+    known.set(id, name);
+    return name;
   };
 }
 
-type UsageSums = Omit<GatewayUsage, "name">;
+async function indexKeys({ keys }: Pick<Access, "keys">) {
+  return new Map((await keys.list(null)).map((key) => [key.id, key]));
+}
+
+type UsageSums = Omit<
+  GroupSum,
+  "account_id" | "key_id" | "model" | "route" | "agent_id" | "agent_version"
+>;
 const NOTHING: UsageSums = {
   requests: 0,
   failed: 0,
+  callers_left: 0,
   prompt_tokens: 0,
   completion_tokens: 0,
+  estimated: 0,
+  estimated_prompt_tokens: 0,
+  estimated_completion_tokens: 0,
   cost: null,
   unpriced: 0,
+  unpriced_estimated: 0,
 };
 
-/** Writes the cost in SAR, of the requests with a known one. */
-function showSums({ cost, unpriced, ...sums }: UsageSums & { name?: string }): UsageRow {
-  const { requests, failed, prompt_tokens, completion_tokens } = sums;
+/** Writes the sums; the cost is that of the requests with a known one. */
+function showSums({ callers_left, cost, ...sums }: UsageSums): UsageRow {
   const money = cost === null ? null : formatMoney(cost);
-  return { requests, failed, prompt_tokens, completion_tokens, cost: money, unpriced };
-}
-
-function add(total: UsageSums, sum: UsageSums): UsageSums {
-  return {
-    requests: total.requests + sum.requests,
-    failed: total.failed + sum.failed,
-    prompt_tokens: total.prompt_tokens + sum.prompt_tokens,
-    completion_tokens: total.completion_tokens + sum.completion_tokens,
-    cost: sum.cost === null ? total.cost : (total.cost ?? 0) + sum.cost,
-    unpriced: total.unpriced + sum.unpriced,
-  };
+  const named: UsageRow = { ...sums, left: callers_left, cost: money };
+  return Object.fromEntries(USAGE_SUMS.map((name) => [name, named[name]]));
 }

@@ -1,23 +1,52 @@
 // `wadi usage`, `wadi secrets` and `wadi sweep`: upkeep of an installation.
-import { upkeepOperations as operations, type UsageBy } from "../admin/index.ts";
+import { upkeepOperations as operations, USAGE_FIELDS, USAGE_SUMS } from "../admin/index.ts";
 import { readDay } from "../platform/calendar.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
-import { layOutTable, printRow, printTable } from "./output.ts";
+import { layOutTable, type Output, printRow, printTable, writeCsv } from "./output.ts";
 
-const HEADS: Record<UsageBy, readonly string[]> = {
-  day: ["date"],
-  account: ["account"],
-  key: ["key_id", "key", "account"],
-  model: ["model"],
-  route: ["route"],
-};
-const SUMS = ["requests", "failed", "prompt_tokens", "completion_tokens", "cost", "unpriced"];
+/** Columns of the table; CSV and JSON have all of them. */
+const SUMS = [
+  ...["requests", "failed", "left", "prompt_tokens", "completion_tokens", "estimated"],
+  ...["cost", "unpriced"],
+];
+const HIDDEN = ["account_id"];
 
-function readGrouping(input: CommandInput): UsageBy {
+function readGroupings(input: CommandInput): string {
   const text = readText(input, "by") ?? "day";
-  if (Object.hasOwn(HEADS, text)) return text as UsageBy;
-  throw new UsageError(`--by takes day, account, key, model or route, but is "${text}"`);
+  if (text.split(",").every((one) => Object.hasOwn(USAGE_FIELDS, one.trim()))) return text;
+  const names = Object.keys(USAGE_FIELDS).join(", ");
+  throw new UsageError(`--by takes one or two of ${names}, but is "${text}"`);
+}
+
+/** Lists the fields that name a row. */
+function listFields(by: string): string[] {
+  const fields = by.split(",").flatMap((one) => USAGE_FIELDS[one as keyof typeof USAGE_FIELDS]);
+  return [...new Set(fields)];
+}
+
+async function printUsage(input: CommandInput, output: Output): Promise<number> {
+  const isCsv = hasFlag(input, "csv");
+  if (isCsv && hasFlag(input, "json"))
+    throw new UsageError("usage takes --csv or --json, not both");
+  const report = await call(input, operations.usage, {
+    by: readGroupings(input),
+    from: readDate(input, "from"),
+    to: readDate(input, "to"),
+    month: readText(input, "month"),
+    zone: readText(input, "zone"),
+  });
+  const { rows, from, to, zone, currency } = report;
+  const fields = listFields(report.group_by);
+  output.say(`from ${from} to ${to} (${zone}); cost in ${currency}`);
+  if (isCsv) {
+    output.print(report, writeCsv(rows, [...fields, ...USAGE_SUMS]));
+    return 0;
+  }
+  const heads = fields.filter((name) => !HIDDEN.includes(name));
+  const total = { ...report.totals, [heads[0]!]: "total" };
+  output.print(report, layOutTable(output, [...rows, total], [...heads, ...SUMS]));
+  return 0;
 }
 
 function readDate(input: CommandInput, name: string): string | undefined {
@@ -33,22 +62,19 @@ export const commands: readonly Command[] = [
   {
     name: "usage",
     flags: {
-      by: { takes: "WHAT", help: "day, account, key, model or route (default day)" },
-      from: { takes: "DATE", help: "first day in UTC (default 29 days before the last)" },
+      by: {
+        takes: "WHAT",
+        help: "one or two of day, account, key, model, route, agent, version (default day)",
+      },
+      from: { takes: "DATE", help: "first day (default 29 days before the last)" },
       to: { takes: "DATE", help: "last day (default today)" },
+      month: { takes: "MONTH", help: "month such as 2027-01, in place of both" },
+      zone: { takes: "ZONE", help: "time zone of the days (default UTC)" },
+      csv: { help: "comma-separated values, with every column" },
     },
     help: "Sum requests, tokens and cost",
-    example: "wadi usage --by account --from 2027-01-01",
-    async run(input, output) {
-      const by = readGrouping(input);
-      const request = { by, from: readDate(input, "from"), to: readDate(input, "to") };
-      const report = await call(input, operations.usage, request);
-      const heads = HEADS[by];
-      const total = { ...report.totals, [heads[0]!]: "total" };
-      output.say(`from ${report.from} to ${report.to} (UTC); cost in SAR`);
-      output.print(report, layOutTable(output, [...report.rows, total], [...heads, ...SUMS]));
-      return 0;
-    },
+    example: "wadi usage --by account,model --month 2027-01 --zone Asia/Riyadh",
+    run: printUsage,
   },
   {
     name: "secrets rotate",

@@ -28,6 +28,7 @@ export type {
   MeteredRequest,
   RecorderFactory,
   RequestRecorder,
+  RunSource,
 } from "./route.ts";
 export type { Router } from "./router.ts";
 export { createRouters, type Routers } from "./routers.ts";

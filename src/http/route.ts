@@ -104,13 +104,19 @@ export interface Route {
   answer(request: Request): Promise<Response>;
 }
 
+/** The run whose round or call a request is. */
+export interface RunSource {
+  id: string;
+  agent_id: string;
+  version: number;
+}
+
 /** A request of a known caller. Others are not metered, so that strangers cannot grow a table. */
 export interface MeteredRequest {
   caller: Caller;
   request_id: string;
   trace: Trace | null;
-  /** The run whose round or call it is. */
-  run_id?: string;
+  run?: RunSource;
   /** Arrival on the monotonic clock. */
   started_at: number;
 }

@@ -1,5 +1,6 @@
 // Days and instants as people write them.
 
+const DAY_MS = 86_400_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
@@ -21,4 +22,13 @@ export function readInstant(text: string): number | null {
   if (day === undefined || readDay(day) === null) return null;
   const time = Date.parse(text);
   return Number.isNaN(time) ? null : time;
+}
+
+export function nextDay(day: string): string {
+  return writeDay(readDay(day)! + DAY_MS);
+}
+
+/** Lists days from the first to the last, both included. */
+export function* listDays(first: string, last: string): Generator<string> {
+  for (let day = first; day <= last; day = nextDay(day)) yield day;
 }

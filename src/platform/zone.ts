@@ -1,4 +1,4 @@
-// Names of time zones.
+// Time zones: their names, and their days.
 
 export const ZONE_CHARACTERS_MAX = 64;
 
@@ -14,4 +14,15 @@ export function isZone(name: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Returns the first instant of a day in a time zone, in milliseconds since 1970. */
+export function startOfDay(day: string, zone: string): number {
+  return Temporal.PlainDate.from(day).toZonedDateTime(zone).epochMilliseconds;
+}
+
+/** Writes the day of an instant in a time zone. */
+export function writeDayIn(time: number, zone: string): string {
+  const instant = Temporal.Instant.fromEpochMilliseconds(time);
+  return instant.toZonedDateTimeISO(zone).toPlainDate().toString();
 }

@@ -9,6 +9,7 @@ export const FORMATS = {
   duration: parseDuration,
   retention: parseRetention,
   money: parseMoney,
+  currency: matching(/^[A-Z]{3}$/, 'three capital letters such as "SAR"'),
   host: matching(/^[A-Za-z0-9.:%_-]{1,253}$/, "a host name or an address without a port"),
   network(text: string) {
     if (readNetwork(text)) return text;

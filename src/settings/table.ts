@@ -100,6 +100,11 @@ export const Table = Type.Object(
         minLength: 1,
         maxLength: 64,
       }),
+      currency: text(
+        "currency",
+        "Currency of all prices here, as `wadi usage` and `wadi requests` name it.",
+        { default: "SAR" },
+      ),
       changelog_url: text("link", 'The page of deprecations; "" is /docs/changes.', {
         default: "",
         unquoted: true,
@@ -224,6 +229,10 @@ export const Table = Type.Object(
       request_log: retention(
         "How long each request's row is kept; the sums of `wadi usage` stay.",
         { default: "30d" },
+      ),
+      usage_half_hours: retention(
+        "How long sums of usage are kept by half hours, for days of any zone; then by days in UTC.",
+        { default: "400d" },
       ),
       audit: retention("How long entries of the audit log are kept.", { default: "forever" }),
     }),

@@ -136,7 +136,13 @@ test("old entries are deleted where the settings say so", async () => {
   await clock.advance(DAY_MS);
   await perform(admin, accountOperations.create, { name: "two" }, ACTOR);
   const sweep = (audit: number | null) => {
-    const retention = { runs: null, events: null, request_log: null, audit };
+    const retention = {
+      runs: null,
+      events: null,
+      request_log: null,
+      usage_half_hours: null,
+      audit,
+    };
     const [only] = createAuditSweeps({ database, settings: () => ({ retention }) });
     return only!.run(clock.now(), () => false);
   };

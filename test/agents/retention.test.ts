@@ -9,7 +9,9 @@ const DAY_MS = 86_400_000;
 /** Sweeps by these settings; returns how many runs, events and keys were deleted. */
 async function sweep({ app, clock }: RunsFront, runs: number | null, events: number | null) {
   const { database } = app;
-  const settings = () => ({ retention: { runs, events, request_log: null, audit: null } });
+  const settings = () => ({
+    retention: { runs, events, request_log: null, usage_half_hours: null, audit: null },
+  });
   const rows: number[] = [];
   for (const { run } of createRunSweeps({ database, settings })) {
     rows.push(await run(clock.now(), () => false));

@@ -37,9 +37,13 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
     { what: "events", rows: 0 },
     { what: "keys of run starts", rows: 0 },
     { what: "entries of the ledger", rows: 1 },
+    { what: "half hours of usage, added up by day", rows: 0 },
+    { what: "sums of budgets", rows: 0 },
+    { what: "alerts of budgets", rows: 0 },
     { what: "fires", rows: 0 },
     { what: "deliveries of deleted endpoints", rows: 0 },
     { what: "deliveries", rows: 0 },
+    { what: "entries of the audit log", rows: 0 },
   ]);
   const after = await look();
   expect(after.is_clock_doubtful).toBe(false);

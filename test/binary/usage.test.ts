@@ -27,7 +27,9 @@ test("everything answered before a stop is counted, including a stream in progre
     group_by: "day",
     totals: { requests: 4, failed: 0, unpriced: 0, cost: expect.stringMatching(/^0\.0000\d\d$/) },
   });
-  expect(Object.keys(report)).toEqual(["from", "to", "group_by", "rows", "totals"]);
+  expect(Object.keys(report)).toEqual([
+    ...["from", "to", "zone", "currency", "group_by", "rows", "totals"],
+  ]);
   expect((await readUsage("--by account")).rows).toMatchObject([{ account: "default" }]);
   expect((await readUsage("--by key")).rows).toMatchObject([{ key: "first", account: "default" }]);
   expect((await readUsage("--by model")).rows).toMatchObject([{ model: "stub-1", requests: 4 }]);
@@ -44,9 +46,28 @@ test("beside a running server it prints the rows written so far, as a table with
   while (!/^total +1 /m.test(found.stdout)) found = await read();
   const [head, row, total] = found.stdout.trimEnd().split("\n");
   expect(head).toMatch(
-    /^MODEL +REQUESTS +FAILED +PROMPT_TOKENS +COMPLETION_TOKENS +COST +UNPRICED$/,
+    /^MODEL +REQUESTS +FAILED +LEFT +PROMPT_TOKENS +COMPLETION_TOKENS +ESTIMATED +COST +UNPRICED$/,
   );
-  expect(row!.split(/ +/)).toEqual(["-", "1", "1", "0", "0", "-", "0"]);
-  expect(total!.split(/ +/)).toEqual(["total", "1", "1", "0", "0", "-", "0"]);
+  expect(row!.split(/ +/)).toEqual(["-", "1", "1", "0", "0", "0", "0", "-", "0"]);
+  expect(total!.split(/ +/)).toEqual(["total", "1", "1", "0", "0", "0", "0", "-", "0"]);
   expect(found.stderr).toMatch(/^from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(UTC\); cost in SAR\n$/);
+});
+
+test("--csv has every column, for one or two groupings", async () => {
+  const { code, stdout } = await room.run(["usage", "--by", "account,model", "--csv"]);
+  expect(code).toBe(0);
+  const [head, row, end, ...more] = stdout.split("\r\n");
+  expect(head).toBe(
+    "account_id,account,model,requests,failed,left,prompt_tokens,completion_tokens,estimated," +
+      "estimated_prompt_tokens,estimated_completion_tokens,cost,unpriced,unpriced_estimated",
+  );
+  expect(row).toMatch(/^[0-9a-f-]{36},default,stub-1,4,0,0,\d+,\d+,0,0,0,0\.0000\d\d,0,0$/);
+  expect([end, more]).toEqual(["", []]);
+});
+
+test("a month in a zone is said on stderr", async () => {
+  const line = ["usage", "--month", "2026-11", "--zone", "Asia/Riyadh"];
+  const { code, stderr } = await room.run(line);
+  const says = "from 2026-11-01 to 2026-11-30 (Asia/Riyadh); cost in SAR\n";
+  expect([code, stderr]).toEqual([0, says]);
 });

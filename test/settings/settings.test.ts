@@ -29,6 +29,7 @@ changelog_url = "https://acme.example/changelog"
 zone = "Asia/Riyadh"
 ratelimit_headers = true
 chat_status = 200
+currency = "USD"
 
 [[models]]
 id = "small"
@@ -136,6 +137,7 @@ describe("without a file", () => {
         zone: "UTC",
         ratelimit_headers: false,
         chat_status: 201,
+        currency: "SAR",
         changelog_url: "",
       },
       models: [
@@ -221,7 +223,7 @@ describe("without a file", () => {
       },
       retention: {
         ...{ runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
-        audit: null,
+        ...{ usage_half_hours: 400 * 86_400_000, audit: null },
       },
     });
   });
@@ -261,6 +263,7 @@ describe("a file", () => {
       zone: "Asia/Riyadh",
       ratelimit_headers: true,
       chat_status: 200,
+      currency: "USD",
     });
     expect(settings.models[0]?.upstream).toEqual({
       kind: "stub",

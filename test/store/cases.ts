@@ -61,6 +61,7 @@ import { triggerArchivingCases } from "./trigger-archiving-cases.ts";
 import { triggerCases } from "./trigger-cases.ts";
 import { triggerHookCases } from "./trigger-hook-cases.ts";
 import { triggerListCases } from "./trigger-list-cases.ts";
+import { usageCases } from "./usage-cases.ts";
 import { webhookCases } from "./webhook-cases.ts";
 import { webhookClaimCases } from "./webhook-claim-cases.ts";
 import { webhookDeliveryCases } from "./webhook-delivery-cases.ts";
@@ -737,6 +738,7 @@ export const cases: readonly Case[] = [
   ...modelCases,
   ...unitCases,
   ...requestLogCases,
+  ...usageCases,
   ...limitCases,
   ...budgetCases,
   ...holdCases,

@@ -2,14 +2,17 @@
 import { Type } from "@sinclair/typebox";
 import { type Database, sql, store } from "../../src/database/index.ts";
 import { LogEntry } from "../../src/gateway/request-log/entry.ts";
-import { DaySum } from "../../src/gateway/request-log/store.ts";
+import { SlotSum } from "../../src/gateway/request-log/store.ts";
 
 const reader = store(
   "ledger-reader",
   {
     entries: (db) => db.all(LogEntry, sql`SELECT * FROM ledger ORDER BY id`),
     sums: (db) =>
-      db.all(DaySum, sql`SELECT * FROM ledger_days ORDER BY day, account_id, key_id, model`),
+      db.all(
+        SlotSum,
+        sql`SELECT * FROM usage_sums ORDER BY slot, account_id, key_id, model, agent_id`,
+      ),
     count: (db) => db.one(Count, sql`SELECT COUNT(*) AS count FROM ledger`),
   },
   {},
@@ -28,7 +31,7 @@ export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry 
     account_id: "a-1",
     key_id: "k-1",
     route: "chat",
-    run_id: null,
+    ...{ run_id: null, agent_id: null, agent_version: null },
     scope: null,
     model_asked: "stub-1",
     model: "stub-1",
@@ -54,6 +57,19 @@ export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry 
     request_bytes: 100,
     reply_bytes: 300,
     trace_id: null,
+    ...fields,
+  };
+}
+
+/** The sum of one entry of `makeEntry`. */
+export function makeSum(slot: number, fields: Partial<SlotSum> = {}): SlotSum {
+  return {
+    slot,
+    ...{ account_id: "a-1", key_id: "k-1", model: "stub-1", route: "chat" },
+    ...{ agent_id: "", agent_version: 0 },
+    ...{ requests: 1, failed: 0, callers_left: 0, prompt_tokens: 10, completion_tokens: 5 },
+    ...{ estimated: 0, estimated_prompt_tokens: 0, estimated_completion_tokens: 0 },
+    ...{ cost: 20, unpriced: 0, unpriced_estimated: 0 },
     ...fields,
   };
 }

@@ -9,7 +9,9 @@ const DAY_MS = 86_400_000;
 /** Sweeps as the process does with this setting. */
 async function sweep({ app, clock }: TriggersFront, events: number | null) {
   const { database } = app;
-  const settings = () => ({ retention: { events, runs: null, request_log: null, audit: null } });
+  const settings = () => ({
+    retention: { events, runs: null, request_log: null, usage_half_hours: null, audit: null },
+  });
   for (const { run } of createFireSweeps({ database, settings })) {
     await run(clock.now(), () => false);
   }

@@ -1,10 +1,9 @@
 // Operations on an installation as a whole: usage, secrets key, retention, version, checks.
 import { Type } from "@sinclair/typebox";
-import { oneOf } from "../../platform/schema.ts";
 import { CheckRow } from "../installation.ts";
 import { defineOperation } from "../operation.ts";
 import { SweepStatus } from "../upkeep.ts";
-import { USAGE_GROUPINGS, UsageReport } from "../usage.ts";
+import { UsageReport } from "../usage.ts";
 import { flag, input, maybeText, NO_INPUT } from "./fields.ts";
 
 const INSTALLATION = "installation";
@@ -23,12 +22,16 @@ export const upkeepOperations = {
     path: "/usage",
     summary: "Sum requests, tokens and cost.",
     input: input({
-      by: Type.Optional(oneOf(USAGE_GROUPINGS, "What the rows are; `day` without it.")),
-      from: maybeText("First day in UTC; 29 days before the last without it."),
-      to: maybeText("Last day in UTC; today without it."),
+      by: maybeText(
+        "One or two of day, account, key, model, route, agent, version; `day` without.",
+      ),
+      from: maybeText("First day; 29 days before the last without it."),
+      to: maybeText("Last day; today without it."),
+      month: maybeText("Month such as 2026-11, in place of both."),
+      zone: maybeText("Time zone of the days, such as Asia/Riyadh; UTC without it."),
     }),
     reply: UsageReport,
-    run: ({ usage }, { by = "day", from, to }) => usage({ by, from, to }),
+    run: ({ usage }, { by = "day", ...asked }) => usage({ by, ...asked }),
   }),
   rotateSecrets: defineOperation({
     name: "secrets rotate",

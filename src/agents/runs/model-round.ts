@@ -16,6 +16,7 @@ import { CallPlanner, readReply } from "./calls/plan.ts";
 import { maySummarise, reduceContext, takeSummary } from "./context-reduction.ts";
 import { addCost, addReply, priceRound } from "./cost.ts";
 import { buildPrompt } from "./prompt.ts";
+import { sourceOf } from "./run.ts";
 import {
   type FinalState,
   failure,
@@ -71,7 +72,7 @@ async function callModel(
     const caller = await context.findCaller();
     if (!caller) return { kind: "failed", final: KEY_ENDED };
     const trace = deps.traces?.open(state.row) ?? null;
-    const sender = { caller, request_id: ids.uuid(), trace, run_id: state.row.id };
+    const sender = { caller, request_id: ids.uuid(), trace, run: sourceOf(state.row) };
     const reply = await context.watch(context.roundName, () => {
       reachPoison("model", request);
       return internal.chat.ask(sender, request, control.signal);

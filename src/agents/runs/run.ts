@@ -1,5 +1,6 @@
 // A run: one execution of an agent's version, as its owner sees it and as it is stored.
 import { type Static, Type } from "@sinclair/typebox";
+import type { RunSource } from "../../http/index.ts";
 import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/schema.ts";
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
@@ -142,4 +143,9 @@ export function listAsks(input: RunRow["input"]): { content: string; external: b
   const asked = { content: input.message, external: false };
   if (!("hook" in input)) return [asked];
   return [{ content: JSON.stringify(input.hook), external: true }, asked];
+}
+
+/** Names a run in the request log. */
+export function sourceOf({ id, agent_id, version }: RunRow): RunSource {
+  return { id, agent_id, version };
 }

@@ -1,6 +1,7 @@
 // The contract between tools and the engine: risks, calls and their results.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../../access/index.ts";
+import type { RunSource } from "../../http/index.ts";
 import type { NoteEffect } from "../notes/store.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
 
@@ -28,7 +29,8 @@ export interface ToolUse {
   arguments: Record<string, unknown>;
   account_id: string;
   agent_id: string;
-  run_id: string;
+  /** The run of the call; null in a trial. */
+  run: RunSource | null;
   /** Id that stays the same when the call is sent again. */
   tool_call_id: string;
   caller: Caller;

@@ -16,11 +16,12 @@ import { storedBytes } from "./0012-stored-bytes.ts";
 import { operators } from "./0013-operators.ts";
 import { requestDecisions } from "./0014-request-decisions.ts";
 import { budgets } from "./0015-budgets.ts";
+import { usageSums } from "./0016-usage-sums.ts";
 import { operatorVerbs } from "./0018-operator-verbs.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
-  ...[operators, requestDecisions, budgets, operatorVerbs],
+  ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
 ];

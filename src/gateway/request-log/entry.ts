@@ -19,6 +19,8 @@ export const LogEntry = Resource("LogEntry", {
   key_id: text("Key that it was sent with."),
   route: oneOf(METERED_ROUTES, "Route, or that of an internal request of a run."),
   run_id: maybe(text("Run whose round or call it was; null: a request over HTTP.")),
+  agent_id: maybe(text("Agent of the run; null: none.")),
+  agent_version: maybe(count("Version of that agent; null: none.")),
   scope: maybe(text("Scopes that it needs, parted by a space; null: none.")),
   model_asked: maybe(text("First 128 characters of the `model` sent; null: none.")),
   model: maybe(text("Model that served it, or would have; null: refused before it was known.")),
@@ -47,7 +49,11 @@ export const LogEntry = Resource("LogEntry", {
   prompt_tokens: maybe(count("Tokens read; null: unknown or none.")),
   completion_tokens: maybe(count("Tokens written; null: unknown or none.")),
   usage_estimated: Type.Boolean({ description: "true: the tokens are an estimate." }),
-  cost: maybe(Money("Cost of the reported usage at the price of its time; null: unknown.")),
+  cost: maybe(
+    Money(
+      "Cost of the reported usage, in `service.currency` at the price of its time; null: unknown.",
+    ),
+  ),
   request_bytes: count("Bytes of its body."),
   reply_bytes: count("Bytes of the reply's body that were handed to the socket."),
   trace_id: maybe(text("Trace id of its `traceparent`.")),

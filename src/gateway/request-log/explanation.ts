@@ -11,7 +11,8 @@ export interface CallerNames {
 
 const LEFT = "client_closed_request";
 
-export function explainEntry(entry: LogEntry, names: CallerNames): string[] {
+/** `currency` is that of the costs, such as `SAR`. */
+export function explainEntry(entry: LogEntry, names: CallerNames, currency: string): string[] {
   const sentences = [
     explainCaller(entry, names),
     explainScope(entry),
@@ -19,17 +20,20 @@ export function explainEntry(entry: LogEntry, names: CallerNames): string[] {
     explainBudget(entry),
     entry.waited_ms ? `waited ${entry.waited_ms} ms for a place or a server's start` : null,
     explainServer(entry),
-    explainUsage(entry),
+    explainUsage(entry, currency),
     explainEnd(entry),
   ];
   return sentences.filter((sentence) => sentence !== null);
 }
 
-function explainCaller({ key_id, account_id, run_id }: LogEntry, names: CallerNames): string {
+function explainCaller(entry: LogEntry, names: CallerNames): string {
+  const { key_id, account_id, run_id, agent_id, agent_version } = entry;
   const key = names.key === null ? `key ${key_id}` : `key ${quote(names.key)} (${key_id})`;
   const account = names.account === null ? account_id : quote(names.account);
   const owned = account === null ? `${key} without an account` : `${key} of account ${account}`;
-  return run_id === null ? owned : `${owned}, in the run ${run_id}`;
+  return run_id === null
+    ? owned
+    : `${owned}, in the run ${run_id} of agent ${agent_id}, version ${agent_version}`;
 }
 
 function explainScope({ scope, code }: LogEntry): string | null {
@@ -71,11 +75,12 @@ function explainServer(entry: LogEntry): string | null {
   return first === null ? `${name} was asked` : `${name} began to answer, ${first}`;
 }
 
-function explainUsage(entry: LogEntry): string | null {
+function explainUsage(entry: LogEntry, currency: string): string | null {
   const { prompt_tokens, completion_tokens, usage_estimated, cost } = entry;
   if (prompt_tokens === null) return null;
   const used = `read ${prompt_tokens} tokens and wrote ${completion_tokens}`;
-  const costs = cost === null ? "at an unknown cost" : `at a cost of ${formatMoney(cost)}`;
+  const costs =
+    cost === null ? "at an unknown cost" : `at a cost of ${formatMoney(cost)} ${currency}`;
   return `${used}${usage_estimated ? " by an estimate" : ""}, ${costs}`;
 }
 

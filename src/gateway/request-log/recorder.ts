@@ -123,7 +123,7 @@ export class GatewayRecorder implements RequestRecorder {
   close(status: number, code: string | null, reply_bytes: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { caller, request_id, run_id = null } = this.#request;
+    const { caller, request_id, run } = this.#request;
     const result = this.#result;
     const entry: LogEntry = {
       id: this.#options.drawId(),
@@ -132,7 +132,9 @@ export class GatewayRecorder implements RequestRecorder {
       account_id: caller.account_id,
       key_id: caller.key_id,
       route: this.#options.route,
-      run_id,
+      run_id: run?.id ?? null,
+      agent_id: run?.agent_id ?? null,
+      agent_version: run?.version ?? null,
       scope: this.scope,
       model_asked: cutName(this.asked_model),
       model: this.#model?.id ?? null,

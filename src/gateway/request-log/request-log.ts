@@ -1,4 +1,4 @@
-// The request log: one entry for each metered request, its daily sums and its retention.
+// The request log: one entry for each metered request, its sums and its retention.
 import { RateLimiter } from "../../access/index.ts";
 import type { Bound, Database } from "../../database/index.ts";
 import type { MeteredRequest, RecorderFactory } from "../../http/index.ts";
@@ -11,12 +11,13 @@ import { type Sweep, sweepRows } from "../../retention/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
 import { GatewayRecorder } from "./recorder.ts";
-import { type GatewayUsage, requestLogStore, type UsageGrouping } from "./store.ts";
+import { requestLogStore, SLOT_MS } from "./store.ts";
 import { EntryWriter } from "./writer.ts";
 
 /** Rows of an account in a minute for requests that the rate limit refused or never counted. */
 const REFUSED_ROWS_MAX = 120;
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
 /** Minimum time for the last entries, even if the stop has less. */
 const LAST_WRITES_MS = 2_000;
 
@@ -97,21 +98,12 @@ export class RequestLog {
   }
 }
 
-export interface UsageReader {
-  /** Both days are included. */
-  sum(by: UsageGrouping, from: string, to: string): Promise<GatewayUsage[]>;
-}
-
-export function createUsageReader(database: Database): UsageReader {
-  return { sum: database.bind(requestLogStore).sum };
-}
-
 export interface RequestLogSweepOptions {
   database: Database;
   settings(): Pick<Settings, "retention">;
 }
 
-/** The daily sums stay. */
+/** The sums stay. */
 export function createRequestLogSweeps({ database, settings }: RequestLogSweepOptions): Sweep[] {
   const store = database.bind(requestLogStore);
   return [
@@ -121,6 +113,19 @@ export function createRequestLogSweeps({ database, settings }: RequestLogSweepOp
         const keepMs = settings().retention.request_log;
         if (keepMs === null) return 0;
         return sweepRows(isStopping, (limit) => store.sweep(now - keepMs, limit));
+      },
+    },
+    {
+      what: "half hours of usage, added up by day",
+      async run(now, isStopping) {
+        const keepMs = settings().retention.usage_half_hours;
+        if (keepMs === null) return 0;
+        const until = Math.floor((now - keepMs) / DAY_MS) * (DAY_MS / SLOT_MS);
+        let total = 0;
+        for (let folded = 1; folded > 0 && !isStopping(); total += folded) {
+          folded = await store.foldDay(until);
+        }
+        return total;
       },
     },
   ];

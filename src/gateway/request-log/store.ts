@@ -1,4 +1,4 @@
-// The request log in the database: a row for each request, and daily sums, which outlive the rows.
+// The request log in the database: a row for each request, and sums that outlive the rows.
 import { type Static, Type } from "@sinclair/typebox";
 import {
   createInsertion,
@@ -9,45 +9,63 @@ import {
   store,
   type Tx,
 } from "../../database/index.ts";
-import { writeDay } from "../../platform/calendar.ts";
 import { Money, maybe, writeRow } from "../../platform/schema.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.ts";
 
-export type UsageGrouping = "day" | "account" | "key" | "model" | "route";
+/** Groups of usage that are columns; days depend on a time zone. */
+export type UsageColumn = "account" | "key" | "model" | "route" | "agent" | "version";
 
-const COLUMNS: Record<UsageGrouping, Sql> = {
-  day: sql`day`,
-  account: sql`account_id`,
-  key: sql`key_id`,
-  model: sql`model`,
-  route: sql`route`,
-};
-
-const SUMS = {
-  requests: Type.Integer(),
-  /** Requests that ended with an error code, also inside a stream or because the caller left. */
-  failed: Type.Integer(),
-  prompt_tokens: Type.Integer(),
-  completion_tokens: Type.Integer(),
-  cost: maybe(Money("SAR.")),
-  unpriced: Type.Integer(),
-};
-
-export const GatewayUsage = Type.Object({ name: Type.String(), ...SUMS });
-export type GatewayUsage = Static<typeof GatewayUsage>;
-
-export const DaySum = Type.Object({
-  /** UTC: `2026-11-20`. */
-  day: Type.String(),
+const GROUP = {
   /** "" for a key without an owner: in a unique key no null equals another. */
   account_id: Type.String(),
   key_id: Type.String(),
   /** "" for a request that was refused before its model was known. */
   model: Type.String(),
   route: Type.String(),
+  /** "" and 0 for a request that is no run's. */
+  agent_id: Type.String(),
+  agent_version: Type.Integer(),
+};
+
+const SUMS = {
+  requests: Type.Integer(),
+  /** Requests that ended with an error code, also inside a stream. */
+  failed: Type.Integer(),
+  callers_left: Type.Integer(),
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  /** Requests whose tokens are an estimate, and these tokens. */
+  estimated: Type.Integer(),
+  estimated_prompt_tokens: Type.Integer(),
+  estimated_completion_tokens: Type.Integer(),
+  cost: maybe(Money("Of the requests with a known one.")),
+  /** Requests that used tokens at an unknown cost, and those of them with an estimate. */
+  unpriced: Type.Integer(),
+  unpriced_estimated: Type.Integer(),
+};
+const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[];
+
+/** Groups that were not asked for are empty. */
+export const GroupSum = Type.Object({ ...GROUP, ...SUMS });
+export type GroupSum = Static<typeof GroupSum>;
+
+export const SlotSum = Type.Object({
+  /** Half hours since 1970. */
+  slot: Type.Integer(),
+  ...GROUP,
   ...SUMS,
 });
-export type DaySum = Static<typeof DaySum>;
+export type SlotSum = Static<typeof SlotSum>;
+
+/** Every zone of today differs from UTC by half hours or, in a few places, quarters of an hour. */
+export const SLOT_MS = 1_800_000;
+const SLOTS_A_DAY = 48;
+/** Slot of a whole day in UTC: noon lies on the same day almost everywhere. */
+const NOON = 24;
+
+const NO_TEXT = sql`CAST('' AS TEXT)`;
+const Extent = Type.Object({ first: maybe(Type.Integer()), last: maybe(Type.Integer()) });
+const Slot = Type.Object({ slot: maybe(Type.Integer()) });
 
 /** Entries to find; what is undefined matches every entry. */
 export interface RequestFilter {
@@ -108,15 +126,28 @@ export const requestLogStore = store(
         sql`SELECT * FROM ledger WHERE ${inRange(range)} ${matching(filter)}
             ORDER BY id DESC LIMIT ${limit}`,
       ),
-    sum: (db, by: UsageGrouping, from: string, to: string) =>
-      db.all(
-        GatewayUsage,
-        sql`SELECT ${COLUMNS[by]} AS name, SUM(requests) AS requests, SUM(failed) AS failed,
-              SUM(prompt_tokens) AS prompt_tokens, SUM(completion_tokens) AS completion_tokens,
-              SUM(cost) AS cost, SUM(unpriced) AS unpriced
-            FROM ledger_days WHERE day >= ${from} AND day <= ${to}
-            GROUP BY ${COLUMNS[by]} ORDER BY ${COLUMNS[by]}`,
-      ),
+    /** Sums the slots from `from` until before `to`, by these columns. */
+    sum: (db, by: readonly UsageColumn[], from: number, to: number) => {
+      const text = (column: UsageColumn, name: Sql) => (by.includes(column) ? name : NO_TEXT);
+      const version = by.includes("version") ? sql`agent_version` : sql`CAST(0 AS BIGINT)`;
+      return db.all(
+        GroupSum,
+        sql`SELECT ${text("account", sql`account_id`)} AS account_id,
+              ${text("key", sql`key_id`)} AS key_id, ${text("model", sql`model`)} AS model,
+              ${text("route", sql`route`)} AS route, ${text("agent", sql`agent_id`)} AS agent_id,
+              ${version} AS agent_version, SUM(requests) AS requests, SUM(failed) AS failed,
+              SUM(callers_left) AS callers_left, SUM(prompt_tokens) AS prompt_tokens,
+              SUM(completion_tokens) AS completion_tokens, SUM(estimated) AS estimated,
+              SUM(estimated_prompt_tokens) AS estimated_prompt_tokens,
+              SUM(estimated_completion_tokens) AS estimated_completion_tokens,
+              SUM(cost) AS cost, SUM(unpriced) AS unpriced,
+              SUM(unpriced_estimated) AS unpriced_estimated
+            FROM usage_sums WHERE slot >= ${from} AND slot < ${to} GROUP BY 1, 2, 3, 4, 5, 6`,
+      );
+    },
+    /** The first and last slots with sums; null: there are none. */
+    findExtent: (db) =>
+      db.one(Extent, sql`SELECT MIN(slot) AS first, MAX(slot) AS last FROM usage_sums`),
   },
   {
     /**
@@ -127,7 +158,7 @@ export const requestLogStore = store(
       const entries = readEntries(text);
       const added = isRetry ? await addMissing(tx, entries) : entries;
       if (!isRetry) for (const group of splitRows(entries)) await addEntries(tx, group);
-      for (const group of splitRows(sumByDay(added.map(nameValues)))) await addSums(tx, group);
+      await addSums(tx, sumEntries(added.map(nameValues)));
     },
     /** Deletes up to `limit` entries from before `until`, the oldest first; returns how many. */
     sweep: (tx, until: number, limit: number) =>
@@ -135,6 +166,24 @@ export const requestLogStore = store(
         sql`DELETE FROM ledger WHERE id IN
               (SELECT id FROM ledger WHERE at < ${until} ORDER BY at LIMIT ${limit})`,
       ),
+    /** Adds up the oldest day that has half hours before `until`; returns how many rows it had. */
+    foldDay: async (tx, until: number) => {
+      const found = await tx.one(
+        Slot,
+        sql`SELECT MIN(slot) AS slot FROM usage_sums
+            WHERE slot < ${until} AND slot % ${SLOTS_A_DAY} <> ${NOON}`,
+      );
+      const first = found?.slot ?? null;
+      if (first === null) return 0;
+      const midnight = first - (first % SLOTS_A_DAY);
+      const noon = midnight + NOON;
+      const halfHours = sql`FROM usage_sums WHERE slot >= ${midnight}
+        AND slot < ${midnight + SLOTS_A_DAY} AND slot <> ${noon}`;
+      const sums = await tx.all(SlotSum, sql`SELECT * ${halfHours}`);
+      await tx.run(sql`DELETE ${halfHours}`);
+      await addSums(tx, mergeSums(sums.map((sum) => ({ ...sum, slot: noon }))));
+      return sums.length;
+    },
   },
 );
 
@@ -183,58 +232,74 @@ async function addMissing(tx: Tx, entries: LogEntryValues[]): Promise<LogEntryVa
 }
 
 const insertSums = createInsertion(
-  DaySum,
-  "INSERT INTO ledger_days",
+  SlotSum,
+  "INSERT INTO usage_sums",
   // An unknown cost leaves the sum as it is.
-  `ON CONFLICT (day, account_id, key_id, model, route) DO UPDATE SET
-    requests = ledger_days.requests + excluded.requests,
-    failed = ledger_days.failed + excluded.failed,
-    prompt_tokens = ledger_days.prompt_tokens + excluded.prompt_tokens,
-    completion_tokens = ledger_days.completion_tokens + excluded.completion_tokens,
-    cost = COALESCE(ledger_days.cost + excluded.cost, ledger_days.cost, excluded.cost),
-    unpriced = ledger_days.unpriced + excluded.unpriced`,
+  `ON CONFLICT (slot, account_id, key_id, model, route, agent_id, agent_version) DO UPDATE SET
+    cost = COALESCE(usage_sums.cost + excluded.cost, usage_sums.cost, excluded.cost),
+    ${SUM_NAMES.filter((name) => name !== "cost")
+      .map((name) => `${name} = usage_sums.${name} + excluded.${name}`)
+      .join(", ")}`,
 );
 
-async function addSums(tx: Tx, sums: DaySum[]): Promise<void> {
-  await tx.run(insertSums(sums.map((sum) => writeRow(DaySum, sum))));
-}
-
-export function sumByDay(entries: readonly LogEntry[]): DaySum[] {
-  const sums = new Map<string, DaySum>();
-  for (const entry of entries) {
-    const sum = makeSum(entry);
-    const { day, key_id, route, model } = sum;
-    // A key never changes its account.
-    const name = `${day} ${key_id} ${route} ${model}`;
-    const found = sums.get(name);
-    if (found) addSum(found, sum);
-    else sums.set(name, sum);
+async function addSums(tx: Tx, sums: readonly SlotSum[]): Promise<void> {
+  for (const group of splitRows(sums)) {
+    await tx.run(insertSums(group.map((sum) => writeRow(SlotSum, sum))));
   }
-  return [...sums.values()];
 }
 
-function makeSum(entry: LogEntry): DaySum {
-  const { prompt_tokens, completion_tokens, cost } = entry;
+export function sumEntries(entries: readonly LogEntry[]): SlotSum[] {
+  return mergeSums(entries.map(makeSum));
+}
+
+/** One statement cannot change a row twice. */
+function mergeSums(sums: readonly SlotSum[]): SlotSum[] {
+  const merged = new Map<string, SlotSum>();
+  for (const sum of sums) {
+    const { slot, key_id, route, model, agent_id, agent_version } = sum;
+    // A key never changes its account.
+    const name = `${slot} ${key_id} ${route} ${agent_id} ${agent_version} ${model}`;
+    const found = merged.get(name);
+    if (found) addSum(found, sum);
+    else merged.set(name, sum);
+  }
+  return [...merged.values()];
+}
+
+function makeSum(entry: LogEntry): SlotSum {
+  const { cost, code, usage_estimated } = entry;
+  const prompt_tokens = entry.prompt_tokens ?? 0;
+  const completion_tokens = entry.completion_tokens ?? 0;
+  const hasLeft = code === "client_closed_request";
+  const estimated = usage_estimated ? 1 : 0;
+  const unpriced = entry.prompt_tokens !== null && cost === null ? 1 : 0;
   return {
-    day: writeDay(entry.at),
+    slot: Math.floor(entry.at / SLOT_MS),
     account_id: entry.account_id ?? "",
     key_id: entry.key_id,
     model: entry.model ?? "",
     route: entry.route,
+    agent_id: entry.agent_id ?? "",
+    agent_version: entry.agent_version ?? 0,
     requests: 1,
-    failed: entry.code === null ? 0 : 1,
-    prompt_tokens: prompt_tokens ?? 0,
-    completion_tokens: completion_tokens ?? 0,
+    failed: code === null || hasLeft ? 0 : 1,
+    callers_left: hasLeft ? 1 : 0,
+    prompt_tokens,
+    completion_tokens,
+    estimated,
+    estimated_prompt_tokens: estimated * prompt_tokens,
+    estimated_completion_tokens: estimated * completion_tokens,
     cost,
-    unpriced: prompt_tokens !== null && cost === null ? 1 : 0,
+    unpriced,
+    unpriced_estimated: estimated * unpriced,
   };
 }
 
-function addSum(sum: DaySum, other: DaySum): void {
-  sum.requests += other.requests;
-  sum.failed += other.failed;
-  sum.prompt_tokens += other.prompt_tokens;
-  sum.completion_tokens += other.completion_tokens;
-  sum.cost = other.cost === null ? sum.cost : (sum.cost ?? 0) + other.cost;
-  sum.unpriced += other.unpriced;
+type AddedSums = Pick<SlotSum, keyof typeof SUMS>;
+
+/** Adds `other` to `sum`; an unknown cost leaves the sum as it is. */
+export function addSum(sum: AddedSums, other: AddedSums): void {
+  const cost = other.cost === null ? sum.cost : (sum.cost ?? 0) + other.cost;
+  for (const name of SUM_NAMES) sum[name] = (sum[name] ?? 0) + (other[name] ?? 0);
+  sum.cost = cost;
 }

@@ -15,6 +15,12 @@ test("rounds and searches of a run are found by its id", async () => {
     ["search", id, 200],
     ["chat", id, 201],
   ]);
+  expect(rows[0]).toMatchObject({ agent_id: front.asking.id, agent_version: 1 });
+  const usage = await front.app.admin.usage({ by: "agent,version" });
+  expect(usage.rows).toMatchObject([
+    { agent_id: null, agent: null, version: null, requests: 1 },
+    { agent_id: front.asking.id, agent: "Clerk", version: 1, requests: 3 },
+  ]);
   const all = await front.app.admin.requests.list({}, 20, null);
   expect(all.rows.map(({ run_id }) => run_id)).toEqual([null, id, id, id]);
 });

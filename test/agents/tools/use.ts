@@ -13,12 +13,18 @@ export const caller: Caller = {
   max_output_tokens: null,
 };
 
+const RUN = {
+  id: "0198c0de-0000-7000-8000-000000000006",
+  agent_id: "0198c0de-0000-7000-8000-000000000005",
+  version: 1,
+};
+
 export function createUse(args: Record<string, unknown>, rest: Partial<ToolUse> = {}): ToolUse {
   return {
     arguments: args,
     account_id: caller.account_id!,
     agent_id: "0198c0de-0000-7000-8000-000000000005",
-    run_id: "0198c0de-0000-7000-8000-000000000006",
+    run: RUN,
     tool_call_id: "call_2",
     caller,
     request_id: "0198c0de-0000-7000-8000-000000000004",

@@ -61,7 +61,7 @@ test("a JSON reply has a complete row", async () => {
     account_id: account!.id,
     key_id: keys.at(-1)!.id,
     route: "chat",
-    run_id: null,
+    ...{ run_id: null, agent_id: null, agent_version: null },
     scope: null,
     model_asked: null,
     model: "stub-1",

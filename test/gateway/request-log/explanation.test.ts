@@ -18,8 +18,9 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
+const NO_NAMES = { key: null, account: null };
 const NAMES = { key: "laptop", account: "acme" };
-const explain = (fields: Partial<LogEntry>) => explainEntry(makeEntry("1", fields), NAMES);
+const explain = (fields: Partial<LogEntry>) => explainEntry(makeEntry("1", fields), NAMES, "SAR");
 
 const HELLO: Script = ({ body }) =>
   body.stream
@@ -245,18 +246,16 @@ test("a reply tells its model, budget, replica and usage", async () => {
 
 describe("sentences", () => {
   test("a key without a name or an account is named by its id", () => {
-    const [caller] = explainEntry(makeEntry("1", { account_id: null }), {
-      key: null,
-      account: null,
-    });
+    const [caller] = explainEntry(makeEntry("1", { account_id: null }), NO_NAMES, "SAR");
     expect(caller).toBe("key k-1 without an account");
-    const [gone] = explainEntry(makeEntry("1"), { key: null, account: null });
+    const [gone] = explainEntry(makeEntry("1"), NO_NAMES, "SAR");
     expect(gone).toBe("key k-1 of account a-1");
   });
 
   test("a round of a run names the run", () => {
-    expect(explain({ run_id: "r-1" })[0]).toBe(
-      'key "laptop" (k-1) of account "acme", in the run r-1',
+    const run = { run_id: "r-1", agent_id: "g-1", agent_version: 3 };
+    expect(explain(run)[0]).toBe(
+      'key "laptop" (k-1) of account "acme", in the run r-1 of agent g-1, version 3',
     );
   });
 
@@ -287,6 +286,11 @@ describe("sentences", () => {
       "output limited to 8192 tokens by the cap of every reply (9000 asked)",
       "output limited to 300 tokens by the key",
     ]);
+  });
+
+  test("a cost has its currency", () => {
+    const told = explainEntry(makeEntry("1"), NAMES, "USD");
+    expect(told).toContain("read 10 tokens and wrote 5, at a cost of 0.000020 USD");
   });
 
   test("a search has no model, and an unasked server is told", () => {

@@ -96,3 +96,26 @@ test("old rows are removed two thousand per write, and those kept forever stay",
   expect(await sweep!.run(clock.now(), () => false)).toBe(4_007);
   expect(sweeps).toEqual(Array.from({ length: 3 }, () => [clock.now() - 86_400_000, 2_000]));
 });
+
+test("half hours are added up day by day from the start of a day in UTC, or kept forever", async () => {
+  const { clock } = createDeps();
+  const asked: number[] = [];
+  const left = [5, 3, 0];
+  const retention = { usage_half_hours: null as number | null };
+  const database = {
+    bind: () => ({
+      async foldDay(until: number) {
+        asked.push(until);
+        return left.shift()!;
+      },
+    }),
+  } as unknown as Database;
+  const settings = () => ({ retention }) as Pick<Settings, "retention">;
+  const [, fold] = createRequestLogSweeps({ database, settings });
+  expect(await fold!.run(clock.now(), () => false)).toBe(0);
+  retention.usage_half_hours = 2 * 86_400_000;
+  expect(await fold!.run(clock.now(), () => true)).toBe(0);
+  expect(await fold!.run(clock.now(), () => false)).toBe(8);
+  const midnight = Date.UTC(2026, 10, 18) / 1_800_000;
+  expect(asked).toEqual([midnight, midnight, midnight]);
+});

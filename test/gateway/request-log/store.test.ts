@@ -1,50 +1,68 @@
-// Tests the sums of entries by day.
+// Tests the sums of entries by half hours.
 import { expect, test } from "bun:test";
-import { sumByDay } from "../../../src/gateway/request-log/store.ts";
-import { makeEntry, NOON, REFUSED } from "../../support/request-log.ts";
+import { SLOT_MS, sumEntries } from "../../../src/gateway/request-log/store.ts";
+import { makeEntry, makeSum, NOON, REFUSED } from "../../support/request-log.ts";
 
-test("usage is summed by day, key and model, whatever the outcome of the requests", () => {
+const HALF_HOUR = NOON / SLOT_MS;
+const NOTHING = { prompt_tokens: null, completion_tokens: null, cost: null };
+
+test("usage is summed by half hour, key and model, whatever the outcome of the requests", () => {
   const left = { status: 499, code: "client_closed_request", usage_estimated: true, cost: null };
-  const sums = sumByDay([
+  const sums = sumEntries([
     makeEntry("1"),
     makeEntry("2", { prompt_tokens: 1, completion_tokens: 2, cost: 3 }),
     makeEntry("3", left),
     makeEntry("4", { status: 201, code: "upstream_error", ...NOTHING }),
+    makeEntry("5", { cost: null }),
   ]);
   expect(sums).toEqual([
-    {
-      ...{ day: "2026-11-20", account_id: "a-1", key_id: "k-1", model: "stub-1", route: "chat" },
-      // A broken stream is a failure, though its status was a success.
-      ...{ requests: 4, failed: 2, prompt_tokens: 21, completion_tokens: 12 },
-      // A request without usage is not unpriced.
-      ...{ cost: 23, unpriced: 1 },
-    },
+    makeSum(HALF_HOUR, {
+      // A broken stream is a failure, though its status was a success; a caller who left is none.
+      ...{ requests: 5, failed: 1, callers_left: 1, prompt_tokens: 31, completion_tokens: 17 },
+      ...{ estimated: 1, estimated_prompt_tokens: 10, estimated_completion_tokens: 5 },
+      // A request without usage is not unpriced; of two that are, one is an estimate.
+      ...{ cost: 23, unpriced: 2, unpriced_estimated: 1 },
+    }),
   ]);
 });
-const NOTHING = { prompt_tokens: null, completion_tokens: null, cost: null };
+
+test("an estimate with a reported part has a cost", () => {
+  expect(sumEntries([makeEntry("1", { usage_estimated: true })])).toEqual([
+    makeSum(HALF_HOUR, {
+      ...{ estimated: 1, estimated_prompt_tokens: 10, estimated_completion_tokens: 5 },
+    }),
+  ]);
+});
 
 test("a missing account and model are empty, and a missing cost is null", () => {
-  expect(sumByDay([makeEntry("1", REFUSED)])).toEqual([
-    {
-      ...{ day: "2026-11-20", account_id: "", key_id: "k-2", model: "", route: "chat" },
-      ...{ requests: 1, failed: 1, prompt_tokens: 0, completion_tokens: 0 },
-      ...{ cost: null, unpriced: 0 },
-    },
+  expect(sumEntries([makeEntry("1", REFUSED)])).toEqual([
+    makeSum(HALF_HOUR, {
+      ...{ account_id: "", key_id: "k-2", model: "", failed: 1, cost: null },
+      ...{ prompt_tokens: 0, completion_tokens: 0 },
+    }),
   ]);
 });
 
-test("a day begins and ends at midnight in UTC, by the arrival of requests", () => {
-  const midnight = NOON + 12 * 3_600_000;
-  const sums = sumByDay([
-    makeEntry("1", { at: midnight - 1 }),
-    makeEntry("2", { at: midnight }),
-    makeEntry("3", { at: midnight, model: "other" }),
-    makeEntry("4", { at: midnight, key_id: "k-9" }),
+test("half hours, models, keys, agents and versions are apart, by the arrival of requests", () => {
+  const agent = { agent_id: "g-1", agent_version: 2 };
+  const sums = sumEntries([
+    makeEntry("1", { at: NOON + SLOT_MS - 1 }),
+    makeEntry("2", { at: NOON + SLOT_MS }),
+    makeEntry("3", { at: NOON + SLOT_MS, model: "other" }),
+    makeEntry("4", { at: NOON + SLOT_MS, key_id: "k-9" }),
+    makeEntry("5", { ...agent }),
+    makeEntry("6", { ...agent, agent_version: 3 }),
+    makeEntry("7", { ...agent, agent_version: 3 }),
   ]);
-  expect(sums.map(({ day, key_id, model }) => [day, key_id, model])).toEqual([
-    ["2026-11-20", "k-1", "stub-1"],
-    ["2026-11-21", "k-1", "stub-1"],
-    ["2026-11-21", "k-1", "other"],
-    ["2026-11-21", "k-9", "stub-1"],
+  expect(sums).toEqual([
+    makeSum(HALF_HOUR),
+    makeSum(HALF_HOUR + 1),
+    makeSum(HALF_HOUR + 1, { model: "other" }),
+    makeSum(HALF_HOUR + 1, { key_id: "k-9" }),
+    makeSum(HALF_HOUR, agent),
+    makeSum(HALF_HOUR, {
+      ...{ agent_id: "g-1", agent_version: 3, requests: 2, cost: 40 },
+      ...{ prompt_tokens: 20, completion_tokens: 10 },
+    }),
   ]);
 });

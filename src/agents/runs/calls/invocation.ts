@@ -7,6 +7,7 @@ import type { NoteEffect } from "../../notes/store.ts";
 import type { StoredOutput, Tool, ToolResult, ToolUse } from "../../tools/contract.ts";
 import { cutOutput } from "../../tools/output.ts";
 import { type Amount, formatAmount, priceCall } from "../cost.ts";
+import { sourceOf } from "../run.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ToolCallData, ToolResultData } from "../step.ts";
 import { isSent, makeResult } from "./open-calls.ts";
@@ -151,7 +152,7 @@ function makeToolUse(
     arguments: args as Record<string, unknown>,
     account_id: row.account_id,
     agent_id: row.agent_id,
-    run_id: row.id,
+    run: sourceOf(row),
     tool_call_id,
     caller,
     request_id: deps.ids.uuid(),

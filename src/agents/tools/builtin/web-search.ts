@@ -42,7 +42,7 @@ async function runSearch(search: SearchClient, use: ToolUse): Promise<ToolResult
   }
   const input = readSearchInput(use.arguments as Static<typeof Parameters>);
   const found = await search.ask(
-    { caller: use.caller, request_id: use.request_id, trace: null, run_id: use.run_id },
+    { caller: use.caller, request_id: use.request_id, trace: null, run: use.run ?? undefined },
     input,
     use.signal,
   );

@@ -223,7 +223,7 @@ async function runTrial(
   const result = await tool.run({
     ...use,
     agent_id: NO_ID,
-    run_id: NO_ID,
+    run: null,
     tool_call_id: `call_${ids.token(24)}`,
     readOutput: async () => undefined,
     hasExternal: false,

@@ -51,7 +51,7 @@ test("searches with the run's key, and is cancelled with the run", async () => {
   const use = createUse({ query: "camels", language: "AR", max_results: 7 });
   await tool.run(use);
   await tool.run(createUse({ query: "dunes" }));
-  const who = { caller, request_id: use.request_id, trace: null, run_id: use.run_id };
+  const who = { caller, request_id: use.request_id, trace: null, run: use.run! };
   expect(requests).toEqual([
     [who, { query: "camels", max_results: 7, language: "ar" }, use.signal],
     [who, { query: "dunes", max_results: 5, language: null }, expect.any(AbortSignal)],
