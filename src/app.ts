@@ -7,6 +7,7 @@ import {
   createOperatorApi,
   type Installation,
   listSweeps,
+  type ServerState,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
@@ -175,7 +176,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
   const checks = new PageChecks(options);
-  const operators = createOperatorService(options, server, () => {
+  const operators = createOperatorService(options, { server, registry }, () => {
     return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
@@ -256,11 +257,12 @@ type OperatorService = ReturnType<typeof createOperatorService>;
 /** Builds the admin, anew after each change of the settings, and the operator API on it. */
 function createOperatorService(
   { clock, ids, log, version, installation }: AppOptions,
-  server: HttpServer,
-  deps: () => Omit<AdminDeps, "installation">,
+  { server, registry }: Pick<Site, "server" | "registry">,
+  deps: () => Omit<AdminDeps, "installation" | "server">,
 ) {
+  const state = describeServer(clock, registry);
   const own = { ...installation, readDocument: () => readDocument(server) };
-  let admin = buildAdmin({ ...deps(), installation: own });
+  let admin = buildAdmin({ ...deps(), installation: own, server: state });
   const api = createOperatorApi({
     ...{ settings: () => deps().settings, admin: () => admin, server },
     ...{ clock, ids, log, version },
@@ -272,7 +274,21 @@ function createOperatorService(
     routes: api.routes,
     change(settings: Settings) {
       api.change(settings);
-      admin = buildAdmin({ ...deps(), installation: own });
+      admin = buildAdmin({ ...deps(), installation: own, server: state });
+    },
+  };
+}
+
+function describeServer(clock: Clock, registry: ModelRegistry): ServerState {
+  const startedAt = clock.monotonic();
+  const find = (id: string) => registry.models.find(({ settings }) => settings.id === id);
+  return {
+    uptimeMs: () => clock.monotonic() - startedAt,
+    countHealthy(id) {
+      const backend = find(id)?.backend;
+      if (!backend?.status) return backend && 1;
+      const { replicas } = backend.status();
+      return replicas.filter(({ isUp, isBreakerOpen }) => isUp && !isBreakerOpen).length;
     },
   };
 }

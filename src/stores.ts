@@ -15,6 +15,7 @@ import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { budgetStore } from "./gateway/budgets/store.ts";
 import { requestLogStore } from "./gateway/request-log/store.ts";
+import { activityStore } from "./inventory/activity/store.ts";
 import { idStore } from "./inventory/ids/store.ts";
 import { managedServerStore } from "./models/autostart/store.ts";
 import { modelStore } from "./models/store.ts";
@@ -30,5 +31,5 @@ export const stores = [
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
-  ...[triggerStore, webhookStore, idStore],
+  ...[triggerStore, webhookStore, idStore, activityStore],
 ];

@@ -5,7 +5,7 @@ import { type DatabaseLocation, DatabaseUnavailable, openDatabase } from "../dat
 import { needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
-import type { Settings } from "../settings/index.ts";
+import { listSettings, type Settings } from "../settings/index.ts";
 import { stores } from "../stores.ts";
 import { AccountDirectory, createAccountAdmin } from "./accounts.ts";
 import { createAgentAdmin } from "./agents.ts";
@@ -22,6 +22,7 @@ import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createRequestAdmin } from "./requests.ts";
 import { createRunAdmin } from "./runs.ts";
+import { createStatusReader } from "./status.ts";
 import { createToolAdmin } from "./tools.ts";
 import { createTriggerAdmin } from "./triggers.ts";
 import { createSecretAdmin, createSweepAdmin } from "./upkeep.ts";
@@ -48,6 +49,8 @@ export function buildAdmin(deps: AdminDeps) {
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     secrets: createSecretAdmin(deps),
+    readConfig: () => listSettings(settings),
+    readStatus: createStatusReader(deps),
     sweeps: createSweepAdmin(deps),
     tools: createToolAdmin(deps, directory),
     triggers: createTriggerAdmin(deps, directory),
@@ -94,6 +97,7 @@ export async function openAdmin(options: OpenAdminOptions) {
     ids,
     secrets,
     installation,
+    server: null,
   });
   return { admin, close: database.close };
 }

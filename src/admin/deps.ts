@@ -18,4 +18,13 @@ export interface AdminDeps {
   ids: Ids;
   secrets: SecretStore;
   installation: Installation;
+  /** A command that opens the database beside a server has none. */
+  server: ServerState | null;
+}
+
+/** State of a running server that its database does not hold. */
+export interface ServerState {
+  uptimeMs(): number;
+  /** Counts replicas that get requests; undefined for a model that it does not serve. */
+  countHealthy(model: string): number | undefined;
 }

@@ -18,13 +18,13 @@ export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
-export type { AdminDeps } from "./deps.ts";
+export type { AdminDeps, ServerState } from "./deps.ts";
 export { AdminError } from "./errors.ts";
 /** Loaded only when used. */
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
-export type { CheckRow, Installation } from "./installation.ts";
+export type { CheckRow, Crash, Installation } from "./installation.ts";
 export { openListener, type ReceivedWebhook } from "./listener.ts";
-export { listStandIns } from "./models.ts";
+export { type ListedModel, listStandIns } from "./models.ts";
 export {
   nameLocalActor,
   type Operation,
@@ -48,6 +48,7 @@ export { webhookOperations } from "./operations/webhooks.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
 export { createOperatorApi } from "./routes.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
+export type { InstallationStatus } from "./status.ts";
 export type { OwnedTrigger } from "./triggers.ts";
 export { listSweeps } from "./upkeep.ts";
 export { USAGE_FIELDS, USAGE_SUMS } from "./usage.ts";

@@ -1,7 +1,7 @@
 // The installation around an admin: the program, its document and its checks.
 import { type Static, Type } from "@sinclair/typebox";
 import type { ReplicaCheck } from "../models/index.ts";
-import { oneOf } from "../platform/schema.ts";
+import { maybe, oneOf } from "../platform/schema.ts";
 
 export const CheckRow = Type.Object({
   status: oneOf(["ok", "warn", "fail"], "`fail`: something would not serve."),
@@ -16,6 +16,17 @@ export const CheckRow = Type.Object({
 });
 export type CheckRow = Static<typeof CheckRow>;
 
+export const Crash = Type.Object(
+  {
+    at: Type.String({ format: "date-time", description: "End of the process." }),
+    run_id: maybe(Type.String({ description: "Run whose call hung; null: unknown." })),
+    call: maybe(Type.String({ description: "Call that hung; null: unknown." })),
+    runs: Type.Integer({ description: "Runs that the process was executing." }),
+  },
+  { description: "The last process hung and was ended by its watchdog; null: it did not." },
+);
+export type Crash = Static<typeof Crash>;
+
 export interface ProgramVersion {
   version: string;
   commit: string;
@@ -28,4 +39,5 @@ export interface Installation {
   readVersion(): Promise<ProgramVersion>;
   readDocument(): Promise<Record<string, unknown>>;
   check(): Promise<CheckRow[]>;
+  readCrash(): Crash | null;
 }

@@ -32,6 +32,8 @@ export const ListedModel = Type.Object({
   max_output_tokens: known(Type.Integer(), "Maximum tokens of a reply; null: unknown."),
   capabilities: Type.Array(Type.String(), { description: "What the model can do." }),
   upstream: Type.String({ description: "Kind of its servers." }),
+  replicas: Type.Integer({ description: "Number of its servers." }),
+  healthy_replicas: known(Type.Integer(), "Servers that get requests; null: ask the server."),
   unit: Type.String({ description: "State of the server that is started on demand, or `none`." }),
   start_ms: known(Type.Number(), "Usual time of a start in milliseconds; null: unknown."),
   first_seen_at: known(Type.String(), "When the settings first named it; null: not yet served."),
@@ -42,10 +44,15 @@ function known<S extends TSchema>(schema: S, description: string) {
   return Type.Union([schema, Type.Null()], { description });
 }
 
-export function createModelAdmin({ settings, database, clock }: AdminDeps) {
+export function createModelAdmin({ settings, database, clock, server }: AdminDeps) {
   const { models, service } = settings;
   const switches = createSwitches(database, clock);
   const units = createManagedServerStatuses(database);
+  const countHealthy = (id: string, { unit }: ManagedServerStatus): number | null => {
+    const healthy = server?.countHealthy(id) ?? null;
+    // Nothing is known against a server that sleeps.
+    return healthy === null || ["none", "up"].includes(unit) ? healthy : 0;
+  };
   const showModel = (
     model: ModelSettings,
     status: ModelStatus | undefined,
@@ -65,6 +72,8 @@ export function createModelAdmin({ settings, database, clock }: AdminDeps) {
       max_output_tokens: model.max_output_tokens,
       capabilities: [...model.capabilities],
       upstream: model.upstream.kind,
+      replicas: model.upstream.kind === "stub" ? 1 : model.upstream.urls.length,
+      healthy_replicas: countHealthy(model.id, unit),
       ...unit,
       first_seen_at: seenAt === null ? null : new Date(seenAt).toISOString(),
     };

@@ -10,9 +10,9 @@ const GROUPS = {
   run: {
     dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
     serve: ["Serve with the settings file", () => import("./serve.ts")],
-    init: ["Write a commented wadi.toml", () => import("./setup.ts")],
+    init: ["Write the settings file; check everything", () => import("./setup.ts")],
+    check: ["Write the settings file; check everything", () => import("./setup.ts")],
     login: ["Keep a token for a server elsewhere", () => import("./login.ts")],
-    check: ["Check everything before serving", () => import("./setup.ts")],
   },
   people: {
     accounts: ["Create, limit and hold accounts; grant models", () => import("./accounts.ts")],
@@ -24,8 +24,11 @@ const GROUPS = {
     agents: ["List, hold and release agents", () => import("./agents.ts")],
     runs: ["List, show, follow, start and cancel runs", () => import("./runs.ts")],
     approvals: ["Approve or reject calls that wait for a person", () => import("./approvals.ts")],
-    tools: ["Show, disable and enable registered tools", () => import("./tools.ts")],
-    connections: ["Manage credentials of tools", () => import("./connections.ts")],
+    tools: ["Switch registered tools; manage their credentials", () => import("./tools.ts")],
+    connections: [
+      "Switch registered tools; manage their credentials",
+      () => import("./connections.ts"),
+    ],
   },
   events: {
     triggers: ["Show, pause and resume triggers", () => import("./triggers.ts")],
@@ -36,6 +39,8 @@ const GROUPS = {
     models: ["List, switch, block and probe models", () => import("./models.ts")],
   },
   upkeep: {
+    status: ["Show how it is, and how it is set", () => import("./status.ts")],
+    config: ["Show how it is, and how it is set", () => import("./status.ts")],
     requests: ["Explain requests; sum their tokens and cost", () => import("./requests.ts")],
     usage: ["Explain requests; sum their tokens and cost", () => import("./upkeep.ts")],
     secrets: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],

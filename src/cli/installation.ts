@@ -1,6 +1,7 @@
 // The installation that a command or a server belongs to: its version, document and checks.
 import { existsSync } from "node:fs";
-import { type CheckRow, checkInstallation, type Installation } from "../admin/index.ts";
+import { type CheckRow, type Crash, checkInstallation, type Installation } from "../admin/index.ts";
+import { type Note, readNote } from "../cluster/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
@@ -11,6 +12,7 @@ import {
   FILE,
   nameData,
   placeData,
+  placeNote,
   placeSecretsKey,
   readGivenSettings,
   readNamedSettings,
@@ -25,7 +27,17 @@ export function createInstallation(input: CommandInput): Installation {
     },
     readDocument: () => buildDocument(input),
     check: () => checkAll(input),
+    readCrash() {
+      const settings = readGivenSettings(input, { wantsApiKeys: false });
+      return describeCrash(readNote(placeNote(settings)));
+    },
   };
+}
+
+export function describeCrash(note: Note | null): Crash | null {
+  if (!note) return null;
+  const { at, hung, runs } = note;
+  return { at, run_id: hung?.run_id ?? null, call: hung?.call ?? null, runs: runs.length };
 }
 
 async function buildDocument(input: CommandInput): Promise<Record<string, unknown>> {

@@ -3,6 +3,7 @@ import {
   AdminError,
   addEmbeddings,
   addModel,
+  type ListedModel,
   type ModelSwitch,
   modelOperations as operations,
   type ProbeResult,
@@ -17,7 +18,15 @@ import { FILE, readNamedSettings } from "./settings.ts";
 
 const COLUMNS = [
   ...["id", "state", "provider", "self_hosted", "visibility", "context_window"],
-  ...["max_output_tokens", "capabilities", "upstream", "unit", "start_ms", "first_seen_at"],
+  ...[
+    "max_output_tokens",
+    "capabilities",
+    "upstream",
+    "replicas",
+    "unit",
+    "start_ms",
+    "first_seen_at",
+  ],
 ];
 
 async function runProbe(input: CommandInput, output: Output): Promise<number> {
@@ -148,6 +157,11 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
   };
 }
 
+/** Writes "2/3", or "3" where only a server knows how many are healthy. */
+function countHealthy({ replicas, healthy_replicas }: ListedModel): string {
+  return healthy_replicas === null ? String(replicas) : `${healthy_replicas}/${replicas}`;
+}
+
 export const commands: readonly Command[] = [
   {
     name: "models list",
@@ -155,9 +169,11 @@ export const commands: readonly Command[] = [
     example: "wadi models list",
     async run(input, output) {
       const found = await call(input, operations.list, {});
-      const lines = found.map((row) =>
-        row.is_default ? { ...row, id: `${row.id} (default)` } : row,
-      );
+      const lines = found.map((row) => ({
+        ...row,
+        ...(row.is_default && { id: `${row.id} (default)` }),
+        replicas: countHealthy(row),
+      }));
       return printTable(output, found, COLUMNS, lines);
     },
   },

@@ -15,6 +15,7 @@ import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
+import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
 import type { SettingsFile } from "./settings.ts";
@@ -89,8 +90,8 @@ export async function runServer(options: ServerRun): Promise<number> {
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
   const app = await options.build({
-    ...{ settings, ids: createSystemIds(), version: VERSION, installation: options.installation },
-    ...{ clock, log, activity, onFatal: () => end.resolve(1) },
+    ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },
+    ...{ installation: noteCrash(options, watchdog), onFatal: () => end.resolve(1) },
   });
   // Migrations of the build may block the loop for long.
   watchdog?.start();
@@ -131,6 +132,11 @@ export async function runServer(options: ServerRun): Promise<number> {
     throw error;
   }
   return end.promise;
+}
+
+/** The note of the process before is removed when the start has succeeded. */
+function noteCrash({ installation }: ServerRun, watchdog: Watchdog | null): Installation {
+  return { ...installation, readCrash: () => describeCrash(watchdog?.note ?? null) };
 }
 
 const HTTP_PORT = 80;

@@ -4,6 +4,7 @@ import type { DatabaseLocation } from "../database/index.ts";
 import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../net/index.ts";
 import { MISSING, readStamp } from "../platform/file-watch.ts";
 import {
+  copySource,
   loadSettings,
   type ServiceStandIn,
   type Settings,
@@ -84,7 +85,10 @@ function openPlaces(settings: Settings, more: readonly AllowEntry[]): Settings {
   const places = [...settings.egress.allow, ...more];
   const byText = new Map(places.map((one) => [writeAllowEntry(one), one]));
   const allow = Object.freeze([...byText.values()]);
-  return Object.freeze({ ...settings, egress: Object.freeze({ ...settings.egress, allow }) });
+  const egress = Object.freeze({ ...settings.egress, allow });
+  const opened = Object.freeze({ ...settings, egress });
+  copySource(opened, settings);
+  return opened;
 }
 
 /** The file of the installation's secrets key; no backup holds it. */

@@ -3,6 +3,8 @@ export { type Claimant, Process } from "./process.ts";
 export { Reclaimer } from "./reclaim.ts";
 export {
   type Activity,
+  type Note,
+  readNote,
   UNWATCHED,
   Watchdog,
   type WatchdogOptions,

@@ -51,6 +51,8 @@ interface ThreadOptions {
 
 export class Watchdog implements Activity {
   readonly hung: CurrentCall | null;
+  /** Left by the process before this one. */
+  readonly note: Note | null;
   readonly #options: WatchdogOptions;
   readonly #shared = new SharedArrayBuffer(MEMORY_BYTES);
   readonly #memory = new WatchdogMemory(this.#shared);
@@ -58,6 +60,7 @@ export class Watchdog implements Activity {
   constructor(options: WatchdogOptions) {
     this.#options = options;
     const note = options.file === null ? null : readNote(options.file);
+    this.note = note;
     this.hung = note?.hung ?? null;
     if (!note) return;
     options.log.warn("watchdog: the process before this one hung and was ended", {

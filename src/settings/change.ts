@@ -1,6 +1,7 @@
 // Changes settings while serving: some take effect at once, others after a restart.
 import { shorten } from "../platform/text.ts";
 import { type Field, listFields } from "./fields.ts";
+import { copySource } from "./listing.ts";
 import { SettingsError } from "./problem.ts";
 import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
@@ -32,6 +33,7 @@ export function applySettings(before: Settings, read: Settings): AppliedSettings
       `the model ${model.id} has the name of the alias, which changes only with a restart`,
     );
   }
+  copySource(settings, read, before, pending);
   return { settings, pending };
 }
 

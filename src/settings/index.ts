@@ -2,6 +2,7 @@
 
 export { applySettings, describeChange } from "./change.ts";
 export { nameUnit } from "./coherence.ts";
+export { copySource, listSettings, ORIGINS, type SettingRow } from "./listing.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loader.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";

@@ -2,6 +2,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { completeSettings, type ReadText } from "./coherence.ts";
 import { type Field, listFields } from "./fields.ts";
+import { noteSource } from "./listing.ts";
 import { findNearest } from "./nearest.ts";
 import { type Environment, type Overrides, Problems, SettingsError } from "./problem.ts";
 import { Reader } from "./reader.ts";
@@ -62,6 +63,7 @@ export function readSettings(
   completeSettings(settings, context);
   completeServices(settings, { ...context, standIn: standIn ?? defaultStandIn });
   problems.throwFirst();
+  noteSource(settings, { file: document.value, overrides, env });
   return freeze(settings);
 }
 

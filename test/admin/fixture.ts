@@ -36,7 +36,7 @@ export async function openFixture(
   const secrets = openTestSecrets(database, clock);
   const installation = NO_INSTALLATION;
   const core = { settings, access, database, place, clock, ids };
-  const admin = buildAdmin({ ...core, secrets, installation });
+  const admin = buildAdmin({ ...core, secrets, installation, server: null });
   return { admin, access, clock, database, close: database.close };
 }
 

@@ -47,6 +47,8 @@ test("models are listed in the order of the settings, with all their facts", asy
     max_output_tokens: 512,
     capabilities: ["tools", "streaming"],
     upstream: "openai",
+    replicas: 1,
+    healthy_replicas: null,
     unit: "none",
     start_ms: null,
     // No server has started it yet.

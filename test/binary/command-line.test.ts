@@ -1,5 +1,7 @@
 // The compiled program's command line: results on stdout, messages on stderr, and exit codes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { openRoom, type Room } from "../support/binary.ts";
 
 let room: Room;
@@ -237,6 +239,24 @@ test("--json of each command is one document", async () => {
   const version = parse((await run("version --json")).stdout);
   expect(Object.keys(version)).toEqual(["version", "commit", "bun", "sqlite"]);
   expect(parse((await run("openapi --json")).stdout)).toMatchObject({ openapi: "3.1.0" });
+});
+
+test("settings are listed before there is a database, and a status only where there is one", async () => {
+  const cwd = join(room.directory, "empty");
+  mkdirSync(cwd);
+  const env = { WADI_LIMITS__TOOLS: "7" };
+  const listed = await room.run(["config", "--json"], { cwd, env });
+  expect(listed.code).toBe(0);
+  expect(parse(listed.stdout)).toContainEqual({
+    ...{ name: "limits.tools", value: 7, origin: "environment", needs_restart: false },
+  });
+  expect((await room.run(["config"], { cwd })).stdout).toMatch(/^server.host +"127.0.0.1" +def/m);
+  expect((await room.run(["status"], { cwd })).stderr).toContain("there is no database");
+  const status = await run("status");
+  expect(status.stdout).toMatch(/^server +not asked/m);
+  expect(parse((await run("status --json")).stdout)).toMatchObject({
+    ...{ server: null, runs: { queued: 0 }, database: { kind: "sqlite" } },
+  });
 });
 
 test("the printed OpenAPI document equals the one that a server serves", async () => {

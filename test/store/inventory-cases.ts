@@ -64,4 +64,19 @@ const idCases: Case[] = [
   },
 ];
 
-export const inventoryCases: Case[] = [...idCases];
+const activityCases: Case[] = [
+  {
+    method: "activity.count",
+    title: "counts nothing in a new database",
+    act: ({ activity }) => activity.count(),
+    check: (answer) =>
+      expect(answer).toEqual({
+        runs: new Map(),
+        suspects: 0,
+        approvals: { count: 0, oldest: null },
+        webhooks: { waiting: 0, failing: 0, disabled: 0 },
+      }),
+  },
+];
+
+export const inventoryCases: Case[] = [...idCases, ...activityCases];

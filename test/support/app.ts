@@ -1,6 +1,6 @@
 // The whole app for black-box tests: manual clock, fixed keys of `dev`, optional socket.
 
-import type { OpenBackend } from "../../src/admin/index.ts";
+import type { Installation, OpenBackend } from "../../src/admin/index.ts";
 import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
@@ -25,6 +25,7 @@ export interface TestAppOptions {
   secretsKeyFile?: string;
   openBackend?(log: Log): OpenBackend;
   hasOpenMetrics?: boolean;
+  installation?: Installation;
 }
 
 export interface AskOptions {
@@ -78,7 +79,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     ids: createSeededIds(options.seed),
     log,
     version: "0.0.0-test",
-    installation: NO_INSTALLATION,
+    installation: options.installation ?? NO_INSTALLATION,
     secretsKeyFile: options.secretsKeyFile ?? null,
     hasOpenMetrics: options.hasOpenMetrics,
     compute: inlineCompute,

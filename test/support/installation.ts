@@ -7,4 +7,5 @@ export const NO_INSTALLATION: Installation = {
   readVersion: refuse,
   readDocument: refuse,
   check: refuse,
+  readCrash: () => null,
 };

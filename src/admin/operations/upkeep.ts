@@ -1,7 +1,10 @@
 // Operations on an installation as a whole: usage, secrets key, retention, version, checks.
 import { Type } from "@sinclair/typebox";
+import { oneOf } from "../../platform/schema.ts";
+import { ORIGINS } from "../../settings/index.ts";
 import { CheckRow } from "../installation.ts";
 import { defineOperation } from "../operation.ts";
+import { InstallationStatus } from "../status.ts";
 import { SweepStatus } from "../upkeep.ts";
 import { UsageReport } from "../usage.ts";
 import { flag, input, maybeText, NO_INPUT } from "./fields.ts";
@@ -13,6 +16,16 @@ const Version = Type.Object({
   commit: Type.String({ description: "Commit that it was built from." }),
   bun: Type.String({ description: "Version of Bun." }),
   sqlite: Type.String({ description: "Version of SQLite." }),
+});
+
+const ShownSetting = Type.Object({
+  name: Type.String({ description: "Path in the file; of a model with its id." }),
+  value: Type.Unsafe<unknown>({
+    ...Type.Unknown(),
+    description: "Value in force; `***` stands for what may be a secret.",
+  }),
+  origin: oneOf(ORIGINS, "Where the value comes from."),
+  needs_restart: Type.Boolean({ description: "A change takes effect at the next start." }),
 });
 
 export const upkeepOperations = {
@@ -70,6 +83,24 @@ export const upkeepOperations = {
     ),
     audit: { target: () => INSTALLATION },
     run: ({ sweeps }) => sweeps.sweep(),
+  }),
+  status: defineOperation({
+    name: "status",
+    method: "GET",
+    path: "/status",
+    summary: "Show the state of the server, its data, its models and the work that waits.",
+    input: NO_INPUT,
+    reply: InstallationStatus,
+    run: ({ readStatus }) => readStatus(),
+  }),
+  config: defineOperation({
+    name: "config",
+    method: "GET",
+    path: "/config",
+    summary: "List every setting in force with its value and origin, without secrets.",
+    input: NO_INPUT,
+    reply: Type.Array(ShownSetting),
+    run: async ({ readConfig }) => readConfig(),
   }),
   version: defineOperation({
     name: "version",

@@ -71,7 +71,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const secrets = openTestSecrets(database, clock);
   const installation = NO_INSTALLATION;
   const core = { settings, access, database, place, clock, ids };
-  const admin = buildAdmin({ ...core, secrets, installation });
+  const admin = buildAdmin({ ...core, secrets, installation, server: null });
   let isOpen = true;
   const close = async () => {
     if (isOpen) await database.close();

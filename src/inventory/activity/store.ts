@@ -1,0 +1,55 @@
+// Work that waits or is under way, counted across modules from the indexes of what is unfinished.
+import { type Static, Type } from "@sinclair/typebox";
+import { countRows, sql, store } from "../../database/index.ts";
+import { maybe } from "../../platform/schema.ts";
+
+const StatusCount = Type.Object({ status: Type.String(), count: Type.Integer() });
+const Pending = Type.Object({ count: Type.Integer(), oldest: maybe(Type.Integer()) });
+const Endpoints = Type.Object({
+  waiting: Type.Integer(),
+  failing: Type.Integer(),
+  disabled: Type.Integer(),
+});
+
+export interface WorkCounts {
+  /** Unfinished runs by their status. */
+  runs: ReadonlyMap<string, number>;
+  /** Unfinished runs whose processes crashed again and again. */
+  suspects: number;
+  approvals: Static<typeof Pending>;
+  /** Deliveries that wait, and endpoints that fail or were disabled for failing. */
+  webhooks: Static<typeof Endpoints>;
+}
+
+export const activityStore = store(
+  "activity",
+  {
+    count: async (db): Promise<WorkCounts> => {
+      const runs = await db.all(
+        StatusCount,
+        sql`SELECT status, COUNT(*) AS count FROM runs WHERE finished_at IS NULL GROUP BY status`,
+      );
+      const approvals = await db.one(
+        Pending,
+        sql`SELECT COUNT(*) AS count, MIN(requested_at) AS oldest FROM approvals
+            WHERE status = 'pending'`,
+      );
+      const webhooks = await db.one(
+        Endpoints,
+        sql`SELECT COALESCE(SUM(pending_deliveries), 0) AS waiting,
+              COALESCE(SUM(CASE WHEN status = 'enabled' AND failing_since IS NOT NULL
+                THEN 1 ELSE 0 END), 0) AS failing,
+              COALESCE(SUM(CASE WHEN disabled_reason IN ('failing', 'gone')
+                THEN 1 ELSE 0 END), 0) AS disabled
+            FROM webhook_endpoints`,
+      );
+      return {
+        runs: new Map(runs.map(({ status, count }) => [status, count])),
+        suspects: await countRows(db, sql`FROM runs WHERE crashes >= 2 AND finished_at IS NULL`),
+        approvals: approvals!,
+        webhooks: webhooks!,
+      };
+    },
+  },
+  {},
+);

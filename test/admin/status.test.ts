@@ -1,0 +1,105 @@
+// Tests the status: what a server says of itself, what the database alone says, and what waits.
+import { afterEach, expect, test } from "bun:test";
+import { nameLocalActor, openAdmin, perform } from "../../src/admin/index.ts";
+import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
+import { WRITER } from "../../src/app.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
+import { add, beginAsking, startAsking } from "../spec/agents/approvals-front.ts";
+import { startApp } from "../support/app.ts";
+import { openFiles } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { NO_INSTALLATION } from "../support/installation.ts";
+import { startModelServer } from "../support/model-servers.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const ACTOR = nameLocalActor();
+const VERSION = { version: "1.2.3", commit: "c", bun: "b", sqlite: "s" };
+const INSTALLATION = { ...NO_INSTALLATION, readVersion: async () => VERSION };
+const read = (admin: Parameters<typeof perform>[0]) =>
+  perform(admin, upkeepOperations.status, {}, ACTOR);
+
+test("a server tells its uptime, and how many replicas are healthy", async () => {
+  const good = startModelServer({ "GET /health": () => new Response("") });
+  const bad = startModelServer({ "GET /health": () => new Response("", { status: 503 }) });
+  closing.push(good.stop, bad.stop);
+  const urls = JSON.stringify([`${good.root}/v1`, `${bad.root}/v1`]);
+  const settings = `[[models]]
+id = "one"
+self_hosted = true
+[models.upstream]
+kind = "openai"
+urls = ${urls}
+health_every = "1s"
+`;
+  const app = await startApp({ settings, listens: true, installation: INSTALLATION });
+  closing.push(app.stop);
+  const { clock } = app;
+  while ((await read(app.app.admin)).models[0]!.healthy_replicas !== 1) await clock.advance(1_000);
+  const status = await read(app.app.admin);
+  expect(status).toMatchObject({
+    version: "1.2.3",
+    models: [{ id: "one", state: "on", replicas: 2, healthy_replicas: 1 }],
+    database: { kind: "memory", bytes: null, wal_bytes: null, free_disk_bytes: null },
+    crash: null,
+  });
+  const { started_at, uptime_ms } = status.server!;
+  expect(Date.parse(started_at) + uptime_ms).toBe(clock.now());
+  expect(uptime_ms).toBe(clock.monotonic());
+  expect((await app.app.admin.models.list())[0]).toMatchObject({
+    ...{ replicas: 2, healthy_replicas: 1 },
+  });
+});
+
+test("the database alone tells its size and no state of a server", async () => {
+  const files = openFiles(WRITER);
+  closing.push(async () => files.release());
+  const place = await files.makePlace();
+  const app = await startApp({ place });
+  closing.push(app.stop);
+  if (place.kind !== "sqlite") throw new Error("not a file");
+  const opened = await openAdmin({
+    settings: defaultSettings(),
+    place: { kind: "sqlite", file: place.file },
+    clock: app.clock,
+    ids: createSeededIds(2),
+    secretsKeyFile: null,
+    installation: {
+      ...INSTALLATION,
+      readCrash: () => ({ at: "2026-11-20T12:00:00.000Z", run_id: "r-1", call: "c-1", runs: 2 }),
+    },
+    warn() {},
+  });
+  closing.push(opened.close);
+  const status = await read(opened.admin);
+  expect(status).toMatchObject({
+    server: null,
+    models: [{ id: "stub-1", replicas: 1, healthy_replicas: null }],
+    crash: { run_id: "r-1", call: "c-1", runs: 2 },
+  });
+  const { kind, bytes, wal_bytes, free_disk_bytes } = status.database;
+  expect(kind).toBe("sqlite");
+  for (const size of [bytes, wal_bytes, free_disk_bytes]) expect(size).toBeGreaterThan(1_000);
+});
+
+test("runs, approvals and endpoints that wait or fail are counted", async () => {
+  const front = await startAsking({}, { installation: INSTALLATION });
+  closing.push(() => front.app.stop(0));
+  const { approvals } = await beginAsking(front, add("1 + 1"));
+  await front.app.admin.agents.hold(front.agent.id, null);
+  const made = await front.post("/v1/webhooks", {
+    url: "https://hooks.example.com/x",
+    events: ["run.completed"],
+  });
+  expect(made.status).toBe(201);
+  const status = await read(front.app.admin);
+  expect(status).toMatchObject({
+    runs: { queued: 0, running: 0, waiting_approval: 1, suspects: 0 },
+    approvals: { pending: 1, oldest_requested_at: approvals[0]!.requested_at },
+    webhooks: { waiting_deliveries: 0, failing_endpoints: 0, disabled_endpoints: 0 },
+    clock: { is_doubtful: false },
+  });
+});
