@@ -15,6 +15,7 @@ import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { budgetStore } from "./gateway/budgets/store.ts";
 import { requestLogStore } from "./gateway/request-log/store.ts";
+import { accountDeletionStore } from "./inventory/accounts/store.ts";
 import { activityStore } from "./inventory/activity/store.ts";
 import { idStore } from "./inventory/ids/store.ts";
 import { managedServerStore } from "./models/autostart/store.ts";
@@ -31,5 +32,6 @@ export const stores = [
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
-  ...[triggerStore, webhookStore, idStore, activityStore],
+  ...[triggerStore, webhookStore],
+  ...[idStore, activityStore, accountDeletionStore],
 ];

@@ -14,6 +14,8 @@ import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { Account, isInForce, Key, KeySecret, KeyUse } from "./credentials.ts";
 import { changeLimits, type LimitChange, type Limits, StoredLimits } from "./limits.ts";
 
+const Id = Type.Object({ id: Type.String() });
+
 /** A key with the limits of its own and of its account. */
 const LimitedKey = Row(Key, { limits: maybe(StoredLimits), account_limits: maybe(StoredLimits) });
 export type LimitedKey = Static<typeof LimitedKey>;
@@ -165,4 +167,16 @@ async function createAccount(tx: Tx, account: Account): Promise<boolean> {
 async function createKey(tx: Tx, key: Key, secret: KeySecret): Promise<void> {
   await tx.run(sql`INSERT INTO keys ${into(Key, key)}`);
   await tx.run(sql`INSERT INTO key_secrets ${into(KeySecret, secret)}`);
+}
+
+/** Part of a transaction: deletes an account and its keys, which are refused; returns their ids. */
+export async function removeAccount(tx: Tx, id: string): Promise<string[]> {
+  const keys = await tx.all(Id, sql`SELECT id FROM keys WHERE account_id = ${id}`);
+  const own = sql`key_id IN (SELECT id FROM keys WHERE account_id = ${id})`;
+  await tx.run(sql`DELETE FROM key_secrets WHERE ${own}`);
+  await tx.run(sql`DELETE FROM key_uses WHERE ${own}`);
+  await tx.run(sql`DELETE FROM keys WHERE account_id = ${id}`);
+  await tx.run(sql`DELETE FROM accounts WHERE id = ${id}`);
+  for (const key of keys) tx.tell(KEY, key.id);
+  return keys.map((key) => key.id);
 }

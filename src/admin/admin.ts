@@ -7,6 +7,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import { listSettings, type Settings } from "../settings/index.ts";
 import { stores } from "../stores.ts";
+import { createAccountDeletion } from "./account-deletion.ts";
 import { AccountDirectory, createAccountAdmin } from "./accounts.ts";
 import { createAgentAdmin } from "./agents.ts";
 import { createApprovalAdmin } from "./approvals.ts";
@@ -35,6 +36,7 @@ export function buildAdmin(deps: AdminDeps) {
   const accounts = createAccountAdmin(deps, directory);
   return {
     accounts,
+    accountDeletion: createAccountDeletion(deps, directory),
     clock,
     installation: deps.installation,
     resolveId: createIdResolver(deps.database),

@@ -8,6 +8,7 @@ import { isDoubtful, type Sweep, sweepStore } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { createFireSweeps } from "../triggers/index.ts";
 import { createDeliverySweeps } from "../webhooks/index.ts";
+import { createAccountSweeps } from "./account-deletion.ts";
 import { createAuditSweeps } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
@@ -64,6 +65,7 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
     ...createFireSweeps(options),
     ...createDeliverySweeps(options),
     ...createAuditSweeps(options),
+    ...createAccountSweeps(options),
   ];
 }
 

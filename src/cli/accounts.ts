@@ -1,11 +1,36 @@
 // `wadi accounts`: accounts, their grants and holds.
-import { accountOperations as operations } from "../admin/index.ts";
-import { type Command, holdReason, readText } from "./command.ts";
+import { accountOperations as operations, type PerformOperation } from "../admin/index.ts";
+import { type Command, hasFlag, holdReason, readText } from "./command.ts";
 import { limitFlags, printLimits, readLimitChange } from "./limits.ts";
-import { call } from "./operations.ts";
-import { printRow, printTable } from "./output.ts";
+import { call, operate } from "./operations.ts";
+import { layOutTable, type Output, printRow, printTable } from "./output.ts";
 
 const COLUMNS = ["name", "id", "created_at", "stored_bytes", "held_since", "hold_reason"];
+
+type AccountContents = Awaited<ReturnType<typeof operations.countContents.run>>;
+
+/** Repeats the request, each of which deletes for some seconds, until nothing is left. */
+async function deleteAccount(
+  perform: PerformOperation,
+  { account, contents }: AccountContents,
+  output: Output,
+): Promise<number> {
+  const listed = contents
+    .filter(({ rows }) => rows > 0)
+    .map(({ what, rows }) => `${what}: ${rows}`);
+  output.say(`deleting ${account} (${listed.join(", ") || "nothing is left of it"})`);
+  const sums = new Map<string, number>();
+  for (let isDone = false; !isDone; ) {
+    const { is_done, deleted } = await perform(operations.delete, { name: account });
+    for (const { what, rows } of deleted) sums.set(what, (sums.get(what) ?? 0) + rows);
+    isDone = is_done;
+  }
+  const deleted = [...sums].map(([what, rows]) => ({ what, rows }));
+  const kept = "audit rows stay; rows of requests under way now are deleted within hours";
+  output.say(`${account} is deleted: ${kept}`);
+  output.print({ account, deleted }, layOutTable(output, deleted, ["what", "rows"]));
+  return 0;
+}
 
 export const commands: readonly Command[] = [
   {
@@ -87,6 +112,24 @@ export const commands: readonly Command[] = [
       const { was_held, ...released } = await call(input, operations.release, { name });
       if (!was_held) output.say("it was not held");
       return printRow(output, released);
+    },
+  },
+  {
+    name: "accounts delete",
+    args: ["NAME"],
+    flags: { yes: { help: "delete it; without this only what it has is counted" } },
+    help: "Delete an account and everything of it, its usage too",
+    example: "wadi accounts delete acme --yes",
+    isUnsuggested: true,
+    async run(input, output) {
+      const [name] = input.args as [string];
+      return operate(input, async (perform) => {
+        const found = await perform(operations.countContents, { name });
+        if (hasFlag(input, "yes")) return deleteAccount(perform, found, output);
+        output.print(found, layOutTable(output, found.contents, ["what", "rows"]));
+        output.say(`nothing was deleted: \`wadi accounts delete ${name} --yes\` deletes all this`);
+        return 1;
+      });
     },
   },
 ];

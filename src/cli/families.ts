@@ -15,7 +15,7 @@ const GROUPS = {
     login: ["Keep a token for a server elsewhere", () => import("./login.ts")],
   },
   people: {
-    accounts: ["Create, limit and hold accounts; grant models", () => import("./accounts.ts")],
+    accounts: ["Create, limit, hold, delete accounts; grant models", () => import("./accounts.ts")],
     keys: ["Create, change, limit and revoke API keys", () => import("./keys.ts")],
     operators: ["Name operators; list what they changed", () => import("./operators.ts")],
     audit: ["Name operators; list what they changed", () => import("./operators.ts")],

@@ -11,6 +11,14 @@ import type { Database, DatabaseEngine, DatabaseLocation, Store } from "./store.
 
 export { countRows, requireCapacity, WaitingRows } from "./count.ts";
 export {
+  type DeletedPart,
+  deleteIndexed,
+  deleteRows,
+  deleteTrees,
+  deleteWalking,
+  type WalkPart,
+} from "./deletion.ts";
+export {
   DatabaseInUse,
   DatabaseUnavailable,
   DatabaseUnusable,

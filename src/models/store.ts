@@ -63,3 +63,8 @@ async function seeModel(tx: Tx, id: string, now: number): Promise<void> {
     sql`INSERT INTO models (id, first_seen_at) VALUES (${id}, ${now}) ON CONFLICT DO NOTHING`,
   );
 }
+
+/** Part of a transaction: deletes all grants of an account. */
+export async function dropGrants(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM grants WHERE account_id = ${account_id}`);
+}

@@ -1,6 +1,16 @@
 // Events for receivers outside, written in the transaction of what they report.
 import { type Static, Type } from "@sinclair/typebox";
-import { countRows, type Db, into, sql, store, type Tx } from "../database/index.ts";
+import {
+  countRows,
+  type Db,
+  type DeletedPart,
+  deleteWalking,
+  into,
+  sql,
+  store,
+  type Tx,
+  type WalkPart,
+} from "../database/index.ts";
 import { Row, Timestamp } from "../platform/schema.ts";
 import { countStored, measureRow, sumBy } from "../storage/store.ts";
 import { writeEventData } from "./event-data.ts";
@@ -129,3 +139,8 @@ export const outboxStore = store(
     },
   },
 );
+
+/** Part of a transaction: deletes an account's events among the next ones of all. */
+export function deleteEvents(tx: Tx, part: WalkPart): Promise<DeletedPart> {
+  return deleteWalking(tx, sql`outbox`, part);
+}

@@ -122,3 +122,8 @@ export const storageStore = store(
   },
   {},
 );
+
+/** Part of a transaction: deletes every counter of an account. */
+export async function dropAllStored(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM stored_bytes WHERE account_id = ${account_id}`);
+}

@@ -241,6 +241,23 @@ test("--json of each command is one document", async () => {
   expect(parse((await run("openapi --json")).stdout)).toMatchObject({ openapi: "3.1.0" });
 });
 
+test("an account is deleted only with --yes, and its keys with it", async () => {
+  expect((await run("accounts create leaving")).code).toBe(0);
+  const key = parse((await run("keys create --account leaving --json")).stdout);
+  const counted = await run("accounts delete leaving --json");
+  expect(counted.code).toBe(1);
+  expect(counted.stderr).toContain("nothing was deleted");
+  expect(parse(counted.stdout).contents).toContainEqual({ what: "keys", rows: 1 });
+  const deleted = await run("accounts delete leaving --yes --json");
+  expect(deleted.code).toBe(0);
+  expect(deleted.stderr).toStartWith("deleting leaving (keys: 1)\n");
+  expect(parse(deleted.stdout)).toMatchObject({ account: "leaving" });
+  expect((await run(`keys show ${key.id}`)).stderr).toContain("there is no key");
+  expect((await run("accounts list")).stdout).not.toContain("leaving");
+  const entries = parse((await run("audit list --limit 1 --json")).stdout);
+  expect(entries).toMatchObject([{ target: "leaving", outcome: "done", state_after: null }]);
+});
+
 test("settings are listed before there is a database, and a status only where there is one", async () => {
   const cwd = join(room.directory, "empty");
   mkdirSync(cwd);

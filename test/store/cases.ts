@@ -18,6 +18,7 @@ import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
 import { budgetStore } from "../../src/gateway/budgets/store.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { accountDeletionStore } from "../../src/inventory/accounts/store.ts";
 import { activityStore } from "../../src/inventory/activity/store.ts";
 import { idStore } from "../../src/inventory/ids/store.ts";
 import { type ManagedServerRow, managedServerStore } from "../../src/models/autostart/store.ts";
@@ -104,6 +105,7 @@ export function bindStores(database: Database) {
     webhooks: database.bind(webhookStore),
     ids: database.bind(idStore),
     activity: database.bind(activityStore),
+    accountDeletions: database.bind(accountDeletionStore),
     sent: bindWebhookWrites(database),
   };
 }

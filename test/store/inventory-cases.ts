@@ -1,7 +1,12 @@
 // Cases of the stores that read across the tables of all modules.
 import { expect } from "bun:test";
 import type { Key } from "../../src/access/index.ts";
+import { writeEntries } from "../../src/gateway/request-log/entry.ts";
+import { ACCOUNT_PARTS } from "../../src/inventory/index.ts";
+import { makeEntry, NOON } from "../support/request-log.ts";
+import { makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Stores } from "./cases.ts";
+import { claimRuns, start, startMany } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
@@ -79,4 +84,145 @@ const activityCases: Case[] = [
   },
 ];
 
-export const inventoryCases: Case[] = [...idCases, ...activityCases];
+const OWNER = { id: "a-1", name: "acme", created_at: NOW };
+const DELETION = { account_id: "a-1", name: "acme", begun_at: NOW + 5 };
+const part = (after = "", limit = 100) => ({ account_id: "a-1", after, limit });
+const addAccount = async ({ accounts, keys, models, holds }: Stores) => {
+  await accounts.create(OWNER);
+  await accounts.create({ ...OWNER, id: "a-2", name: "other" });
+  for (const [id, account_id] of [
+    ["k-1", "a-1"],
+    ["k-2", "a-2"],
+  ] as const) {
+    const secret = { hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null };
+    await keys.create({ ...makeKey(id), account_id }, secret);
+    await keys.noteUses([{ key_id: id, last_used_at: NOW }]);
+    await models.grant(account_id, "m-1", NOW);
+    const hold = { kind: "account", id: account_id, account_id, reason: null, since: NOW } as const;
+    await holds.hold(hold);
+  }
+};
+/** Runs of both accounts, each with steps. */
+const addRuns = async (stores: Stores) => {
+  await startMany(stores, ["r-1", "r-2", "r-3"]);
+  await start(stores, "r-4", { account_id: "a-2", thread_id: "t-9" });
+  await claimRuns(stores);
+  const steps = [makeStep("s-1"), makeStep("s-2")];
+  await stores.runs.plan(makeRecord("r-1", { steps }));
+};
+const addRequests = ({ requestLog }: Stores) =>
+  requestLog.add(
+    writeEntries([
+      makeEntry("e-1"),
+      makeEntry("e-2", { account_id: "a-2", key_id: "k-2" }),
+      makeEntry("e-3", { at: NOON + 86_400_000 }),
+      makeEntry("e-4"),
+    ]),
+    false,
+  );
+
+const deletionCases: Case[] = [
+  {
+    method: "account_deletions.begin",
+    title: "deletes the account with keys, uses, grants and holds, and no other's",
+    setup: addAccount,
+    act: ({ accountDeletions }) => accountDeletions.begin(DELETION),
+    async check(_, { accounts, keys, models, holds, accountDeletions }) {
+      expect(await accounts.list()).toMatchObject([{ id: "a-2" }]);
+      expect(await keys.list(null)).toMatchObject([{ id: "k-2" }]);
+      expect(await keys.find("hash of k-1")).toBeUndefined();
+      expect(await keys.findUse("k-1")).toBeUndefined();
+      expect(await keys.findUse("k-2")).toBeDefined();
+      expect(await holds.list()).toMatchObject([{ account_id: "a-2" }]);
+      await models.see(["m-1"], NOW);
+      expect(await models.find("m-1", "a-1")).toMatchObject({ is_granted: false });
+      expect(await models.find("m-1", "a-2")).toMatchObject({ is_granted: true });
+      expect(await accountDeletions.list()).toEqual([DELETION]);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "deletes runs with their steps up to the limit, and goes on",
+    setup: addRuns,
+    act: ({ accountDeletions }) => accountDeletions.deletePart("runs", part("", 4)),
+    async check(answer, { accountDeletions, runs }) {
+      expect(answer).toEqual({ rows: 4, next: "" });
+      expect(await accountDeletions.deletePart("runs", part())).toEqual({ rows: 1, next: null });
+      for (const id of ["r-1", "r-2", "r-3"]) expect(await runs.find(id, null)).toBeUndefined();
+      expect(await runs.listSteps("r-1", 0, 10)).toEqual([]);
+      expect(await runs.find("r-4", null)).toBeDefined();
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "walks the request log, which has no index of accounts",
+    setup: addRequests,
+    act: ({ accountDeletions }) => accountDeletions.deletePart("requests", part("", 2)),
+    async check(answer, { accountDeletions, written }) {
+      expect(answer).toEqual({ rows: 1, next: "e-2" });
+      const rest = await accountDeletions.deletePart("requests", part("e-2", 3));
+      expect(rest).toEqual({ rows: 2, next: null });
+      expect(await written.entries()).toMatchObject([{ id: "e-2" }]);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "deletes the sums of requests day by day",
+    setup: addRequests,
+    act: ({ accountDeletions }) => accountDeletions.deletePart("sums of requests", part()),
+    async check(answer, { accountDeletions, written }) {
+      expect(answer).toEqual({ rows: 1, next: "2026-11-20" });
+      const next = await accountDeletions.deletePart("sums of requests", part("2026-11-20"));
+      expect(next).toEqual({ rows: 1, next: "2026-11-21" });
+      const last = await accountDeletions.deletePart("sums of requests", part("2026-11-21"));
+      expect(last).toEqual({ rows: 0, next: null });
+      expect(await written.sums()).toMatchObject([{ account_id: "a-2" }]);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "finds nothing of any kind in an empty database",
+    act: async ({ accountDeletions }) => {
+      const parts = ACCOUNT_PARTS.map((what) => accountDeletions.deletePart(what, part()));
+      return Promise.all(parts);
+    },
+    check: (answer) => expect(answer).toEqual(ACCOUNT_PARTS.map(() => ({ rows: 0, next: null }))),
+  },
+  {
+    method: "account_deletions.end",
+    title: "forgets the deletion and the account's counters",
+    async setup(stores) {
+      await addRuns(stores);
+      await stores.accountDeletions.begin(DELETION);
+    },
+    act: ({ accountDeletions }) => accountDeletions.end("a-1"),
+    async check(_, { accountDeletions, storage }) {
+      expect(await accountDeletions.list()).toEqual([]);
+      expect(await storage.find("a-1")).toBe(0);
+      expect(await storage.find("a-2")).toBeGreaterThan(0);
+    },
+  },
+  {
+    method: "account_deletions.list",
+    title: "lists nothing before a deletion",
+    act: ({ accountDeletions }) => accountDeletions.list(),
+    check: (answer) => expect(answer).toEqual([]),
+  },
+  {
+    method: "account_deletions.count",
+    title: "counts what one account has",
+    async setup(stores) {
+      await addAccount(stores);
+      await addRuns(stores);
+      await addRequests(stores);
+    },
+    act: ({ accountDeletions }) => accountDeletions.count("a-1"),
+    check: (answer) =>
+      expect(answer).toEqual({
+        ...{ keys: 1, agents: 0, threads: 3, runs: 3, "unfinished runs": 3, approvals: 0 },
+        ...{ tools: 0, connections: 0, triggers: 0, endpoints: 0, deliveries: 0, requests: 3 },
+      }),
+  },
+];
+
+export const inventoryCases: Case[] = [...idCases, ...activityCases, ...deletionCases];

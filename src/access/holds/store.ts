@@ -1,6 +1,6 @@
 // Holds: the operator keeps an agent, or all agents of an account, from starting runs.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, into, none, type Sql, sql, store } from "../../database/index.ts";
+import { type Db, into, none, type Sql, sql, store, type Tx } from "../../database/index.ts";
 import { maybe, Resource, Timestamp } from "../../platform/schema.ts";
 
 type HoldKind = "agent" | "account";
@@ -73,4 +73,9 @@ export function notHeld(agentColumn: Sql, accountColumn: Sql): Sql {
       (SELECT 1 FROM holds WHERE holds.kind = 'agent' AND holds.id = ${agentColumn})
     AND NOT EXISTS
       (SELECT 1 FROM holds WHERE holds.kind = 'account' AND holds.id = ${accountColumn}))`;
+}
+
+/** Part of a transaction: ends the holds of an account and of its agents. */
+export async function dropHolds(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`DELETE FROM holds WHERE account_id = ${account_id}`);
 }

@@ -21,6 +21,29 @@ const Grant = Type.Object({
   }),
 });
 
+const rowCounts = (description: string) =>
+  Type.Array(
+    Type.Object({
+      what: Type.String({ description: "Kind of rows." }),
+      rows: Type.Integer({ description: "Number of rows." }),
+    }),
+    { description },
+  );
+
+const AccountContents = Type.Object({
+  account: Type.String({ description: "Name of the account." }),
+  is_begun: Type.Boolean({
+    description: "Its deletion was begun: it is gone, and these are left.",
+  }),
+  contents: rowCounts("What it has, in order; its requests by their daily sums."),
+});
+
+const AccountRemoval = Type.Object({
+  account: Type.String({ description: "Name of the account." }),
+  is_done: Type.Boolean({ description: "False: time was over, and rows are left." }),
+  deleted: rowCounts("Rows that this request has deleted."),
+});
+
 const Release = Type.Object({
   account: Type.String({ description: "Name of the account." }),
   held: Type.Literal(false, { description: "The account is no longer held." }),
@@ -54,6 +77,26 @@ export const accountOperations = {
     input: NO_INPUT,
     reply: Type.Array(ListedAccount),
     run: async ({ accounts }) => (await accounts.list()).map((row) => show(ListedAccount, row)),
+  }),
+  countContents: defineOperation({
+    name: "accounts delete",
+    method: "GET",
+    path: "/accounts/:name/contents",
+    summary: "Count what a deletion of an account would delete.",
+    input: input({ name }),
+    reply: AccountContents,
+    run: ({ accountDeletion }, asked) => accountDeletion.count(asked.name),
+  }),
+  delete: defineOperation({
+    name: "accounts delete --yes",
+    method: "DELETE",
+    path: "/accounts/:name",
+    summary:
+      "Delete an account at once with its keys, then everything of it; ask again until it is done.",
+    input: input({ name }),
+    reply: AccountRemoval,
+    audit,
+    run: ({ accountDeletion }, asked) => accountDeletion.remove(asked.name),
   }),
   grant: defineOperation({
     name: "accounts grant",

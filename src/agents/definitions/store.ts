@@ -5,6 +5,9 @@ import type { HoldRow } from "../../access/index.ts";
 import {
   countRows,
   type Db,
+  type DeletedPart,
+  deleteRows,
+  deleteTrees,
   into,
   none,
   requireCapacity,
@@ -15,6 +18,7 @@ import {
 import { apiError } from "../../platform/errors.ts";
 import { Row, spread } from "../../platform/schema.ts";
 import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
+import { deleteNotes } from "../notes/store.ts";
 import { AgentRow, numberSlug } from "./agent.ts";
 import { type BehaviourChange, hasSamePins, inherit, type ToolPin, VersionRow } from "./version.ts";
 
@@ -52,6 +56,7 @@ export interface NewVersionPlan {
 }
 
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
+const Id = Type.Object({ id: Type.String() });
 const Owner = Type.Object({ account_id: Type.String() });
 
 export const agentStore = store(
@@ -279,4 +284,19 @@ function versionLimitReached(versionsMax: number) {
 function versionConflict(current: number) {
   const message = `The agent's current version is ${current} by now.`;
   return apiError("version_conflict", { param: "expected_version", message });
+}
+
+/** Part of a transaction: deletes agents of an account with their versions and notes. */
+export function deleteAgents(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const tree = {
+    find: () => tx.one(Id, sql`SELECT id FROM agents WHERE account_id = ${account_id} LIMIT 1`),
+    async deleteChildren({ id }: { id: string }, most: number) {
+      const notes = await deleteNotes(tx, id, most);
+      const where = sql`agent_id = ${id}`;
+      const versions = { table: sql`agent_versions`, key: sql`agent_id, version`, where };
+      return notes + (await deleteRows(tx, versions, most - notes));
+    },
+    deleteParent: ({ id }: { id: string }) => tx.run(sql`DELETE FROM agents WHERE id = ${id}`),
+  };
+  return deleteTrees(tree, limit);
 }

@@ -1,6 +1,14 @@
 // Notes, which an agent keeps beyond its runs: read by its tools, written with their results.
 import { type Static, Type } from "@sinclair/typebox";
-import { cleanText, countRows, into, sql, store, type Tx } from "../../database/index.ts";
+import {
+  cleanText,
+  countRows,
+  deleteRows,
+  into,
+  sql,
+  store,
+  type Tx,
+} from "../../database/index.ts";
 import { countStored, measureRow, ROW_BYTES } from "../../storage/store.ts";
 
 export const NoteRow = Type.Object({
@@ -73,4 +81,10 @@ export async function applyNoteEffect(
           external = excluded.external, updated_at = excluded.updated_at`,
   );
   await countStored(tx, account_id, "runs", measureRow(content) - freed);
+}
+
+/** Part of a transaction: deletes up to `limit` notes of an agent; returns how many. */
+export function deleteNotes(tx: Tx, agent_id: string, limit: number): Promise<number> {
+  const where = sql`agent_id = ${agent_id}`;
+  return deleteRows(tx, { table: sql`notes`, key: sql`agent_id, key`, where }, limit);
 }

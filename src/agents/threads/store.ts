@@ -1,8 +1,21 @@
 // The store of threads and messages, for reads: the store of runs writes both with their runs.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, findPageEnd, none, type Sql, sql, store, type Tx } from "../../database/index.ts";
+import {
+  type Db,
+  type DeletedPart,
+  deleteRows,
+  deleteTrees,
+  findPageEnd,
+  none,
+  type Sql,
+  sql,
+  store,
+  type Tx,
+} from "../../database/index.ts";
 import { maybe, Row } from "../../platform/schema.ts";
 import { MessageRow, ThreadRow } from "./thread.ts";
+
+const Id = Type.Object({ id: Type.String() });
 
 const FoundThread = Row(ThreadRow, {
   active_run_id: maybe(Type.String()),
@@ -68,4 +81,19 @@ function listThreads(db: Db, which: Sql): Promise<FoundThread[]> {
            ORDER BY messages.seq DESC LIMIT 1), created_at) AS updated_at
         FROM threads ${which}`,
   );
+}
+
+/** Part of a transaction: deletes threads of an account with their messages. */
+export function deleteThreads(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const key = sql`thread_id, seq`;
+  const tree = {
+    find: () => tx.one(Id, sql`SELECT id FROM threads WHERE account_id = ${account_id} LIMIT 1`),
+    deleteChildren: ({ id }: { id: string }, most: number) =>
+      deleteRows(tx, { table: sql`messages`, key, where: sql`thread_id = ${id}` }, most),
+    async deleteParent({ id }: { id: string }) {
+      await tx.run(sql`DELETE FROM thread_summaries WHERE thread_id = ${id}`);
+      await tx.run(sql`DELETE FROM threads WHERE id = ${id}`);
+    },
+  };
+  return deleteTrees(tree, limit);
 }

@@ -166,3 +166,11 @@ async function addUse(tx: Tx, used: readonly [ReservationRow, UsedAmounts][]): P
 }
 
 const NOTHING: UsedAmounts = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
+
+/** Part of a transaction: deletes what accounts and keys have used, and their announced limits. */
+export async function dropBudgets(tx: Tx, subjects: readonly string[]): Promise<void> {
+  for (const subject of subjects) {
+    await tx.run(sql`DELETE FROM budget_use WHERE subject = ${subject}`);
+    await tx.run(sql`DELETE FROM budget_alerts WHERE subject = ${subject}`);
+  }
+}

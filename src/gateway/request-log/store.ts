@@ -2,12 +2,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   createInsertion,
+  type DeletedPart,
+  deleteWalking,
   none,
   type Sql,
   splitRows,
   sql,
   store,
   type Tx,
+  type WalkPart,
 } from "../../database/index.ts";
 import { Money, maybe, writeRow } from "../../platform/schema.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "./entry.ts";
@@ -302,4 +305,27 @@ export function addSum(sum: AddedSums, other: AddedSums): void {
   const cost = other.cost === null ? sum.cost : (sum.cost ?? 0) + other.cost;
   for (const name of SUM_NAMES) sum[name] = (sum[name] ?? 0) + (other[name] ?? 0);
   sum.cost = cost;
+}
+
+/** Part of a transaction: deletes an account's entries among the next ones of all. */
+export function deleteEntries(tx: Tx, part: WalkPart): Promise<DeletedPart> {
+  return deleteWalking(tx, sql`ledger`, part);
+}
+
+/** Part of a transaction: deletes an account's sums of the next day behind the slot `after`. */
+export async function deleteSums(
+  tx: Tx,
+  { account_id, after }: Omit<WalkPart, "limit">,
+): Promise<DeletedPart> {
+  const found = await tx.one(
+    Slot,
+    sql`SELECT MIN(slot) AS slot FROM usage_sums WHERE slot > ${after === "" ? -1 : Number(after)}`,
+  );
+  if (!found || found.slot === null) return { rows: 0, next: null };
+  const end = found.slot + SLOTS_A_DAY;
+  const rows = await tx.run(
+    sql`DELETE FROM usage_sums
+        WHERE slot >= ${found.slot} AND slot < ${end} AND account_id = ${account_id}`,
+  );
+  return { rows, next: String(end - 1) };
 }

@@ -1,7 +1,17 @@
 // Creates, changes, rotates, pauses and deletes triggers.
 import { Type } from "@sinclair/typebox";
 import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts";
-import { countRows, type Db, into, requireCapacity, sql, type Tx } from "../../database/index.ts";
+import {
+  countRows,
+  type Db,
+  type DeletedPart,
+  deleteRows,
+  deleteTrees,
+  into,
+  requireCapacity,
+  sql,
+  type Tx,
+} from "../../database/index.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
 import { maybe, Timestamp } from "../../platform/schema.ts";
 import { type FoundTrigger, type PausedReason, pausedByArchival, TriggerRow } from "../trigger.ts";
@@ -38,6 +48,7 @@ const Agent = Type.Object({
   account_id: Type.String(),
   archived_at: maybe(Timestamp("Set for an archived agent.")),
 });
+const Id = Type.Object({ id: Type.String() });
 const AgentId = Type.Object({ agent_id: Type.String() });
 const Thread = Type.Object({ account_id: Type.String(), agent_id: Type.String() });
 
@@ -209,4 +220,15 @@ async function requireThread(
 function nameTaken(name: string): ApiError {
   const message = `A trigger of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
   return apiError("name_taken", { param: "name", message });
+}
+
+/** Part of a transaction: deletes triggers of an account with their fires and secrets. */
+export function deleteTriggers(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const tree = {
+    find: () => tx.one(Id, sql`SELECT id FROM triggers WHERE account_id = ${account_id} LIMIT 1`),
+    deleteChildren: ({ id }: { id: string }, most: number) =>
+      deleteRows(tx, { table: sql`fires`, key: sql`id`, where: sql`trigger_id = ${id}` }, most),
+    deleteParent: ({ id }: { id: string }) => remove(tx, id, account_id),
+  };
+  return deleteTrees(tree, limit);
 }

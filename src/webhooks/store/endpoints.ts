@@ -4,6 +4,8 @@ import { dropSecret, putSecret, type SealedSecret } from "../../crypto/store.ts"
 import {
   countRows,
   type Db,
+  type DeletedPart,
+  deleteTrees,
   into,
   none,
   requireCapacity,
@@ -32,6 +34,8 @@ export interface FailedEndpoint {
   /** Version of the endpoint that failed. */
   updatedAt: number;
 }
+
+const Id = Type.Object({ id: Type.String() });
 
 type Written = { kind: "ok"; row: EndpointRow };
 type NotFound = { kind: "not_found" };
@@ -210,4 +214,15 @@ async function updateListener(tx: Tx, account_id: string): Promise<void> {
   const enabled = sql`FROM webhook_endpoints
       WHERE account_id = ${account_id} AND status = 'enabled'`;
   await setAccountListening(tx, account_id, (await countRows(tx, enabled)) > 0);
+}
+
+/** Part of a transaction: deletes endpoints of an account; their deliveries are swept apart. */
+export function deleteEndpoints(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const own = sql`SELECT id FROM webhook_endpoints WHERE account_id = ${account_id} LIMIT 1`;
+  const tree = {
+    find: () => tx.one(Id, own),
+    deleteChildren: async () => 0,
+    deleteParent: ({ id }: { id: string }) => removeEndpoint(tx, id, account_id),
+  };
+  return deleteTrees(tree, limit);
 }

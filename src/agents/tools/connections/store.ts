@@ -4,6 +4,8 @@ import { dropSecret, putSecret, type SealedSecret } from "../../../crypto/store.
 import {
   countRows,
   type Db,
+  type DeletedPart,
+  deleteTrees,
   into,
   none,
   requireCapacity,
@@ -20,6 +22,7 @@ const Hosts = Type.Object({
   account_id: Type.String(),
   allowed_hosts: Type.Array(Type.String()),
 });
+const Id = Type.Object({ id: Type.String() });
 const Name = Type.Object({ name: Type.String() });
 const Owner = Type.Object({ account_id: Type.String() });
 
@@ -179,4 +182,18 @@ async function requireUnused(tx: Tx, id: string, account_id: string): Promise<vo
 function nameTakenError(name: string): ApiError {
   const message = `A connection of the name ${JSON.stringify(name.slice(0, 64))} exists.`;
   return apiError("connection_name_taken", { param: "name", message });
+}
+
+/** Part of a transaction: deletes connections of an account with their secrets. */
+export function deleteConnections(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const own = sql`SELECT id FROM connections WHERE account_id = ${account_id} LIMIT 1`;
+  const tree = {
+    find: () => tx.one(Id, own),
+    deleteChildren: async () => 0,
+    async deleteParent({ id }: { id: string }) {
+      await tx.run(sql`DELETE FROM connections WHERE id = ${id}`);
+      await dropSecret(tx, "connection", id);
+    },
+  };
+  return deleteTrees(tree, limit);
 }

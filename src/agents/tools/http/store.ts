@@ -3,6 +3,9 @@ import { Type } from "@sinclair/typebox";
 import {
   countRows,
   type Db,
+  type DeletedPart,
+  deleteIndexed,
+  deleteRows,
   into,
   none,
   requireCapacity,
@@ -175,4 +178,15 @@ async function requireNames(tx: Tx, account_id: string, namesMax: number): Promi
 function nameTakenError(name: string) {
   const message = `A tool of the name \`${name}\` exists; add a revision.`;
   return apiError("tool_exists", { param: "name", message });
+}
+
+/** Part of a transaction: deletes tools of an account with all revisions. */
+export async function deleteTools(tx: Tx, account_id: string, limit: number): Promise<DeletedPart> {
+  const where = sql`account_id = ${account_id}`;
+  const key = sql`account_id, name, revision`;
+  const rows = await deleteRows(tx, { table: sql`tool_revisions`, key, where }, limit);
+  if (rows >= limit) return { rows, next: "" };
+  const tools = { table: sql`tools`, key: sql`account_id, name`, where };
+  const deleted = await deleteIndexed(tx, tools, limit);
+  return { ...deleted, rows: rows + deleted.rows };
 }

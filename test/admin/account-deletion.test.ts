@@ -1,0 +1,142 @@
+// Tests the deletion of an account: nothing of it is left, others keep everything, keys and runs end.
+import { afterEach, expect, test } from "bun:test";
+import { createAccountSweeps } from "../../src/admin/account-deletion.ts";
+import { accountOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
+import { accountDeletionStore } from "../../src/inventory/index.ts";
+import { populate, startRun } from "../spec/agents/population.ts";
+import { createAgent, startService } from "../spec/agents/service.ts";
+import type { TestApp } from "../support/app.ts";
+import { countTables } from "../support/tables.ts";
+
+const ACTOR = nameLocalActor();
+const HOUR_MS = 3_600_000;
+/** Tables whose rows are of no account, or outlive it. */
+const KEPT = ["audit", "account_deletions", "processes", "models", "sweeps", "secrets_key"];
+
+let app: TestApp | undefined;
+afterEach(async () => {
+  await app?.app.stop(0);
+  app = undefined;
+});
+
+async function open() {
+  app = await startService({ listens: true });
+  const { admin, access, database } = app.app;
+  const create = async (account: string, secret = account) => {
+    const { id: account_id } = await admin.accounts.create(account);
+    const chosen = { account_id, secret, scopes: ["agents", "search"] as const };
+    const { key, stored } = access.credentials.makeKey({ ...chosen, scopes: [...chosen.scopes] });
+    await access.keys.create(key, stored);
+    return { secret, key };
+  };
+  const remove = (name: string) => perform(admin, accountOperations.delete, { name }, ACTOR);
+  const count = async () => {
+    // The request log and the uses of keys are written a little later.
+    await app!.clock.advance(61_000);
+    const counts = await countTables(database);
+    for (const name of KEPT) delete counts[name];
+    return counts;
+  };
+  return { app, admin, access, database, create, remove, count };
+}
+
+test("no table has a row of it afterwards, and another account keeps all of its own", async () => {
+  const { app, admin, access, create, remove, count } = await open();
+  await populate(app, (await create("bystander")).secret);
+  const before = await count();
+  const { secret, key } = await create("acme");
+  for (const change of [{ requests_minute: 1_000 }, { tokens_month: 100_000_000 }]) {
+    await access.accounts.limit(key.account_id!, change);
+    await access.keys.limit(key.id, change);
+  }
+  await populate(app, secret);
+  await app.chat("Hello", {}, { key: secret });
+  await admin.accounts.grant("acme", "rented");
+  await admin.accounts.hold("acme", "moves away");
+  const filled = await count();
+  for (const [table, rows] of Object.entries(before)) {
+    if (rows > 0) expect([table, filled[table]! > rows]).toEqual([table, true]);
+  }
+  const preview = await perform(admin, accountOperations.countContents, { name: "acme" }, ACTOR);
+  const counted = Object.fromEntries(preview.contents.map(({ what, rows }) => [what, rows]));
+  expect(counted).toMatchObject({
+    ...{ keys: 1, agents: 2, runs: 3, "unfinished runs": 1, approvals: 2, tools: 1 },
+    ...{ connections: 1, triggers: 1, endpoints: 1, requests: expect.any(Number) },
+  });
+  expect(await count()).toEqual(filled);
+  const removal = await remove("acme");
+  expect(removal).toMatchObject({ account: "acme", is_done: true });
+  for (const sweep of createAccountSweeps(app.app)) {
+    await sweep.run(app.clock.now() + HOUR_MS, () => false);
+  }
+  expect(await count()).toEqual(before);
+  const [entry] = await admin.audit.list({ operation: "accounts delete --yes", limit: 1 });
+  expect(entry).toMatchObject({
+    ...{ target: "acme", outcome: "done", state_after: null },
+    state_before: { name: "acme", hold_reason: "moves away" },
+  });
+});
+
+test("its keys are refused at the next request, and its streams and runs end", async () => {
+  const { app, create, remove } = await open();
+  const { secret: key } = await create("acme");
+  const agent = await createAgent(app, {}, { key });
+  const slow = { input: { message: "!delay 600s" } };
+  const run = await startRun(app, agent.id, slow, key);
+  const events = await app.get(`/v1/runs/${run.id}/events`, { key });
+  const chat = await app.chat("!say One two three\n!stall", { stream: true }, { key });
+  await remove("acme");
+  expect((await app.get("/v1/models", { key })).status).toBe(401);
+  const { clock } = app;
+  const ended = Promise.all([events.text(), chat.text()]);
+  let isEnded = false;
+  void ended.finally(() => {
+    isEnded = true;
+  });
+  while (!isEnded) await clock.advance(1_000);
+  expect((await ended)[0]).not.toContain("run.completed");
+});
+
+test("the name is free at once, and a new account of it starts empty", async () => {
+  const { app, admin, create, remove } = await open();
+  await populate(app, (await create("acme")).secret);
+  await remove("acme");
+  await create("acme", "acme2");
+  const { contents } = await admin.accountDeletion.count("acme");
+  const filled = contents.filter(({ rows }) => rows > 0);
+  expect(filled).toEqual([{ what: "keys", rows: 1 }]);
+});
+
+test("a deletion that was cut off goes on under its name, and by the sweeper", async () => {
+  const { app, admin, database, create, remove, count } = await open();
+  const before = await count();
+  const deletions = database.bind(accountDeletionStore);
+  let begun = 0;
+  const begin = async () => {
+    const { secret, key } = await create("acme", `acme${++begun}`);
+    await populate(app, secret);
+    await app.clock.advance(61_000);
+    await deletions.begin({ account_id: key.account_id!, name: "acme", begun_at: app.clock.now() });
+    expect((await app.get("/v1/models", { key: secret })).status).toBe(401);
+  };
+  await begin();
+  expect(await admin.accountDeletion.count("acme")).toMatchObject({ is_begun: true });
+  const removal = await remove("acme");
+  expect(removal.deleted.find(({ what }) => what === "runs")!.rows).toBeGreaterThan(3);
+
+  await begin();
+  const [sweep] = createAccountSweeps({ database });
+  expect(await sweep!.run(app.clock.now(), () => true)).toBe(0);
+  expect(await sweep!.run(app.clock.now(), () => false)).toBeGreaterThan(10);
+  // Both wait for rows that requests under way could still write.
+  expect(await deletions.list()).toHaveLength(2);
+  await sweep!.run(app.clock.now() + 2 * HOUR_MS, () => false);
+  expect(await deletions.list()).toEqual([]);
+  expect(await count()).toEqual(before);
+});
+
+test("an unknown account is refused with the nearest name", async () => {
+  const { remove, create } = await open();
+  await create("acme");
+  await expect(remove("acne")).rejects.toThrow('did you mean "acme"?');
+});
