@@ -1,15 +1,7 @@
 // Parses a command line into a command, its arguments and options; explains what is wrong with it.
 import { parseArgs } from "node:util";
-import { type Command, type CommandInput, type Flag, UsageError } from "./command.ts";
+import { COMMON, type Command, type CommandInput, type Flag, UsageError } from "./command.ts";
 import { FAMILIES, findFamily, loadAllCommands, loadCommands } from "./families.ts";
-
-export const COMMON: Readonly<Record<string, Flag>> = {
-  config: { takes: "FILE", help: "settings file (default ./wadi.toml if it exists)" },
-  data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
-  server: { takes: "URL", help: "server to ask (default local files)" },
-  json: { help: "one JSON document on stdout, nothing else" },
-  help: { help: "this text" },
-};
 
 /** Returns the command that the first words name; throws a UsageError that names the nearest. */
 export async function findCommand(argv: readonly string[]): Promise<Command> {

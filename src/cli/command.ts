@@ -27,8 +27,23 @@ export interface Command {
   /** Starts held work or deletes much: a mistyped command is never corrected to it. */
   isUnsuggested?: true;
   /** Returns the exit code: 0 done, 1 refused or failed. */
-  run(input: CommandInput, output: Output, references: References): Promise<number>;
+  run(input: CommandInput, output: Output, table: CommandTable): Promise<number>;
 }
+
+/** The table of commands, which its own members cannot import. */
+export interface CommandTable extends References {
+  families: readonly { name: string; summary: string }[];
+  loadAllCommands(): Promise<readonly Command[]>;
+}
+
+/** Options of every command. */
+export const COMMON: Readonly<Record<string, Flag>> = {
+  config: { takes: "FILE", help: "settings file (default ./wadi.toml if it exists)" },
+  data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
+  server: { takes: "URL", help: "server to ask (default local files)" },
+  json: { help: "one JSON document on stdout, nothing else" },
+  help: { help: "this text" },
+};
 
 export const account: Flag = { takes: "NAME", help: "account of the owner" };
 export const holdReason: Flag = {

@@ -32,8 +32,8 @@ const GROUPS = {
   },
   events: {
     triggers: ["Show, pause and resume triggers", () => import("./triggers.ts")],
-    webhooks: ["Show endpoints; send deliveries again", () => import("./webhooks.ts")],
-    listen: ["Receive, verify and print webhooks on this machine", () => import("./listen.ts")],
+    webhooks: ["Show endpoints; send again; receive here", () => import("./webhooks.ts")],
+    listen: ["Show endpoints; send again; receive here", () => import("./listen.ts")],
   },
   models: {
     models: ["List, switch, block and probe models", () => import("./models.ts")],
@@ -47,6 +47,7 @@ const GROUPS = {
     sweep: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
     openapi: ["Print the OpenAPI document or the version", () => import("./about.ts")],
     version: ["Print the OpenAPI document or the version", () => import("./about.ts")],
+    completion: ["Print the completion of a shell", () => import("./completion.ts")],
   },
 } satisfies Record<string, Record<string, [summary: string, load: () => Promise<LoadedFamily>]>>;
 

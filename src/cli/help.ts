@@ -1,8 +1,8 @@
 // Help pages: one screen of families, one page a family, one page a command, and the documentation.
 import { isatty } from "node:tty";
 import { STDOUT } from "../platform/process.ts";
-import { COMMON, writeUsage } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import { writeUsage } from "./arguments.ts";
+import { COMMON, type Command } from "./command.ts";
 import { FAMILIES, type Family, findFamily, loadAllCommands } from "./families.ts";
 
 const COLUMNS_MAX = 100;

@@ -2,7 +2,7 @@
 import { STDERR, STDOUT, writeText } from "../platform/process.ts";
 import { findCommand, readArguments } from "./arguments.ts";
 import { hasFlag, UsageError } from "./command.ts";
-import { findFamily, loadCommands } from "./families.ts";
+import { FAMILIES, findFamily, loadAllCommands, loadCommands } from "./families.ts";
 import {
   readHelpTopic,
   writeCommandHelp,
@@ -52,7 +52,7 @@ async function runArguments(argv: readonly string[]): Promise<number> {
   const input = await readArguments(command, argv.slice(command.name.split(" ").length));
   if (hasFlag(input, "help")) return printPage(writeCommandHelp(command));
   const output = createOutput(hasFlag(input, "json"), print, printError, findTerminal());
-  return command.run(input, output, { writeCommands });
+  return command.run(input, output, { families: FAMILIES, loadAllCommands, writeCommands });
 }
 
 function printPage(text: string): number {

@@ -1,6 +1,6 @@
 // Tests that the help fits one screen, and names every command and every option.
 import { expect, test } from "bun:test";
-import { COMMON } from "../../src/cli/arguments.ts";
+import { COMMON } from "../../src/cli/command.ts";
 import { FAMILIES, loadAllCommands, loadCommands } from "../../src/cli/families.ts";
 import { writeCommandHelp, writeFamilyHelp, writeHelp } from "../../src/cli/help.ts";
 
