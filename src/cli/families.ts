@@ -36,7 +36,8 @@ const GROUPS = {
     listen: ["Show endpoints; send again; receive here", () => import("./listen.ts")],
   },
   models: {
-    models: ["List, switch, block and probe models", () => import("./models.ts")],
+    models: ["List, switch and probe models; talk to one", () => import("./models.ts")],
+    chat: ["List, switch and probe models; talk to one", () => import("./chat.ts")],
   },
   upkeep: {
     status: ["Show how it is, and how it is set", () => import("./status.ts")],

@@ -3,8 +3,9 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "n
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { AdminError, approvalOperations, type PerformOperation } from "../admin/index.ts";
-import { type JsonReply, requestJson } from "../net/index.ts";
+import { isLoopback, type JsonReply, requestJson } from "../net/index.ts";
 import { type CommandInput, readText, UsageError } from "./command.ts";
+import type { Output } from "./output.ts";
 
 export interface RemoteServer {
   /** Without a slash at the end. */
@@ -37,6 +38,13 @@ export function readServerUrl(typed: string): string {
     throw new UsageError("a server is given as http://HOST:PORT or https://HOST");
   }
   return url.href.replace(/\/+$/, "");
+}
+
+/** Tells where a token or key could be read on its way. */
+export function warnOfClearText(url: string, output: Pick<Output, "say">): void {
+  const { protocol, hostname, host } = new URL(url);
+  if (protocol === "https:" || isLoopback(hostname)) return;
+  output.say(`warning: the token travels unencrypted to ${host}: use https, or a tunnel`);
 }
 
 export function openRemote({ url, token }: RemoteServer): PerformOperation {

@@ -2,7 +2,14 @@
 import { type Cancel, type Clock, yieldToEventLoop } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { WorkerLoop } from "../platform/worker-loop.ts";
-import { type Address, isWithin, type Network, nameClient, readNetwork } from "./ip-address.ts";
+import {
+  type Address,
+  isWithin,
+  LOOPBACK,
+  type Network,
+  nameClient,
+  readNetwork,
+} from "./ip-address.ts";
 import type { ProcessSocket, ProcessSockets } from "./process-sockets.ts";
 
 export interface ConnectionRules {
@@ -53,7 +60,6 @@ const LOG_EVERY_MS = 10_000;
 const RESERVE_SHARE = 1 / 4;
 /** Share of all descriptors freed beyond the need, for clients that wait to be accepted. */
 const SPARE_SHARE = 1 / 4;
-const LOOPBACK = [readNetwork("127.0.0.0/8")!, readNetwork("::1")!];
 
 /** Watches until the returned function is called. */
 export function guardConnections(options: ConnectionGuardOptions): Cancel {

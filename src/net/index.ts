@@ -9,6 +9,7 @@ export type { ReplyHead } from "./http-head.ts";
 export type { Exchange } from "./http-pool.ts";
 export {
   type Address,
+  isLoopback,
   isWithin,
   type Network,
   nameClient,
@@ -24,6 +25,7 @@ export {
   isRedirect,
 } from "./result.ts";
 export { clampRetryAfter, readRetryAfter } from "./retry-after.ts";
+export { openTextStream, type TextStream } from "./text-stream.ts";
 export {
   createTrustedEgress,
   OWN_ACCOUNT,

@@ -105,3 +105,15 @@ export function findSpecialBlock(text: string): string | null {
   const isOutside = address.bits === 128 && !isWithin(address, globalUnicast);
   return isOutside ? `outside ${GLOBAL_UNICAST}` : null;
 }
+
+export const LOOPBACK: readonly Network[] = ["127.0.0.0/8", "::1"].map(
+  (text) => readNetwork(text)!,
+);
+
+/** Tests a host of a URL or a setting: a name or an address, with or without brackets. */
+export function isLoopback(host: string): boolean {
+  const name = host.replaceAll(/[[\]]/g, "");
+  if (/^(?:.+\.)?localhost$/i.test(name)) return true;
+  const address = readAddress(name);
+  return address !== null && LOOPBACK.some((network) => isWithin(address, network));
+}

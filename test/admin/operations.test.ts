@@ -5,7 +5,7 @@ import { OPERATIONS } from "../../src/admin/operations/index.ts";
 import { loadAllCommands } from "../../src/cli/families.ts";
 
 /** Commands that are local by nature. */
-const LOCAL = ["dev", "serve", "init", "login", "listen", "completion"];
+const LOCAL = ["dev", "serve", "init", "login", "listen", "completion", "chat"];
 /** Operations that change nothing although they are no GET. */
 const HARMLESS = ["models probe", "check"];
 

@@ -13,6 +13,11 @@ export interface RunOptions {
   command?: readonly string[];
 }
 
+export interface TypeOptions extends RunOptions {
+  /** Texts to type, one at each prompt `> `. */
+  lines?: readonly string[];
+}
+
 export interface Ended {
   code: number;
   stdout: string;
@@ -56,7 +61,7 @@ export interface Room {
   /** Output of a start on a terminal, without `\r`; the process is then ended. */
   show(args: readonly string[]): Promise<string>;
   /** Output of a command that ends, on a terminal of that width, without `\r`. */
-  type(args: readonly string[], columns: number, options?: RunOptions): Promise<string>;
+  type(args: readonly string[], columns: number, options?: TypeOptions): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -148,6 +153,8 @@ export function openRoom(): Room {
     },
     async type(args, columns, options = {}) {
       let shown = "";
+      let prompts = 0;
+      const { lines = [] } = options;
       const decoder = new TextDecoder();
       const closed = Promise.withResolvers<void>();
       const child = Bun.spawn([...(options.command ?? [program]), ...args], {
@@ -157,8 +164,10 @@ export function openRoom(): Room {
           cols: columns,
           data(terminal, bytes) {
             shown += decoder.decode(bytes, { stream: true }).replaceAll("\r", "");
-            const { stdin } = options;
-            if (stdin !== undefined && shown.endsWith("> ")) terminal.write(stdin);
+            const seen = shown.split(/(?:^|\n)[^\n]*> /).length - 1;
+            for (; prompts < Math.min(seen, lines.length); prompts++) {
+              terminal.write(lines[prompts]!);
+            }
           },
           exit: () => closed.resolve(),
         },
