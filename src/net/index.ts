@@ -25,7 +25,7 @@ export {
   isRedirect,
 } from "./result.ts";
 export { clampRetryAfter, readRetryAfter } from "./retry-after.ts";
-export { openTextStream, type TextStream } from "./text-stream.ts";
+export { openTextStream } from "./text-stream.ts";
 export {
   createTrustedEgress,
   OWN_ACCOUNT,
