@@ -87,6 +87,21 @@ describe("limits of an account", () => {
     });
   });
 
+  test("show a reservation at the instant between two minutes in the second one only", async () => {
+    await limitAccount({ requests_minute: 9 });
+    const store = fixture.database.bind(budgetStore);
+    const end = fixture.clock.now() + 60_000;
+    const subjects = [`account ${accountId}`];
+    await store.reserve({ id: "r-1", at: end, subjects, tokens: 50, cost: 7 });
+    const show = () =>
+      perform(fixture.admin, accountOperations.readLimits, { name: "acme" }, ACTOR);
+    const before = { resets_at: new Date(end).toISOString(), reserved: 0 };
+    expect(await show()).toMatchObject({ limits: [before] });
+    await fixture.clock.advance(60_000);
+    const after = { starts_at: new Date(end).toISOString(), reserved: 1 };
+    expect(await show()).toMatchObject({ limits: [after] });
+  });
+
   test("are logged before and after", async () => {
     await limitAccount({ cost_day: "1.5" });
     await limitAccount({ cost_day: null, tokens_day: 7 });

@@ -114,6 +114,20 @@ test("a long state is replaced by its length", async () => {
   await close();
 });
 
+test("a state of the maximum length is kept whole", async () => {
+  const { admin, list, close } = await openLog();
+  const begin = (before: string) =>
+    admin.audit.begin({ actor: ACTOR, operation: "accounts hold", target: "acme", before });
+  // Two of its 16,384 characters are the quotes.
+  const longest = "x".repeat(16_382);
+  await begin(longest);
+  await begin(`${longest}x`);
+  const [cut, whole] = await list();
+  expect(whole!.state_before).toBe(longest);
+  expect(cut!.state_before).toEqual({ omitted_characters: 16_385 });
+  await close();
+});
+
 test("the log is read since a time or a duration before now", async () => {
   const { admin, clock, close } = await openLog();
   await perform(admin, accountOperations.create, { name: "one" }, ACTOR);

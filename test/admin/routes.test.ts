@@ -150,6 +150,15 @@ test("an operator has so many requests a minute, and so has an address that gues
   await stop();
 });
 
+test("requests that an approver may not send count against its limit, too", async () => {
+  const settings = "[operator]\nrequests_per_minute = 2\n";
+  const { call, make, stop } = await open({ settings });
+  const approver = await make("sami", "approver");
+  const status = async () => (await call("GET", "/operator/v1/accounts", approver)).status;
+  expect([await status(), await status(), await status()]).toEqual([403, 403, 429]);
+  await stop();
+});
+
 test("switched off, every path of it is 404", async () => {
   const { call, stop } = await open({ settings: "[operator]\nenabled = false\n" });
   for (const path of ["/operator/v1/accounts", "/operator/openapi.json", "/operator/v1/x"]) {

@@ -274,6 +274,16 @@ describe("the server of a command", () => {
       1,
       "wadi: The operator token is unknown, revoked or expired.\n",
     ]);
+    // The refused token does not replace the one before.
+    expect((await run("keys list", {}, "--server", server.url)).code).toBe(0);
+  });
+
+  test("gets no token that is kept for another server", async () => {
+    await room.run(["login", server.url], { stdin: token });
+    const other = "http://127.0.0.1:1";
+    const { code, stderr } = await run("keys list", {}, "--server", other);
+    expect(code).toBe(1);
+    expect(stderr).toStartWith(`wadi: there is no token for ${other}: `);
   });
 
   test("writes no settings file", async () => {

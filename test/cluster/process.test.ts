@@ -228,6 +228,41 @@ describe("a process among others", () => {
   });
 });
 
+test("a heartbeat that meets the end of a stop in progress does not register again", async () => {
+  const world = await openWorld();
+  const { beat, end, ...store } = world.store;
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [ended, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = {
+    ...store,
+    async beat(epoch: number) {
+      asked.resolve();
+      await go.promise;
+      return beat(epoch);
+    },
+    async end(epoch: number, now: number) {
+      await end(epoch, now);
+      ended.resolve();
+      await answer.promise;
+    },
+  };
+  const database: Database = { ...world.database, bind: () => slow as never };
+  const { process, tell, lines } = create({ ...world, database });
+  await process.start();
+  tell();
+  await world.clock.advance(2_000);
+  await asked.promise;
+  const stopping = process.stop();
+  await ended.promise;
+  go.resolve();
+  await world.clock.advance(10_000);
+  answer.resolve();
+  await stopping;
+  expect({ events: tell(), lines, list: await store.list() }).toEqual({
+    ...{ events: [], lines: [], list: [] },
+  });
+});
+
 describe("modules that reclaim by one process", () => {
   test("are called in order, and the failure of one holds up no other", async () => {
     const world = await openWorld("sqlite");

@@ -49,6 +49,16 @@ test("a search goes on through ranges without a match", async () => {
   expect(rest.next).toBeNull();
 });
 
+test("the pages of a log that is shorter than a range hold each entry once", async () => {
+  await addMany(5);
+  const first = await reader.list({}, 2, null);
+  expect([idsOf(first), first.next]).toEqual([[idAt(4), idAt(3)], idAt(3)]);
+  const second = await reader.list({}, 2, first.next);
+  expect([idsOf(second), second.next]).toEqual([[idAt(2), idAt(1)], idAt(1)]);
+  const third = await reader.list({}, 2, second.next);
+  expect([idsOf(third), third.next]).toEqual([[idAt(0)], null]);
+});
+
 test("a search by time ends where everything older arrived before", async () => {
   await addMany(6_500);
   let reads = 0;
