@@ -12,6 +12,7 @@ import {
   isServerUp,
   isWatched,
   nameHealth,
+  probeServer,
   type ReplicaCheck,
 } from "../models/index.ts";
 import { createTrustedEgress, type TrustedEgress } from "../net/index.ts";
@@ -20,6 +21,7 @@ import { formatDuration } from "../platform/duration.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { ModelSettings, Settings } from "../settings/index.ts";
 import { readFreeBytes } from "../storage/index.ts";
+import { listHints } from "./hints.ts";
 import type { CheckRow } from "./installation.ts";
 import { listServiceChecks, loadServiceOpeners, type ServiceOpeners } from "./service-checks.ts";
 
@@ -32,6 +34,8 @@ export interface CheckOptions {
   clock: Clock;
   ids: Ids;
   openers?: ServiceOpeners;
+  /** File of a SQLite database that the settings do not use. */
+  unusedFile: string | null;
 }
 
 const SERVERS_AT_ONCE_MAX = 8;
@@ -48,12 +52,17 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
     const { row: data, key_id } = await checkData(options);
     const openers = options.openers ?? (await loadServiceOpeners());
     const checks = [
-      ...settings.models.flatMap((model) => listChecks(model, options, egress)),
+      ...settings.models.flatMap((model) => [
+        ...listChecks(model, options, egress),
+        () => checkCapabilities(model, options, egress),
+      ]),
       ...listServiceChecks({ ...options, openers, egress }),
     ];
-    const servers = await mapBounded(checks, SERVERS_AT_ONCE_MAX, (check) => check());
+    const found = await mapBounded(checks, SERVERS_AT_ONCE_MAX, (check) => check());
+    const servers = found.filter((row) => row !== null);
     return [
       { status: "ok", what: "settings", name, says },
+      ...listHints(options).map((hint): CheckRow => ({ status: "warn", name, ...hint })),
       data,
       ...checkDisk(options),
       checkSecretsKey(options.secretsKeyFile, key_id),
@@ -147,6 +156,26 @@ function listChecks(
     const { status, says } = classifyReplica(sight, result);
     return { status, what: "model", name: id, url, says, sight };
   });
+}
+
+const CAPABILITIES = ["tools", "streaming", "reasoning", "vision", "structured_outputs"] as const;
+
+/** Finds what the model's first server can do and its settings leave out. */
+async function checkCapabilities(
+  { id, upstream, capabilities }: ModelSettings,
+  { clock }: CheckOptions,
+  egress: TrustedEgress,
+): Promise<CheckRow | null> {
+  const missing = CAPABILITIES.filter((name) => !capabilities.includes(name));
+  if (upstream.kind === "stub" || missing.length === 0) return null;
+  const { start, model, api_key, headers } = upstream;
+  const url = upstream.urls[0]!;
+  if (start && !(await isServerUp(start, { egress, clock }))) return null;
+  const probed = await probeServer({ url, model, api_key, headers, egress, clock });
+  const also = missing.filter((name) => probed.ok && probed.report[name] === true);
+  if (also.length === 0) return null;
+  const says = `its server also does ${also.join(", ")}, which \`capabilities\` lacks`;
+  return { status: "warn", what: "model", name: id, url, says };
 }
 
 interface ReplicaResult {

@@ -22,6 +22,7 @@ export type { AdminDeps, ServerState } from "./deps.ts";
 export { AdminError } from "./errors.ts";
 /** Loaded only when used. */
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
+export { listHints } from "./hints.ts";
 export type { CheckRow, Crash, Installation } from "./installation.ts";
 export { openListener, type ReceivedWebhook } from "./listener.ts";
 export { type ListedModel, listStandIns } from "./models.ts";

@@ -10,6 +10,7 @@ import { defaultSettings, type Settings, SettingsError } from "../settings/index
 import { type CommandInput, readText } from "./command.ts";
 import {
   FILE,
+  findUnusedDatabase,
   nameData,
   placeData,
   placeNote,
@@ -76,6 +77,7 @@ async function checkAll(input: CommandInput): Promise<CheckRow[]> {
     place: placeData(settings),
     dataName: nameData(settings),
     secretsKeyFile: placeSecretsKey(settings),
+    unusedFile: findUnusedDatabase(settings),
     clock: createSystemClock(),
     ids: createSystemIds(),
   });

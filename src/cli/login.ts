@@ -2,7 +2,7 @@
 import { type Command, UsageError } from "./command.ts";
 import { readSecret } from "./connections.ts";
 import { printRow } from "./output.ts";
-import { checkToken, keepToken, readServerUrl } from "./remote.ts";
+import { checkToken, keepToken, readServerUrl, warnOfClearText } from "./remote.ts";
 
 export const commands: readonly Command[] = [
   {
@@ -14,6 +14,7 @@ export const commands: readonly Command[] = [
       const [typed] = input.args as [string];
       if (input.flags.server !== undefined) throw new UsageError("login takes the URL alone");
       const url = readServerUrl(typed);
+      warnOfClearText(url, output);
       const token = await readSecret(output);
       await checkToken({ url, token });
       const file = keepToken({ url, token });

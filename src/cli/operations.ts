@@ -15,7 +15,7 @@ import { createSystemIds } from "../platform/ids.ts";
 import { STDERR, writeText } from "../platform/process.ts";
 import type { CommandInput } from "./command.ts";
 import { createInstallation } from "./installation.ts";
-import { findServer, openRemote } from "./remote.ts";
+import { findServer, openRemote, warnOfClearText } from "./remote.ts";
 import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 
 interface CallOptions {
@@ -39,7 +39,10 @@ export async function operate<T>(
   options: CallOptions = {},
 ): Promise<T> {
   const server = findServer(input);
-  if (server) return work(openRemote(server));
+  if (server) {
+    warnOfClearText(server.url, { say: (line) => writeText(STDERR, `${line}\n`) });
+    return work(openRemote(server));
+  }
   const actor = nameLocalActor();
   return administer(input, options, (admin) =>
     work(async (operation, request) => toJson(await perform(admin, operation, request, actor))),

@@ -1,10 +1,10 @@
 // Reloads settings while the server runs, on a signal or a changed file: as a whole or not at all.
-import { listStandIns } from "../admin/index.ts";
+import { listHints, listStandIns } from "../admin/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { FileWatch, isPipe } from "../platform/file-watch.ts";
 import type { Log } from "../platform/log.ts";
 import { applySettings, describeChange, type Settings, SettingsError } from "../settings/index.ts";
-import type { SettingsFile } from "./settings.ts";
+import { findUnusedDatabase, type SettingsFile } from "./settings.ts";
 
 export interface SettingsTarget {
   change(settings: Settings): Promise<void>;
@@ -51,7 +51,7 @@ export class SettingsReload {
   /** Begins with a reload that was asked for before. */
   start(target: SettingsTarget): void {
     this.#target = target;
-    this.#warnOfStandIns();
+    this.#warnOfSettings();
     this.#watch?.start();
     void this.#run();
   }
@@ -86,7 +86,7 @@ export class SettingsReload {
     const change = describeChange(this.#settings, next);
     await target.change(next);
     this.#settings = next;
-    this.#warnOfStandIns();
+    this.#warnOfSettings();
     if (change) log.info("settings: reloaded", { what: change });
     if (pending.length > 0) {
       log.warn("settings: old values stay until a restart", { what: pending.join(", ") });
@@ -94,10 +94,14 @@ export class SettingsReload {
     if (!change && pending.length === 0) log.info("settings: reloaded, nothing has changed");
   }
 
-  #warnOfStandIns(): void {
+  #warnOfSettings(): void {
     for (const name of listStandIns(this.#settings)) {
       const message = "settings: a stub answers beside real models; do not store its replies";
       this.#log.warn(message, { service: name });
+    }
+    const unusedFile = findUnusedDatabase(this.#settings);
+    for (const { says } of listHints({ settings: this.#settings, unusedFile })) {
+      this.#log.warn(`settings: ${says}`);
     }
   }
 }

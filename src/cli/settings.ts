@@ -1,4 +1,5 @@
 // Reads the settings and the place of the data from the flags of a command.
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseLocation } from "../database/index.ts";
 import { type AllowEntry, readAllowEntry, writeAllowEntry } from "../net/index.ts";
@@ -109,6 +110,17 @@ export function readNamedSettings(input: CommandInput): Settings | undefined {
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
   return { kind: "postgres", url: server.database, connectionsMax: POSTGRES_CONNECTIONS_MAX };
+}
+
+/** Finds a SQLite database in the data directory of an installation on PostgreSQL. */
+export function findUnusedDatabase({ server }: Settings): string | null {
+  if (server.database === "") return null;
+  const file = join(server.data, DATABASE_FILE);
+  try {
+    return statSync(file).size > 0 ? file : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Names the place of the data without user and password. */

@@ -47,9 +47,11 @@ const start = (routes: Routes, apart_ms = 0): ModelServer => {
   started.push(server);
   return server;
 };
-const model = (id: string, urls: readonly string[], more = "") => `
+const ALL = ["tools", "streaming", "reasoning", "vision", "structured_outputs"];
+const model = (id: string, urls: readonly string[], more = "", capabilities = ALL) => `
 [[models]]
 id = "${id}"
+capabilities = ${JSON.stringify(capabilities)}
 [models.upstream]
 kind = "openai"
 urls = ${JSON.stringify(urls)}
@@ -63,6 +65,7 @@ const check = (text: string, data = join(place, "absent"), env = {}): Promise<Ch
     place: { kind: "sqlite", file: join(data, "wadi.db") },
     dataName: data,
     secretsKeyFile: join(data, "secrets.key"),
+    unusedFile: null,
     clock,
     ids: createSeededIds(),
   });
@@ -76,6 +79,17 @@ describe("the model servers", () => {
     const [row] = ofModels(await check(model("qwen", [`${root}/v1`])));
     expect(row).toMatchObject({ status: "ok", name: "qwen", url: `${root}/v1` });
     expect(row!.says).toMatch(/^one token in \d+ ms, listed, healthy, counts tokens$/);
+  });
+
+  test("a model that lacks what its first server can do is a warning of its own", async () => {
+    const { root } = start(vllm());
+    const dead = `http://127.0.0.1:${findClosedPort()}/v1`;
+    const rows = ofModels(await check(model("qwen", [`${root}/v1`, dead], "", ["streaming"])));
+    expect(rows.map(({ status }) => status)).toEqual(["ok", "fail", "warn"]);
+    expect(rows[2]!.says).toMatch(/^its server also does tools.*, which `capabilities` lacks$/);
+    expect(rows[2]!.says).not.toContain("streaming");
+    const closed = ofModels(await check(model("qwen", [dead], "", [])));
+    expect(closed.map(({ status }) => status)).toEqual(["fail"]);
   });
 
   test("a server whose health the gateway would reject fails, although it answers", async () => {

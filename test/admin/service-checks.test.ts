@@ -58,6 +58,7 @@ async function check(text: string, openers: ServiceOpeners | undefined, env = {}
     place: { kind: "sqlite", file: "/nowhere/wadi.db" },
     dataName: "/nowhere",
     secretsKeyFile: "/nowhere/secrets.key",
+    unusedFile: null,
     clock,
     ids: createSeededIds(),
     openers,

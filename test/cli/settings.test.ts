@@ -1,12 +1,16 @@
 // Tests the merge of command-line flags into the settings.
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandInput, UsageError } from "../../src/cli/command.ts";
-import { openGivenSettings, readGivenSettings } from "../../src/cli/settings.ts";
+import {
+  findUnusedDatabase,
+  openGivenSettings,
+  readGivenSettings,
+} from "../../src/cli/settings.ts";
 import { writeAllowEntry } from "../../src/net/allow-list.ts";
-import type { Settings } from "../../src/settings/index.ts";
+import { readSettings, type Settings } from "../../src/settings/index.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-given-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -48,4 +52,19 @@ test("a malformed path in a flag is a command-line error", () => {
       new UsageError(`--allow-egress ${must}, but is "${place}"`),
     );
   }
+});
+
+test("a SQLite database beside settings that name PostgreSQL is found, unless it is empty", () => {
+  const data = join(directory, "unused");
+  const read = (database: string) =>
+    readSettings(`[server]\ndata = "${data}"\n${database}`, "wadi.toml", {}, {});
+  const postgres = read('database = "postgres://db.example/wadi"\n');
+  expect(findUnusedDatabase(postgres)).toBeNull();
+  mkdirSync(data);
+  const file = join(data, "wadi.db");
+  writeFileSync(file, "");
+  expect(findUnusedDatabase(postgres)).toBeNull();
+  writeFileSync(file, "SQLite format 3");
+  expect(findUnusedDatabase(postgres)).toBe(file);
+  expect(findUnusedDatabase(read(""))).toBeNull();
 });

@@ -133,6 +133,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       place: { kind: "sqlite", file: join(data, "wadi.db") },
       dataName: data,
       secretsKeyFile: join(data, "secrets.key"),
+      unusedFile: null,
       clock,
       ids: createSystemIds(),
     });

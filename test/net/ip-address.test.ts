@@ -1,6 +1,12 @@
 // Tests IP addresses and networks: parsing, containment, and IANA's special blocks.
 import { expect, test } from "bun:test";
-import { findSpecialBlock, isWithin, readAddress, readNetwork } from "../../src/net/ip-address.ts";
+import {
+  findSpecialBlock,
+  isLoopback,
+  isWithin,
+  readAddress,
+  readNetwork,
+} from "../../src/net/ip-address.ts";
 import { addressResults } from "./hostile-addresses.ts";
 
 test("an address is equal in every spelling", () => {
@@ -46,4 +52,13 @@ test("an invalid network is refused", () => {
 
 test.each(addressResults)("the address %p lies in the block %p", (address, block) => {
   expect(findSpecialBlock(address)).toBe(block);
+});
+
+test("a host is this machine by its name or address", () => {
+  for (const host of ["localhost", "LOCALHOST", "a.localhost", "127.0.0.9", "::1", "[::1]"]) {
+    expect([host, isLoopback(host)]).toEqual([host, true]);
+  }
+  for (const host of ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "notlocalhost", ""]) {
+    expect([host, isLoopback(host)]).toEqual([host, false]);
+  }
 });

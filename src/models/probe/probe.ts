@@ -38,6 +38,8 @@ export interface ProbeOptions {
   url: string;
   model: string | null;
   api_key: string | null;
+  /** Further headers of each request. */
+  headers?: Readonly<Record<string, string>>;
   egress: TrustedEgress;
   clock: Clock;
 }
@@ -80,7 +82,7 @@ const UNTRIED = { answered_ms: null, reason: null, streaming: null, usage: null 
 
 /** Failures outside are values; the address must be one of http or https. */
 export async function probeServer(options: ProbeOptions): Promise<ServerProbe> {
-  const client = createProbeClient({ ...options, headers: {}, totalMs: TOTAL_MS });
+  const client = createProbeClient({ headers: {}, ...options, totalMs: TOTAL_MS });
   try {
     return await probe(client, options);
   } finally {
@@ -217,9 +219,9 @@ async function findHealth(
 }
 
 async function canCount(base: string, model: string, client: ProbeClient, options: ProbeOptions) {
-  const { egress, clock, api_key } = options;
+  const { egress, clock, api_key, headers = {} } = options;
   const form = { model, reasoning_on: {}, reasoning_off: {}, tool_choice_by_name: true };
-  const around = { api_key, headers: {}, connect_timeout_ms: TOTAL_MS, egress, clock };
+  const around = { api_key, headers, connect_timeout_ms: TOTAL_MS, egress, clock };
   const count = createTokenCount({ ...form, ...around, urls: [base] });
   return (await count(createProbeRequest("probe"), client.signal)) !== null;
 }
