@@ -5,9 +5,9 @@ import {
   type AdminDeps,
   buildAdmin,
   createOperatorApi,
+  createServerState,
   type Installation,
   listSweeps,
-  type ServerState,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
@@ -260,7 +260,7 @@ function createOperatorService(
   { server, registry }: Pick<Site, "server" | "registry">,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ) {
-  const state = describeServer(clock, registry);
+  const state = createServerState(clock, registry);
   const own = { ...installation, readDocument: () => readDocument(server) };
   let admin = buildAdmin({ ...deps(), installation: own, server: state });
   const api = createOperatorApi({
@@ -275,20 +275,6 @@ function createOperatorService(
     change(settings: Settings) {
       api.change(settings);
       admin = buildAdmin({ ...deps(), installation: own, server: state });
-    },
-  };
-}
-
-function describeServer(clock: Clock, registry: ModelRegistry): ServerState {
-  const startedAt = clock.monotonic();
-  const find = (id: string) => registry.models.find(({ settings }) => settings.id === id);
-  return {
-    uptimeMs: () => clock.monotonic() - startedAt,
-    countHealthy(id) {
-      const backend = find(id)?.backend;
-      if (!backend?.status) return backend && 1;
-      const { replicas } = backend.status();
-      return replicas.filter(({ isUp, isBreakerOpen }) => isUp && !isBreakerOpen).length;
     },
   };
 }

@@ -18,7 +18,7 @@ export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
-export type { AdminDeps, ServerState } from "./deps.ts";
+export type { AdminDeps } from "./deps.ts";
 export { AdminError } from "./errors.ts";
 /** Loaded only when used. */
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
@@ -48,6 +48,7 @@ export { upkeepOperations } from "./operations/upkeep.ts";
 export { webhookOperations } from "./operations/webhooks.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
 export { createOperatorApi } from "./routes.ts";
+export { createServerState } from "./server-state.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export type { InstallationStatus } from "./status.ts";
 export type { OwnedTrigger } from "./triggers.ts";

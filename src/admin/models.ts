@@ -50,7 +50,7 @@ export function createModelAdmin({ settings, database, clock, server }: AdminDep
   const units = createManagedServerStatuses(database);
   const countHealthy = (id: string, { unit }: ManagedServerStatus): number | null => {
     const healthy = server?.countHealthy(id) ?? null;
-    // Nothing is known against a server that sleeps.
+    // Checks of a sleeping server are off, so that its replicas count as healthy.
     return healthy === null || ["none", "up"].includes(unit) ? healthy : 0;
   };
   const showModel = (

@@ -1,0 +1,21 @@
+// State of a running server that its database does not hold.
+import type { ModelRegistry } from "../models/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { ServerState } from "./deps.ts";
+
+export function createServerState(
+  clock: Pick<Clock, "monotonic">,
+  registry: Pick<ModelRegistry, "models">,
+): ServerState {
+  const startedAt = clock.monotonic();
+  return {
+    uptimeMs: () => clock.monotonic() - startedAt,
+    countHealthy(id) {
+      const backend = registry.models.find(({ settings }) => settings.id === id)?.backend;
+      // The model inside has no server.
+      if (!backend?.status) return backend && 1;
+      const { replicas } = backend.status();
+      return replicas.filter(({ isUp, isBreakerOpen }) => isUp && !isBreakerOpen).length;
+    },
+  };
+}
