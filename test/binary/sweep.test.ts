@@ -44,6 +44,7 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
     { what: "deliveries of deleted endpoints", rows: 0 },
     { what: "deliveries", rows: 0 },
     { what: "entries of the audit log", rows: 0 },
+    { what: "rows of deleted accounts", rows: 0 },
   ]);
   const after = await look();
   expect(after.is_clock_doubtful).toBe(false);
