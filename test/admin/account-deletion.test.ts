@@ -95,6 +95,8 @@ test("its keys are refused at the next request, and its streams and runs end", a
   });
   while (!isEnded) await clock.advance(1_000);
   expect((await ended)[0]).not.toContain("run.completed");
+  // The engine has lost the run, which is no failure.
+  expect(app.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
 test("the name is free at once, and a new account of it starts empty", async () => {
