@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
+import { benchFeatures } from "./features.ts";
 import { benchGateway } from "./gateway.ts";
 import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
@@ -16,6 +17,7 @@ import { benchWebhooks } from "./webhooks.ts";
 const benches: Record<string, (rounds: number, programs: string[]) => Promise<Report>> = {
   start: benchStart,
   chat: benchChat,
+  features: benchFeatures,
   idle: benchIdle,
   blackhole: benchBlackhole,
   gateway: benchGateway,

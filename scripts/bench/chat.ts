@@ -22,7 +22,7 @@ import {
 const WARM_MS = 800;
 const MEASURE_MS = 2_000;
 
-interface Scene {
+export interface Scene {
   name: string;
   callers: number;
   stream: Order["stream"];
@@ -43,7 +43,7 @@ const SCENES: readonly Scene[] = [
   { name: "20 chunks, 50 ms apart", callers: 1_000, stream: { chunks: 20, pace_ms: 50 } },
 ];
 
-interface Candidate {
+export interface Candidate {
   name: string;
   port: number;
   key: string;
@@ -53,7 +53,7 @@ interface Candidate {
 }
 
 /** Rounds of each candidate in a scene; a round with a complaint is void. */
-interface Outcome {
+export interface Outcome {
   scene: Scene;
   rounds: Record<string, Measured[]>;
   /** Connections that the upstream saw being made, by candidate, over all rounds. */
@@ -86,7 +86,7 @@ export const benchChat = async (rounds: number, programs: readonly string[]): Pr
   return writeReport(outcomes, candidates);
 };
 
-const playScene = async (
+export const playScene = async (
   scene: Scene,
   candidates: readonly Candidate[],
   rounds: number,
@@ -153,7 +153,7 @@ const writeReport = (outcomes: Outcome[], candidates: readonly Candidate[]): Rep
   data: outcomes,
 });
 
-const writeTable = (outcome: Outcome, candidates: readonly Candidate[]): Table => {
+export const writeTable = (outcome: Outcome, candidates: readonly Candidate[]): Table => {
   const { scene, connections } = outcome;
   const rows = candidates.map(({ name, pid }) => {
     const cell = (read: (measured: Measured, at: number) => number) =>

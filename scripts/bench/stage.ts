@@ -142,6 +142,8 @@ export interface Furniture {
   more?: string;
   /** Scopes of the key. */
   scopes?: readonly string[];
+  /** Flags of `accounts limit` for the key's account. */
+  limits?: readonly string[];
 }
 
 /** A data directory with an account and a key, and settings with the mock as the default model. */
@@ -149,7 +151,7 @@ const furnish = async (
   program: string,
   directory: string,
   mock: Process,
-  { more = "", scopes = [] }: Furniture,
+  { more = "", scopes = [], limits = [] }: Furniture,
 ) => {
   const config = join(directory, "wadi.toml");
   await Bun.write(
@@ -169,7 +171,9 @@ urls = ["http://127.0.0.1:${mock.port}/v1"]
 ${more}`,
   );
   const at = ["--config", config, "--data", join(directory, "data")];
-  return { at, key: await makeKey(program, at, scopes) };
+  const key = await makeKey(program, at, scopes);
+  if (limits.length > 0) await runWadi([program, "accounts", "limit", "caller", ...limits, ...at]);
+  return { at, key };
 };
 
 /** The key of a new account; `at` are the flags that name the settings and the data. */
