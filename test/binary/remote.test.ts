@@ -211,6 +211,19 @@ function normalise(text: string): string {
     .replaceAll(/"(bytes|wal_bytes|free_disk_bytes)":\d+/g, '"$1":N');
 }
 
+test("a server tells its own status and settings", async () => {
+  const options = ["--server", server.url];
+  const status = await run("status", remotely(), ...options);
+  expect(status.stdout).toMatch(/^server +started .+ ago$|^server +started now$/m);
+  expect(status.stdout).toMatch(/^model +stub-1: on, 1 of 1 replica healthy$/m);
+  const config = await run("config --json", remotely(), ...options);
+  const rows = JSON.parse(config.stdout) as Json[];
+  expect(rows).toContainEqual({
+    ...{ name: "limits.requests_per_minute", value: 1_000_000, origin: "environment" },
+    needs_restart: false,
+  });
+});
+
 test("every command has a line here, unless it is local by nature", async () => {
   const names = (await loadAllCommands()).map(({ name }) => name);
   expect(Object.keys(LINES).toSorted()).toEqual(
