@@ -190,8 +190,12 @@ describe("agents.events.webhook.1", () => {
     const { key, secret } = await storeKey(access, { account_id: owner.id });
     await access.keys.limit(key.id, { requests_month: 1 });
     expect((await app.chat("Hello", {}, { key: secret })).status).toBe(201);
-    await app.clock.advance(0);
-    const events = await app.app.database.bind(outboxStore).list(owner.id);
+    const outbox = app.app.database.bind(outboxStore);
+    const isWritten = async () =>
+      (await outbox.list(owner.id)).some(({ type }) => type === "limit.reached");
+    // The event is written behind the reply.
+    while (!(await isWritten())) await app.clock.advance(0);
+    const events = await outbox.list(owner.id);
     const types = new Set(events.map(({ type }) => type));
     expect(types.size).toBeGreaterThan(5);
     for (const event of events) {
