@@ -1,6 +1,8 @@
 // A conversation with a model: its messages, and the stream of each answer.
 import { AdminError } from "../admin/index.ts";
 import { openTextStream } from "../net/index.ts";
+import { parseJson } from "../platform/json.ts";
+import { findErrorMessage } from "./remote.ts";
 
 export interface ChatMessage {
   role: "system" | "user" | "assistant";
@@ -68,7 +70,10 @@ export class ChatSession {
     }).catch((failure: Error) => {
       throw new AdminError(`${url} cannot be reached: ${failure.message}`);
     });
-    if (!reply.isGood) throw new AdminError(explain(reply.status, await join(reply.pieces)));
+    if (!reply.isGood) {
+      const message = findErrorMessage(parseJson(await join(reply.pieces)));
+      throw new AdminError(message ?? `the server answered ${reply.status}`);
+    }
     const answer: ChatAnswer = { model: this.model ?? "", content: "", finish_reason: null };
     let isDone = false;
     for await (const data of readEvents(reply.pieces)) {
@@ -81,7 +86,7 @@ export class ChatSession {
 }
 
 function take(data: string, answer: ChatAnswer, onText: (text: string) => void): void {
-  const chunk = parse(data) as ChatChunk | undefined;
+  const chunk = parseJson(data) as ChatChunk | undefined;
   if (chunk?.error) throw new AdminError(chunk.error.message ?? "the answer failed");
   const [choice] = chunk?.choices ?? [];
   const text = choice?.delta?.content;
@@ -108,18 +113,4 @@ async function join(pieces: AsyncIterable<string>): Promise<string> {
   let text = "";
   for await (const piece of pieces) text += piece;
   return text;
-}
-
-function explain(status: number, text: string): string {
-  const body = parse(text) as { error?: { message?: unknown } } | undefined;
-  const message = body?.error?.message;
-  return typeof message === "string" ? message : `the server answered ${status}`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

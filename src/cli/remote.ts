@@ -4,6 +4,8 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { AdminError, approvalOperations, type PerformOperation } from "../admin/index.ts";
 import { isLoopback, type JsonReply, requestJson } from "../net/index.ts";
+import { ERROR_CODES } from "../platform/errors.ts";
+import { parseJson } from "../platform/json.ts";
 import { type CommandInput, readText, UsageError } from "./command.ts";
 import type { Output } from "./output.ts";
 
@@ -70,20 +72,16 @@ export function openRemote({ url, token }: RemoteServer): PerformOperation {
 }
 
 function explainReply(url: string, { status, value }: JsonReply): string {
-  const message = (value as { error?: { message?: unknown } } | undefined)?.error?.message;
-  // Without the prefix a refusal reads as that of a local command.
-  if (typeof message === "string" && status !== 404) return message;
-  if (status === 404 && typeof message === "string" && !message.startsWith("There is no such path"))
-    return message;
+  const message = findErrorMessage(value);
+  // A path that is unknown there is no fault of the command.
+  if (message !== undefined && message !== ERROR_CODES.not_found.message) return message;
   return `${url} has no operator API for this client: it answered ${status}`;
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** Finds the sentence of an error reply of this program's servers. */
+export function findErrorMessage(reply: unknown): string | undefined {
+  const message = (reply as { error?: { message?: unknown } } | null | undefined)?.error?.message;
+  return typeof message === "string" ? message : undefined;
 }
 
 function fillPath(path: string, request: Record<string, unknown>) {

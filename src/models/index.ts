@@ -24,7 +24,6 @@ export {
   fetchText,
   isGood,
   isRouteAbsent,
-  parseJson,
   parseObject,
   readList,
   readObject,

@@ -1,4 +1,5 @@
 // One request of the command line to a server that the operator named.
+import { parseJson } from "../platform/json.ts";
 
 export interface JsonRequest {
   method: string;
@@ -26,13 +27,5 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
   } catch (failure) {
     const { name, message } = failure as Error;
     throw new Error(name === "TimeoutError" ? `no answer in ${timeoutMs / 1000} s` : message);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,4 +1,4 @@
-// JSON with well-formed Unicode, as tokenizers need it, and canonical JSON (RFC 8785).
+// JSON: well-formed for tokenizers, canonical (RFC 8785), and parsed where it may be none.
 
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 /** Pattern of an escape: a whole surrogate pair, half of one, or any other. */
@@ -26,4 +26,13 @@ export function writeCanonical(value: unknown): string {
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, inner]) => `${JSON.stringify(name)}:${writeCanonical(inner)}`);
   return `{${fields.join(",")}}`;
+}
+
+/** Returns undefined for a text that is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

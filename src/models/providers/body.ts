@@ -1,6 +1,8 @@
 // Reads whole replies of model servers within a limit, and the JSON in them.
+
 import { brotliDecompressSync, inflateSync, unzipSync } from "node:zlib";
 import type { FetchFailure, ReplyHead, TrustedServer } from "../../net/index.ts";
+import { parseJson } from "../../platform/json.ts";
 import type { Completion, UpstreamError } from "./contract.ts";
 import type { TimeoutReason } from "./openai/errors.ts";
 
@@ -132,15 +134,6 @@ export function isGood(status: number | null): boolean {
 
 export function isRouteAbsent(status: number): boolean {
   return [404, 405, 501].includes(status);
-}
-
-/** Returns undefined for a text that is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export function parseObject(text: string): Record<string, unknown> | null {

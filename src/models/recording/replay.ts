@@ -2,9 +2,9 @@
 import { statSync } from "node:fs";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Clock, wait, yieldToEventLoop } from "../../platform/clock.ts";
+import { parseJson } from "../../platform/json.ts";
 import { readLines } from "../../platform/line-file.ts";
 import type { OpenBackend } from "../backend.ts";
-import { parseJson } from "../providers/body.ts";
 import type { Complete, Completion, ModelRequest, OnChunk } from "../providers/contract.ts";
 import { timeoutError, upstreamError } from "../providers/openai/errors.ts";
 import { abortOnDisconnect } from "../providers/timeouts.ts";

@@ -1,7 +1,7 @@
 // Assembles a chat-completions reply, whole or in deltas, into chunks and a completion.
 import type { Ids } from "../../../platform/ids.ts";
+import { parseJson } from "../../../platform/json.ts";
 import { countPromptTokens, estimateTokens } from "../../tokens.ts";
-import { parseJson } from "../body.ts";
 import {
   type Chunk,
   type Completion,
