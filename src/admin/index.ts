@@ -1,5 +1,5 @@
 // Use cases of an operator, which the command line and the console call.
-export { ROLES } from "../access/index.ts";
+export { PERIODS, ROLES } from "../access/index.ts";
 export {
   APPROVAL_STATUSES,
   FINAL as FINAL_STATUSES,

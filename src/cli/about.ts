@@ -2,9 +2,8 @@
 import { upkeepOperations as operations } from "../admin/index.ts";
 import type { Command } from "./command.ts";
 import { createInstallation } from "./installation.ts";
-import { call } from "./operations.ts";
+import { callWithoutData } from "./operations.ts";
 import { printRow } from "./output.ts";
-import { findServer } from "./remote.ts";
 import { readNamedSettings } from "./settings.ts";
 
 export const commands: readonly Command[] = [
@@ -15,9 +14,9 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       // A named settings file is validated by every command.
       readNamedSettings(input);
-      const version = findServer(input)
-        ? await call(input, operations.version, {})
-        : await createInstallation(input).readVersion();
+      const version = await callWithoutData(input, operations.version, {}, () =>
+        createInstallation(input).readVersion(),
+      );
       return printRow(output, { ...version });
     },
   },
@@ -26,9 +25,9 @@ export const commands: readonly Command[] = [
     help: "Print the OpenAPI 3.1.0 document",
     example: "wadi openapi > openapi.json",
     async run(input, output) {
-      const document = findServer(input)
-        ? await call(input, operations.openapi, {})
-        : await createInstallation(input).readDocument();
+      const document = await callWithoutData(input, operations.openapi, {}, () =>
+        createInstallation(input).readDocument(),
+      );
       output.print(document, `${JSON.stringify(document, null, 2)}\n`);
       return 0;
     },

@@ -5,6 +5,7 @@ import { type ChatMessage, ChatSession } from "./chat-session.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import type { Output } from "./output.ts";
 import { readServerUrl, warnOfClearText } from "./remote.ts";
+import { readInput } from "./standard-input.ts";
 
 const SERVER = "http://127.0.0.1:8080";
 const KEY_VARIABLE = "WADI_API_KEY";
@@ -28,14 +29,7 @@ function openSession(input: CommandInput, output: Output): ChatSession {
 }
 
 async function readQuestion(): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of Bun.stdin.stream()) {
-    size += chunk.length;
-    if (size > QUESTION_BYTES_MAX) throw new UsageError("a question has at most 1 MB");
-    chunks.push(chunk);
-  }
-  const question = Buffer.concat(chunks).toString();
+  const question = await readInput(QUESTION_BYTES_MAX, "a question");
   if (question.trim() !== "") return question;
   throw new UsageError("no question came on standard input");
 }

@@ -1,5 +1,6 @@
 // A command of the command line, and readers of its options.
 import type { References } from "../docs/index.ts";
+import { parseDuration } from "../platform/duration.ts";
 import type { Output } from "./output.ts";
 
 export interface Flag {
@@ -88,6 +89,15 @@ export function readNumber(input: CommandInput, name: string): number | undefine
     throw new UsageError(`--${name} takes a whole number, but is "${text}"`);
   }
   return Number(text);
+}
+
+export function readDuration(input: CommandInput, name: string): number | undefined {
+  const text = readText(input, name);
+  try {
+    return text === undefined ? undefined : parseDuration(text);
+  } catch (error) {
+    throw new UsageError(`--${name} ${(error as Error).message}`);
+  }
 }
 
 export function readLimit(input: CommandInput): number {

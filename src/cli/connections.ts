@@ -3,6 +3,7 @@ import { connectionOperations as operations } from "../admin/index.ts";
 import { account, type Command, readList, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
 import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
+import { readSecret } from "./standard-input.ts";
 
 const COLUMNS = [
   ...["id", "account", "name", "kind", "header_name", "allowed_hosts"],
@@ -13,51 +14,6 @@ const quoteName = (row: OutputRow): OutputRow => ({ ...row, name: quote(row.name
 
 function printConnection(output: Output, row: OutputRow): number {
   return printRow(output, row, quoteName(row));
-}
-
-const BYTES_MAX = 16 * 1024;
-const LINE_END = /[\r\n]/;
-const INTERRUPT = "\u0003";
-const ERASE = "\u007f";
-
-/** Drops one line break at the end, as `echo` writes it. */
-export async function readSecret(output: Pick<Output, "say">): Promise<string> {
-  const { stdin } = process;
-  const text = stdin.isTTY ? await readHidden(output) : await readAll(Bun.stdin.stream());
-  const secret = text.replace(/\r?\n$/, "");
-  if (secret !== "") return secret;
-  throw new UsageError("no secret came on standard input: end the command with `< FILE`");
-}
-
-export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    size += chunk.length;
-    if (size > BYTES_MAX) throw new UsageError(`a secret has at most ${BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-async function readHidden({ say }: Pick<Output, "say">): Promise<string> {
-  const { stdin } = process;
-  say("type the secret, which is not shown, then Enter:");
-  stdin.setRawMode(true);
-  let line = "";
-  try {
-    for await (const chunk of stdin) {
-      for (const key of String(chunk)) {
-        if (LINE_END.test(key)) return line;
-        if (key === INTERRUPT) throw new UsageError("given up");
-        line = key === ERASE ? line.slice(0, -1) : line + key;
-        if (line.length > BYTES_MAX) throw new UsageError("the secret is too long");
-      }
-    }
-    return line;
-  } finally {
-    stdin.setRawMode(false);
-  }
 }
 
 export const commands: readonly Command[] = [

@@ -1,11 +1,11 @@
 // `wadi keys`: API keys, whose secrets are printed once.
 import { type NewKeyInput, keyOperations as operations } from "../admin/index.ts";
-import { parseDuration } from "../platform/duration.ts";
 import {
   account,
   type Command,
   type CommandInput,
   hasFlag,
+  readDuration,
   readList,
   readNumber,
   readText,
@@ -34,15 +34,6 @@ function readRequest(input: CommandInput): NewKeyInput {
     max_output_tokens: readNumber(input, "max-output-tokens"),
     lifetime_ms: readDuration(input, "expires"),
   };
-}
-
-export function readDuration(input: CommandInput, name: string): number | undefined {
-  const text = readText(input, name);
-  try {
-    return text === undefined ? undefined : parseDuration(text);
-  } catch (error) {
-    throw new UsageError(`--${name} ${(error as Error).message}`);
-  }
 }
 
 /** Prints the secret alone on stdout, so that `KEY=$(wadi keys create …)` works. */

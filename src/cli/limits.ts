@@ -1,11 +1,10 @@
 // Options of `wadi accounts limit` and `wadi keys limit`, and how limits are printed.
-import type { LimitFields } from "../admin/index.ts";
+import { type LimitFields, PERIODS } from "../admin/index.ts";
 import { parseMoney } from "../platform/money.ts";
 import { type CommandInput, type Flag, readText, UsageError } from "./command.ts";
 import { drawTable, type Output, type OutputRow } from "./output.ts";
 
 const NONE = "none";
-const PERIODS = ["minute", "day", "month"] as const;
 const UNITS: Readonly<Record<string, number>> = { "": 1, k: 1e3, M: 1e6, G: 1e9 };
 const COUNT = /^(\d{1,15})(?:\.(\d{1,9}))?([kMG]?)$/;
 const COLUMNS = ["name", "maximum", "used", "reserved", "resets_at"];

@@ -1,8 +1,8 @@
 // `wadi login`: keeps an operator's token for a server.
 import { type Command, UsageError } from "./command.ts";
-import { readSecret } from "./connections.ts";
 import { printRow } from "./output.ts";
 import { checkToken, keepToken, readServerUrl, warnOfClearText } from "./remote.ts";
+import { readSecret } from "./standard-input.ts";
 
 export const commands: readonly Command[] = [
   {

@@ -11,7 +11,7 @@ import {
 } from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import { call } from "./operations.ts";
+import { call, callWithoutData } from "./operations.ts";
 import { drawLines, type Output, printRow, printTable } from "./output.ts";
 import { findServer } from "./remote.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
@@ -41,12 +41,12 @@ async function runProbe(input: CommandInput, output: Output): Promise<number> {
     api_key_env,
     api_key: api_key_env === undefined ? undefined : readKey(api_key_env),
   };
-  const isRemote = findServer(input) !== undefined;
-  if (isRemote && mayWrite) throw new UsageError("--write changes a local file: drop --server");
-  // A local probe needs no database.
-  const result = isRemote
-    ? await call(input, operations.probe, request)
-    : await probeModel(request, createSystemClock());
+  if (mayWrite && findServer(input)) {
+    throw new UsageError("--write changes a local file: drop --server");
+  }
+  const result = await callWithoutData(input, operations.probe, request, () =>
+    probeModel(request, createSystemClock()),
+  );
   const { report, id, block } = result;
   if (!hasFlag(input, "json")) output.say(drawReport(result));
   for (const note of report.notes) output.say(note);

@@ -32,6 +32,16 @@ export function call<I extends TObject, R>(
   return operate(input, (perform) => perform(operation, request), options);
 }
 
+/** Performs an operation at the server, or by `local`, which needs no database. */
+export async function callWithoutData<I extends TObject, R>(
+  input: CommandInput,
+  operation: Operation<I, R>,
+  request: Static<I>,
+  local: () => R | Promise<R>,
+): Promise<R> {
+  return findServer(input) ? call(input, operation, request) : local();
+}
+
 /** Calls `work` with what performs its operations, one after another. */
 export async function operate<T>(
   input: CommandInput,

@@ -1,7 +1,6 @@
 // `wadi operators` and `wadi audit`: who may use the operator API, and what was changed.
 import { operatorOperations as operations, ROLES } from "../admin/index.ts";
-import { type Command, hasFlag, limit, readLimit, readText } from "./command.ts";
-import { readDuration } from "./keys.ts";
+import { type Command, hasFlag, limit, readDuration, readLimit, readText } from "./command.ts";
 import { call } from "./operations.ts";
 import { printOnce, printRow, printTable, quoteWhole } from "./output.ts";
 

@@ -2,8 +2,15 @@
 import { requestOperations as operations, type PerformOperation } from "../admin/index.ts";
 import { type Clock, createSystemClock, wait } from "../platform/clock.ts";
 import { NO_ID } from "../platform/ids.ts";
-import { account, type Command, type CommandInput, limit, readLimit, readText } from "./command.ts";
-import { readDuration } from "./keys.ts";
+import {
+  account,
+  type Command,
+  type CommandInput,
+  limit,
+  readDuration,
+  readLimit,
+  readText,
+} from "./command.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, escapeHidden, layOutTable, type OutputRow } from "./output.ts";
 

@@ -6,9 +6,8 @@ import {
 } from "../admin/index.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { createInstallation } from "./installation.ts";
-import { call } from "./operations.ts";
+import { callWithoutData } from "./operations.ts";
 import { drawLines, type Output } from "./output.ts";
-import { findServer } from "./remote.ts";
 import { FILE } from "./settings.ts";
 import { paintState } from "./terminal.ts";
 
@@ -47,9 +46,9 @@ export const commands: readonly Command[] = [
     help: "Check settings, data, models and services before serving",
     example: "wadi check --config wadi.toml",
     async run(input, output) {
-      const rows = findServer(input)
-        ? await call(input, operations.check, {})
-        : await createInstallation(input).check();
+      const rows = await callWithoutData(input, operations.check, {}, () =>
+        createInstallation(input).check(),
+      );
       const lines = rows.map(({ status, what, name, url, says }) => {
         return [
           paintState(output.terminal, status.padEnd(4)),

@@ -2,9 +2,8 @@
 import { type InstallationStatus, upkeepOperations as operations } from "../admin/index.ts";
 import { listSettings, writeValue } from "../settings/index.ts";
 import type { Command } from "./command.ts";
-import { call } from "./operations.ts";
+import { call, callWithoutData } from "./operations.ts";
 import { drawLines, type Output, type OutputRow, printTable } from "./output.ts";
-import { findServer } from "./remote.ts";
 import { readGivenSettings } from "./settings.ts";
 import { paintState, writeRelative } from "./terminal.ts";
 
@@ -98,10 +97,9 @@ export const commands: readonly Command[] = [
     help: "List every setting with its value and origin, without secrets",
     example: "wadi config --config wadi.toml",
     async run(input, output) {
-      // Settings can be read before there is a database.
-      const rows = findServer(input)
-        ? await call(input, operations.config, {})
-        : listSettings(readGivenSettings(input, { wantsApiKeys: false }));
+      const rows = await callWithoutData(input, operations.config, {}, () =>
+        listSettings(readGivenSettings(input, { wantsApiKeys: false })),
+      );
       const lines = rows.map((row) => ({
         ...row,
         value: row.value === null ? null : writeValue(row.value),

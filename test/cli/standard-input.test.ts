@@ -1,19 +1,21 @@
-// Tests that a secret on standard input is read whole, up to a maximum.
+// Tests that standard input is read whole, up to a maximum.
 import { expect, test } from "bun:test";
 import { UsageError } from "../../src/cli/command.ts";
-import { readAll } from "../../src/cli/connections.ts";
+import { readAll } from "../../src/cli/standard-input.ts";
+
+const MAX = 16_384;
 
 async function* say(...parts: string[]) {
   for (const part of parts) yield new TextEncoder().encode(part);
 }
 
 test("input in several pieces is one text, also if a character is split", async () => {
-  expect(await readAll(say("sk_", "secret\n"))).toBe("sk_secret\n");
+  expect(await readAll(say("sk_", "secret\n"), MAX, "a text")).toBe("sk_secret\n");
   async function* cut() {
     for (const byte of new TextEncoder().encode("ä")) yield Uint8Array.of(byte);
   }
-  expect(await readAll(cut())).toBe("ä");
-  expect(await readAll(say())).toBe("");
+  expect(await readAll(cut(), MAX, "a text")).toBe("ä");
+  expect(await readAll(say(), MAX, "a text")).toBe("");
 });
 
 test("input that never ends is not waited for", async () => {
@@ -21,6 +23,7 @@ test("input that never ends is not waited for", async () => {
   async function* endless() {
     for (; ; pieces++) yield new Uint8Array(1_024);
   }
-  await expect(readAll(endless())).rejects.toBeInstanceOf(UsageError);
+  const read = readAll(endless(), MAX, "a text");
+  await expect(read).rejects.toEqual(new UsageError("a text has at most 16384 bytes"));
   expect(pieces).toBeLessThan(20);
 });
