@@ -5,7 +5,7 @@ import { createGrants, needsGrant } from "../models/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { storageStore } from "../storage/index.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, unknownModel, unknownName } from "./errors.ts";
+import { AdminError, isName, requireName, unknownModel, unknownName } from "./errors.ts";
 
 export const ListedAccount = Row(Account, {
   held_since: maybe(Timestamp("Begin of a hold.")),
@@ -13,8 +13,6 @@ export const ListedAccount = Row(Account, {
   stored_bytes: Type.Integer({ description: "Stored bytes; `limits.stored_bytes` bounds them." }),
 });
 export type ListedAccount = Static<typeof ListedAccount>;
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export class AccountDirectory {
   readonly #accounts: Access["accounts"];
@@ -28,7 +26,7 @@ export class AccountDirectory {
     const account = await this.#accounts.find(name);
     if (account) return account;
     const names = (await this.#accounts.list()).map((one) => one.name);
-    const advice = `\`wadi accounts ${NAME.test(name) ? `create ${name}\` makes it` : "list`"}`;
+    const advice = `\`wadi accounts ${isName(name) ? `create ${name}\` makes it` : "list`"}`;
     throw unknownName("account", name, names, advice);
   }
 
@@ -106,12 +104,7 @@ export function createAccountAdmin(
       });
     },
     async create(name: string): Promise<Account> {
-      if (!NAME.test(name)) {
-        throw new AdminError(
-          "an account's name is 1 to 64 of A-Z, a-z, 0-9 and _ . -, " +
-            "and begins with a letter or digit",
-        );
-      }
+      requireName("an account's", name);
       const account = credentials.makeAccount(name);
       const isNew = await accounts.create(account);
       if (!isNew) throw new AdminError(`an account "${name}" exists already`, "conflict");

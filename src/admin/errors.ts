@@ -14,6 +14,20 @@ export class AdminError extends Error {
   }
 }
 
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+export function isName(text: string): boolean {
+  return NAME.test(text);
+}
+
+/** Throws for a name that does not fit a path and a line of a table. */
+export function requireName(whose: string, name: string): void {
+  if (isName(name)) return;
+  throw new AdminError(
+    `${whose} name is 1 to 64 of A-Z, a-z, 0-9 and _ . -, and begins with a letter or digit`,
+  );
+}
+
 export function unknownName(
   what: string,
   name: string,

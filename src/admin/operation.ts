@@ -1,23 +1,14 @@
 // Operations: what an operator can do, each as one command and one route of the operator API.
-import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { Static, TObject } from "@sinclair/typebox";
+import { DatabaseUnavailable } from "../database/index.ts";
+import type { OperatorRouteSpec } from "../http/index.ts";
 import { nameUser } from "../platform/process.ts";
 import type { Admin } from "./admin.ts";
 import type { Actor } from "./audit.ts";
 import { listIdFields } from "./operations/fields.ts";
 
-export interface Operation<I extends TObject = TObject, R = unknown> {
-  /** Words of its command: `keys create`. */
-  name: string;
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path below /operator/v1; `:id` is a field of the input. */
-  path: `/${string}`;
-  summary: string;
-  /** Fields of the path, then of the query of a GET or DELETE, else of the body. */
+export interface Operation<I extends TObject = TObject, R = unknown> extends OperatorRouteSpec {
   input: I;
-  /** The reply on the wire, which is also what the command prints with --json. */
-  reply: TSchema;
-  /** An approver may call it too. */
-  isForApprovers?: true;
   /** Set on every operation that changes something. */
   audit?: OperationAudit<Static<I>, NoInfer<R>>;
   run(admin: Admin, input: Static<I>, actor: Actor): Promise<R>;
@@ -71,8 +62,13 @@ export async function perform<I extends TObject, R>(
     await change.fail(failure);
     throw failure;
   }
-  const target = audit.target(input, reply) ?? null;
-  await change.end(target, await read(target));
+  try {
+    const target = audit.target(input, reply) ?? null;
+    await change.end(target, await read(target));
+  } catch (failure) {
+    // A finished change reported as failed would be made again; its entry stays `begun`.
+    if (!(failure instanceof DatabaseUnavailable)) throw failure;
+  }
   return reply;
 }
 

@@ -7,7 +7,7 @@ import {
   operatorStore,
 } from "../access/index.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, unknownName } from "./errors.ts";
+import { AdminError, requireName, unknownName } from "./errors.ts";
 import { DEV } from "./first-keys.ts";
 import { LIFETIME_MS_MAX } from "./keys.ts";
 
@@ -18,8 +18,6 @@ export interface OperatorRequest {
   lifetimeMs?: number;
 }
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-
 export function createOperatorAdmin(deps: AdminDeps) {
   const { database, clock } = deps;
   const operators = database.bind(operatorStore);
@@ -28,12 +26,7 @@ export function createOperatorAdmin(deps: AdminDeps) {
     find: (name: string): Promise<Operator | undefined> => operators.findByName(name),
     /** Returns the token; only its hash is stored. */
     async create({ name, role, lifetimeMs }: OperatorRequest) {
-      if (!NAME.test(name)) {
-        throw new AdminError(
-          "an operator's name is 1 to 64 of A-Z, a-z, 0-9 and _ . -, " +
-            "and begins with a letter or digit",
-        );
-      }
+      requireName("an operator's", name);
       if (lifetimeMs !== undefined && !(lifetimeMs >= 1 && lifetimeMs <= LIFETIME_MS_MAX)) {
         throw new AdminError("a token ends at least 1 ms and at most 36500 days from now");
       }

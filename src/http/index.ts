@@ -6,10 +6,8 @@ export { createHealthPages } from "./health.ts";
 export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
-export {
-  createOperatorRoutes,
-  type OperatorRoute,
-} from "./operator-router.ts";
+export type { OperatorRouteSpec } from "./operator-route.ts";
+export { createOperatorRoutes, type OperatorRoute } from "./operator-router.ts";
 export {
   cursorError,
   decodeCursor,

@@ -3,15 +3,17 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { HttpMethod } from "./route.ts";
 
 export interface OperatorRouteSpec {
-  /** Words of the command that does the same. */
+  /** Words of the command that does the same: `keys create`. */
   name: string;
   method: HttpMethod;
-  /** Path below /operator/v1. */
+  /** Path below /operator/v1; `:id` is a field of the input. */
   path: `/${string}`;
   summary: string;
   /** Fields of the path, then of the query of a GET or DELETE, else of the body. */
   input: TObject;
+  /** The reply on the wire, which is also what the command prints with --json. */
   reply: TSchema;
+  /** An approver may call it too. */
   isForApprovers?: true;
 }
 

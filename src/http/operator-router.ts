@@ -1,5 +1,5 @@
 // The operator API's routes: a token in place of a key, strict input, and a document of their own.
-import type { RateLimiter } from "../access/index.ts";
+import type { Operator, RateLimiter } from "../access/index.ts";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
 import { compileFields } from "./fields.ts";
@@ -10,11 +10,7 @@ import { createResponder, type RequestContext, type ResponderOptions } from "./r
 import type { HandlerReply, HttpMethod, Path } from "./route.ts";
 
 /** Owner of a token. */
-export interface OperatorIdentity {
-  id: string;
-  name: string;
-  role: "operator" | "approver";
-}
+type OperatorIdentity = Pick<Operator, "id" | "name" | "role">;
 
 export interface OperatorRouterOptions extends Omit<ResponderOptions, "surface"> {
   version: string;

@@ -5,6 +5,7 @@ import { AdminError, keyOperations, perform } from "../../src/admin/index.ts";
 import { accountOperations } from "../../src/admin/operations/accounts.ts";
 import { operatorOperations } from "../../src/admin/operations/operators.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
 import { openFixture } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
@@ -72,6 +73,20 @@ test("a refused change is logged with the sentence", async () => {
   expect(await list()).toMatchObject([
     { target: "no", outcome: "failed", error: expect.stringContaining('no account "no"') },
   ]);
+  await close();
+});
+
+test("a change that is done is no failure where its entry cannot be completed", async () => {
+  const { admin, list, close } = await openLog();
+  const lost = new DatabaseUnavailable("the disk is full");
+  const begin: typeof admin.audit.begin = async (change) => ({
+    ...(await admin.audit.begin(change)),
+    end: () => Promise.reject(lost),
+  });
+  const failing = { ...admin, audit: { ...admin.audit, begin } };
+  const made = await perform(failing, accountOperations.create, { name: "acme" }, ACTOR);
+  expect(made).toMatchObject({ name: "acme" });
+  expect(await list()).toMatchObject([{ target: "acme", outcome: "begun" }]);
   await close();
 });
 
