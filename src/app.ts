@@ -2,12 +2,10 @@
 import { type Access, buildAccess, KeyUses, REACHED_LIMIT } from "./access/index.ts";
 import {
   type Admin,
-  type AdminDeps,
-  buildAdmin,
-  createOperatorApi,
-  createServerState,
+  createOperatorService,
   type Installation,
   listSweeps,
+  type OperatorService,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
@@ -236,47 +234,9 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
     corsOrigins: () => current().server.cors_origins,
   };
   const endRequests = () => running.end();
-  const operatorAddress = readListenAddress(current().operator.listen);
-  const settings = current().server;
-  return new HttpServer({ ...settings, operatorAddress, origins, endRequests, clock, ids, log });
-}
-
-function readListenAddress(text: string): { host: string; port: number } | null {
-  if (text === "") return null;
-  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(text)!;
-  return { host: host!, port: Number(port) };
-}
-
-async function readDocument(server: HttpServer): Promise<Record<string, unknown>> {
-  const response = await server.answer(new Request("http://localhost/openapi.json"));
-  return response.json() as Promise<Record<string, unknown>>;
-}
-
-type OperatorService = ReturnType<typeof createOperatorService>;
-
-/** Builds the admin, anew after each change of the settings, and the operator API on it. */
-function createOperatorService(
-  { clock, ids, log, version, installation }: AppOptions,
-  { server, registry }: Pick<Site, "server" | "registry">,
-  deps: () => Omit<AdminDeps, "installation" | "server">,
-) {
-  const state = createServerState(clock, registry);
-  const own = { ...installation, readDocument: () => readDocument(server) };
-  let admin = buildAdmin({ ...deps(), installation: own, server: state });
-  const api = createOperatorApi({
-    ...{ settings: () => deps().settings, admin: () => admin, server },
-    ...{ clock, ids, log, version },
-  });
-  return {
-    get admin() {
-      return admin;
-    },
-    routes: api.routes,
-    change(settings: Settings) {
-      api.change(settings);
-      admin = buildAdmin({ ...deps(), installation: own, server: state });
-    },
-  };
+  const { server, operator } = current();
+  const operatorListen = operator.listen;
+  return new HttpServer({ ...server, operatorListen, origins, endRequests, clock, ids, log });
 }
 
 interface Site {

@@ -18,7 +18,6 @@ export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
-export type { AdminDeps } from "./deps.ts";
 export { AdminError } from "./errors.ts";
 /** Loaded only when used. */
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
@@ -46,9 +45,8 @@ export { toolOperations } from "./operations/tools.ts";
 export { triggerOperations } from "./operations/triggers.ts";
 export { upkeepOperations } from "./operations/upkeep.ts";
 export { webhookOperations } from "./operations/webhooks.ts";
+export { createOperatorService, type OperatorService } from "./operator-service.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
-export { createOperatorApi } from "./routes.ts";
-export { createServerState } from "./server-state.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export type { InstallationStatus } from "./status.ts";
 export type { OwnedTrigger } from "./triggers.ts";

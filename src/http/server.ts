@@ -1,5 +1,6 @@
 // The HTTP server: checks a request's origin, lets Elysia find its route, and stops gracefully.
 import { Elysia } from "elysia";
+import { isLoopback } from "../net/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -7,7 +8,7 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
-import { listenError } from "./listen-error.ts";
+import { IDLE_TIMEOUT_S, listen, readListenAddress } from "./listener.ts";
 import { documentRoute } from "./openapi/document.ts";
 import { OPERATOR_PREFIX, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
@@ -16,10 +17,6 @@ import { chooseRequestId } from "./request-id.ts";
 import type { Router } from "./router.ts";
 import { closeAfterReply, hasBoundedBody } from "./unread-body.ts";
 
-/** Maximum silence of a connection, also of one whose reader has stopped. */
-const IDLE_TIMEOUT_S = 60;
-/** Size that turns Bun's limit off: routes bound bodies and answer in their envelope. */
-const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
 /** Time for the last frames of a stop to reach their callers. */
 const GRACE_MS = 1_000;
 /** Minimum length before the path: Elysia misreads a URL with a shorter host. */
@@ -31,18 +28,13 @@ export interface StaticPage {
   answer(request: Request): Response | Promise<Response>;
 }
 
-export interface ListenAddress {
-  host: string;
-  port: number;
-}
-
 export interface HttpServerOptions {
   host: string;
   port: number;
   trusted_proxies: readonly string[];
   origins: OriginRules;
-  /** Address of the operator API; null serves it beside the others, to this machine only. */
-  operatorAddress?: ListenAddress | null;
+  /** "HOST:PORT" of the operator API; "" serves it beside the others, to this machine only. */
+  operatorListen?: string;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -153,7 +145,8 @@ export class HttpServer implements Service {
   }
 
   start(): void {
-    const { ids, log, operatorAddress = null } = this.#options;
+    const { ids, log, operatorListen = "" } = this.#options;
+    const operatorAddress = readListenAddress(operatorListen);
     const answerUnknown: AnswerRequest = (sent) => this.#take(sent, this.#refuseUnknown);
     // A proxy that forwards only one prefix must not reach other pages by dots in the path.
     const routeBelow = (prefix: string) => (sent: Request) =>
@@ -165,7 +158,7 @@ export class HttpServer implements Service {
     const operators = { [`${OPERATOR_PREFIX}*`]: routeBelow(OPERATOR_PREFIX) };
     const routes = { "/v1/*": routeBelow("/v1/"), ...this.#pages };
     const shared = operatorAddress === null ? { ...routes, ...operators } : routes;
-    this.#server = serve(this.#options, { routes: shared, fetch: answerUnknown, error });
+    this.#server = listen(this.#options, { routes: shared, fetch: answerUnknown, error });
     if (operatorAddress === null) return;
     const route = (sent: Request) => {
       this.#operatorRequests.add(sent);
@@ -177,7 +170,7 @@ export class HttpServer implements Service {
         fetch: answerUnknown,
         error,
       };
-      this.#operatorServer = serve(operatorAddress, pages);
+      this.#operatorServer = listen(operatorAddress, pages, OPERATOR_SETTINGS);
     } catch (failure) {
       this.#server.stop(true);
       throw failure;
@@ -229,7 +222,7 @@ export class HttpServer implements Service {
     if (FORWARDED.some((name) => request.headers.has(name))) return false;
     // Requests without a socket come from the program itself.
     const peer = this.#server?.requestIP(sent)?.address;
-    return peer === undefined || LOOPBACK.test(peer);
+    return peer === undefined || isLoopback(peer);
   }
 
   #refuse(error: ApiError, request: Request): Response {
@@ -255,31 +248,9 @@ export class HttpServer implements Service {
   }
 }
 
-const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
+const OPERATOR_SETTINGS = { host: "operator.listen", port: "operator.listen" };
 /** Headers by which proxies name the client. */
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
-
-function serve(
-  { host, port }: ListenAddress,
-  answers: Pick<Bun.Serve.Options<undefined, string>, "routes" | "fetch" | "error">,
-): Bun.Server<undefined> {
-  try {
-    return Bun.serve({
-      hostname: host,
-      port,
-      // A second instance on the same port must fail, not share it.
-      reusePort: false,
-      // Bun's own error page shows the message and 50 KB around it.
-      development: false,
-      idleTimeout: IDLE_TIMEOUT_S,
-      maxRequestBodySize: BODY_BYTES_UNBOUNDED,
-      // Routes match the path as it was sent; Bun resolves dots in a request's URL.
-      ...answers,
-    } as Bun.Serve.Options<undefined, string>);
-  } catch (failure) {
-    throw listenError(failure, { host, port });
-  }
-}
 
 async function withRequestId(request: Request, answer: StaticPage["answer"], ids: Ids) {
   // Elysia answers HEAD for pages; only paths under /v1 refuse a wrong method.

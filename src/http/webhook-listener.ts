@@ -2,15 +2,13 @@
 import type { Clock } from "../platform/clock.ts";
 import { ApiError } from "../platform/errors.ts";
 import { readBytes } from "./body.ts";
-import { listenError } from "./listen-error.ts";
+import { listen } from "./listener.ts";
 import { closeAfterReply, hasBoundedBody } from "./unread-body.ts";
 
 const HOST = "127.0.0.1";
 const BODY_BYTES_MAX = 1024 * 1024;
 /** Maximum requests at a time. */
 const REQUESTS_MAX = 64;
-/** Size that turns Bun's limit off: `readBytes` bounds bodies and explains a refusal. */
-const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 export interface ReceivedBody {
   path: string;
@@ -56,22 +54,9 @@ export function openWebhookListener({
       openRequests--;
     }
   };
-  let server: Bun.Server<undefined>;
-  try {
-    server = Bun.serve({
-      hostname: HOST,
-      port,
-      reusePort: false,
-      development: false,
-      maxRequestBodySize: BODY_BYTES_UNBOUNDED,
-      fetch: (request) =>
-        hasBoundedBody(request)
-          ? receive(request)
-          : closeAfterReply(request, receive(request), clock),
-    });
-  } catch (failure) {
-    throw listenError(failure, { host: HOST, port });
-  }
+  const fetch = (request: Request) =>
+    hasBoundedBody(request) ? receive(request) : closeAfterReply(request, receive(request), clock);
+  const server = listen({ host: HOST, port }, { fetch });
   return { url: `http://${HOST}:${server.port}`, stop: () => server.stop(true) };
 }
 

@@ -112,7 +112,8 @@ export const LOOPBACK: readonly Network[] = ["127.0.0.0/8", "::1"].map(
 
 /** Tests a host of a URL or a setting: a name or an address, with or without brackets. */
 export function isLoopback(host: string): boolean {
-  const name = host.replaceAll(/[[\]]/g, "");
+  // A socket of both families reports IPv4 within IPv6.
+  const name = host.replaceAll(/[[\]]/g, "").replace(/^::ffff:(?=\d+\.)/i, "");
   if (/^(?:.+\.)?localhost$/i.test(name)) return true;
   const address = readAddress(name);
   return address !== null && LOOPBACK.some((network) => isWithin(address, network));

@@ -201,6 +201,16 @@ describe("with an address of its own", () => {
   });
 });
 
+test("an address that is taken ends the start with the name of its setting", async () => {
+  const other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("") });
+  const settings = `[operator]\nlisten = "127.0.0.1:${other.port}"\n`;
+  await expect(open({ listens: true, settings })).rejects.toThrow(
+    `port ${other.port} on 127.0.0.1 is taken: stop what listens there, or choose another with ` +
+      "operator.listen",
+  );
+  await other.stop(true);
+});
+
 test("its document is valid, complete, and apart from the public one", async () => {
   const { call, stop } = await open();
   const response = await call("GET", "/operator/openapi.json", null);

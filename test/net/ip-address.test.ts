@@ -55,10 +55,18 @@ test.each(addressResults)("the address %p lies in the block %p", (address, block
 });
 
 test("a host is this machine by its name or address", () => {
-  for (const host of ["localhost", "LOCALHOST", "a.localhost", "127.0.0.9", "::1", "[::1]"]) {
+  for (const host of [
+    "localhost",
+    "LOCALHOST",
+    "a.localhost",
+    "127.0.0.9",
+    "::1",
+    "[::1]",
+    "::ffff:127.0.0.1",
+  ]) {
     expect([host, isLoopback(host)]).toEqual([host, true]);
   }
-  for (const host of ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "notlocalhost", ""]) {
+  for (const host of ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "localhost.example", ""]) {
     expect([host, isLoopback(host)]).toEqual([host, false]);
   }
 });

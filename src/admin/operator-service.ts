@@ -1,0 +1,54 @@
+// The operator's side of a server: the use cases by the settings in force, and the API on them.
+import type { HttpServer } from "../http/index.ts";
+import type { ModelRegistry } from "../models/index.ts";
+import type { Log } from "../platform/log.ts";
+import type { Settings } from "../settings/index.ts";
+import { type Admin, buildAdmin } from "./admin.ts";
+import type { AdminDeps } from "./deps.ts";
+import type { Installation } from "./installation.ts";
+import { createOperatorApi, type OperatorApi } from "./routes.ts";
+import { createServerState } from "./server-state.ts";
+
+export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids"> {
+  log: Log;
+  version: string;
+  installation: Installation;
+}
+
+export interface OperatorService extends Pick<OperatorApi, "routes"> {
+  /** Follows the settings in force: read it anew each time. */
+  readonly admin: Admin;
+  change(settings: Settings): void;
+}
+
+/** `deps` are read again after each change of the settings. */
+export function createOperatorService(
+  { clock, ids, log, version, installation }: OperatorServiceOptions,
+  { server, registry }: { server: HttpServer; registry: ModelRegistry },
+  deps: () => Omit<AdminDeps, "installation" | "server">,
+): OperatorService {
+  const state = createServerState(clock, registry);
+  const own = { ...installation, readDocument: () => readDocument(server) };
+  const build = () => buildAdmin({ ...deps(), installation: own, server: state });
+  let admin = build();
+  const settings = () => deps().settings;
+  const api = createOperatorApi({
+    ...{ settings, admin: () => admin, server },
+    ...{ clock, ids, log, version },
+  });
+  return {
+    get admin() {
+      return admin;
+    },
+    routes: api.routes,
+    change(other) {
+      api.change(other);
+      admin = build();
+    },
+  };
+}
+
+async function readDocument(server: HttpServer): Promise<Record<string, unknown>> {
+  const response = await server.answer(new Request("http://localhost/openapi.json"));
+  return response.json() as Promise<Record<string, unknown>>;
+}

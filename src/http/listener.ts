@@ -1,0 +1,63 @@
+// Listens on an address, or explains why it cannot, with a way out.
+
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/** Maximum silence of a connection, also of one whose reader has stopped. */
+export const IDLE_TIMEOUT_S = 60;
+/** Size that turns Bun's limit off: routes bound bodies and answer in their envelope. */
+const BODY_BYTES_UNBOUNDED = Number.MAX_SAFE_INTEGER;
+
+/** Reads "HOST:PORT" of the settings; null for an empty text. */
+export function readListenAddress(text: string): ListenAddress | null {
+  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
+  return host === undefined ? null : { host, port: Number(port) };
+}
+
+/** Names of the settings of an address, for advice. */
+export interface ListenSettings {
+  host: string;
+  port: string;
+}
+
+const FLAGS: ListenSettings = { host: "--host", port: "--port" };
+
+export function listen(
+  address: ListenAddress,
+  answers: Pick<Bun.Serve.Options<undefined, string>, "routes" | "fetch" | "error">,
+  settings = FLAGS,
+): Bun.Server<undefined> {
+  try {
+    return Bun.serve({
+      hostname: address.host,
+      port: address.port,
+      // A second instance on the same port must fail, not share it.
+      reusePort: false,
+      // Bun's own error page shows the message and 50 KB around it.
+      development: false,
+      idleTimeout: IDLE_TIMEOUT_S,
+      maxRequestBodySize: BODY_BYTES_UNBOUNDED,
+      // Routes match the path as it was sent; Bun resolves dots in a request's URL.
+      ...answers,
+    } as Bun.Serve.Options<undefined, string>);
+  } catch (failure) {
+    const { code = String(failure) } = failure as { code?: string };
+    const place = `port ${address.port} on ${address.host}`;
+    throw new CannotListen(explain(code, place, settings), { cause: failure });
+  }
+}
+
+class CannotListen extends Error {}
+
+function explain(code: string, place: string, settings: ListenSettings): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return `${place} is taken: stop what listens there, or choose another with ${settings.port}`;
+    case "EACCES":
+      return `${place} may not be opened by this user: choose one above 1023 with ${settings.port}`;
+    default:
+      return `cannot listen on ${place} (${code}): choose another address with ${settings.host}`;
+  }
+}
