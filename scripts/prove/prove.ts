@@ -13,6 +13,7 @@ import { memoryChat } from "./memory-chat.ts";
 import { outside } from "./outside.ts";
 import type { Finding, Proof } from "./proof.ts";
 import { requestLog } from "./request-log.ts";
+import { requests } from "./requests.ts";
 import { runs } from "./runs.ts";
 
 const proofs: readonly Proof[] = [
@@ -24,6 +25,7 @@ const proofs: readonly Proof[] = [
   events,
   killKeys,
   requestLog,
+  requests,
   memoryChat,
   outside,
   runs,
