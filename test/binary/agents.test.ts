@@ -20,24 +20,24 @@ test("agents.does.agent a running server applies a hold from the command line at
   };
   expect(await look()).toBeNull();
 
-  const held = await room.run(["agents", "hold", id, "--reason", "it loops", "--json"]);
+  const held = await room.perform(["agents", "hold", id, "--reason", "it loops", "--json"]);
   expect(JSON.parse(held.stdout)).toMatchObject({ kind: "agent", id, reason: "it loops" });
   expect(await look()).toMatchObject({ scope: "agent", reason: "it loops" });
 
-  const listed = await room.run(["agents", "list", "--account", "default", "--json"]);
+  const listed = await room.perform(["agents", "list", "--account", "default", "--json"]);
   expect(JSON.parse(listed.stdout)).toMatchObject([
     { id, account: "default", name: "Two\nlines", held: "agent", hold_reason: "it loops" },
   ]);
   // For people each agent has one line, below that of the columns.
-  const { stdout } = await room.run(["agents", "list"]);
+  const { stdout } = await room.perform(["agents", "list"]);
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(stdout).toContain('"Two\\nlines"');
 
-  const released = await room.run(["agents", "release", id]);
+  const released = await room.perform(["agents", "release", id]);
   expect(released).toMatchObject({ code: 0, stdout: `agent: ${id}\nheld: false\n`, stderr: "" });
   expect(await look()).toBeNull();
-  expect((await room.run(["agents", "release", id])).stderr).toBe("it was not held\n");
-  const unknown = await room.run(["agents", "hold", key]);
+  expect((await room.perform(["agents", "release", id])).stderr).toBe("it was not held\n");
+  const unknown = await room.perform(["agents", "hold", key]);
   expect(unknown.code).toBe(1);
   expect(unknown.stderr).not.toContain(key);
 });
@@ -51,12 +51,12 @@ test("a run is started from the command line, followed to its end, and a waiting
   };
   const data = ["--data", "started"];
   const agent = await create({});
-  const followed = await room.run(["runs", "start", agent, "Hello", "--follow", ...data]);
+  const followed = await room.perform(["runs", "start", agent, "Hello", "--follow", ...data]);
   expect(followed.code).toBe(0);
   expect(followed.stdout).toContain("status: succeeded");
   expect(followed.stdout).toMatch(/^started_by_operator: .+$/m);
   expect(followed.stderr).toMatch(/^run [0-9a-f-]{36} started\n$/);
-  const failed = await room.run([
+  const failed = await room.perform([
     "runs",
     "start",
     agent,
@@ -68,13 +68,13 @@ test("a run is started from the command line, followed to its end, and a waiting
 
   const asking = await create({ tools: ["memory_set"] });
   const call = '!tool memory_set {"key":"a","content":"b"}';
-  const started = await room.run(["runs", "start", asking, call, "--json", ...data]);
+  const started = await room.perform(["runs", "start", asking, call, "--json", ...data]);
   const { id } = JSON.parse(started.stdout);
   const list = ["runs", "list", "--status", "waiting_approval", "--json", ...data];
-  while ((await room.run(list)).stdout === "[]\n");
-  const cancelled = await room.run(["runs", "cancel", id, "--json", ...data]);
+  while ((await room.perform(list)).stdout === "[]\n");
+  const cancelled = await room.perform(["runs", "cancel", id, "--json", ...data]);
   expect(JSON.parse(cancelled.stdout)).toMatchObject({ id, status: "cancelled" });
-  const again = await room.run(["runs", "cancel", id, ...data]);
+  const again = await room.perform(["runs", "cancel", id, ...data]);
   expect(again).toMatchObject({
     code: 0,
     stdout: `id: ${id}\nstatus: cancelled\ncancel_requested: false\n`,

@@ -61,7 +61,7 @@ afterAll(async () => {
 });
 
 const list = async () => {
-  const { stdout } = await room.run(["models", "list", "--json"]);
+  const { stdout } = await room.perform(["models", "list", "--json"]);
   const [{ unit, start_ms }] = JSON.parse(stdout);
   return [unit, typeof start_ms];
 };

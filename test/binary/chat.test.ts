@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 test("a question through a pipe or as an argument gets one answer on stdout", async () => {
-  const piped = await room.run(["chat"], { env, stdin: "Hello\n" });
+  const piped = await room.perform(["chat"], { env, stdin: "Hello\n" });
   expect(piped).toEqual({ code: 0, stdout: "You said: Hello\n", stderr: "" });
-  const typed = await room.run(["chat", "!say One\\ntwo", "--json"], { env });
+  const typed = await room.perform(["chat", "!say One\\ntwo", "--json"], { env });
   expect([typed.code, typed.stderr]).toEqual([0, ""]);
   expect(JSON.parse(typed.stdout)).toMatchObject({ model: "svc", finish_reason: "stop" });
 });
@@ -23,12 +23,12 @@ test("a question through a pipe or as an argument gets one answer on stdout", as
 test("the key may be in another variable, and the address in an option", async () => {
   const other = { OTHER_KEY: server.key };
   const args = ["chat", "Hello", "--server", server.url, "--key-env", "OTHER_KEY"];
-  expect(await room.run(args, { env: other })).toMatchObject({ code: 0, stderr: "" });
+  expect(await room.perform(args, { env: other })).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("what is wrong is one sentence on stderr", async () => {
   const refused = async (args: string[], changed: Record<string, string>, stdin = "") => {
-    const { code, stdout, stderr } = await room.run(["chat", ...args], {
+    const { code, stdout, stderr } = await room.perform(["chat", ...args], {
       ...{ env: { ...env, ...changed }, stdin },
     });
     expect(stdout).toBe("");
@@ -45,7 +45,7 @@ test("what is wrong is one sentence on stderr", async () => {
 });
 
 test("an answer that breaks off or fails in the middle is a failure", async () => {
-  const cut = await room.run(["chat", "!say One two three\n!cut"], { env });
+  const cut = await room.perform(["chat", "!say One two three\n!cut"], { env });
   expect(cut.code).toBe(1);
   expect(cut.stdout).toContain("One");
   expect(cut.stderr).toMatch(/^wadi: .+\n$/);
@@ -70,6 +70,6 @@ test("a conversation remembers, can be cleared, and ends with /quit", async () =
 test("a terminal is not controlled by what a model says", async () => {
   const shown = await room.type(["chat", "\u001b[2Jred"], 100, { env });
   expect(shown).toBe("You said: \\u001b[2Jred\n");
-  const piped = await room.run(["chat", "\u001b[2Jred"], { env });
+  const piped = await room.perform(["chat", "\u001b[2Jred"], { env });
   expect(piped.stdout).toBe("You said: \u001b[2Jred\n");
 });

@@ -7,11 +7,11 @@ import { openRoom, type Room } from "../support/binary.ts";
 let room: Room;
 beforeAll(async () => {
   room = openRoom();
-  expect((await room.run(["accounts", "create", "acme"])).code).toBe(0);
+  expect((await room.perform(["accounts", "create", "acme"])).code).toBe(0);
 });
 afterAll(() => room.close());
 
-const run = (line: string) => room.run(line.split(" ").filter(Boolean));
+const run = (line: string) => room.perform(line.split(" ").filter(Boolean));
 /** One JSON document and nothing else. */
 const parse = (stdout: string) => {
   expect(stdout.trimEnd().split("\n")).toHaveLength(1);
@@ -52,7 +52,7 @@ test("a grant lets an account call an external model, and can be revoked", async
 });
 
 test("a hold on an account shows its reason and start, and can be released", async () => {
-  const { code, stdout } = await room.run([
+  const { code, stdout } = await room.perform([
     "accounts",
     "hold",
     "acme",
@@ -262,13 +262,15 @@ test("settings are listed before there is a database, and a status only where th
   const cwd = join(room.directory, "empty");
   mkdirSync(cwd);
   const env = { WADI_LIMITS__TOOLS: "7" };
-  const listed = await room.run(["config", "--json"], { cwd, env });
+  const listed = await room.perform(["config", "--json"], { cwd, env });
   expect(listed.code).toBe(0);
   expect(parse(listed.stdout)).toContainEqual({
     ...{ name: "limits.tools", value: 7, origin: "environment", needs_restart: false },
   });
-  expect((await room.run(["config"], { cwd })).stdout).toMatch(/^server.host +"127.0.0.1" +def/m);
-  expect((await room.run(["status"], { cwd })).stderr).toContain("there is no database");
+  expect((await room.perform(["config"], { cwd })).stdout).toMatch(
+    /^server.host +"127.0.0.1" +def/m,
+  );
+  expect((await room.perform(["status"], { cwd })).stderr).toContain("there is no database");
   const status = await run("status");
   expect(status.stdout).toMatch(/^server +not asked/m);
   expect(parse((await run("status --json")).stdout)).toMatchObject({

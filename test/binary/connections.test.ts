@@ -21,7 +21,7 @@ test("agents.does.connection agents.endpoints.tools.p5 a connection created on t
     return ((await reply.json()) as { data: unknown }).data;
   };
   const create = (name: string, args: string[], stdin: string) =>
-    room.run(["connections", "create", name, "--account", "default", ...args], { stdin });
+    room.perform(["connections", "create", name, "--account", "default", ...args], { stdin });
 
   const host = ["--host", "api.example.com", "--host", "127.0.0.1:9000"];
   const made = await create("My\nletters", [...host, "--json"], `${SECRET}\n`);
@@ -32,9 +32,9 @@ test("agents.does.connection agents.endpoints.tools.p5 a connection created on t
   expect(await read()).toEqual([connection]);
 
   const { id } = connection;
-  const set = await room.run(["connections", "set-secret", id], { stdin: `${SECRET}_2\r\n` });
+  const set = await room.perform(["connections", "set-secret", id], { stdin: `${SECRET}_2\r\n` });
   expect([set.code, set.stdout.includes('name: "My\\nletters"\n')]).toEqual([0, true]);
-  const listed = await room.run(["connections", "list", "--account", "default"]);
+  const listed = await room.perform(["connections", "list", "--account", "default"]);
   expect(listed.stdout.trimEnd().split("\n")).toHaveLength(2);
 
   const empty = await create("Empty", [], "");
@@ -47,10 +47,10 @@ test("agents.does.connection agents.endpoints.tools.p5 a connection created on t
   ]);
   const bad = await create("Bad", [], `${SECRET} and more`);
   expect([bad.code, bad.stderr.includes("canary")]).toEqual([1, false]);
-  const usage = await room.run(["connections", "create", "X"], { stdin: SECRET });
+  const usage = await room.perform(["connections", "create", "X"], { stdin: SECRET });
   expect(usage.code).toBe(2);
 
-  const gone = await room.run(["connections", "delete", id, "--json"]);
+  const gone = await room.perform(["connections", "delete", id, "--json"]);
   expect(JSON.parse(gone.stdout)).toEqual({ connection: id, deleted: true });
   expect(await read()).toEqual([]);
 

@@ -32,14 +32,14 @@ test("a start with --json prints them as a list", async () => {
 
 test("an invalid address is wrong usage, and in the file an error with line and key", async () => {
   for (const verb of ["dev", "serve"]) {
-    const { code, stderr } = await room.run([verb, "--allow-egress", "127.0.0.1"]);
+    const { code, stderr } = await room.perform([verb, "--allow-egress", "127.0.0.1"]);
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: 'wadi: --allow-egress must be HOST:PORT, HOST:* or [IPV6]:PORT, but is "127.0.0.1"\n',
     });
   }
   writeFileSync(join(room.directory, "bad.toml"), '\n[egress]\nallow = ["a:1", "10.0.0.9"]\n');
-  const { code, stderr } = await room.run(["serve", "--config", "bad.toml"]);
+  const { code, stderr } = await room.perform(["serve", "--config", "bad.toml"]);
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr:

@@ -62,7 +62,7 @@ test("wrong usage is reported without the secret", async () => {
     [["--status", "199"], "--status takes 200 to 599, but is 199"],
   ];
   for (const [args, why] of cases) {
-    const { code, stdout, stderr } = await room.run(["listen", ...args]);
+    const { code, stdout, stderr } = await room.perform(["listen", ...args]);
     expect([code, stdout, stderr]).toEqual([2, "", `wadi: ${why}\n`]);
   }
 });

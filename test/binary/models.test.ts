@@ -25,15 +25,15 @@ const serve = () => room.serve(["serve", "--port", "0"], { env: { RENTED_KEY: "k
 beforeAll(async () => {
   room = openRoom();
   writeFileSync(join(room.directory, "wadi.toml"), SETTINGS);
-  expect((await room.run(["accounts", "create", "acme"])).code).toBe(0);
-  key = (await room.run(["keys", "create", "--account", "acme"])).stdout.trim();
+  expect((await room.perform(["accounts", "create", "acme"])).code).toBe(0);
+  key = (await room.perform(["keys", "create", "--account", "acme"])).stdout.trim();
   server = await serve();
 });
 afterAll(() => room.close());
 
 /** Output of a command with --json and without. */
 const run = async (line: string) => {
-  const { code, stdout, stderr } = await room.run([...line.split(" "), "--json"]);
+  const { code, stdout, stderr } = await room.perform([...line.split(" "), "--json"]);
   expect([line, code, stdout.split("\n").length]).toEqual([line, 0, 2]);
   return { row: JSON.parse(stdout), stderr };
 };
@@ -86,7 +86,7 @@ test("models are listed with their state, as a table and as JSON", async () => {
     },
   ]);
   expect(row[0].first_seen_at).toMatch(/Z$/);
-  const { stdout } = await room.run(["models", "list"]);
+  const { stdout } = await room.perform(["models", "list"]);
   expect(stdout).toMatch(/^ID +STATE +PROVIDER +SELF_HOSTED +VISIBILITY +CONTEXT_WINDOW +/);
   expect(stdout).toMatch(/\nmain \(default\) +on +.*\nrented +off +.*\n$/);
   await run("models on rented");
@@ -117,7 +117,7 @@ test("a rotated key has two secrets, until the next rotation or until both are r
   const replies = [first, second].map((secret) => chat("main", secret));
   expect(await Promise.all(replies)).toEqual([201, 201]);
 
-  const third = await room.run(["keys", "rotate", id, "--overlap", "0s"]);
+  const third = await room.perform(["keys", "rotate", id, "--overlap", "0s"]);
   expect(third.stdout).toMatch(/^svc_sk_[0-9A-Za-z]{49}\n$/);
   expect(third.stderr).toContain("the old one is refused");
   const left = [first, second, third.stdout.trim()].map((secret) => chat("main", secret));

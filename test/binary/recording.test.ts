@@ -97,20 +97,20 @@ test("a signal right after a reply loses no line of the recording", async () => 
 
 test("an existing file is not overwritten, and an empty recording is removed", async () => {
   writeFileSync(place("mine"), "mine");
-  const refused = await room.run([...DEV, "--record", "mine"]);
+  const refused = await room.perform([...DEV, "--record", "mine"]);
   expect(refused).toEqual({
     code: 1,
     stdout: "",
     stderr: "wadi: mine is there already, and --record overwrites nothing: name another file\n",
   });
   expect(readFileSync(place("mine"), "utf8")).toBe("mine");
-  const nowhere = await room.run([...DEV, "--record", "none/file"]);
+  const nowhere = await room.perform([...DEV, "--record", "none/file"]);
   expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("(ENOENT)") });
 
   const server = await room.serve([...DEV, "--record", "empty.jsonl"]);
   expect(existsSync(place("empty.jsonl"))).toBe(true);
   const { port } = new URL(server.url);
-  expect((await room.run(["dev", "--port", port, "--record", "taken.jsonl"])).code).toBe(1);
+  expect((await room.perform(["dev", "--port", port, "--record", "taken.jsonl"])).code).toBe(1);
   await stop(server);
   expect(existsSync(place("empty.jsonl"))).toBe(false);
   expect(existsSync(place("taken.jsonl"))).toBe(false);
@@ -140,7 +140,7 @@ test("a file that cannot be replayed is reported with its line, without its cont
     ["newer.jsonl", "newer.jsonl:1: this recording is of another version of wadi"],
     ["none.jsonl", "none.jsonl does not exist: correct --replay"],
   ] as const) {
-    const { code, stdout, stderr } = await room.run([...DEV, "--replay", file]);
+    const { code, stdout, stderr } = await room.perform([...DEV, "--replay", file]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(/^wadi: [^\n]+\n$/);
     expect(stderr).toContain(says);
@@ -157,11 +157,11 @@ test("models missing from the settings are reported at the start", async () => {
 });
 
 test("both options together, or with `wadi serve`, are wrong usage", async () => {
-  const both = await room.run([...DEV, "--record", "a", "--replay", "b"]);
+  const both = await room.perform([...DEV, "--record", "a", "--replay", "b"]);
   expect(both).toMatchObject({ code: 2, stdout: "" });
   expect(both.stderr).toContain("--record and --replay exclude each other");
   for (const flag of ["--record", "--replay"]) {
-    const serve = await room.run(["serve", flag, "a"]);
+    const serve = await room.perform(["serve", flag, "a"]);
     expect(serve).toMatchObject({ code: 2, stdout: "" });
     expect(serve.stderr).toContain(`\`wadi serve\` takes no ${flag}`);
   }

@@ -4,7 +4,7 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
-const LOAD_A_SECOND = 200;
+const LOAD_A_SECOND = 50;
 /** The load's own, so that none of it runs into the limits that the tests set. */
 const PLENTY = 1_000_000;
 

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const run = (line: string) => room.run(line.split(" "));
+const run = (line: string) => room.perform(line.split(" "));
 const write = (name: string, text: string) => writeFileSync(join(room.directory, name), text);
 const check = async (name: string) => {
   const { code, stdout } = await run(`check --json --config ${name}`);

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 const env = { SERVER_KEY: "sk-server" };
-const run = (line: string) => room.run(line.split(" "), { env });
+const run = (line: string) => room.perform(line.split(" "), { env });
 const path = (name: string) => join(room.directory, name);
 
 test("init, probe --write, check and serve lead from nothing to a chat", async () => {
@@ -103,7 +103,7 @@ describe("settings that would not serve", () => {
       `wadi: ${model.root}: it wants a key: name its variable with --api-key-env\n`,
     ]);
     const options = { env: { SERVER_KEY: "sk-wrong" } };
-    const wrong = await room.run(
+    const wrong = await room.perform(
       ["models", "probe", model.root, "--api-key-env", "SERVER_KEY"],
       options,
     );

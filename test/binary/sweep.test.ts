@@ -11,7 +11,7 @@ beforeAll(() => {
 afterAll(() => room.close());
 
 const DAY_MS = 86_400_000;
-const look = async () => JSON.parse((await room.run(["sweep", "--json"])).stdout);
+const look = async () => JSON.parse((await room.perform(["sweep", "--json"])).stdout);
 
 test("a manual sweep deletes expired rows despite a doubtful clock, and ends the doubt", async () => {
   const server = await room.serve(["serve", "--port", "0"]);
@@ -26,11 +26,11 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
   connection.run("UPDATE sweeps SET swept_at = ?1, witnessed_at = ?1", [long_ago]);
   connection.run("UPDATE ledger SET at = ?", [long_ago]);
   connection.close();
-  const output = await room.run(["sweep"]);
+  const output = await room.perform(["sweep"]);
   expect(output.stdout).toContain("is_clock_doubtful: true\n");
   expect(output.stderr).toContain("`wadi sweep --now` deletes at once");
 
-  const { code, stdout } = await room.run(["sweep", "--now", "--json"]);
+  const { code, stdout } = await room.perform(["sweep", "--now", "--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual([
     { what: "finished runs", rows: 0 },

@@ -6,8 +6,8 @@ let room: Room;
 let id: string;
 beforeAll(async () => {
   room = openRoom();
-  expect((await room.run(["accounts", "create", "acme"])).code).toBe(0);
-  const made = await room.run(["keys", "create", "--account", "acme", "--json"]);
+  expect((await room.perform(["accounts", "create", "acme"])).code).toBe(0);
+  const made = await room.perform(["keys", "create", "--account", "acme", "--json"]);
   id = JSON.parse(made.stdout).id;
 });
 afterAll(() => room.close());
@@ -30,7 +30,7 @@ test("NO_COLOR and a dumb terminal get no colour", async () => {
 });
 
 test("a pipe gets whole ids and every column", async () => {
-  const { stdout } = await room.run(["keys", "list"]);
+  const { stdout } = await room.perform(["keys", "list"]);
   expect(stdout).toBe(
     `ID${" ".repeat(36)}ACCOUNT  NAME  KIND      SCOPES  MODELS  EXPIRES_AT  REVOKED_AT\n` +
       `${id}  acme     -     ordinary  -       -       -           -\n`,
@@ -38,10 +38,10 @@ test("a pipe gets whole ids and every column", async () => {
 });
 
 test("the short id of a table is accepted back", async () => {
-  const { code, stdout } = await room.run(["keys", "revoke", id.slice(-8), "--json"]);
+  const { code, stdout } = await room.perform(["keys", "revoke", id.slice(-8), "--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ id, revoked_at: expect.any(String) });
-  const unknown = await room.run(["keys", "revoke", "ffffffff"]);
+  const unknown = await room.perform(["keys", "revoke", "ffffffff"]);
   expect(unknown).toMatchObject({
     code: 1,
     stderr: "wadi: no key's id begins or ends so: `wadi keys list` shows them\n",

@@ -20,25 +20,25 @@ test("agents.endpoints.tools.p1 a running server applies a tool's switch from th
   const read = async () => await (await fetch(`${url}/v1/tools/send_letter`, { headers })).json();
   const account = ["--account", "default"];
 
-  const listed = await room.run(["tools", "list", "--json"]);
+  const listed = await room.perform(["tools", "list", "--json"]);
   expect(JSON.parse(listed.stdout)).toEqual([{ account: "default", ...tool }]);
-  const { stdout } = await room.run(["tools", "list", ...account]);
+  const { stdout } = await room.perform(["tools", "list", ...account]);
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(stdout).toContain("https://api.example.com/letters");
 
-  const shown = await room.run(["tools", "show", "send_letter", ...account]);
+  const shown = await room.perform(["tools", "show", "send_letter", ...account]);
   expect(shown.stdout).toContain('description: "Sends\\na letter.\\u009b31m"\n');
 
-  const off = await room.run(["tools", "disable", "send_letter", ...account, "--json"]);
+  const off = await room.perform(["tools", "disable", "send_letter", ...account, "--json"]);
   expect(JSON.parse(off.stdout)).toEqual({ account: "default", ...tool, status: "disabled" });
   expect(await read()).toEqual({ ...tool, status: "disabled" });
-  expect((await room.run(["tools", "enable", "send_letter", ...account])).code).toBe(0);
+  expect((await room.perform(["tools", "enable", "send_letter", ...account])).code).toBe(0);
   expect(await read()).toEqual(tool);
 
-  const unknown = await room.run(["tools", "show", "send_leter", ...account]);
+  const unknown = await room.perform(["tools", "show", "send_leter", ...account]);
   expect([unknown.code, unknown.stderr]).toEqual([
     ...[1, 'wadi: there is no tool "send_leter"; did you mean "send_letter"?\n'],
   ]);
-  const usage = await room.run(["tools", "disable", "send_letter"]);
+  const usage = await room.perform(["tools", "disable", "send_letter"]);
   expect([usage.code, usage.stderr]).toEqual([2, "wadi: tools disable takes --account NAME\n"]);
 });

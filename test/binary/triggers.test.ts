@@ -24,7 +24,7 @@ afterAll(() => room.close());
 const send = async (path: string, body: object) =>
   (await (await server.ask("POST", path, { body })).json()) as Json;
 const fire = () => send(`/v1/triggers/${trigger.id}/fires`, {});
-const run = (...args: string[]) => room.run(["triggers", ...args, "--data", "./try"]);
+const run = (...args: string[]) => room.perform(["triggers", ...args, "--data", "./try"]);
 
 const expectHarmless = (text: string) => {
   for (const mark of ["\u001b", "\u0007", "\u202e", "\u200b", "\u{e0041}"]) {
@@ -90,7 +90,7 @@ test("agents.does.run the run of a hook is shown with the request body, without 
   const reply = await fetch(server.url + trigger.hook_path, { method: "POST", headers, body });
   const { fire: fired } = (await reply.json()) as Json;
   expect([reply.status, fired.outcome]).toEqual([202, "started"]);
-  const shown = await room.run(["runs", "show", fired.run_id, "--data", "./try"]);
+  const shown = await room.perform(["runs", "show", fired.run_id, "--data", "./try"]);
   expect(shown.stdout).toContain("\ntrigger_kind: webhook\n");
   expect(shown.stdout).toContain('\nhook: "{\\"from\\":\\"Bell ');
   expectHarmless(shown.stdout);

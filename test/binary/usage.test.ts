@@ -9,7 +9,11 @@ beforeAll(() => {
 afterAll(() => room.close());
 
 const readUsage = async (line = "") => {
-  const { code, stdout } = await room.run(["usage", "--json", ...line.split(" ").filter(Boolean)]);
+  const { code, stdout } = await room.perform([
+    "usage",
+    "--json",
+    ...line.split(" ").filter(Boolean),
+  ]);
   expect(code).toBe(0);
   return JSON.parse(stdout);
 };
@@ -40,7 +44,7 @@ test("beside a running server it prints the rows written so far, as a table with
   const ask = (key: string) => server.ask("POST", "/v1/chat/completions", { key, body: {} });
   const key = server.key;
   expect((await ask(key)).status).toBe(400);
-  const read = () => room.run(["usage", "--by", "model", "--data", "beside"]);
+  const read = () => room.perform(["usage", "--by", "model", "--data", "beside"]);
   let found = await read();
   // Written at the latest during the next command, or the one after it.
   while (!/^total +1 /m.test(found.stdout)) found = await read();
@@ -54,7 +58,7 @@ test("beside a running server it prints the rows written so far, as a table with
 });
 
 test("--csv has every column, for one or two groupings", async () => {
-  const { code, stdout } = await room.run(["usage", "--by", "account,model", "--csv"]);
+  const { code, stdout } = await room.perform(["usage", "--by", "account,model", "--csv"]);
   expect(code).toBe(0);
   const [head, row, end, ...more] = stdout.split("\r\n");
   expect(head).toBe(
@@ -67,7 +71,7 @@ test("--csv has every column, for one or two groupings", async () => {
 
 test("a month in a zone is said on stderr", async () => {
   const line = ["usage", "--month", "2026-11", "--zone", "Asia/Riyadh"];
-  const { code, stderr } = await room.run(line);
+  const { code, stderr } = await room.perform(line);
   const says = "from 2026-11-01 to 2026-11-30 (Asia/Riyadh); cost in SAR\n";
   expect([code, stderr]).toEqual([0, says]);
 });

@@ -26,7 +26,7 @@ afterAll(() => room.close());
 
 const send = async (path: string, body?: object) =>
   (await (await server.ask("POST", path, { body })).json()) as Json;
-const run = (...args: string[]) => room.run(["webhooks", ...args, "--data", "./try"]);
+const run = (...args: string[]) => room.perform(["webhooks", ...args, "--data", "./try"]);
 
 /** The delivery, once it has had this many attempts. */
 async function untilDelivered(id: string, attempt_count: number): Promise<Json> {

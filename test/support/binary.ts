@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { executable } from "../../scripts/build.ts";
+import { type CommandSession, openSession } from "./command-session.ts";
 
 export interface RunOptions {
   /** Added to an environment without variables of Bun, Node or Wadi. */
@@ -56,6 +57,8 @@ export interface Talker {
 export interface Room {
   directory: string;
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  /** Runs a command from the source, for a tenth of what a start of the program costs. */
+  perform(args: readonly string[], options?: Omit<RunOptions, "command">): Promise<Ended>;
   serve(args: readonly string[], options?: RunOptions): Promise<Server>;
   start(args: readonly string[], options?: RunOptions): Talker;
   /** Output of a start on a terminal, without `\r`; the process is then ended. */
@@ -71,10 +74,15 @@ export function openRoom(): Room {
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
   const directory = mkdtempSync(join(tmpdir(), "wadi-binary-"));
   const children: Bun.Subprocess[] = [];
+  let session: CommandSession | undefined;
+  const createEnv = (env: RunOptions["env"]) => ({
+    ...{ PATH: process.env.PATH, HOME: directory },
+    ...env,
+  });
   const spawn = (args: readonly string[], options: RunOptions) => {
     const child = Bun.spawn([...(options.command ?? [program]), ...args], {
       cwd: options.cwd ?? directory,
-      env: { PATH: process.env.PATH, HOME: directory, ...options.env },
+      env: createEnv(options.env),
       stdio: [new Blob([options.stdin ?? ""]), "pipe", "pipe"],
     });
     children.push(child);
@@ -86,6 +94,10 @@ export function openRoom(): Room {
       const child = spawn(args, options);
       const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
       return { code: await child.exited, stdout, stderr };
+    },
+    perform(args, { env, cwd = directory, stdin = "" } = {}) {
+      session ??= openSession(createEnv({}));
+      return session.run({ args, cwd, env: createEnv(env), stdin });
     },
     async serve(args, options = {}) {
       const child = spawn(args, options);
@@ -178,6 +190,7 @@ export function openRoom(): Room {
       return shown;
     },
     async close() {
+      await session?.close();
       for (const child of children) child.kill("SIGKILL");
       await Promise.all(children.map((child) => child.exited));
       rmSync(directory, { recursive: true, force: true });
