@@ -14,7 +14,7 @@ import { usageStore } from "./agents/usage/store.ts";
 import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { budgetStore } from "./gateway/budgets/store.ts";
-import { requestLogStore } from "./gateway/request-log/store.ts";
+import { requestLogStore } from "./gateway/request-log/store/index.ts";
 import { accountDeletionStore } from "./inventory/accounts/store.ts";
 import { activityStore } from "./inventory/activity/store.ts";
 import { idStore } from "./inventory/ids/store.ts";

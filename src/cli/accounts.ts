@@ -9,7 +9,7 @@ const COLUMNS = ["name", "id", "created_at", "stored_bytes", "held_since", "hold
 
 type AccountContents = Awaited<ReturnType<typeof operations.countContents.run>>;
 
-/** Repeats the request, each of which deletes for some seconds, until nothing is left. */
+/** Repeats the request until nothing is left; each one deletes for some seconds. */
 async function deleteAccount(
   perform: PerformOperation,
   { account, contents }: AccountContents,

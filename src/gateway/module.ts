@@ -20,7 +20,7 @@ import { openEmbeddings } from "./embeddings/routes.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { MeteredStatus } from "./metered/service.ts";
 import { RequestLog } from "./request-log/request-log.ts";
-import { requestLogStore } from "./request-log/store.ts";
+import { requestLogStore } from "./request-log/store/index.ts";
 import type { InternalSearchClient } from "./search/internal-client.ts";
 import { openSearch } from "./search/routes.ts";
 

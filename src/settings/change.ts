@@ -1,8 +1,8 @@
 // Changes settings while serving: some take effect at once, others after a restart.
 import { shorten } from "../platform/text.ts";
 import { type Field, listFields } from "./fields.ts";
-import { copySource } from "./listing.ts";
 import { SettingsError } from "./problem.ts";
+import { copySource } from "./setting-list.ts";
 import { listAliases, type ModelSettings, SERVICES, type Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 

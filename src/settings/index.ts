@@ -2,12 +2,12 @@
 
 export { applySettings, describeChange } from "./change.ts";
 export { nameUnit } from "./coherence.ts";
-export { copySource, listSettings, ORIGINS, type SettingRow } from "./listing.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loader.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";
 export { writeSettingsReference } from "./reference.ts";
 export type { ServiceStandIn } from "./services.ts";
+export { copySource, listSettings, ORIGINS, type SettingRow } from "./setting-list.ts";
 export {
   type EmbeddingsSettings,
   listAliases,

@@ -2,11 +2,11 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { completeSettings, type ReadText } from "./coherence.ts";
 import { type Field, listFields } from "./fields.ts";
-import { noteSource } from "./listing.ts";
 import { findNearest } from "./nearest.ts";
 import { type Environment, type Overrides, Problems, SettingsError } from "./problem.ts";
 import { Reader } from "./reader.ts";
 import { completeServices, type ServiceStandIn } from "./services.ts";
+import { noteSource } from "./setting-list.ts";
 import type { Settings } from "./settings.ts";
 import { Table } from "./table.ts";
 import { readToml, type TomlDocument, TomlError } from "./toml.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { RequestSearch } from "../../src/admin/requests.ts";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
 import { firstIdAt, NO_ID } from "../../src/platform/ids.ts";
 import { makeEntry, NOON, REFUSED } from "../support/request-log.ts";
 import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";

@@ -1,7 +1,7 @@
 // Tests the operator's sums of usage.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
 import { makeEntry, NOON, REFUSED } from "../support/request-log.ts";
 import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 

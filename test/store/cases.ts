@@ -17,7 +17,7 @@ import { processStore } from "../../src/cluster/store.ts";
 import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
 import { budgetStore } from "../../src/gateway/budgets/store.ts";
-import { requestLogStore } from "../../src/gateway/request-log/store.ts";
+import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
 import { accountDeletionStore } from "../../src/inventory/accounts/store.ts";
 import { activityStore } from "../../src/inventory/activity/store.ts";
 import { idStore } from "../../src/inventory/ids/store.ts";

@@ -1,7 +1,8 @@
 // Cases of the store of the request log.
 import { expect } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { type IdRange, type RequestFilter, SLOT_MS } from "../../src/gateway/request-log/store.ts";
+import type { IdRange, RequestFilter } from "../../src/gateway/request-log/store/index.ts";
+import { SLOT_MS } from "../../src/gateway/request-log/store/usage-sums.ts";
 import { makeEntry, makeSum, NOON, REFUSED } from "../support/request-log.ts";
 import type { Case, Stores } from "./cases.ts";
 

@@ -1,7 +1,11 @@
 // Cases of the sums of usage in the store of the request log.
 import { expect } from "bun:test";
 import { type LogEntry, writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { type GroupSum, SLOT_MS, type UsageColumn } from "../../src/gateway/request-log/store.ts";
+import {
+  type GroupSum,
+  SLOT_MS,
+  type UsageColumn,
+} from "../../src/gateway/request-log/store/usage-sums.ts";
 import { makeEntry, makeSum, NOON, REFUSED } from "../support/request-log.ts";
 import type { Case, Stores } from "./cases.ts";
 

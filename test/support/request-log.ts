@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { type Database, sql, store } from "../../src/database/index.ts";
 import { LogEntry } from "../../src/gateway/request-log/entry.ts";
-import { SlotSum } from "../../src/gateway/request-log/store.ts";
+import { SlotSum } from "../../src/gateway/request-log/store/usage-sums.ts";
 
 const reader = store(
   "ledger-reader",

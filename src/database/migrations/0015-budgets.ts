@@ -16,7 +16,7 @@ export const budgets: Migration = {
       tokens ${integer} NOT NULL,
       cost ${integer} NOT NULL
     )${strict}`,
-    // Sums of minutes and of quarters of an hour, of which the days of every zone consist.
+    // Sums of minutes and of quarters of an hour: the days of every zone consist of quarters.
     `CREATE TABLE budget_use (
       subject ${text} NOT NULL,
       span ${integer} NOT NULL,

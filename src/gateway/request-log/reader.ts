@@ -3,7 +3,7 @@ import type { Bound, Database } from "../../database/index.ts";
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { firstIdAt } from "../../platform/ids.ts";
 import type { LogEntry } from "./entry.ts";
-import { type IdRange, type RequestFilter, requestLogStore } from "./store.ts";
+import { type IdRange, type RequestFilter, requestLogStore } from "./store/index.ts";
 
 /** Entries of one read; only their ids are indexed, so each of them is looked at. */
 const RANGE_SIZE = 2_000;

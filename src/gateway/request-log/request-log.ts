@@ -11,7 +11,8 @@ import { type Sweep, sweepRows } from "../../retention/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { LogEntry, MeteredRoute } from "./entry.ts";
 import { GatewayRecorder } from "./recorder.ts";
-import { requestLogStore, SLOT_MS } from "./store.ts";
+import { requestLogStore } from "./store/index.ts";
+import { SLOT_MS } from "./store/usage-sums.ts";
 import { EntryWriter } from "./writer.ts";
 
 /** Rows of an account in a minute for requests that the rate limit refused or never counted. */

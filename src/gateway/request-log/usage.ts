@@ -3,7 +3,8 @@ import type { Bound, Database } from "../../database/index.ts";
 import { listDays, nextDay } from "../../platform/calendar.ts";
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { startOfDay, writeDayIn } from "../../platform/zone.ts";
-import { addSum, type GroupSum, requestLogStore, SLOT_MS, type UsageColumn } from "./store.ts";
+import { requestLogStore } from "./store/index.ts";
+import { addSum, type GroupSum, SLOT_MS, type UsageColumn } from "./store/usage-sums.ts";
 
 export type UsageGrouping = "day" | UsageColumn;
 

@@ -4,7 +4,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Log } from "../../platform/log.ts";
 import { type NextPass, WorkerLoop } from "../../platform/worker-loop.ts";
 import { type LogEntry, writeEntries } from "./entry.ts";
-import type { requestLogStore } from "./store.ts";
+import type { requestLogStore } from "./store/index.ts";
 
 /**
  * Minimum time between the starts of two writes. An entry after a pause is written at once. A

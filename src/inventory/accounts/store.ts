@@ -17,7 +17,8 @@ import {
   type WalkPart,
 } from "../../database/index.ts";
 import { dropBudgets } from "../../gateway/budgets/store.ts";
-import { deleteEntries, deleteSums } from "../../gateway/request-log/store.ts";
+import { deleteEntries } from "../../gateway/request-log/store/index.ts";
+import { deleteSums } from "../../gateway/request-log/store/usage-sums.ts";
 import { dropGrants } from "../../models/store.ts";
 import { deleteEvents, setAccountListening } from "../../outbox/store.ts";
 import { dropAllStored } from "../../storage/store.ts";

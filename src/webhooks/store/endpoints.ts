@@ -66,7 +66,7 @@ export function listEndpoints(db: Db, account_id: string | null): Promise<Endpoi
   );
 }
 
-/** Sums the counters of endpoints, of which only those that wait are read. */
+/** Sums the counters of endpoints; the condition lets a partial index find those that wait. */
 export async function countWaiting(db: Db): Promise<number> {
   const found = await db.one(
     Waiting,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type Database, openDatabase } from "../../../src/database/index.ts";
 import { type LogEntry, writeEntries } from "../../../src/gateway/request-log/entry.ts";
 import { RequestLogReader } from "../../../src/gateway/request-log/reader.ts";
-import { requestLogStore } from "../../../src/gateway/request-log/store.ts";
+import { requestLogStore } from "../../../src/gateway/request-log/store/index.ts";
 import { firstIdAt } from "../../../src/platform/ids.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { placeInMemory } from "../../support/memory.ts";

@@ -1,6 +1,6 @@
 // Tests the sums of entries by half hours.
 import { expect, test } from "bun:test";
-import { SLOT_MS, sumEntries } from "../../../src/gateway/request-log/store.ts";
+import { SLOT_MS, sumEntries } from "../../../src/gateway/request-log/store/usage-sums.ts";
 import { makeEntry, makeSum, NOON, REFUSED } from "../../support/request-log.ts";
 
 const HALF_HOUR = NOON / SLOT_MS;

@@ -54,7 +54,7 @@ export function listSettings(settings: Settings): SettingRow[] {
   const source = sources.get(settings);
   if (!source) throw new Error("these settings were not read");
   const rows: SettingRow[] = [];
-  new Lister(settings, source, rows).list();
+  new SettingWalk(settings, source, rows).list();
   return rows;
 }
 
@@ -72,7 +72,7 @@ interface SettingPlace {
   without: unknown;
 }
 
-class Lister {
+class SettingWalk {
   readonly #settings: Settings;
   readonly #source: Source;
   readonly #rows: SettingRow[];
