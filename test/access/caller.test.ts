@@ -111,6 +111,20 @@ test("gateway.authentication.2 a revoked or expired key is refused like an unkno
   expect(await refusalOf("Bearer secret")).toBe("invalid_api_key");
 });
 
+test("only a request that its key admits is noted as a use of the key", async () => {
+  const clock = createManualClock();
+  const used: string[] = [];
+  const useOf = async (found: FoundKey) => {
+    const identify = createIdentify({ find: async () => found }, clock, (id) => used.push(id));
+    await identify("Bearer secret").catch(() => {});
+  };
+  await useOf({ ...key, id: "revoked", revoked_at: 1 });
+  await useOf({ ...key, id: "expired", expires_at: clock.now() });
+  await useOf({ ...key, id: "rotated", secret_expires_at: clock.now() });
+  await useOf({ ...key, id: "good" });
+  expect(used).toEqual(["good"]);
+});
+
 test("an unknown scope in the database is ignored", async () => {
   const scopes = ["think", "of a later version"] as FoundKey["scopes"];
   const { scopes: held } = await createTrial({ ...key, scopes }).identify("Bearer secret");

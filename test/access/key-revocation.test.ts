@@ -49,3 +49,24 @@ test("every key is polled at once after a possibly lost notification", async () 
   expect(ended).toEqual(["k-1", "k-2"]);
   revocations.stop();
 });
+
+test("polling goes on for the work that is left when that of another key ends", async () => {
+  const clock = createManualClock();
+  const polled: string[] = [];
+  const revocations = new KeyRevocations({
+    database: { listen: () => () => {} },
+    async findCaller(key_id) {
+      polled.push(key_id);
+      return undefined;
+    },
+    clock,
+    log: createLog(clock, () => {}, false),
+  });
+  const ended: string[] = [];
+  const forget = revocations.add("k-1", () => {});
+  revocations.add("k-2", () => void ended.push("k-2"));
+  forget();
+  await clock.advance(5_000);
+  expect([polled, ended]).toEqual([["k-2"], ["k-2"]]);
+  revocations.stop();
+});

@@ -9,9 +9,10 @@ function open() {
   const clock = createManualClock();
   const written: KeyUse[][] = [];
   const lines: string[] = [];
-  const place = { isFailing: false };
+  const place = { isFailing: false, ready: Promise.resolve() };
   const store = {
     async noteUses(uses: readonly KeyUse[]) {
+      await place.ready;
       if (place.isFailing) throw new Error("no disk");
       written.push([...uses]);
     },
@@ -73,4 +74,39 @@ test("thousands of keys are written in parts", async () => {
   for (let n = 0; n < 1_200; n++) uses.note(`k-${n}`);
   await clock.advance(60_000);
   expect(written.map((batch) => batch.length)).toEqual([500, 500, 200]);
+});
+
+/** Begins the minute's write of `k-1`, which hangs until the returned function lets it fail. */
+async function beginFailingWrite({ clock, place, uses }: ReturnType<typeof open>) {
+  const { promise, reject } = Promise.withResolvers<void>();
+  place.ready = promise;
+  uses.note("k-1");
+  await clock.advance(60_000);
+  return () => {
+    place.ready = Promise.resolve();
+    reject(new Error("no disk"));
+  };
+}
+
+test("a use during a write that fails is not replaced by the earlier one", async () => {
+  const trial = open();
+  const { clock, written, uses } = trial;
+  const fail = await beginFailingWrite(trial);
+  await clock.advance(1_000);
+  uses.note("k-1");
+  const last_used_at = clock.now();
+  fail();
+  await clock.advance(60_000);
+  expect(written).toEqual([[{ key_id: "k-1", last_used_at }]]);
+});
+
+test("a stop also writes what a write under way could not write", async () => {
+  const trial = open();
+  const { clock, written, uses } = trial;
+  const last_used_at = clock.now();
+  const fail = await beginFailingWrite(trial);
+  const stopped = uses.stop();
+  fail();
+  await stopped;
+  expect(written).toEqual([[{ key_id: "k-1", last_used_at }]]);
 });

@@ -5,6 +5,8 @@ import {
   decodePosition,
   encodeCursor,
   encodePosition,
+  type ListPosition,
+  readPage,
 } from "../../src/http/paging.ts";
 import type { ApiError } from "../../src/platform/errors.ts";
 
@@ -75,4 +77,29 @@ test("agents.errors.p9 a position is an instant and an id, whichever process wro
       expect.objectContaining({ ...refused, details: expect.objectContaining(refused.details) }),
     );
   }
+});
+
+test("pages hold each row once, and only the last page has no next one", async () => {
+  const rows = ["d", "c", "b", "a"].map((last, at) => ({
+    id: `${ID.slice(0, -1)}${last}`,
+    created_at: 4_000 - at,
+  }));
+  const reads: (ListPosition | null)[] = [];
+  const read = async ({ before, limit }: { before: ListPosition | null; limit: number }) => {
+    reads.push(before);
+    return rows.filter(({ id }) => before === null || id < before.id).slice(0, limit);
+  };
+  const page = (limit: number, before?: string) =>
+    readPage({ name: "runs", limit, before, read, show: ({ id }) => ({ id: id.at(-1) }) });
+  const ids = async (limit: number, before?: string) => {
+    const { data, next_before } = await page(limit, before);
+    return [data.map((row) => (row as { id: string }).id).join(""), next_before] as const;
+  };
+  const [first, next] = await ids(2);
+  expect(first).toBe("dc");
+  expect(await ids(2, next!)).toEqual(["ba", null]);
+  expect(reads).toEqual([null, { at: 3_999, id: rows[1]!.id }]);
+  expect(await ids(4)).toEqual(["dcba", null]);
+  const [most, last] = await ids(3);
+  expect([most, await ids(3, last!)]).toEqual(["dcb", ["a", null]]);
 });

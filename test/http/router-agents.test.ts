@@ -220,7 +220,7 @@ test("agents.authentication.3 the grace period serves a key without `agents`, ex
   expect(await listStatuses()).toEqual([403, 403, 403]);
 });
 
-test("ownership is checked with the ids of the path, before the body is read", async () => {
+test("ownership is checked with the path's ids, before the body's length is and it is read", async () => {
   const asked: unknown[] = [];
   const { ask } = createTestServer(
     (router) => {
@@ -230,6 +230,7 @@ test("ownership is checked with the ids of the path, before the body is read", a
       };
       const spec = { ...describeRoute(Body), params: IdParams, authorize };
       router.post("/v1/approvals/:id/approve", spec, () => [200, {}]);
+      router.get("/v1/approvals/:id", { ...spec, body: undefined }, () => [200, {}]);
     },
     { surface: "agents" },
   );
@@ -240,8 +241,12 @@ test("ownership is checked with the ids of the path, before the body is read", a
   });
   const path = `/v1/approvals/${ID.toUpperCase()}/approve`;
   const response = await ask("POST", path, { body });
-  expect(await readRefusal(response)).toEqual([404, "not_found_error", "approval_not_found", null]);
-  expect(asked).toEqual([{ id: ID }]);
+  const refused = [404, "not_found_error", "approval_not_found", null];
+  expect(await readRefusal(response)).toEqual(refused as never);
+  const headers = { "content-length": "9999999" };
+  const bodiless = await ask("GET", `/v1/approvals/${ID}`, { headers });
+  expect(await readRefusal(bodiless)).toEqual(refused as never);
+  expect(asked).toEqual([{ id: ID }, { id: ID }]);
 });
 
 test("agents.limits.request_rate a key has its own count, over all routes", async () => {

@@ -14,14 +14,19 @@ function open(handler: () => object = () => ({ told: "ü" }), options: ServerOpt
   const closed: unknown[][] = [];
   const admitted: boolean[] = [];
   const explained: ApiError[] = [];
+  const calls: string[] = [];
   const meter: RecorderFactory = {
     open(request) {
       opened.push(request);
       const recorder: RequestRecorder = {
         request_bytes: 0,
         isAdmitted: false,
-        explain: (refusal) => void explained.push(refusal),
+        explain(refusal) {
+          calls.push("explain");
+          explained.push(refusal);
+        },
         close(...end) {
+          calls.push("close");
           closed.push([...end, recorder.request_bytes]);
           admitted.push(recorder.isAdmitted);
         },
@@ -36,7 +41,7 @@ function open(handler: () => object = () => ({ told: "ü" }), options: ServerOpt
   }, options);
   const ask = (path: string, body: string | ReadableStream, headers: Record<string, string> = {}) =>
     http.ask("POST", path, { body, headers });
-  return { ...http, opened, closed, admitted, explained, ask };
+  return { ...http, opened, closed, admitted, explained, calls, ask };
 }
 
 test("a reply ends its recorder with the bytes read and sent", async () => {
@@ -46,8 +51,8 @@ test("a reply ends its recorder with the bytes read and sent", async () => {
   expect(closed).toEqual([[200, null, Buffer.byteLength('{"told":"ü"}'), 13]]);
 });
 
-test("a refusal ends it with the code that the caller sees", async () => {
-  const { ask, closed, explained, admitted } = open();
+test("a refusal explains itself, and then ends it with the code that the caller sees", async () => {
+  const { ask, closed, explained, admitted, calls } = open();
   const reply = await ask("/v1/echo", '{"text":7}');
   const { error } = (await reply.clone().json()) as { error: { message: string } };
   expect(error.message).toBe("`text` must be a string, but is 7.");
@@ -56,6 +61,7 @@ test("a refusal ends it with the code that the caller sees", async () => {
   const recorded = "`text` must be a string.";
   expect(explained).toMatchObject([{ code: "validation", details: { param: "text", recorded } }]);
   expect(admitted).toEqual([true]);
+  expect(calls).toEqual(["explain", "close"]);
 });
 
 test("a missing scope is recorded, as its key is known", async () => {

@@ -1,8 +1,9 @@
 // Tests the server over raw sockets: odd requests, pages, internal errors, start and stop.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { HttpServer } from "../../src/http/server.ts";
+import { HttpServer, type HttpServerOptions } from "../../src/http/server.ts";
 import { openEventStream } from "../../src/http/sse.ts";
+import { findClosedPort } from "../support/ports.ts";
 import { openRaw, sendRaw } from "./raw-client.ts";
 import { createTestServer, describeRoute, PLAIN_SERVER, type TestServer } from "./test-server.ts";
 
@@ -20,7 +21,7 @@ let release: PromiseWithResolvers<void>;
 /** The names of the clients of requests. */
 const clients: string[] = [];
 
-function createTrialServer(): TestServer {
+function createTrialServer(at: Partial<HttpServerOptions> = {}): TestServer {
   slow = Promise.withResolvers();
   release = Promise.withResolvers();
   return createTestServer(
@@ -65,6 +66,7 @@ function createTrialServer(): TestServer {
       },
       { path: "/rejecting", answer: () => Promise.reject(new Error("secret detail")) },
     ],
+    at,
   );
 }
 
@@ -375,6 +377,36 @@ describe("start and stop", () => {
     expect(() => elsewhere.start()).toThrow("choose another address with --host");
   });
 
+  test("a start without a free address for the operator API leaves no port open", async () => {
+    const port = findClosedPort();
+    const operatorListen = new URL(http.server.url).host;
+    const { server } = createTrialServer({ port, operatorListen });
+    expect(() => server.start()).toThrow("choose another with operator.listen");
+    await expect(openRaw(`http://127.0.0.1:${port}`)).rejects.toMatchObject({
+      code: "ECONNREFUSED",
+    });
+  });
+
+  test("a stop does not show the operator API to a proxy's clients", async () => {
+    const { clock } = http;
+    const log = { info() {}, warn() {}, error() {} };
+    const ids = { uuid: () => "", token: () => "" };
+    const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log });
+    const path = "/operator/v1/things";
+    server.open([], [], [{ method: "GET", path, answer: async () => new Response("things") }]);
+    const statusOf = async (headers: Record<string, string>) =>
+      (await server.answer(new Request(`http://localhost${path}`, { headers }))).status;
+    const listStatuses = async () => [
+      await statusOf({}),
+      await statusOf({ "x-forwarded-for": "192.0.2.1" }),
+    ];
+    server.start();
+    expect(await listStatuses()).toEqual([200, 404]);
+    const stopping = server.stop(0);
+    expect(await listStatuses()).toEqual([503, 404]);
+    await stopping;
+  });
+
   test("a stop lets running requests end, admits no new ones, and ends before its deadline", async () => {
     const { server } = createTrialServer();
     await server.start();
@@ -417,8 +449,10 @@ describe("start and stop", () => {
     await stopping;
   });
 
-  test("a request beyond the deadline is cut, and sees its caller leave", async () => {
-    const { server, clock } = createTrialServer();
+  test("a request beyond the deadline is told to end, then cut, and sees its caller leave", async () => {
+    const told: number[] = [];
+    const endRequests = () => void told.push(clock.monotonic());
+    const { server, clock } = createTrialServer({ endRequests });
     await server.start();
     const client = await openRaw(server.url);
     client.write(`GET /v1/stream HTTP/1.1\r\n${HOST}${KEY}\r\n`);
@@ -430,8 +464,11 @@ describe("start and stop", () => {
     const stopping = Promise.resolve(server.stop(10_000)).then(() => {
       isStopped = true;
     });
+    await clock.advance(9_999);
+    expect(told).toEqual([]);
     // Its deadline, and the time for a last reply.
-    await clock.advance(10_000);
+    await clock.advance(1);
+    expect(told).toEqual([10_000]);
     await clock.advance(999);
     expect([isStopped, left.aborted]).toEqual([false, false]);
     await clock.advance(1);

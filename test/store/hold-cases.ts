@@ -94,14 +94,19 @@ export const holdCases: Case[] = [
   },
   {
     method: "holds.list",
-    title: "lists accounts, then agents, oldest first",
+    title: "lists accounts, then agents, oldest first, and by id where they are as old",
     async setup({ holds }) {
-      await holds.hold({ ...agent, id: "g-2", since: NOW + 2 });
-      await holds.hold(agent);
-      await holds.hold(account);
+      for (const hold of [...LISTED].reverse()) await holds.hold(hold);
     },
     act: ({ holds }) => holds.list(),
-    check: (answer) =>
-      expect(answer).toEqual([account, agent, { ...agent, id: "g-2", since: NOW + 2 }]),
+    check: (answer) => expect(answer).toEqual(LISTED),
   },
+];
+
+/** Neither ids nor times alone have this order. */
+const LISTED: HoldRow[] = [
+  { ...account, id: "z-1", since: NOW + 9 },
+  { ...agent, id: "g-3", since: NOW + 1 },
+  { ...agent, id: "g-1", since: NOW + 2 },
+  { ...agent, id: "g-2", since: NOW + 2 },
 ];

@@ -18,12 +18,12 @@ const DONE: Completion = { ok: true, finishReason: "stop", usage: USAGE };
 
 const KEY = { account_id: null, key_id: "key-1" } as Caller;
 
-function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
+function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}, running = new InFlight()) {
   const clock = createManualClock();
-  const running = new InFlight();
   const caller = new AbortController();
   const stream = openEventStream(caller.signal, (bug) => void bugs.push(bug));
   let revoke = () => {};
+  const watched = new Set<string>();
   const failures: UpstreamError[] = [];
   const bugs: unknown[] = [];
   const entries: Omit<LogEntry, "id">[] = [];
@@ -47,9 +47,10 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
     clock,
     running,
     keys: {
-      add: (_, end) => {
+      add: (key_id, end) => {
         revoke = end;
-        return () => {};
+        watched.add(key_id);
+        return () => void watched.delete(key_id);
       },
     },
     status: 201,
@@ -62,6 +63,7 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}) {
     caller,
     running,
     revoke: () => revoke(),
+    watched,
     begun,
     failures,
     bugs,
@@ -210,4 +212,33 @@ test("a stream that ends for two reasons reports the first", async () => {
   left.resolve({ ok: false, code: "client_closed_request", retryable: false, reason: "left" });
   await body.text();
   expect(failures).toMatchObject([{ endedBy: "stop" }]);
+});
+
+test("a stream that begins after the stop of the program is aborted before its model is asked", async () => {
+  const stopped = new InFlight();
+  stopped.end();
+  const wereAborted: boolean[] = [];
+  const answer: Complete = async (_ask, _onChunk, signal) => {
+    wereAborted.push(signal.aborted);
+    return { ok: false, code: "client_closed_request", retryable: false, reason: "left" };
+  };
+  const { begun } = open(answer, undefined, stopped);
+  expect(await begun).toMatchObject({ endedBy: "stop" });
+  expect(wereAborted).toEqual([true]);
+});
+
+test("neither a stop nor a revocation is awaited for a stream that has ended", async () => {
+  for (const end of [DONE, new Error("a bug")]) {
+    const { begun, body, running, watched, stream } = open(async (_ask, onChunk) => {
+      await onChunk({ kind: "text", text: "a" });
+      expect([...watched]).toEqual([KEY.key_id]);
+      if (end instanceof Error) throw end;
+      return end;
+    });
+    await begun;
+    await body.text();
+    expect([...watched]).toEqual([]);
+    running.end();
+    expect(stream.left.aborted).toBe(false);
+  }
 });
