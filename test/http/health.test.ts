@@ -7,13 +7,18 @@ const request = new Request("http://localhost/");
 
 function createTrial(isReady: () => Promise<boolean>, beside: readonly ServiceHealth[] = []) {
   const clock = createManualClock();
-  const isStopping = () => false;
-  const pages = createHealthPages({ clock, isReady, isStopping, listServices: () => beside });
+  const place = { isStopping: false };
+  const pages = createHealthPages({
+    clock,
+    isReady,
+    isStopping: () => place.isStopping,
+    listServices: () => beside,
+  });
   const ask = async (path: string) => {
     const response = await pages.find((page) => page.path === path)!.answer(request);
     return [response.status, await response.text()];
   };
-  return { clock, ask };
+  return { clock, place, ask };
 }
 
 test("liveness does not depend on readiness", async () => {
@@ -78,4 +83,14 @@ test("a check that never answers gives not ready after five seconds, and runs on
   await clock.advance(1_000);
   expect(await ask("/readyz")).toEqual([200, "ready\n"]);
   expect(checks).toBe(2);
+});
+
+test("a server that stops is not ready at once, also where a check was under way", async () => {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const { place, ask } = createTrial(() => promise);
+  const asked = ask("/readyz");
+  place.isStopping = true;
+  resolve(true);
+  expect(await asked).toEqual([503, "not ready\n"]);
+  expect(await ask("/readyz")).toEqual([503, "not ready\n"]);
 });

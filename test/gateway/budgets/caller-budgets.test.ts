@@ -1,0 +1,118 @@
+// Tests the order of counts and writes of budgets, on a store that hangs or fails.
+import { expect, test } from "bun:test";
+import type { Caller } from "../../../src/access/index.ts";
+import { DatabaseUnavailable } from "../../../src/database/index.ts";
+import { CallerBudgets } from "../../../src/gateway/budgets/caller-budgets.ts";
+import type { SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+import { createSeededIds } from "../../support/ids.ts";
+
+const NOTHING = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
+const ASKED = { requests: 1, tokens: 60, cost: 0 };
+
+function open() {
+  const clock = createManualClock();
+  const calls: string[] = [];
+  const settled: number[][] = [];
+  /** What a call does before it is answered. */
+  const before: Record<string, () => unknown> = {};
+  const call = async (name: string) => {
+    calls.push(name);
+    await before[name]?.();
+  };
+  const store = {
+    async recover() {
+      await call("recover");
+      calls.push("recovered");
+      return 0;
+    },
+    async sum() {
+      await call("sum");
+      return { ...NOTHING };
+    },
+    reserve: () => call("reserve"),
+    async settle(requests: readonly SettledRequest[]) {
+      await call("settle");
+      settled.push(requests.map(({ tokens }) => tokens));
+    },
+  };
+  const budgets = new CallerBudgets({
+    database: { bind: () => store as never },
+    clock,
+    ids: createSeededIds(),
+    log: createLog(clock, () => {}, false),
+    zone: "UTC",
+    hasHeaders: () => false,
+  });
+  const caller: Caller = {
+    ...{ key_id: "k-1", account_id: "a-1", kind: "ordinary", scopes: [], models: null },
+    ...{ max_output_tokens: null, limits: { account: { tokens_day: 100 }, key: null } },
+  };
+  const reserve = async (tokens = ASKED.tokens) =>
+    (await budgets.reserve(caller, { ...ASKED, tokens }, () => ({ tokens: 7, cost: 0 })))!;
+  const find = async () => (await budgets.list(caller)).account[0]!;
+  return { budgets, clock, calls, settled, before, reserve, find };
+}
+
+/** Fails the next calls with these errors, and none after them. */
+function failWith(...errors: Error[]): () => void {
+  return () => {
+    const error = errors.shift();
+    if (error) throw error;
+  };
+}
+
+test("a reservation that cannot be stored holds nothing", async () => {
+  const { before, reserve, find } = open();
+  before.reserve = failWith(new Error("no disk"));
+  await expect(reserve()).rejects.toThrow("no disk");
+  expect(await find()).toMatchObject({ used: 0, reserved: 0 });
+  await reserve();
+  expect(await find()).toMatchObject({ used: 0, reserved: 60 });
+});
+
+test("what dead processes have reserved is charged before any use is read", async () => {
+  const { calls, find } = open();
+  await find();
+  expect(calls).toEqual(["recover", "recovered", "sum", "sum", "sum"]);
+});
+
+test("a failed recovery and a failed read are repeated by the next request", async () => {
+  const { before, reserve } = open();
+  before.recover = failWith(new Error("no disk"));
+  await expect(reserve()).rejects.toThrow("no disk");
+  before.sum = failWith(new Error("still none"));
+  await expect(reserve()).rejects.toThrow("still none");
+  await reserve();
+});
+
+test("a stop settles the requests under way, and has time for their writes without any left", async () => {
+  const { budgets, clock, settled, before, reserve } = open();
+  const written = Promise.withResolvers<void>();
+  before.settle = () => written.promise;
+  await reserve();
+  let isStopped = false;
+  const stopping = Promise.resolve(budgets.service.stop(0)).then(() => {
+    isStopped = true;
+  });
+  await clock.advance(1_999);
+  expect(isStopped).toBe(false);
+  written.resolve();
+  await stopping;
+  expect([settled, clock.pending()]).toEqual([[[7]], 0]);
+});
+
+test("settled requests wait for the database, and a bug loses only the one that has it", async () => {
+  const { clock, settled, before, reserve } = open();
+  const settle = async (tokens: number) =>
+    (await reserve(tokens)).settle({ tokens, cost: 0 }, false);
+  before.settle = failWith(new DatabaseUnavailable("away"), new Error("bug"), new Error("bug"));
+  for (const tokens of [1, 2, 3]) await settle(tokens);
+  for (let rest = 0; rest < 3; rest++) await clock.advance(1_000);
+  expect(settled).toEqual([[2], [3]]);
+  await settle(4);
+  await settle(5);
+  await clock.advance(0);
+  expect(settled.flat()).toEqual([2, 3, 4, 5]);
+});
