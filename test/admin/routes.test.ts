@@ -163,6 +163,10 @@ test("switched off, every path of it is 404", async () => {
   const { call, stop } = await open({ settings: "[operator]\nenabled = false\n" });
   for (const path of ["/operator/v1/accounts", "/operator/openapi.json", "/operator/v1/x"]) {
     expect((await call("GET", path)).status, path).toBe(404);
+    // A refused token would show that the API is there.
+    for (const token of [null, "no"]) {
+      expect((await call("GET", path, token)).status, path).toBe(404);
+    }
   }
   await stop();
 });

@@ -1,6 +1,6 @@
 // Tests the order of counts and writes of budgets, on a store that hangs or fails.
 import { expect, test } from "bun:test";
-import type { Caller } from "../../../src/access/index.ts";
+import type { Caller, Limits } from "../../../src/access/index.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets } from "../../../src/gateway/budgets/caller-budgets.ts";
 import type { SettledRequest } from "../../../src/gateway/budgets/store.ts";
@@ -11,7 +11,7 @@ import { createSeededIds } from "../../support/ids.ts";
 const NOTHING = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
 const ASKED = { requests: 1, tokens: 60, cost: 0 };
 
-function open() {
+function open(limits: Limits = { tokens_day: 100 }) {
   const clock = createManualClock();
   const calls: string[] = [];
   const settled: number[][] = [];
@@ -47,12 +47,12 @@ function open() {
   });
   const caller: Caller = {
     ...{ key_id: "k-1", account_id: "a-1", kind: "ordinary", scopes: [], models: null },
-    ...{ max_output_tokens: null, limits: { account: { tokens_day: 100 }, key: null } },
+    ...{ max_output_tokens: null, limits: { account: limits, key: null } },
   };
   const reserve = async (tokens = ASKED.tokens) =>
     (await budgets.reserve(caller, { ...ASKED, tokens }, () => ({ tokens: 7, cost: 0 })))!;
   const find = async () => (await budgets.list(caller)).account[0]!;
-  return { budgets, clock, calls, settled, before, reserve, find };
+  return { budgets, caller, clock, calls, settled, before, reserve, find };
 }
 
 /** Fails the next calls with these errors, and none after them. */
@@ -63,6 +63,15 @@ function failWith(...errors: Error[]): () => void {
   };
 }
 
+test("a model without a price is refused for good, also where a retry could fit the tokens", async () => {
+  const { budgets, caller } = open({ tokens_day: 100, cost_day: 100 });
+  const needed = { requests: 1, tokens: 101, cost: null };
+  await expect(budgets.check(caller, needed)).rejects.toMatchObject({
+    code: "permission_denied",
+    details: { param: "model", headers: { "x-should-retry": "false" } },
+  });
+});
+
 test("a reservation that cannot be stored holds nothing", async () => {
   const { before, reserve, find } = open();
   before.reserve = failWith(new Error("no disk"));
@@ -70,6 +79,15 @@ test("a reservation that cannot be stored holds nothing", async () => {
   expect(await find()).toMatchObject({ used: 0, reserved: 0 });
   await reserve();
   expect(await find()).toMatchObject({ used: 0, reserved: 60 });
+});
+
+test("a clock that is set back by a period still finds what requests under way have reserved", async () => {
+  const { clock, find, reserve } = open({ tokens_minute: 100 });
+  await reserve();
+  clock.shiftWall(60_000);
+  expect(await find()).toMatchObject({ reserved: 0 });
+  clock.shiftWall(-60_000);
+  expect(await find()).toMatchObject({ reserved: 60 });
 });
 
 test("what dead processes have reserved is charged before any use is read", async () => {
@@ -111,8 +129,10 @@ test("settled requests wait for the database, and a bug loses only the one that 
   for (const tokens of [1, 2, 3]) await settle(tokens);
   for (let rest = 0; rest < 3; rest++) await clock.advance(1_000);
   expect(settled).toEqual([[2], [3]]);
-  await settle(4);
-  await settle(5);
+  const written = Promise.withResolvers<void>();
+  before.settle = () => written.promise;
+  for (const tokens of [4, 5, 6]) await settle(tokens);
+  written.resolve();
   await clock.advance(0);
-  expect(settled.flat()).toEqual([2, 3, 4, 5]);
+  expect(settled).toEqual([[2], [3], [4], [5, 6]]);
 });

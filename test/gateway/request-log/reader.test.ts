@@ -77,6 +77,15 @@ test("a search by time ends where everything older arrived before", async () => 
   expect([idsOf(page), page.next, reads]).toEqual([[idAt(6_499), idAt(6_498)], null, 1]);
 });
 
+test("a search by time also finds what is older but arrived in its first millisecond", async () => {
+  // One more than a range holds.
+  const count = 2_001;
+  const entry = (n: number) => makeEntry(firstIdAt(NOON + n), { at: NOON, duration_ms: 0 });
+  await add(Array.from({ length: count }, (_, n) => entry(n)));
+  const { entries, next } = await reader.list({ since: NOON }, count + 1, null);
+  expect([entries.length, next]).toEqual([count, null]);
+});
+
 test("an empty log has an empty page", async () => {
   expect(await reader.list({}, 5, null)).toEqual({ entries: [], next: null });
   expect(await reader.listLater({}, idAt(0), NOON)).toEqual({ entries: [], last: idAt(0) });

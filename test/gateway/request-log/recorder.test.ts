@@ -1,6 +1,7 @@
 // Tests the recorder with impossible lengths and with hostile texts.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
+import { recordInternal } from "../../../src/gateway/internal-request.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { apiError } from "../../../src/platform/errors.ts";
@@ -9,13 +10,17 @@ import { createManualClock } from "../../support/clock.ts";
 function open() {
   const clock = createManualClock();
   const entries: LogEntry[] = [];
-  const take = (entry: LogEntry) => void entries.push(entry);
+  const admitted: boolean[] = [];
+  const take = (entry: LogEntry, isAdmitted: boolean) => {
+    entries.push(entry);
+    admitted.push(isAdmitted);
+  };
   const caller = { account_id: null, key_id: "key-1" } as Caller;
   const recorder = new GatewayRecorder(
     { route: "chat", drawId: () => "e-1", clock, take },
     { caller, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
-  return { recorder, entries };
+  return { recorder, entries, admitted };
 }
 
 test("an announced length is bounded, so that its sums stay exact", () => {
@@ -62,4 +67,20 @@ test("a sentence of the catalogue is not repeated, and a success has no reason",
   recorder.setResult({ ok: true, finishReason: "stop" });
   recorder.close(201, null, 0);
   expect(entries).toMatchObject([{ reason: null, param: null, finish_reason: "stop" }]);
+});
+
+test("an internal request that is refused has its reason in its row, which counts as admitted", async () => {
+  const reason = "it asks for too much";
+  const refused = { ok: false, code: "permission_denied", reason } as const;
+  const ends = [
+    async () => refused,
+    () => Promise.reject(apiError("permission_denied", { message: reason })),
+  ];
+  for (const end of ends) {
+    const { recorder, entries, admitted } = open();
+    expect(await recordInternal(recorder, 201, end, () => {})).toEqual(refused);
+    expect(entries).toMatchObject([{ status: 403, code: "permission_denied", reason }]);
+    // Others are counted against a maximum of rows for refusals.
+    expect(admitted).toEqual([true]);
+  }
 });
