@@ -59,7 +59,8 @@ describe("with public keys", () => {
     "a b",
   ];
   for (const host of [...foreign, ...odd, "[::2]", "[::1].evil.example", "0.0.0.0", "10.0.0.1"]) {
-    test(`the Host "${host}" is refused on every path`, async () => {
+    test(`the Host "${host}" is refused on every path, before its route is asked`, async () => {
+      http.taken.length = 0;
       for (const path of ["/v1/things", "/page", "/v1/unknown", "/v1/../page"]) {
         const reply = await send(http, `GET ${path}`, `Host: ${host}`, "x-request-id: mine");
         expect(reply).toMatchObject({ status: 403, headers: { "x-request-id": "mine" } });
@@ -67,6 +68,7 @@ describe("with public keys", () => {
       }
       const { body } = (await send(http, "GET /v1/things", `Host: ${host}`))!;
       expect(JSON.parse(body).error).toMatchObject({ code: "permission_denied" });
+      expect(http.taken).toEqual([]);
     });
   }
 
@@ -88,11 +90,13 @@ describe("with public keys", () => {
     });
   }
   for (const origin of ["https://evil.example", "null", "", "http://localhost.evil.example"]) {
-    test(`the Origin "${origin}" is refused`, async () => {
+    test(`the Origin "${origin}" is refused, before its route is asked`, async () => {
+      http.taken.length = 0;
       const reply = await send(http, "GET /v1/things", "Host: localhost", `Origin: ${origin}`);
       expect(reply).toMatchObject({ status: 403 });
       expect(JSON.parse(reply!.body).error).toMatchObject({ code: "permission_denied" });
       expect(reply!.headers).not.toContainKey(ALLOW);
+      expect(http.taken).toEqual([]);
     });
   }
 

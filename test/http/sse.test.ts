@@ -28,7 +28,10 @@ test("gateway.events.1 frames and comments are sent unchanged, in order", async 
   stream.send("[DONE]");
   stream.close();
   const response = stream.answer(201, { "x-request-id": "mine", "content-type": "text/plain" });
-  expect(await response.text()).toBe('data: {"a":"ü"}\n\n: keep-alive\n\ndata: [DONE]\n\n');
+  const text = 'data: {"a":"ü"}\n\n: keep-alive\n\ndata: [DONE]\n\n';
+  // Known at the close, before the caller has read any.
+  expect(stream.countSent()).toBe(Buffer.byteLength(text));
+  expect(await response.text()).toBe(text);
   expect(response.status).toBe(201);
   expect(Object.fromEntries(response.headers)).toEqual({
     "cache-control": "no-cache, no-transform",

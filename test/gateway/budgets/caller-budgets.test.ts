@@ -72,6 +72,17 @@ test("a model without a price is refused for good, also where a retry could fit 
   });
 });
 
+test("a request that fits once those under way have ended waits for them, not for the day", async () => {
+  const { reserve } = open();
+  (await reserve(40)).settle({ tokens: 40, cost: 0 }, false);
+  const underWay = await reserve(10);
+  const headersOf = (seconds: string) => ({ details: { headers: { "retry-after": seconds } } });
+  await expect(reserve(60)).rejects.toMatchObject(headersOf("1"));
+  await expect(reserve(61)).rejects.toMatchObject(headersOf("43200"));
+  underWay.release();
+  await reserve(60);
+});
+
 test("a reservation that cannot be stored holds nothing", async () => {
   const { before, reserve, find } = open();
   before.reserve = failWith(new Error("no disk"));
