@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets } from "../../../src/gateway/budgets/caller-budgets.ts";
-import type { SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import type { LimitAlert, SettledRequest } from "../../../src/gateway/budgets/store.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -15,6 +15,7 @@ function open(limits: Limits = { tokens_day: 100 }) {
   const clock = createManualClock();
   const calls: string[] = [];
   const settled: number[][] = [];
+  const announced: number[] = [];
   /** What a call does before it is answered. */
   const before: Record<string, () => unknown> = {};
   const call = async (name: string) => {
@@ -32,8 +33,9 @@ function open(limits: Limits = { tokens_day: 100 }) {
       return { ...NOTHING };
     },
     reserve: () => call("reserve"),
-    async settle(requests: readonly SettledRequest[]) {
+    async settle(requests: readonly SettledRequest[], alerts: readonly LimitAlert[]) {
       await call("settle");
+      announced.push(...alerts.map(({ percent }) => percent));
       settled.push(requests.map(({ tokens }) => tokens));
     },
   };
@@ -52,7 +54,7 @@ function open(limits: Limits = { tokens_day: 100 }) {
   const reserve = async (tokens = ASKED.tokens) =>
     (await budgets.reserve(caller, { ...ASKED, tokens }, () => ({ tokens: 7, cost: 0 })))!;
   const find = async () => (await budgets.list(caller)).account[0]!;
-  return { budgets, caller, clock, calls, settled, before, reserve, find };
+  return { budgets, caller, clock, calls, settled, announced, before, reserve, find };
 }
 
 /** Fails the next calls with these errors, and none after them. */
@@ -81,6 +83,30 @@ test("a request that fits once those under way have ended waits for them, not fo
   await expect(reserve(61)).rejects.toMatchObject(headersOf("43200"));
   underWay.release();
   await reserve(60);
+});
+
+test("a request beyond several limits waits for the period that ends last", async () => {
+  const { reserve } = open({ tokens_minute: 50, tokens_day: 100 });
+  (await reserve(50)).settle({ tokens: 50, cost: 0 }, false);
+  await expect(reserve(50)).rejects.toMatchObject({
+    details: { headers: { "retry-after": "60" } },
+  });
+  const { clock, reserve: take } = open({ tokens_minute: 60, tokens_day: 100 });
+  (await take(55)).settle({ tokens: 55, cost: 0 }, false);
+  const never = { headers: { "retry-after": "60", "x-should-retry": "false" } };
+  await expect(take(61)).rejects.toMatchObject({ details: never });
+  await clock.advance(60_000);
+  (await take(40)).settle({ tokens: 40, cost: 0 }, false);
+  const both = { headers: { "retry-after": "43140" } };
+  await expect(take(30)).rejects.toMatchObject({ details: both });
+});
+
+test("a limit that is used to 80 percent exactly counts as reached by the next refusal", async () => {
+  const { clock, announced, reserve } = open();
+  (await reserve(80)).settle({ tokens: 80, cost: 0 }, false);
+  await expect(reserve(21)).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+  await clock.advance(0);
+  expect(announced).toEqual([80, 100]);
 });
 
 test("a reservation that cannot be stored holds nothing", async () => {

@@ -58,6 +58,18 @@ describe("a limit of tokens", () => {
     expect(await front.outcome(front.ask(90))).toBe("201");
   });
 
+  test("that is used up refuses before the server is asked, even for a count", async () => {
+    await using front = await openBudgetFront();
+    await front.limit({ tokens_day: 100 });
+    expect(await front.outcome(front.ask(90))).toBe("201");
+    front.upstream.asked.length = 0;
+    const unknown = { messages: [{ role: "user", content: "Not counted yet" }] };
+    expect(await front.outcome(front.ask(1, unknown))).toBe(
+      `429 rate_limit_exceeded after ${DAY_S}`,
+    );
+    expect(front.upstream.asked).toEqual([]);
+  });
+
   test("refuses a request that is larger than the limit, and says that waiting is useless", async () => {
     await using front = await openBudgetFront();
     await front.limit({ tokens_minute: 100 });

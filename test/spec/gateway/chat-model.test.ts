@@ -57,6 +57,10 @@ describe("the model's own settings", () => {
       await expectRefusal(response, 400, "invalid_request", param);
     }
     expect((await own.send({ messages: MESSAGES, tools: [] })).status).toBe(201);
+    // What the key may is checked before what the model can.
+    const all = { messages: MESSAGES, tools: [TOOL], reasoning: true };
+    const response = await own.send(all, { key: `${KEY}-none` });
+    await expectRefusal(response, 403, "scope_required", "reasoning");
   });
 
   test("gateway.endpoints.chat_completions.6 gateway.endpoints.chat_completions.max_tokens gateway.limits.output_budget_ceiling the smallest budget applies", async () => {
