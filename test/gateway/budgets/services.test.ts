@@ -29,6 +29,17 @@ describe("embeddings", () => {
     expect(await embed(unpriced, "one")).toBe("403 permission_denied final");
   });
 
+  test("that are refused for their budget take no quota", async () => {
+    const head = EMBEDDINGS.replace("[search]", "requests_per_minute = 2\n[search]");
+    await using front = await openBudgetFront({ head });
+    await front.limit({ requests_day: 1 });
+    expect(await embed(front, "one")).toBe("200");
+    expect(await embed(front, "one")).toBe("429 rate_limit_exceeded after 43200");
+    await front.limit({ requests_day: 9 });
+    expect(await embed(front, "one")).toBe("200");
+    expect(await embed(front, "one")).toBe("429 rate_limit_exceeded after 60");
+  });
+
   test("that are refused for their quota hold no budget", async () => {
     const head = EMBEDDINGS.replace("[search]", "requests_per_minute = 1\n[search]");
     await using front = await openBudgetFront({ head });

@@ -68,6 +68,17 @@ describe("gateway.errors.service_unavailable", () => {
     expect([service.status().state, await use(), await use()]).toEqual(["on", "one", "one"]);
   });
 
+  test("is also the answer to a patient request, which takes no quota while the service is off", async () => {
+    const { service, use, change } = openService({ kind: "off", requests_per_minute: 1 });
+    const { signal } = new AbortController();
+    const work = async ({ model }: { model: string }) => model;
+    const usePatiently = () =>
+      service.usePatiently({ ...caller, account_id: "a" }, signal, work, () => null);
+    await expect(usePatiently()).rejects.toMatchObject({ code: "service_unavailable" });
+    change({ kind: "some" });
+    expect([await usePatiently(), await use()]).toEqual(["one", "rate_limit_exceeded 60"]);
+  });
+
   test("the service is on, down or off, as its backend reports", () => {
     const { service, down, change } = openService();
     expect(service.status().state).toBe("on");
