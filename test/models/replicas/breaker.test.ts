@@ -18,15 +18,17 @@ const SILENT = fail({ noResponse: "surely" });
 function open() {
   const clock = createManualClock();
   const turns: boolean[] = [];
-  const breaker = new Breaker({
+  /** Whether it admits a request, at each change of that. */
+  const changes: boolean[] = [];
+  const breaker: Breaker = new Breaker({
     clock,
     onTurn: (isOpen) => turns.push(isOpen),
-    onChange() {},
+    onChange: () => changes.push(breaker.admits()),
   });
   const note = (completion: Completion | null, times = 1) => {
     for (let n = 0; n < times; n++) breaker.end(breaker.begin(), completion);
   };
-  return Object.assign(breaker, { clock, turns, note });
+  return Object.assign(breaker, { clock, turns, changes, note });
 }
 
 test("five failures within a minute open it, five over a longer time do not", async () => {
@@ -100,6 +102,17 @@ test("a failed trial opens it again, even after a successful one", async () => {
   expect(breaker.turns).toEqual([true]);
   breaker.note(GOOD);
   expect(breaker.turns).toEqual([true, false]);
+});
+
+test("it tells that the next trial is admitted once it admits it", async () => {
+  const breaker = open();
+  breaker.note(fail(), 5);
+  breaker.changes.length = 0;
+  await breaker.clock.advance(30_000);
+  expect(breaker.changes).toEqual([true]);
+  const trial = breaker.begin();
+  breaker.noteLife(trial);
+  expect(breaker.changes).toEqual([true, true]);
 });
 
 test("a trial whose caller leaves passes to the next request", async () => {

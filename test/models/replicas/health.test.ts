@@ -12,7 +12,14 @@ import { startUpstream } from "../../support/upstream.ts";
 /** A replica with scripted health; "late" keeps a check pending until its timeout. */
 function watch(everyMs = 10_000) {
   const clock = createManualClock();
-  const state = { seen: "alive" as HealthStatus | "late" | "bug", looks: 0, heard: 0, alive: 0 };
+  const state = {
+    seen: "alive" as HealthStatus | "late" | "bug",
+    /** Result of a late check that is aborted. */
+    cut: "silent" as HealthStatus,
+    ...{ looks: 0, heard: 0, alive: 0 },
+  };
+  /** What was told, in its order. */
+  const told: string[] = [];
   const bugs: unknown[] = [];
   const turns: boolean[] = [];
   const health = new ReplicaHealth({
@@ -22,7 +29,7 @@ function watch(everyMs = 10_000) {
       if (seen === "bug") return Promise.reject(new Error("a bug"));
       if (seen !== "late") return Promise.resolve(seen);
       return new Promise((resolve) => {
-        signal.addEventListener("abort", () => resolve("silent"), { once: true });
+        signal.addEventListener("abort", () => resolve(state.cut), { once: true });
       });
     },
     everyMs,
@@ -30,12 +37,16 @@ function watch(everyMs = 10_000) {
     countLife: () => state.heard,
     onAlive() {
       state.alive += 1;
+      told.push("alive");
     },
-    onTurn: (isHealthy) => turns.push(isHealthy),
+    onTurn(isHealthy) {
+      turns.push(isHealthy);
+      told.push(isHealthy ? "healthy" : "unhealthy");
+    },
     onBug: (bug) => bugs.push(bug),
   });
   return {
-    ...{ clock, state, turns, bugs },
+    ...{ clock, state, turns, told, bugs },
     start: () => health.start(),
     stop: () => health.stop(),
     doubt: () => health.doubt(),
@@ -136,12 +147,36 @@ test("a doubt triggers a check at once, at most every two seconds and one at a t
   state.seen = "late";
   doubt();
   doubt();
+  expect(state.looks).toBe(2);
   await clock.advance(4_000);
   doubt();
   expect(state.looks).toBe(2);
+  // The check that fails after five seconds is repeated two seconds later.
+  state.seen = "alive";
+  await clock.advance(3_000);
+  expect(state.looks).toBe(3);
+  // Its begin counts.
+  await clock.advance(1_999);
+  doubt();
+  expect(state.looks).toBe(3);
+  await clock.advance(1);
+  doubt();
+  expect(state.looks).toBe(4);
   stop();
   doubt();
-  expect(state.looks).toBe(2);
+  expect(state.looks).toBe(4);
+});
+
+test("a replica that is back is noted as alive before it is told to be healthy", async () => {
+  const { clock, state, told, start, stop } = watch();
+  state.seen = "refused";
+  start();
+  await clock.advance(0);
+  state.seen = "alive";
+  await clock.advance(2_000);
+  // Requests that wait go on at the second, and must not find it silent any more.
+  expect(told).toEqual(["unhealthy", "alive", "healthy"]);
+  stop();
 });
 
 test("a start of its managed server makes it healthy until the next check", async () => {
@@ -159,6 +194,7 @@ test("a start of its managed server makes it healthy until the next check", asyn
 test("the result of a stopped check is ignored", async () => {
   const { clock, state, turns, start, stop } = watch();
   state.seen = "late";
+  state.cut = "refused";
   start();
   stop();
   await clock.advance(0);

@@ -521,6 +521,48 @@ test("a replica without health checks counts as healthy for those still waiting"
   expect([isDown(), await outcome(ask())]).toEqual([false, ["ok", 1]]);
 });
 
+test("a start of their managed servers serves a request that waits for another replica", async () => {
+  const { attempt } = hold();
+  const { replicas, asked, ask, forgive } = join([silent, done], { max_in_flight: 1 });
+  for (let n = 0; n < 10; n++) await ask();
+  replicas[0] = done;
+  replicas[1] = attempt;
+  asked.length = 0;
+  void ask();
+  const waiting = ask();
+  await new Promise(setImmediate);
+  expect(asked).toEqual([1]);
+  forgive();
+  expect(await outcome(waiting)).toEqual(["ok", 1]);
+  expect(asked).toEqual([1, 0]);
+});
+
+test("a slot is free again only after its result has been judged", async () => {
+  const { held, attempt } = hold();
+  const { replicas, asked, ask } = join([attempt], { max_in_flight: 1, health_every_ms: 0 });
+  const requests = Array.from({ length: 6 }, () => ask());
+  const silence = fail("refused", { noResponse: "surely" });
+  for (let n = 0; n < 5; n++) {
+    held[n]!(silence);
+    await requests[n];
+  }
+  // The fifth failure makes it silent, so that the sixth request is not sent.
+  expect(await outcome(requests[5]!)).toEqual(["upstream_error", 0]);
+  expect([asked.length, replicas.length]).toEqual([5, 1]);
+});
+
+test("failures count again once the checks have been started again", async () => {
+  const { start, stop, state, asked, ask } = join([silent]);
+  // A check that is alive would end the silence.
+  state.look = () => new Promise(() => {});
+  start();
+  stop();
+  start();
+  for (let n = 0; n < 6; n++) await ask();
+  expect(asked).toHaveLength(5);
+  stop();
+});
+
 test("failures while the checks are stopped have no effect", async () => {
   const { start, stop, lines, asked, ask } = join([silent]);
   stop();
