@@ -22,6 +22,8 @@ export interface Bench extends AsyncDisposable {
     starts: number;
     stops: number;
   };
+  /** What the next write of its state waits for; null: nothing. */
+  writes: { hold: Promise<void> | null };
   lines: string[];
   database: Database;
   /** Sends a request and adds its outcome to `ended`, such as `1 up` or `2 model_offline`. */
@@ -60,13 +62,20 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     starts: 0,
     stops: 0,
   };
+  const writes: Bench["writes"] = { hold: null };
   const notes = database.bind(managedServerStore);
+  const note: typeof notes.note = async (...row) => {
+    const { hold } = writes;
+    writes.hold = null;
+    await hold;
+    return notes.note(...row);
+  };
   const managed = new ManagedServer({
     id: "unit-1",
     name: { upstream: "gpu:8000" },
     clock,
     log: createLog(clock, (line) => void lines.push(line.slice(9).trimEnd()), true),
-    notes,
+    notes: { ...notes, note },
     plan: {
       async isUp() {
         server.looks++;
@@ -94,6 +103,7 @@ export async function openBench({ plan = {}, isHeld = true, ...given }: BenchOpt
     managed,
     clock,
     server,
+    writes,
     lines,
     database,
     ended,

@@ -1,5 +1,6 @@
 // Tests a managed server: shared starts, failures and backoff, idle stops, and its stored state.
 import { describe, expect, test } from "bun:test";
+import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { NOBODY, openBench } from "./bench.ts";
 
 const OFFLINE = "model_offline";
@@ -228,6 +229,9 @@ describe("a server that is up", () => {
     const doubts = [bench.managed.isGone(STAYS), bench.managed.isGone(STAYS)];
     expect(await Promise.all(doubts)).toEqual([true, true]);
     expect([bench.server.looks, bench.managed.isUp]).toEqual([looks + 1, false]);
+    // The second caller must not put a server to sleep that the first one starts again.
+    const lost = "warn  autostart: model server no longer answers upstream=gpu:8000";
+    expect(bench.lines.filter((line) => line === lost)).toHaveLength(1);
   });
 
   test("before this process is recognised before the first caller", async () => {
@@ -366,6 +370,47 @@ describe("an idle server", () => {
     expect([after.ended, after.server.starts]).toEqual([["4 up"], 0]);
   });
 
+  test("is stopped only once it is stored that it has to be started again", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, writes, database } = bench;
+    server.isHealthy = true;
+    await bench.call(1);
+    bench.managed.leave();
+    const stored = Promise.withResolvers<void>();
+    writes.hold = stored.promise;
+    const rows: unknown[] = [];
+    server.stop = async () => {
+      rows.push(await database.bind(managedServerStore).find("unit-1"));
+      return null;
+    };
+    await clock.advance(600_000);
+    expect(server.stops).toBe(0);
+    stored.resolve();
+    await clock.advance(1);
+    expect(server.stops).toBe(1);
+    expect(rows).toMatchObject([{ state: "stopping", is_put_down: true }]);
+  });
+
+  test("of the process before is started for a caller who comes before its state is read", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    bench.managed.leave();
+    await bench.clock.advance(600_000);
+    for (const isHeld of [false, true]) {
+      const next = await openBench({ database: bench.database, isHeld: false });
+      next.server.isHealthy = true;
+      next.server.start = () => new Promise(() => {});
+      if (isHeld) next.managed.hold(NOBODY);
+      void next.call(2);
+      await next.clock.advance(0);
+      void next.call(3);
+      await next.clock.advance(0);
+      // One start for both, and its health says nothing yet.
+      expect([next.server.starts, next.ended, await next.state()]).toEqual([1, [], "starting"]);
+    }
+  });
+
   test("that went down and came back by itself is used again", async () => {
     await using bench = await openBench({ plan: IDLE });
     bench.server.isHealthy = true;
@@ -452,6 +497,18 @@ describe("an idle server", () => {
     await bench.clock.advance(0);
     expect(bench.server.stops).toBe(1);
   });
+});
+
+test("states are stored one after the other, so that the last one stands", async () => {
+  await using bench = await openBench();
+  const stored = Promise.withResolvers<void>();
+  bench.writes.hold = stored.promise;
+  void bench.call(1);
+  bench.server.isHealthy = true;
+  await bench.clock.advance(1_000);
+  expect(bench.ended).toEqual(["1 up"]);
+  stored.resolve();
+  expect(await bench.state()).toBe("up");
 });
 
 test("a server whose state cannot be stored still serves", async () => {

@@ -20,14 +20,17 @@ const REFUSED: UpstreamError = {
 };
 
 /** A gate before scripted servers: one completion after another, then the last again. */
-async function openGate(endings: (Completion | Complete)[], options: BenchOptions = {}) {
+async function openGate(
+  endings: (Completion | Complete)[],
+  options: BenchOptions & { count?: CountTokens } = {},
+) {
   const bench = await openBench(options);
   let asked = 0;
   const complete: Complete = (...given) => {
     const completion = endings[Math.min(asked++, endings.length - 1)]!;
     return typeof completion === "function" ? completion(...given) : Promise.resolve(completion);
   };
-  const countTokens: CountTokens = async () => 7;
+  const countTokens: CountTokens = options.count ?? (async () => 7);
   const gate = waitForStart(bench.managed, bench.clock, { complete, countTokens });
   const signal = new AbortController().signal;
   return {
@@ -140,9 +143,34 @@ test("a request is not repeated after a chunk was sent, nor for a caller who lef
 test("a request is in flight until it ends, also by a bug", async () => {
   const plan = { idleStopMs: 60_000, minUpMs: 0 };
   const bug = new Error("a bug");
-  const { server, clock, ask } = await openGate([() => Promise.reject(bug)], { plan });
+  const fail = () => Promise.reject(bug);
+  const { server, clock, ask, count } = await openGate([fail], { plan, count: fail });
   server.isHealthy = true;
   await expect(ask()).rejects.toBe(bug);
+  await expect(count()).rejects.toBe(bug);
+  await clock.advance(59_999);
+  expect(server.stops).toBe(0);
+  await clock.advance(1);
+  expect(server.stops).toBe(1);
+});
+
+test("a request or a count under way keeps the server from being stopped", async () => {
+  const plan = { idleStopMs: 60_000, minUpMs: 0 };
+  const answer = Promise.withResolvers<Completion>();
+  const counted = Promise.withResolvers<number>();
+  const count = () => counted.promise;
+  const trial = await openGate([() => answer.promise], { plan, count });
+  const { server, clock } = trial;
+  server.isHealthy = true;
+  const asking = trial.ask();
+  await clock.advance(90_000);
+  answer.resolve(DONE);
+  expect(await asking).toBe(DONE);
+  const counting = trial.count();
+  await clock.advance(90_000);
+  expect(server.stops).toBe(0);
+  counted.resolve(7);
+  expect(await counting).toBe(7);
   await clock.advance(60_000);
   expect(server.stops).toBe(1);
 });

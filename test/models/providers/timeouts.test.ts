@@ -1,7 +1,8 @@
 // Tests the timeouts of a request, and which side they blame.
 import { expect, test } from "bun:test";
 import type { TimeoutReason } from "../../../src/models/providers/openai/errors.ts";
-import { RequestTimeouts } from "../../../src/models/providers/timeouts.ts";
+import { abortOnDisconnect, RequestTimeouts } from "../../../src/models/providers/timeouts.ts";
+import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 
 function start(firstMs = 100) {
@@ -94,4 +95,14 @@ test("after the end no timer is left, nothing is cut, and the caller may leave",
   caller.abort();
   await clock.advance(1_000);
   expect([cuts, clock.pending()]).toEqual([[], 0]);
+});
+
+test("the request of a caller who has left is not begun", async () => {
+  let begun = 0;
+  const complete = abortOnDisconnect(() => {
+    begun++;
+    return new Promise(() => {});
+  });
+  const completion = await complete(createAsk("Hello"), () => {}, AbortSignal.abort());
+  expect([completion.ok || completion.code, begun]).toEqual(["client_closed_request", 0]);
 });
