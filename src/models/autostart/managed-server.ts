@@ -110,7 +110,6 @@ export class ManagedServer {
     }
     const find = () => (this.tryEnter() ? UP : this.#lastFailure);
     const request = { account, find, isSkippable: false, timeoutMs: WAIT_MS, signal };
-    this.#lastFailure = null;
     const waiting = this.#queue.wait(request);
     if (this.#state !== "starting" && this.#state !== "stopping") this.#run(this.#start());
     const found = await waiting;

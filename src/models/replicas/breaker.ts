@@ -16,7 +16,7 @@ export interface BreakerRequest {
 export interface BreakerOptions {
   clock: Clock;
   onTurn(isOpen: boolean): void;
-  /** Called when the number of admitted requests may have changed. */
+  /** Called when more requests may be admitted, unless an end of a request is the cause. */
   onChange(): void;
 }
 
@@ -125,7 +125,6 @@ export class Breaker {
     this.#failures = [];
     this.#successes = 0;
     if (wasClosed) onTurn(true);
-    onChange();
     this.#cancel();
     this.#cancel = clock.after(OPEN_MS, onChange);
   }

@@ -1,10 +1,17 @@
 // Tests the order of counts and writes of budgets, on a store that hangs or fails.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets } from "../../../src/gateway/budgets/caller-budgets.ts";
 import type { LimitAlert, SettledRequest } from "../../../src/gateway/budgets/store.ts";
+import { withinBudgets } from "../../../src/gateway/chat/budget-check.ts";
+import { InFlight } from "../../../src/gateway/in-flight.ts";
+import { MeteredExecution } from "../../../src/gateway/metered/execution.ts";
+import { MeteredService } from "../../../src/gateway/metered/service.ts";
+import type { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
+import type { ServedModel } from "../../../src/models/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
+import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
 
@@ -54,7 +61,8 @@ function open(limits: Limits = { tokens_day: 100 }) {
   const reserve = async (tokens = ASKED.tokens) =>
     (await budgets.reserve(caller, { ...ASKED, tokens }, () => ({ tokens: 7, cost: 0 })))!;
   const find = async () => (await budgets.list(caller)).account[0]!;
-  return { budgets, caller, clock, calls, settled, announced, before, reserve, find };
+  const log = createLog(clock, () => {}, false);
+  return { budgets, caller, log, clock, calls, settled, announced, before, reserve, find };
 }
 
 /** Fails the next calls with these errors, and none after them. */
@@ -172,4 +180,45 @@ test("settled requests wait for the database, and a bug loses only the one that 
   written.resolve();
   await clock.advance(0);
   expect(settled).toEqual([[2], [3], [4], [5, 6]]);
+});
+
+describe("a bug while a request is under way is charged, and frees what it has reserved,", () => {
+  const bug = new Error("a bug");
+  const { signal } = new AbortController();
+
+  test("of a chat: its prompt and what was delivered", async () => {
+    const { budgets, caller, find } = open();
+    const model = {
+      settings: { price: null },
+      backend: { countTokens: async () => 10 },
+    } as unknown as ServedModel;
+    const options = { budgets, caller, model, countTexts: async () => null, attempts: 1 };
+    const complete = withinBudgets(
+      options,
+      (checked) => checked,
+      async (_request, onChunk) => {
+        await onChunk({ kind: "text", text: "a".repeat(20) });
+        throw bug;
+      },
+    );
+    const request = { ...createAsk("Hello"), max_tokens: 60 };
+    await expect(complete(request, () => {}, signal)).rejects.toBe(bug);
+    expect(await find()).toMatchObject({ used: 15, reserved: 0, estimated_requests: 1 });
+  });
+
+  test("of a metered service: all of it", async () => {
+    const { budgets, caller, clock, log, find } = open();
+    const backend = { isDown: () => false, start() {}, stop() {} };
+    const plan = { kind: "some", requests_per_minute: 9, max_concurrent: 1, max_queued: 0 };
+    const service = new MeteredService({ name: "wishes", clock, plan, open: () => backend });
+    const execution = new MeteredExecution({
+      ...{ service, budgets, clock, log, running: new InFlight(), writeHeaders: () => ({}) },
+      ...{ route: "POST /v1/wishes", backendName: "wishes" },
+    });
+    const recorder = { setResult() {} } as unknown as GatewayRecorder;
+    const charge = { countTokens: () => 60, costOf: () => 0 };
+    const context = { caller, signal, recorder, charge, request_id: "r-1", trace: null };
+    await expect(execution.run(context, () => Promise.reject(bug))).rejects.toBe(bug);
+    expect(await find()).toMatchObject({ used: 60, reserved: 0, estimated_requests: 1 });
+  });
 });

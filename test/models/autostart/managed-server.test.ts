@@ -1,5 +1,6 @@
 // Tests a managed server: shared starts, failures and backoff, idle stops, and its stored state.
 import { describe, expect, test } from "bun:test";
+import { HealthProbe } from "../../../src/models/autostart/health-probe.ts";
 import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { NOBODY, openBench } from "./bench.ts";
 
@@ -497,6 +498,25 @@ describe("an idle server", () => {
     await bench.clock.advance(0);
     expect(bench.server.stops).toBe(1);
   });
+});
+
+test("a check that began in an earlier state does not decide about a later one", async () => {
+  const checks: PromiseWithResolvers<boolean>[] = [];
+  const check = () => {
+    const answer = Promise.withResolvers<boolean>();
+    checks.push(answer);
+    return answer.promise;
+  };
+  const probe = new HealthProbe(check, () => {});
+  const before = probe.doubt();
+  probe.reset();
+  const after = [probe.doubt(), probe.doubt()];
+  expect(checks).toHaveLength(2);
+  checks[0]!.resolve(false);
+  expect(await before).toBe(false);
+  after.push(probe.doubt());
+  checks[1]!.resolve(true);
+  expect([await Promise.all(after), checks.length]).toEqual([[true, true, true], 2]);
 });
 
 test("states are stored one after the other, so that the last one stands", async () => {
