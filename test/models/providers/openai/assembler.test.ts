@@ -1,7 +1,12 @@
 // Tests tool-call chunks of the known servers, and the one form that callers get.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { Chunk } from "../../../../src/models/providers/contract.ts";
-import { CallNormalizer, type RawCall } from "../../../../src/models/providers/openai/assembler.ts";
+import {
+  CallNormalizer,
+  type RawCall,
+  StreamAssembler,
+} from "../../../../src/models/providers/openai/assembler.ts";
+import { createAsk } from "../../../support/ask.ts";
 import { createSeededIds } from "../../../support/ids.ts";
 
 type CallPiece = Extract<Chunk, { kind: "call" }>;
@@ -159,4 +164,22 @@ test("arguments nested 100,000 deep are never passed to JSON.stringify", () => {
   } finally {
     stringify.mockRestore();
   }
+});
+
+test("each call of a delta is sent once the text or call before it is taken", async () => {
+  const sent: string[] = [];
+  const takes: (() => void)[] = [];
+  const onChunk = ({ kind }: { kind: string }) => {
+    sent.push(kind);
+    return new Promise<void>((resolve) => takes.push(resolve));
+  };
+  const assembler = new StreamAssembler(createAsk("Hello"), onChunk, createSeededIds());
+  const calls = [raw(0, "a", "add", "{}"), raw(1, "b", "add", "{}")];
+  const taken = assembler.take({ content: "Hi", tool_calls: calls });
+  for (const kinds of [["text"], ["text", "call"], ["text", "call", "call"]]) {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sent).toEqual(kinds);
+    takes.at(-1)!();
+  }
+  await taken;
 });

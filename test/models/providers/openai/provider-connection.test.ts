@@ -141,6 +141,23 @@ describe("a server that", () => {
     await aborted(await asked);
   });
 
+  test("stalls after its caller has read on is an upstream error, and the caller is not blamed", async () => {
+    const { url } = serve(() => sayAndHang(writeFrame({ content: "Hel" })));
+    const replica = connectReplica(url, { stall_timeout_ms: 1_000 });
+    const read = Promise.withResolvers<void>();
+    const { completion, began } = replica.ask({ stream: true }, () => read.promise);
+    await began;
+    await replica.clock.advance(999);
+    read.resolve();
+    await replica.clock.advance(999);
+    expect(Bun.peek.status(completion)).toBe("pending");
+    await replica.clock.advance(1);
+    expect(await completion).toMatchObject({
+      code: "upstream_error",
+      reason: "its stream stalled",
+    });
+  });
+
   for (const [title, ...end] of [
     ["its reason", writeFrame({ content: "Hello" }, "stop")],
     ["[DONE]", writeFrame({ content: "Hello" }) + DONE],
@@ -253,6 +270,20 @@ describe("a caller who leaves ends the request at once", () => {
     expect(await completion).toMatchObject({ code: "client_closed_request" });
     expect(joinText(heard)).toBe("Hel");
     await aborted(await asked);
+  });
+
+  test("and gets nothing more once the chunk that it held back is taken", async () => {
+    const frames = [writeFrame({ content: "a" }) + writeFrame({ content: "b" })];
+    const { url } = serve(() => sayAndHang(...frames));
+    const read = Promise.withResolvers<void>();
+    const replica = connectReplica(url);
+    const { completion, caller, heard, began } = replica.ask({ stream: true }, () => read.promise);
+    await began;
+    caller.abort();
+    expect(await completion).toMatchObject({ code: "client_closed_request" });
+    read.resolve();
+    await replica.clock.advance(0);
+    expect(joinText(heard)).toBe("a");
   });
 
   test("during an error", async () => {
