@@ -1,15 +1,16 @@
 // Tests a connection of the operator API: how long it may be silent.
 import { expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
+import type { OperatorRouteSpec } from "../../src/http/operator-route.ts";
 import { createOperatorRoutes } from "../../src/http/operator-router.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
 
-const SPEC = {
+const SPEC: OperatorRouteSpec = {
   ...{ name: "things check", method: "POST", path: "/things", summary: "Checks them." },
   ...{ input: Type.Object({ isBroken: Type.Boolean() }), reply: Type.Object({}) },
-} as const;
+};
 
 test("a connection may be silent while its operation is performed, and no longer", async () => {
   const clock = createManualClock();

@@ -524,9 +524,10 @@ test("states are stored one after the other, so that the last one stands", async
   const stored = Promise.withResolvers<void>();
   bench.writes.hold = stored.promise;
   void bench.call(1);
+  await bench.clock.advance(0);
   bench.server.isHealthy = true;
   await bench.clock.advance(1_000);
-  expect(bench.ended).toEqual(["1 up"]);
+  expect([bench.ended, bench.server.starts, bench.writes.hold]).toEqual([["1 up"], 1, null]);
   stored.resolve();
   expect(await bench.state()).toBe("up");
 });

@@ -54,6 +54,9 @@ describe("each kind is recognised by its own replies", () => {
       ...{ count_route: "/tokenize", health_route: "/health" },
     });
     expect(asked.filter((one) => one === "POST /v1/chat/completions").length).toBeLessThan(10);
+    // A timer that is left would keep the command waiting.
+    egress.close();
+    expect(clock.pending()).toBe(0);
   });
 
   test("vLLM without a tool parser refuses tools, and a vision model takes an image", async () => {

@@ -322,6 +322,12 @@ describe("a whole reply", () => {
     expect(await completion).toMatchObject({ ok: true });
   });
 
+  test("is whole for a caller who leaves at its text: it has been paid for", async () => {
+    const replica = connectReplica(() => answerText("Hello"));
+    const asked = replica.ask({}, () => asked.caller.abort());
+    expect(await asked.completion).toMatchObject({ ok: true, finishReason: "stop" });
+  });
+
   test("awaits onChunk, whose error is no failure of the server", async () => {
     const bug = new Error("a bug");
     const { completion } = connectReplica(() => answerText("Hello")).ask({}, () =>
