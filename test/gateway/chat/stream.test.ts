@@ -40,6 +40,7 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}, running 
     complete: answer,
     recorder: recorder,
     caller: KEY,
+    model: { settings: { context_window: 100 } },
   } as AdmittedChat;
   const begun = writeStream(stream, admitted, {
     chunks: createChunkWriter("id", 7, "svc"),
@@ -198,6 +199,23 @@ describe("a thrown bug", () => {
     ]);
     expect(bugs).toEqual([]);
   });
+});
+
+test("an error within a stream is explained in its row, which has what was sent before it", async () => {
+  const { begun, entries, body } = open(async (_ask, onChunk) => {
+    await onChunk({ kind: "text", text: "a" });
+    const code = "context_length_exceeded";
+    return { ok: false, code, retryable: false, reason: "it is too long for it" };
+  });
+  expect(await begun).toBeNull();
+  const text = await body.text();
+  expect(entries).toMatchObject([
+    {
+      ...{ status: 201, code: "context_length_exceeded", param: "messages" },
+      ...{ reason: expect.stringContaining("maximum context length is 100 tokens") },
+      reply_bytes: Buffer.byteLength(text),
+    },
+  ]);
 });
 
 test("a stream that ends for two reasons reports the first", async () => {
