@@ -1,10 +1,16 @@
 // Tests the names of models, the alias and the list of each key.
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/access/index.ts";
+import { buildModels } from "../../src/models/index.ts";
 import type { ServedModel } from "../../src/models/model.ts";
 import { ModelRegistry } from "../../src/models/registry.ts";
 import type { ModelStatus } from "../../src/models/store.ts";
-import type { ModelSettings } from "../../src/settings/index.ts";
+import { createTrustedEgress } from "../../src/net/index.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { type ModelSettings, readSettings } from "../../src/settings/index.ts";
+import { createManualClock } from "../support/clock.ts";
+import { openTestDatabase } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
 
 const SETTINGS: ModelSettings = {
   id: "",
@@ -216,5 +222,66 @@ describe("the registry", () => {
     await registry.authorize(registry.resolve("first").model, caller());
     await registry.authorize(registry.resolve("svc").model, caller({ account_id: null }));
     expect(reads).toEqual(["all for account-1", "first for account-1", "second for null"]);
+  });
+});
+
+describe("a change of the settings", () => {
+  const model = (id: string, max_tokens = 100) => `
+[[models]]
+id = "${id}"
+self_hosted = true
+max_output_tokens = ${max_tokens}
+upstream = { kind = "stub" }
+`;
+  const read = (...models: string[]) =>
+    readSettings(`[service]\ndefault_model = "one"\n${models.join("")}`, "wadi.toml", {}, {});
+
+  /** Models whose backends note their starts and stops. */
+  async function openModels() {
+    const clock = createManualClock();
+    const database = await openTestDatabase({ kind: "memory" });
+    const noted: string[] = [];
+    const models = await buildModels({
+      settings: read(model("one"), model("two")),
+      database,
+      egress: createTrustedEgress({ clock }),
+      clock,
+      ids: createSeededIds(),
+      log: createLog(clock, () => {}, false),
+      open({ id }) {
+        return {
+          ...serve(id).backend,
+          start: () => void noted.push(`start ${id}`),
+          stop: () => void noted.push(`stop ${id}`),
+        };
+      },
+    });
+    const { service } = models;
+    const change = async (...others: string[]) => {
+      await models.change(read(...others));
+      return noted.splice(0);
+    };
+    return { noted, service, change, close: () => database.close() };
+  }
+
+  test("starts added backends, then stops removed ones, and leaves all others alone", async () => {
+    const { noted, service, change, close } = await openModels();
+    service.start();
+    expect(noted.splice(0)).toEqual(["start one", "start two"]);
+    expect(await change(model("one", 200), model("two"))).toEqual([]);
+    expect(await change(model("one"), model("three"))).toEqual(["start three", "stop two"]);
+    service.stop(0);
+    expect(noted).toEqual(["stop one", "stop three"]);
+    await close();
+  });
+
+  test("before the start and after the stop starts and stops nothing", async () => {
+    const { noted, service, change, close } = await openModels();
+    expect(await change(model("one"), model("three"))).toEqual([]);
+    service.start();
+    service.stop(0);
+    expect(noted.splice(0)).toEqual(["start one", "start three", "stop one", "stop three"]);
+    expect(await change(model("one"), model("four"))).toEqual([]);
+    await close();
   });
 });

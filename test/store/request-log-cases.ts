@@ -96,6 +96,7 @@ const SEARCH_CASES: Case[] = [
       expect(await list({ model: "other" })).toEqual(["e-2"]);
       expect(await list({ model: "stub-2" })).toEqual(["e-3"]);
       expect(await list({ statusMin: 500, statusMax: 599 })).toEqual(["e-3"]);
+      expect(await list({ statusMin: 429, statusMax: 429 })).toEqual(["e-4"]);
       expect(await list({ code: "rate_limit_exceeded" })).toEqual(["e-4"]);
       expect(await list({ run_id: "r-1" })).toEqual(["e-2"]);
       expect(await list({ since: NOON })).toEqual(["e-4", "e-3", "e-2"]);

@@ -95,6 +95,8 @@ export const usageCases: Case[] = [
     act: ({ requestLog }) => requestLog.foldDay(SLOT + 24),
     async check(answer, { requestLog, written }) {
       expect(answer).toBe(1);
+      // The next day begins at that slot, so that all of it is kept.
+      expect(await requestLog.foldDay(SLOT - 24)).toBe(0);
       expect(await requestLog.foldDay(SLOT + 24)).toBe(3);
       expect(await requestLog.foldDay(SLOT + 24)).toBe(0);
       const three = { requests: 3, prompt_tokens: 30, completion_tokens: 15 };

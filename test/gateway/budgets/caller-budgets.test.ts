@@ -197,12 +197,14 @@ describe("a bug while a request is under way is charged, and frees what it has r
       options,
       (checked) => checked,
       async (_request, onChunk) => {
-        await onChunk({ kind: "text", text: "a".repeat(20) });
+        // Its caller still holds the last piece back.
+        void onChunk({ kind: "text", text: "a".repeat(20) });
         throw bug;
       },
     );
     const request = { ...createAsk("Hello"), max_tokens: 60 };
-    await expect(complete(request, () => {}, signal)).rejects.toBe(bug);
+    const hold = () => new Promise<void>(() => {});
+    await expect(complete(request, hold, signal)).rejects.toBe(bug);
     expect(await find()).toMatchObject({ used: 15, reserved: 0, estimated_requests: 1 });
   });
 

@@ -70,6 +70,20 @@ describe("a limit of tokens", () => {
     expect(front.upstream.asked).toEqual([]);
   });
 
+  test("does not admit what exceeds the model's window, and holds nothing for it", async () => {
+    await using front = await openBudgetFront({
+      model: "context_window = 100\ndefault_max_tokens = 10",
+    });
+    await front.limit({ tokens_day: 1_000 });
+    // With the prompt it is one token more than the window.
+    expect(await front.outcome(front.ask(91))).toBe("400 context_length_exceeded");
+    expect(await front.used()).toMatchObject({ requests: 0, tokens: 0 });
+    expect(await front.reservations()).toBe(0);
+    expect(await front.outcome(front.ask(90))).toBe("201");
+    const paths = front.upstream.asked.map(({ path }) => path);
+    expect(paths.filter((path) => path.endsWith("/chat/completions"))).toHaveLength(1);
+  });
+
   test("refuses a request that is larger than the limit, and says that waiting is useless", async () => {
     await using front = await openBudgetFront();
     await front.limit({ tokens_minute: 100 });
