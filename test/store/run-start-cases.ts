@@ -185,6 +185,49 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
+    title: "returns the first run of a repeated request, though it keeps its thread busy",
+    async setup(stores) {
+      await start(stores, "r-0");
+      await claimRuns(stores);
+      await end(stores, "r-0");
+    },
+    act: (stores) =>
+      Promise.all(
+        ["r-1", "r-2"].map((id) =>
+          start(stores, id, {}, { ...again(), thread_id: "thread of r-0" }),
+        ),
+      ),
+    async check(answer, { ran }) {
+      const first = { run: { id: "r-1" } };
+      expect(answer).toMatchObject([
+        { ...first, isNew: true },
+        { ...first, isNew: false },
+      ]);
+      expect(await ran.messages("thread of r-0")).toHaveLength(2);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "refuses for the thread first, then for storage, active runs and runs of a day",
+    setup: (stores) => start(stores, "r-1"),
+    async act(stores) {
+      const limits = { active_runs: 1, daily_runs: 1, stored_bytes: 1 };
+      const busy = { thread_id: "thread of r-1" };
+      const room = { ...limits, stored_bytes: FREE.stored_bytes };
+      return [
+        await codeOf(start(stores, "r-2", {}, { ...busy, limits })),
+        await codeOf(start(stores, "r-2", {}, { limits })),
+        await codeOf(start(stores, "r-2", {}, { limits: room })),
+        await codeOf(start(stores, "r-2", {}, { limits: { ...room, active_runs: 2 } })),
+      ];
+    },
+    check: (answer) =>
+      expect(answer).toEqual([
+        ...["thread_busy", "storage_limit_reached", "active_runs_limit", "daily_runs_limit"],
+      ]),
+  },
+  {
+    method: "runs.start",
     title: "refuses a run above the limit of active runs, and stores nothing of it",
     setup: (stores) => startMany(stores, ["r-1", "r-2"]),
     act: (stores) => codeOf(start(stores, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),

@@ -44,6 +44,20 @@ test("a key is looked up once a second", async () => {
   }
 });
 
+test("a key's second begins with its lookup, not with the answer", async () => {
+  const { clock, looks, callers } = open();
+  const found = callers.find("k");
+  await clock.advance(600);
+  looks[0]!.resolve(caller);
+  await found;
+  await clock.advance(399);
+  await callers.find("k");
+  expect(looks).toHaveLength(1);
+  await clock.advance(1);
+  void callers.find("k");
+  expect(looks).toHaveLength(2);
+});
+
 test("agents.authentication.1: a lookup during which a key ended is not cached", async () => {
   const { looks, notify, callers } = open();
   const before = callers.find("k");

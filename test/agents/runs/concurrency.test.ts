@@ -79,4 +79,24 @@ describe("free slots", () => {
     slots.addWaiting("a");
     expect(slots.planClaims()).toEqual([]);
   });
+
+  test("that a higher limit adds go to a returning run before any claim", async () => {
+    let count_max = 1;
+    const slots = new RunSlots(() => count_max);
+    slots.acquire();
+    const back = slots.reacquire(new AbortController().signal);
+    slots.addWaiting("a");
+    count_max = 2;
+    expect(slots.planClaims()).toEqual([]);
+    await back;
+  });
+
+  test("are taken once by a returning run, though it is aborted afterwards", async () => {
+    const slots = new RunSlots(() => 2);
+    const signal = new AbortController();
+    await slots.reacquire(signal.signal);
+    signal.abort();
+    slots.addWaiting("a");
+    expect(slots.planClaims()).toEqual([{ account_id: "a", runsMax: 1 }]);
+  });
 });

@@ -357,6 +357,23 @@ describe("a run that a bug drops", () => {
   });
 });
 
+test("a run that is accepted while an engine starts is not left waiting", async () => {
+  let id = "";
+  const trial = await begin(() => say("done"), {
+    wrap: (store) => ({
+      ...store,
+      async listWaiting() {
+        const accounts = await store.listWaiting();
+        // Too late for the list, so that only its notification tells of the run.
+        id = await trial.run();
+        return accounts;
+      },
+    }),
+  });
+  await trial.engine.start();
+  expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+});
+
 describe("a claim", () => {
   test("that fails is retried", async () => {
     let claims = 0;

@@ -1,7 +1,8 @@
-// Blame for a hung call among the runs of a dead process.
+// What recovery passes to the store about the runs of a dead process.
 import { expect, test } from "bun:test";
 import { RunRecovery, type RunRecoveryOptions } from "../../../src/agents/runs/recovery.ts";
-import type { RecoveryFinding } from "../../../src/agents/runs/store/claim.ts";
+import { CRASHES_MAX, type RecoveryFinding } from "../../../src/agents/runs/store/claim.ts";
+import { countFinishIds } from "../../../src/agents/runs/store/finish.ts";
 import { UNWATCHED } from "../../../src/cluster/index.ts";
 import { createManualClock } from "../../support/clock.ts";
 import { createSeededIds } from "../../support/ids.ts";
@@ -11,8 +12,10 @@ const CASES: [who: string, epoch: number, hungCall: string | null][] = [
   ["of a later epoch is not blamed for the hang", 4, null],
 ];
 
-test.each(CASES)("a run %s", async (_, epoch, hungCall) => {
-  const found: (string | null)[] = [];
+type Held = Partial<{ epoch: number; crashes: number; pending_approvals: string[] }>;
+
+async function findOne(held: Held): Promise<RecoveryFinding> {
+  const found: RecoveryFinding[] = [];
   const recovery = new RunRecovery({
     deps: {
       activity: { ...UNWATCHED, hung: { run_id: "r-1", epoch: 3, call: "call_1" } },
@@ -21,13 +24,26 @@ test.each(CASES)("a run %s", async (_, epoch, hungCall) => {
       process: { epoch: 5 },
     },
     store: {
-      listHeld: async () => [{ id: "r-1", epoch, last_seq: 1, crashes: 0, pending_approvals: [] }],
-      reclaim: async (findings: readonly RecoveryFinding[]) =>
-        void found.push(...findings.map((one) => one.hungCall)),
+      listHeld: async () => [
+        { id: "r-1", epoch: 3, last_seq: 1, crashes: 0, pending_approvals: [], ...held },
+      ],
+      reclaim: async (findings: readonly RecoveryFinding[]) => void found.push(...findings),
     },
     isActive: () => false,
     hasFailed: () => false,
   } as unknown as RunRecoveryOptions);
   await recovery.reclaim(() => true);
-  expect(found).toEqual([hungCall]);
+  return found[0]!;
+}
+
+test.each(CASES)("a run %s", async (_, epoch, hungCall) => {
+  expect((await findOne({ epoch })).hungCall).toBe(hungCall);
+});
+
+test("a run that its next crash ends gets ids for its open calls and approvals", async () => {
+  const approvals = ["ap-1", "ap-2"];
+  const countIds = async (crashes: number) =>
+    (await findOne({ crashes, pending_approvals: approvals })).fresh.length;
+  expect(await countIds(CRASHES_MAX - 1)).toBe(1);
+  expect(await countIds(CRASHES_MAX)).toBe(countFinishIds(approvals.length));
 });

@@ -20,9 +20,10 @@ interface Doubles {
   terms?: object | null;
   authorize?: () => Promise<object>;
   start?: (prepared: unknown) => Promise<unknown>;
+  requireDisk?: () => void;
 }
 
-function open({ terms = TERMS, authorize, start }: Doubles = {}) {
+function open({ terms = TERMS, authorize, start, requireDisk = () => {} }: Doubles = {}) {
   const chat = {
     find: () => MODEL,
     authorize: authorize ?? (async () => ({ model: { settings: MODEL } })),
@@ -31,7 +32,7 @@ function open({ terms = TERMS, authorize, start }: Doubles = {}) {
   const deps = {
     ...{ clock: createManualClock(), ids: createSeededIds(), alias: "svc", internal: { chat } },
     settings: () => ({ limits }),
-    disk: { require() {} },
+    disk: { require: requireDisk },
   };
   let reads = 0;
   const runs = {
@@ -90,6 +91,21 @@ test("agents.errors.admission_busy: 64 starts of an account may wait at once, an
   for (const end of waiting) end();
   await Promise.all([...begun, next]);
   expect(waiting).toHaveLength(64);
+});
+
+test("a refused start makes room for the next one", async () => {
+  const { begin } = open({ start: () => Promise.reject(apiError("thread_busy")) });
+  for (let n = 0; n <= 64; n++) expect(await codeOf(begin())).toEqual([409, "thread_busy", null]);
+});
+
+test("a model that the key may not use is refused before a full disk", async () => {
+  const requireDisk = () => {
+    throw apiError("service_unavailable");
+  };
+  const authorize = async () => ({ refusal: apiError("model_not_permitted") });
+  const forbidden = open({ authorize, requireDisk });
+  expect(await codeOf(forbidden.begin())).toEqual([403, "model_not_permitted", null]);
+  expect(await codeOf(open({ requireDisk }).begin())).toEqual([503, "service_unavailable", null]);
 });
 
 test("a version is read once, and a hook's body taints its run", async () => {

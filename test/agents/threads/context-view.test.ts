@@ -77,6 +77,13 @@ describe("a thread below 80 % of the window", () => {
     expect(view.tokens).toBe(messages.reduce((sum, one) => sum + one.tokens, 0));
   });
 
+  test("may fill the room to its last token", () => {
+    const messages = [user("Go"), ...writeRounds(8, 900)];
+    const tokens = messages.reduce((sum, one) => sum + one.tokens, 0);
+    expect(buildContextView({ ...deps, messages, roomTokens: tokens }).cleared).toBe(0);
+    expect(buildContextView({ ...deps, messages, roomTokens: tokens - 1 }).cleared).toBe(4);
+  });
+
   test("crosses it when the reserve grows", () => {
     const messages = [user("Go"), ...writeRounds(8, 900)];
     expect(buildContextView({ ...deps, messages }).cleared).toBe(0);
@@ -212,6 +219,8 @@ describe("a message longer than half of the room", () => {
     expect(first).toMatch(/abcd tail$/);
     expect(first).toMatch(/\n\n\[… About \d+ characters are left out here\. …\]\n\n/);
     expect(rest).toEqual(["Yes.", "And now?"]);
+    const [head, tail] = first!.split(/\n\n\[.*\]\n\n/);
+    expect(head!.length / tail!.length).toBeCloseTo(3, 2);
     expect(view).toMatchObject({ fits: true, needsSummary: null, roomTokens: 8_000 });
     expect(view.tokens).toBeGreaterThan(3_000);
     expect(view.tokens).toBeLessThanOrEqual(4_050);
@@ -223,6 +232,11 @@ describe("a message longer than half of the room", () => {
     const own = [user("hello"), says("Yes."), user(long)];
     expect(seen(own).fits).toBe(false);
     expect(contentsOf(seen(own).messages).at(-1)).toBe(long);
+  });
+
+  test("is shown whole as the newest block, whoever wrote it", () => {
+    const view = seen([user("Go"), says(long)], { runFrom: 0 });
+    expect(contentsOf(view.messages)).toEqual(["Go", long]);
   });
 
   test("is shortened before newer ones", () => {

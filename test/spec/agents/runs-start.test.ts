@@ -335,6 +335,9 @@ describe("limits", () => {
     const key = await createKey(front, { scopes: ["agents"], models: [] });
     const fields = { thread_id: UNKNOWN };
     await expectRefusal(await front.askStart(fields, { key }), 403, "model_not_permitted", "model");
+    const higher = { ...fields, budgets: { max_rounds: 200 } };
+    const param = "budgets.max_rounds";
+    await expectRefusal(await front.askStart(higher, { key }), 400, "invalid_request", param);
     await front.ask("PATCH", `/v1/agents/${front.agent.id}`, { body: { status: "archived" } });
     await expectRefusal(await front.askStart(fields, { key }), 409, "agent_archived");
     const { account_id, agent } = front;
