@@ -223,6 +223,13 @@ const versionCases: Case[] = [
     },
     act: async ({ agents }) => [
       await codeOf(agents.addVersion(makeVersionPlan({ expectedVersion: 2 }))),
+      // Whoever expects another version is told so first.
+      await codeOf(agents.addVersion(makeVersionPlan({ expectedVersion: 2, model: "stub-1" }))),
+      await codeOf(
+        agents.addVersion(
+          makeVersionPlan({ expectedVersion: 2, limits: { ...AMPLE, versions: 1 } }),
+        ),
+      ),
       await agents.addVersion(makeVersionPlan({ model: "stub-1" })),
       await agents.addVersion(makeVersionPlan({ tool_revisions: [] })),
       await codeOf(agents.addVersion(makeVersionPlan({ agentChange: { slug: "slug-g-2" } }))),
@@ -230,7 +237,10 @@ const versionCases: Case[] = [
       await agents.addVersion(makeVersionPlan({ account_id: "a-2" })),
     ],
     async check(answer, { agents }) {
-      expect(answer).toEqual(["version_conflict", NONE, NONE, "slug_taken", NONE, NONE]);
+      expect(answer).toEqual([
+        ...["version_conflict", "version_conflict", "version_conflict"],
+        ...[NONE, NONE, "slug_taken", NONE, NONE],
+      ]);
       const before = { agent: makeAgent("g-1"), version: makeVersion("g-1") };
       expect(await agents.find("g-1", "a-1")).toEqual({ ...before, hold: null });
       expect(await agents.listVersions("g-1", 9, null)).toHaveLength(1);

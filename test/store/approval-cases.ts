@@ -1,5 +1,6 @@
 // Cases of decisions on approvals, and of intents.
 import { expect } from "bun:test";
+import type { ApprovalRow } from "../../src/agents/approvals/approval.ts";
 import type { DecisionInput } from "../../src/agents/runs/store/decision.ts";
 import { BEGIN, makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -8,11 +9,16 @@ import { claimRuns, codeOf, start } from "./run-acts.ts";
 const EXPIRES_AT = makeApproval("p-0", "r-1").expires_at;
 
 /** Starts a run that waits for these approvals. */
-const ask = async (stores: Stores, run_id: string, ids: readonly string[]) => {
+const ask = async (
+  stores: Stores,
+  run_id: string,
+  ids: readonly string[],
+  fields: Partial<ApprovalRow> = {},
+) => {
   await start(stores, run_id);
   await claimRuns(stores);
   const requests = ids.map((id) => ({
-    approval: makeApproval(id, run_id),
+    approval: { ...makeApproval(id, run_id), ...fields },
     event_id: `requested ${id}`,
   }));
   await stores.runs.plan(makeRecord(run_id), requests);
@@ -20,6 +26,11 @@ const ask = async (stores: Stores, run_id: string, ids: readonly string[]) => {
 };
 const askTwo = (stores: Stores) => ask(stores, "r-1", ["p-1", "p-2"]);
 const askOne = (stores: Stores) => ask(stores, "r-1", ["p-1"]);
+/** The second request expires first. */
+const askInTurn = async (stores: Stores) => {
+  await askOne(stores);
+  await ask(stores, "r-2", ["p-2"], { expires_at: EXPIRES_AT - 1 });
+};
 
 const deciding = (approval_id: string, fields: Partial<DecisionInput> = {}): DecisionInput => ({
   ...{ approval_id, account_id: "a-1", decision: "approved", reason: null },
@@ -129,12 +140,16 @@ const decisionCases: Case[] = [
         [late.isLate, late.approval.status],
         // A decision by a clock behind is also too late.
         await codeOf(runs.decide(deciding("p-2"))),
+        // Another account learns nothing of a status either.
+        await codeOf(runs.decide(deciding("p-1", { account_id: "a-2", decision: "rejected" }))),
+        await codeOf(runs.decide(deciding("p-2", { account_id: "a-2" }))),
       ];
     },
     async check(answer, { runs, approvals }) {
       expect(answer).toEqual([
         ...["approval_not_found", "approval_not_found", "accepted", "accepted"],
         ...["approval_decided", [true, "expired"], "approval_expired"],
+        ...["approval_not_found", "approval_not_found"],
       ]);
       expect(await approvals.find("p-1")).toMatchObject({ status: "approved", reason: null });
       expect(await runs.find("r-1", null)).toMatchObject({ status: "running", last_seq: 2 });
@@ -255,6 +270,14 @@ const readCases: Case[] = [
     check: (answer) => expect(answer).toEqual([[], ["p-2"]]),
   },
   {
+    method: "approvals.listOverdue",
+    title: "lists first what expired first",
+    setup: askInTurn,
+    act: ({ approvals }) =>
+      Promise.all([5, 1].map((limit) => approvals.listOverdue(EXPIRES_AT, limit))),
+    check: (answer) => expect(answer).toEqual([["p-2", "p-1"], ["p-2"]]),
+  },
+  {
     method: "approvals.countPending",
     title: "counts pending approvals up to a maximum, with the oldest request",
     setup: askTwo,
@@ -286,6 +309,13 @@ const readCases: Case[] = [
       return [next, await approvals.findNextExpiry()];
     },
     check: (answer) => expect(answer).toEqual([EXPIRES_AT, undefined]),
+  },
+  {
+    method: "approvals.findNextExpiry",
+    title: "returns the earliest expiry of several",
+    setup: askInTurn,
+    act: ({ approvals }) => approvals.findNextExpiry(),
+    check: (answer) => expect(answer).toBe(EXPIRES_AT - 1),
   },
 ];
 

@@ -58,10 +58,12 @@ const cancelCases: Case[] = [
     act: ({ runs }) => runs.cancel("r-1", null, ["i-1", "i-2", "i-3", "i-4", "i-5"], BEGIN + 70),
     async check(answer, { runs, ran, outbox }) {
       expect(answer).toMatchObject({ status: "cancelled", pending_approvals: [], last_seq: 2 });
-      const closed = { event: "closed", approval: { status: "closed" } };
+      const closed = (seq: number, id: string) => {
+        const data = { event: "closed", approval: { id, status: "closed" } };
+        return { seq, kind: "approval", data, status: "waiting_approval" };
+      };
       expect(await runs.listSteps("r-1", 0, null)).toMatchObject([
-        { seq: 1, kind: "approval", data: closed, status: "waiting_approval" },
-        { seq: 2, kind: "approval", data: closed, status: "waiting_approval" },
+        ...[closed(1, "p-1"), closed(2, "p-2")],
       ]);
       const approval = { status: "closed", decided_at: BEGIN + 70 };
       expect(await ran.approvals()).toMatchObject([approval, approval]);

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { BEGIN, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case } from "./cases.ts";
-import { claimRuns, codeOf, DAY_MS, end, start, startMany } from "./run-acts.ts";
+import { claimRuns, codeOf, DAY_MS, end, ended, start, startMany } from "./run-acts.ts";
 
 const again = { idempotency: { key: "k-1", body_hash: "h-1" } };
 
@@ -136,6 +136,28 @@ const routeCases: Case[] = [
       expect(await usage.sum("a-1", "day", "2026-11-21", "2026-11-30")).toEqual([]);
       expect(await usage.sum("a-2", "day", "2026-11-20", "2026-11-20")).toEqual([]);
     },
+  },
+  {
+    method: "usage.sum",
+    title: "sorts by day or agent, whatever ended first",
+    async setup(stores) {
+      await start(stores, "r-1", { agent_id: "g-2" });
+      await start(stores, "r-2", { agent_id: "g-1" });
+      await claimRuns(stores);
+      const finish = (id: string, at: number) =>
+        stores.runs.finish(makeRecord(id, { at }), ended("succeeded", `event of ${id}`));
+      await finish("r-1", BEGIN + DAY_MS);
+      await finish("r-2", BEGIN);
+    },
+    act: ({ usage }) =>
+      Promise.all(
+        (["day", "agent"] as const).map((by) => usage.sum("a-1", by, "2026-11-01", "2026-11-30")),
+      ),
+    check: (answer) =>
+      expect(answer).toMatchObject([
+        [{ name: "2026-11-20" }, { name: "2026-11-21" }],
+        [{ name: "g-1" }, { name: "g-2" }],
+      ]),
   },
 ];
 export const runRouteCases: readonly Case[] = routeCases;

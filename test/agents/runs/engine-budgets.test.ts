@@ -235,6 +235,23 @@ describe("a model that fails", () => {
   });
 });
 
+describe("a stop during the wait for a model", () => {
+  test("releases the run at once, though another run has its slot", async () => {
+    await open(
+      (ask, signal) =>
+        JSON.stringify(ask).includes("later") ? failing("model_offline") : untilAborted(signal),
+      { concurrent_runs: 1 },
+    );
+    const parked = await trial.run("later");
+    await trial.until(async () => (await trial.steps(parked)).length === 1);
+    const other = await trial.run("now");
+    await trial.until(async () => trial.asks.length === 2);
+    trial.engine.drain();
+    await trial.until(async () => (await trial.find(parked)).epoch === 0);
+    expect((await trial.find(other)).epoch).toBe(1);
+  });
+});
+
 describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => {
   const usage = { prompt_tokens: 12, completion_tokens: 41, total_tokens: 53 };
   /** Waits past the pause after the first failure. */

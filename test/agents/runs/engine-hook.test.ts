@@ -23,6 +23,7 @@ test("a hook's body appears inside the run's own fence, which the system prompt 
   const run = await trial.ended(id);
   expect(run).toMatchObject({ status: "succeeded", external_content: true });
   const [system, hook, question, ...others] = trial.asks[0]!.messages;
+  expect(system!.content).toStartWith("You help.\n\n");
   const [, fence] = /between <(outside-\w+)>/.exec(String(system!.content))!;
   const text = JSON.stringify(HOOK).replace("</outside-x>", "‹/outside-x>");
   expect(hook).toEqual({ role: "user", content: `<${fence}>\n${text}\n</${fence}>` });

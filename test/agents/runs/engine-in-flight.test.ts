@@ -51,6 +51,24 @@ describe("a disabled tool", () => {
     await verify(trial, id);
   });
 
+  test("behind the calls of a round is not shown in the next round", async () => {
+    const receiver = createReceiver();
+    const trial = await open(script(call(["look", {}])), {
+      ...pin([makeSender("look", receiver, { risk: "read" })]),
+      wrap: (store) => ({
+        ...store,
+        async settle(...args) {
+          const recorded = await store.settle(...args);
+          await trial.switchTool("look", "disabled");
+          return recorded;
+        },
+      }),
+    });
+    await trial.ended(await trial.run());
+    const shown = trial.asks.map(({ tools }) => tools.map(({ function: { name } }) => name));
+    expect(shown.map((names) => names.includes("look"))).toEqual([true, false]);
+  });
+
   test("during the model's reply is not called, though it only reads", async () => {
     const receiver = createReceiver();
     const model = async (_ask: unknown, _signal: unknown, turn: number) => {

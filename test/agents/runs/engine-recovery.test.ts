@@ -133,6 +133,19 @@ describe("a stop", () => {
     expect(await first.find(id)).toMatchObject({ status: "running", epoch: 0 });
   });
 
+  test("still ends a run whose key ends before the deadline (agents.authentication.1)", async () => {
+    const first = await begin((_ask, signal) => untilAborted(signal));
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    const stopped = first.engine.stop(30_000);
+    await first.endKey();
+    await stopped;
+    expect(await first.find(id)).toMatchObject({
+      ...{ status: "failed", error: { code: "permission_denied" } },
+    });
+  });
+
   test("waits for a claim in flight, whose runs are not counted as recovered either", async () => {
     const go = Promise.withResolvers<void>();
     const claiming = Promise.withResolvers<void>();

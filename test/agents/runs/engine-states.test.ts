@@ -2,8 +2,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
+import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
 import { readThreads } from "../../support/thread-reader.ts";
-import { kindsOf, verifyLog } from "./log.ts";
+import { kindsOf, outcomesOf, verifyLog, within } from "./log.ts";
 import {
   add,
   call,
@@ -50,6 +51,25 @@ describe("a run", () => {
     ]);
     expect(await events()).toEqual(["run.completed"]);
     await verifyLog(trial, id);
+  });
+
+  test("leaves no timer behind, whether its calls succeed or fail", async () => {
+    const fails: BuiltinTool = {
+      ...{ name: "fails", title: "", description: "", risk: "read", revision: 1 },
+      ...{ external_content: false, timeout_ms: 9_000, isFree: true },
+      parameters: Type.Object({}),
+      run: () => Promise.reject(new Error("a bug of the tool")),
+    };
+    const tools = ["calculator", "fails"];
+    await open((_ask, _signal, turn) => (turn === 0 ? call(add(), ["fails", {}]) : say("done")), {
+      ...{ tools: [fails], version: { ...within({ max_run_seconds: 60 }).version, tools } },
+    });
+    const before = trial.clock.pending();
+    const id = await trial.run();
+    await trial.ended(id);
+    await trial.until(async () => trial.engine.executing === 0);
+    expect((await outcomesOf(trial, id)).toSorted()).toEqual(["error", "ok"]);
+    expect(trial.clock.pending()).toBe(before);
   });
 
   test("with an empty reply ends `succeeded` without output", async () => {

@@ -120,10 +120,10 @@ describe("a thread that is too long for its model", () => {
     for (const ask of trial.asks.filter((one) => !isSummaryAsk(one))) {
       expect(JSON.stringify(ask.messages)).toContain("The one question.");
     }
-    // A later summary includes an earlier one.
+    // A later summary includes an earlier one, before the messages behind it.
     const [, ...later] = trial.asks.filter(isSummaryAsk);
-    for (const ask of later) {
-      expect(JSON.stringify(ask.messages)).toContain("So far: nothing.");
+    for (const { messages } of later) {
+      expect(messages[1]!.content).toEndWith("\n\nSo far: nothing.");
     }
     await verifyLog(trial, id);
   });

@@ -123,6 +123,8 @@ describe("a waiting run", () => {
     expect(await codeOf(decide(trial, second!.id, "approved"))).toBe("approval_closed");
     expect(await codeOf(decide(trial, first!.id, "approved"))).toBe("accepted");
     expect(await outcomesOf(trial, id)).toEqual(["cancelled", "cancelled"]);
+    const closing = ["tool_result", "tool_result", "approval"];
+    expect((await kindsOf(trial, id)).slice(-3)).toEqual(closing);
     expect(receiver.arrivals).toEqual([]);
     await verify(trial, id);
   });

@@ -220,8 +220,11 @@ describe("ownership", () => {
 
   test("agents.errors.permission_denied a key without an owner creates no agents, and owns none", async () => {
     const key = `${KEY}-ownerless`;
-    const reply = await app.post("/v1/agents", { name: "x", system_prompt: "x" }, { key });
-    await expectRefusal(reply, 403, "permission_denied");
+    const body = { name: "x", system_prompt: "x" };
+    for (const fault of [{}, { budgets: { max_cost_sar: "1e3" } }, { tools: ["nothing"] }]) {
+      const reply = await app.post("/v1/agents", { ...body, ...fault }, { key });
+      await expectRefusal(reply, 403, "permission_denied");
+    }
     expect(await readJson(await app.get("/v1/agents", { key }))).toEqual({ data: [] });
   });
 });

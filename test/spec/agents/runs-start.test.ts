@@ -117,9 +117,12 @@ describe("a start", () => {
         `budgets.${name}`,
       );
     }
-    const same = await start({ max_rounds: null });
-    const run = (await same.json()) as Json;
-    expect((await front.store.find(run.id, null))!.budgets.max_rounds).toBe(5);
+    for (const same of [{ max_rounds: null }, { max_rounds: 5, max_cost_sar: 2 }]) {
+      const run = (await (await start(same)).json()) as Json;
+      expect((await front.store.find(run.id, null))!.budgets).toMatchObject({
+        ...{ max_rounds: 5, max_cost_sar: "2.000000" },
+      });
+    }
   });
 
   const long = "x".repeat(100_001);

@@ -130,6 +130,11 @@ describe("limits.free_disk_bytes", () => {
       expect(reply.headers.get("retry-after")).toBe("60");
       await expectRefusal(reply, 503, "service_unavailable");
     }
+    // A request that would be refused anyway is told why.
+    const wrong = { ...AGENT, tools: ["nothing"] };
+    for (const path of ["/v1/agents", `/v1/agents/${id}/versions`]) {
+      await expectRefusal(await front.post(path, wrong), 400, "invalid_request", "tools.0");
+    }
     expect([await front.countRuns(), await front.listFires()]).toEqual([1, []]);
     expect((await front.read(`/v1/webhooks/${webhook_id}/deliveries`)).data).toEqual([]);
     expect((await front.read("/v1/agents")).data).toHaveLength(1);

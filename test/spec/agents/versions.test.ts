@@ -145,6 +145,15 @@ describe("POST /v1/agents/{id}/versions", () => {
     await expectRefusal(await post(id, slip), ...code, "policy.require_approval.0");
     const dear = { budgets: { max_cost_sar: "1e3" } };
     await expectRefusal(await post(id, dear), ...code, "budgets.max_cost_sar");
+    // Of several faults the first in this order is reported.
+    const unknown = { model: "nowhere" };
+    const unguarded = { ...unknown, ...slip };
+    const toolless = { ...unguarded, tools: ["nothing"] };
+    const param = "budgets.max_cost_sar";
+    await expectRefusal(await post(id, { ...toolless, ...dear }), ...code, param);
+    await expectRefusal(await post(id, toolless), ...code, "tools.0");
+    await expectRefusal(await post(id, unguarded), ...code, "policy.require_approval.0");
+    await expectRefusal(await post(id, unknown), 404, "model_not_found", "model");
     expect((await list(id)).data).toHaveLength(1);
   });
 
