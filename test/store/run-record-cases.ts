@@ -378,6 +378,22 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.load",
+    title: "reads the newest 2000 messages of a long thread, in order",
+    async setup(stores) {
+      await startOne(stores);
+      for (const part of count(5)) {
+        const messages = count(410).map((n) => makeMessage(`m-${part}-${n}`));
+        await stores.runs.note(makeRecord("r-1", { messages }));
+      }
+    },
+    act: async ({ runs }) => runs.load((await runs.find("r-1", null))!),
+    check(answer) {
+      const seqs = (answer as { messages: { seq: number }[] }).messages.map(({ seq }) => seq);
+      expect(seqs).toEqual(count(2_051).slice(-2_000));
+    },
+  },
+  {
     method: "runs.listSteps",
     title: "lists steps in order, after a position and up to a limit",
     async setup(stores) {

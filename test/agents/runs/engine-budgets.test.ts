@@ -287,6 +287,18 @@ describe("an interrupted reply has an unknown cost (agents.does.cost.1)", () => 
     expect(await countUnpriced(id)).toBe(1);
   });
 
+  test("a run that is cancelled during its reply has an unknown cost too", async () => {
+    await open(async (_ask, signal) => {
+      await untilAborted(signal);
+      return failing("upstream_error", { usage });
+    });
+    const id = await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    await trial.cancel(id);
+    expect(await trial.ended(id)).toMatchObject({ status: "cancelled", cost: { total: null } });
+    expect(await countUnpriced(id)).toBe(1);
+  });
+
   test("a reply without any output costs nothing", async () => {
     const replies = [failing("upstream_error"), say("Done.")];
     await open(() => replies.shift()!);

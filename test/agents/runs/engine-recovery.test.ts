@@ -133,6 +133,32 @@ describe("a stop", () => {
     expect(await first.find(id)).toMatchObject({ status: "running", epoch: 0 });
   });
 
+  test("waits a second past its deadline for the runs that it broke off", async () => {
+    const releasing = Promise.withResolvers<void>();
+    const first = await begin((_ask, signal) => untilAborted(signal), {
+      wrap: (store) => ({
+        ...store,
+        async release() {
+          releasing.resolve();
+          return new Promise<never>(() => undefined);
+        },
+      }),
+    });
+    await first.engine.start();
+    await first.run();
+    await first.until(async () => first.asks.length === 1);
+    let isStopped = false;
+    const stopped = first.engine.stop(5_000).then(() => {
+      isStopped = true;
+    });
+    await first.clock.advance(5_000);
+    await releasing.promise;
+    await first.clock.advance(999);
+    expect(isStopped).toBe(false);
+    await first.clock.advance(1);
+    await stopped;
+  });
+
   test("still ends a run whose key ends before the deadline (agents.authentication.1)", async () => {
     const first = await begin((_ask, signal) => untilAborted(signal));
     await first.engine.start();
@@ -149,6 +175,8 @@ describe("a stop", () => {
   test("waits for a claim in flight, whose runs are not counted as recovered either", async () => {
     const go = Promise.withResolvers<void>();
     const claiming = Promise.withResolvers<void>();
+    const releasing = Promise.withResolvers<void>();
+    const mayRelease = Promise.withResolvers<void>();
     const first = await begin(() => say("never"), {
       wrap: (store) => ({
         ...store,
@@ -158,13 +186,25 @@ describe("a stop", () => {
           await go.promise;
           return rows;
         },
+        async release(...args) {
+          releasing.resolve();
+          await mayRelease.promise;
+          return store.release(...args);
+        },
       }),
     });
     await first.engine.start();
     const id = await first.run();
     await claiming.promise;
-    const stopped = first.engine.stop(30_000);
+    let isStopped = false;
+    const stopped = first.engine.stop(30_000).then(() => {
+      isStopped = true;
+    });
     go.resolve();
+    await releasing.promise;
+    for (let turns = 0; turns < 10; turns++) await first.clock.advance(0);
+    expect(isStopped).toBe(false);
+    mayRelease.resolve();
     await stopped;
     expect(await first.find(id)).toMatchObject({ epoch: 0, recoveries: 0 });
     expect(first.asks).toHaveLength(0);
@@ -312,6 +352,21 @@ test("a process that claims its own run again keeps it when the first execution 
   await trial.cancel(id);
   expect(await trial.ended(id)).toMatchObject({ status: "cancelled", recoveries: 1 });
   await verifyLog(trial, id);
+});
+
+test.each([
+  [1, "succeeded", 1],
+  [2, "failed", 0],
+] as const)("a round that hung %d times ends its run as %s", async (times, status, asks) => {
+  const trial = await begin(() => say("done"));
+  const id = await trial.run();
+  for (let n = 1; n <= times; n++) {
+    const finding = { run_id: id, fresh: [`hang-${n}`], hungCall: "round 1" };
+    await trial.store.reclaim([{ ...finding, cause: "stray" }], [0], trial.clock.now());
+  }
+  await trial.engine.start();
+  expect(await trial.ended(id)).toMatchObject({ status });
+  expect(trial.asks).toHaveLength(asks);
 });
 
 describe("a run that a bug drops", () => {

@@ -160,6 +160,19 @@ describe("a cancel", () => {
     await verifyLog(trial, id);
   });
 
+  test("ends a run at once whose model request a stop has ended too", async () => {
+    await open(async (_ask, signal) => {
+      await untilAborted(signal);
+      return failing("service_unavailable", { isStopped: true });
+    });
+    const id = await trial.run();
+    await trial.until(async () => trial.asks.length === 1);
+    trial.engine.drain();
+    await trial.cancel(id);
+    await trial.until(async () => trial.engine.executing === 0);
+    expect(await trial.find(id)).toMatchObject({ status: "cancelled" });
+  });
+
   test("ends a run that pauses before a retry of its model", async () => {
     await open(() => failing("model_offline"));
     const id = await trial.run();

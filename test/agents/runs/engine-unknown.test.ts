@@ -153,6 +153,16 @@ describe("an approval of such a call", () => {
     await verify(trial, id);
   });
 
+  test("that is closed by a cancel leaves the call's outcome unknown", async () => {
+    const trial = await open(script(call(write())), pinWriter(onceUnknown()));
+    const id = await trial.run();
+    await trial.reaches(id, "waiting_approval");
+    await trial.cancel(id);
+    expect(await trial.find(id)).toMatchObject({ status: "cancelled", usage: { tool_calls: 1 } });
+    expect(await outcomesOf(trial, id)).toEqual(["outcome_unknown"]);
+    await verify(trial, id);
+  });
+
   test("is requested again as long as the outcome is unknown", async () => {
     const receiver = createReceiver(({ time }) => (time < 4 ? unknown() : done()));
     const trial = await open(script(call(write())), pinWriter(receiver));
