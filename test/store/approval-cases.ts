@@ -48,6 +48,21 @@ const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 
 const decisionCases: Case[] = [
   {
+    method: "runs.settle",
+    title: "lists pending approvals in the order of their requests",
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+    },
+    async act({ runs }) {
+      const request = (id: string) => ({ approval: makeApproval(id, "r-1"), event_id: `of ${id}` });
+      await runs.plan(makeRecord("r-1"), [request("p-2"), request("p-3")]);
+      await runs.settle(makeRecord("r-1"), [request("p-1")]);
+      return runs.find("r-1", null);
+    },
+    check: (answer) => expect(answer).toMatchObject({ pending_approvals: ["p-2", "p-3", "p-1"] }),
+  },
+  {
     method: "runs.decide",
     title: "leaves an executing run to its process",
     async setup(stores) {

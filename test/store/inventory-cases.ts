@@ -156,6 +156,23 @@ const deletionCases: Case[] = [
   },
   {
     method: "account_deletions.deletePart",
+    title: "goes on with the sums of runs where the limit ends with a table",
+    async setup(stores) {
+      for (const key of ["k-1", "k-2", "k-3"]) {
+        await start(stores, `r of ${key}`, {}, { idempotency: { key, body_hash: "h" } });
+      }
+      await start(stores, "r-4", { account_id: "a-2" });
+    },
+    act: ({ accountDeletions }) => accountDeletions.deletePart("sums of runs", part("", 3)),
+    async check(answer, { accountDeletions, ran }) {
+      expect(answer).toEqual({ rows: 3, next: "" });
+      const rest = await accountDeletions.deletePart("sums of runs", part());
+      expect(rest).toEqual({ rows: 1, next: null });
+      expect(await ran.counts()).toMatchObject([{ account_id: "a-2" }]);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
     title: "walks the request log, which has no index of accounts",
     setup: addRequests,
     act: ({ accountDeletions }) => accountDeletions.deletePart("requests", part("", 2)),

@@ -355,9 +355,37 @@ test("a process that claims its own run again keeps it when the first execution 
 });
 
 test.each([
-  [1, "succeeded", 1],
-  [2, "failed", 0],
-] as const)("a round that hung %d times ends its run as %s", async (times, status, asks) => {
+  [true, ["ok", "cancelled"]],
+  [false, ["ok"]],
+])("the calls that a run's end closes are counted where it is written: %p", async (...row) => {
+  const [isWritten, expected] = row;
+  const counted: string[] = [];
+  const stuck: BuiltinTool = {
+    ...{ name: "web_search", title: "", description: "", risk: "read", revision: 1 },
+    ...{ external_content: false, timeout_ms: 600_000, isFree: true },
+    parameters: Type.Object({}),
+    async run({ signal }) {
+      await untilAborted(signal);
+      return { outcome: "timeout", content: "late", external: false };
+    },
+  };
+  const trial = await begin(() => call(add(), ["web_search", {}]), {
+    tools: [stuck],
+    countCall: (outcome) => void counted.push(outcome),
+    wrap: (store) => ({ ...store, finish: async (...args) => isWritten && store.finish(...args) }),
+  });
+  await trial.engine.start();
+  const id = await trial.run();
+  await trial.until(async () => counted.length === 1);
+  await trial.cancel(id);
+  await trial.until(async () => trial.engine.executing === 0);
+  expect(counted).toEqual(expected);
+});
+
+test.each([
+  ["succeeded", 1, 1],
+  ["failed", 2, 0],
+] as const)("a run ends as %s whose round hung before: %d", async (status, times, asks) => {
   const trial = await begin(() => say("done"));
   const id = await trial.run();
   for (let n = 1; n <= times; n++) {

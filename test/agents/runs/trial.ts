@@ -138,6 +138,7 @@ export interface TrialOptions {
   egress?: AgentsDeps["egress"];
   /** Observer of the engine's runs. */
   activity?: AgentsDeps["activity"];
+  countCall?: AgentsDeps["countCall"];
   /** Wraps the store, to simulate a failing database or a process that is cut off. */
   wrap?(store: RunStore): RunStore;
   /** Wraps the store of processes. */
@@ -201,6 +202,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     egress:
       options.egress ?? new GuardedEgress({ clock, allow: () => [], resolve: async () => [] }),
     ...{ clock, ids, alias: "wadi", activity: options.activity ?? UNWATCHED },
+    ...(options.countCall ? { countCall: options.countCall } : {}),
     settings: () => ({ limits }) as never,
   };
   const notes = database.bind(noteStore);

@@ -251,6 +251,23 @@ test("a stopping server ends its streams and opens none", async () => {
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
 });
 
+test("agents.limits.open_event_streams a refused stream is never opened", async () => {
+  const { streams, row, clock } = openRun();
+  let opened = 0;
+  const open = () =>
+    streams.open("k", row() as never, () => {
+      opened++;
+      return openStream().stream;
+    });
+  for (let n = 0; n < 20; n++) open();
+  const timers = clock.pending();
+  expect(open).toThrow(expect.objectContaining({ code: "too_many_streams" }));
+  expect([opened, clock.pending()]).toEqual([20, timers]);
+  streams.stop();
+  expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
+  expect([opened, clock.pending()]).toEqual([20, 0]);
+});
+
 test("a reader that leaves during a replay causes no further reads", async () => {
   const { streams, row, write, reads } = openRun();
   await write(250);
