@@ -27,6 +27,55 @@ const verify = async (trial: Trial, id: string) => {
 /** Unknown at the first attempt, done afterwards. */
 const onceUnknown = () => createReceiver(({ time }) => (time === 1 ? unknown() : done()));
 
+test("a result that comes during the write of another one is kept, though the run is cancelled then", async () => {
+  const going = Promise.withResolvers<void>();
+  const receiver = createReceiver(() => going.promise.then(() => done()));
+  let settles = 0;
+  const trial = await open(script(call(add(), ["look", {}])), {
+    ...pin([makeSender("look", receiver, { risk: "read" })]),
+    wrap: (store) => ({
+      ...store,
+      async settle(...args) {
+        if (++settles > 1) return store.settle(...args);
+        going.resolve();
+        for (let turns = 0; turns < 10; turns++) await trial.clock.advance(0);
+        await trial.cancel(args[0].run_id);
+        return store.settle(...args);
+      },
+    }),
+  });
+  const id = await trial.run();
+  expect(await trial.ended(id)).toMatchObject({ status: "cancelled" });
+  expect(await outcomesOf(trial, id)).toEqual(["ok", "ok"]);
+  await verify(trial, id);
+});
+
+test("a call that is approved before its round listens starts beside the others", async () => {
+  const going = Promise.withResolvers<void>();
+  const looking = createReceiver(() => going.promise.then(() => done()));
+  const paying = createReceiver();
+  const senders = [
+    makeSender("look", looking, { risk: "read" }),
+    makeSender("pay", paying, { risk: "irreversible" }),
+  ];
+  const trial = await open(script(call(["look", {}], ["pay", { sum: 1 }])), {
+    ...pin(senders),
+    wrap: (store) => ({
+      ...store,
+      async plan(...args) {
+        const recorded = await store.plan(...args);
+        await decideAll(trial, args[0].run_id, "approved");
+        return recorded;
+      },
+    }),
+  });
+  const id = await trial.run();
+  await trial.until(async () => paying.arrivals.length === 1);
+  going.resolve();
+  expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+  await verify(trial, id);
+});
+
 describe("a disabled tool", () => {
   test("between plan and sending is not called; others of the round are", async () => {
     const receiver = createReceiver();

@@ -1,5 +1,6 @@
 // Streams without sockets: slow readers, and the cost of many listeners.
 import { expect, test } from "bun:test";
+import { newsFrames } from "../../../../src/agents/runs/events/frames.ts";
 import { RunStreams, type RunStreamsOptions } from "../../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../../src/http/index.ts";
 import { createManualClock } from "../../../support/clock.ts";
@@ -24,12 +25,17 @@ function openRun() {
   let isBroken = false;
   let isRevoked = false;
   let meanwhile = () => {};
+  let behindPosition: (() => Promise<void>) | undefined;
   const options = {
     runs: {
       async findPosition() {
         reads.standings++;
         if (isBroken) throw new Error("the disk is gone");
-        return { ...run };
+        const found = { ...run };
+        const joining = behindPosition;
+        behindPosition = undefined;
+        await joining?.();
+        return found;
       },
       async listSteps(_: string, after: number, limit: number) {
         reads.steps++;
@@ -62,6 +68,13 @@ function openRun() {
     /** Adds steps before the next read of steps, without a notification. */
     writeMeanwhile(count: number) {
       meanwhile = () => add(count);
+    },
+    /** Adds a step and does this once the next read has found the run's position. */
+    writeBehindPosition(join: () => Promise<void>) {
+      behindPosition = () => {
+        add(1);
+        return join();
+      };
     },
     /** Adds steps and notifies; a null `id` means that the change is unknown. */
     async write(count: number, id: string | null = "r") {
@@ -178,6 +191,23 @@ test("a step written during a read is streamed once", async () => {
   expect(listSeqs(one)).toEqual(count(7));
 });
 
+test("a stream that joins during an older read gets each step once", async () => {
+  const { streams, row, write, writeBehindPosition } = openRun();
+  const [one, two] = [openStream(), openStream()];
+  streams.open("k", row() as never, () => one.stream);
+  await settle();
+  writeBehindPosition(async () => {
+    streams.open("k", row() as never, () => two.stream);
+    await settle();
+  });
+  await write(1);
+  await settle();
+  await settle();
+  await write(1);
+  await settle();
+  expect([listSeqs(one), listSeqs(two)]).toEqual([count(3), count(3)]);
+});
+
 test("a stream whose steps are deleted ends without a log line", async () => {
   const { streams, row, write, forget, log } = openRun();
   const early = openStream();
@@ -266,6 +296,16 @@ test("agents.limits.open_event_streams a refused stream is never opened", async 
   streams.stop();
   expect(open).toThrow(expect.objectContaining({ code: "service_unavailable" }));
   expect([opened, clock.pending()]).toEqual([20, 0]);
+});
+
+test("a step's status is reported before the step", () => {
+  const step = { ...STEP, ...{ seq: 1, id: "s1", run_id: "r", kind: "system", round: 0 } };
+  const now = { status: "succeeded", last_seq: 1, started_at: 1 } as const;
+  const waiting = { ...step, status: "waiting_approval" };
+  const frames = newsFrames({ status: "queued", seq: 0 }, [waiting as never], now);
+  expect(
+    [...frames.matchAll(/"(?:status":"(\w+)|type":"(step))/g)].map(([found]) => found),
+  ).toEqual(['"status":"waiting_approval', '"type":"step', '"status":"succeeded']);
 });
 
 test("a reader that leaves during a replay causes no further reads", async () => {
