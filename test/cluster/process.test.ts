@@ -121,6 +121,29 @@ test("a process that is stopped during a reclaim stops polling too", async () =>
 });
 
 describe("a process among others", () => {
+  test("takes no process for dead whose end could not be written", async () => {
+    const world = await openWorld();
+    await world.store.register(0);
+    let failures = 1;
+    const bind = (one: typeof processStore) => {
+      const store = world.database.bind(one);
+      const end: typeof store.end = async (...given) => {
+        if (failures-- > 0) throw new Error("the disk is full");
+        return store.end(...given);
+      };
+      return { ...store, end };
+    };
+    const database = { ...world.database, bind } as unknown as Database;
+    const { process, tell } = create({ ...world, database });
+    await process.start();
+    await world.clock.advance(10_000);
+    expect(failures).toBe(0);
+    tell();
+    await world.store.beat(1);
+    await world.clock.advance(2_000);
+    expect(tell()).toEqual(["dead ", "sign"]);
+  });
+
   test("takes those for dead that sent no heartbeat for ten seconds, whatever came before", async () => {
     const world = await openWorld();
     await world.store.register(0);

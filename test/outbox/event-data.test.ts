@@ -27,6 +27,13 @@ test("the longest texts become null and are listed, as few as needed", () => {
   });
 });
 
+test("data of exactly 64 KiB is stored whole, and one byte more is too much", () => {
+  const data = (length: number) => run({ output: { message: "x".repeat(length) } });
+  const room = 64 * KIB - JSON.stringify(data(0)).length;
+  expect(read(data(room))).toEqual(data(room));
+  expect(read(data(room + 1)).truncated).toEqual(["run.output.message"]);
+});
+
 test("bytes count, not characters", () => {
   const data = run({ input: { message: "ش".repeat(40 * KIB) } });
   expect(read(data)).toMatchObject({ run: { input: { message: null } } });
@@ -36,6 +43,17 @@ test("many long texts are removed, and all of them are listed", () => {
   const list = Array.from({ length: 90 }, (_, i) => `${i}`.padEnd(2 * KIB));
   const { truncated } = read(run({ input: { message: "m", hook: list } }));
   expect(truncated.length).toBeGreaterThan(50);
+});
+
+test("up to 100 texts are removed one by one, and no more", () => {
+  const lists = Array.from({ length: 120 }, (_, more) =>
+    Array.from({ length: more + 30 }, (_, i) => `${i}`.padEnd(2 * KIB)),
+  );
+  const counts = lists.map((hook) => {
+    const { truncated = [] } = read(run({ input: { message: "m", hook } }));
+    return truncated.length;
+  });
+  expect(Math.max(...counts)).toBe(100);
 });
 
 test("a field with too many removed texts is removed as a whole", () => {

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
-import { Sweeper } from "../../src/retention/sweeper.ts";
+import { isDoubtful, Sweeper } from "../../src/retention/sweeper.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -164,4 +164,9 @@ test("`wadi sweep --now` ends a running server's doubt about its clock", async (
   await store.note(clock.now());
   await clock.advance(HOUR_MS + LOOK_MS);
   expect(runs).toHaveLength(1);
+});
+
+test("a clock is in doubt once it is more than seven days ahead of the last trusted sweep", () => {
+  const row = { swept_at: 0, witnessed_at: 0 };
+  expect([7 * DAY_MS, 7 * DAY_MS + 1].map((now) => isDoubtful(row, now))).toEqual([false, true]);
 });

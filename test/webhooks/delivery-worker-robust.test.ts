@@ -1,6 +1,9 @@
 // Tests failing databases, and processes that stop, die, or are taken for dead: no delivery and no
 // slot is lost.
 import { afterEach, describe, expect, test } from "bun:test";
+import { ResultWriter } from "../../src/webhooks/result-writer.ts";
+import type { FailedEndpoint } from "../../src/webhooks/store/endpoints.ts";
+import { createManualClock } from "../support/clock.ts";
 import { createDeath } from "./death.ts";
 import { fail, hang, reply, type Store, type Trial } from "./trial.ts";
 import { createTrials } from "./trials.ts";
@@ -142,6 +145,33 @@ describe("a stop", () => {
     await verifyDelivered([next], events);
     expect(next.sent[0]!.id).toBe(trial.sent[0]!.id);
   });
+
+  test("waits until the last results are written, also those added during a write", async () => {
+    const clock = createManualClock();
+    const writes: PromiseWithResolvers<FailedEndpoint[]>[] = [];
+    const settle = () => {
+      writes.push(Promise.withResolvers());
+      return writes.at(-1)!.promise;
+    };
+    const deps = { clock, log: undefined as never, ids: undefined as never } as never;
+    const store = { settle, disable: undefined as never };
+    const writer = new ResultWriter({ deps, store, onWritten() {} });
+    const add = (deliveryId: string) =>
+      writer.add({ kind: "released", deliveryId, webhookId: "w-1", epoch: 1 });
+    add("d-1");
+    await clock.advance(0);
+    add("d-2");
+    let isFlushed = false;
+    void writer.flush().then(() => {
+      isFlushed = true;
+    });
+    writes[0]!.resolve([]);
+    await clock.advance(0);
+    expect([writes.length, isFlushed]).toEqual([2, false]);
+    writes[1]!.resolve([]);
+    await clock.advance(0);
+    expect(isFlushed).toBe(true);
+  });
 });
 
 describe("the claims of a process that died", () => {
@@ -202,6 +232,41 @@ test("a process that others take for dead drops its claims, and registers anew",
   await verifyDelivered([trial], [event!]);
   expect(trial.sent).toHaveLength(2);
   expect(await trial.attempts()).toHaveLength(1);
+});
+
+test("a claim answered after its process was taken for dead is not sent", async () => {
+  const [claimed, listed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let trial: Trial | undefined;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async claim(...given) {
+      const taken = await store.claim(...given);
+      await claimed.promise;
+      return taken;
+    },
+  });
+  // Holds the search for dead processes behind the second registration.
+  const guard = <T extends object>(store: T): T => {
+    if (!("register" in store)) return store;
+    const list = async () => {
+      if (trial?.process.epoch === 2) await listed.promise;
+      return (store as unknown as { list(): Promise<unknown> }).list();
+    };
+    return { ...store, list };
+  };
+  trial = await open(undefined, { wrap, guard, isShared: true });
+  await trial.listen();
+  const events = await trial.happen();
+  await trial.outside.bury(1, trial.clock.now());
+  await trial.pass(2 * SECOND_MS);
+  expect(trial.process.epoch).toBe(2);
+  claimed.resolve();
+  await trial.settle();
+  expect(trial.sent).toEqual([]);
+  listed.resolve();
+  await trial.pass(2 * SECOND_MS);
+  await verifyDelivered([trial], events);
+  expect(trial.sent).toHaveLength(1);
 });
 
 test("claims whose reply was lost are claimed again", async () => {

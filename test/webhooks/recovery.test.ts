@@ -34,7 +34,7 @@ function open() {
   const settle = async () => {
     for (let turn = 0; turn < 20; turn++) await clock.advance(0);
   };
-  return { settle, endpoints, loads, seen, recovery };
+  return { clock, settle, endpoints, loads, seen, recovery };
 }
 
 test("every endpoint is loaded, whatever their number", async () => {
@@ -54,4 +54,18 @@ test("scans requested during a scan become one more", async () => {
   await settle();
   expect(loads.filter((after) => after === "")).toHaveLength(3);
   expect(loads).toHaveLength(7);
+});
+
+test("a clock that is set during a scan causes another one", async () => {
+  const { clock, settle, endpoints, loads, recovery } = open();
+  const list = endpoints.filter.bind(endpoints);
+  endpoints.filter = ((look: never) => {
+    if (loads.length === 1) clock.shiftWall(60_000);
+    return list(look);
+  }) as never;
+  recovery.scan();
+  await settle();
+  recovery.checkClock();
+  await settle();
+  expect(loads.filter((after) => after === "")).toHaveLength(2);
 });
