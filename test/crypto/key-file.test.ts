@@ -58,6 +58,14 @@ describe("a key file", () => {
   test("created concurrently by another process is used as it is", () => {
     const first = makeKeyFile(file);
     expect(idsOf(makeKeyFile(file))).toEqual(idsOf(first));
+    // The draft of the second one held a key.
+    expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
+  });
+
+  test("that cannot be replaced leaves no draft with its keys behind", () => {
+    mkdirSync(file, { recursive: true });
+    expect(() => replaceKeyFile(file, [makeMasterKey()])).toThrow();
+    expect(readdirSync(dirname(file))).toEqual(["secrets.key"]);
   });
 
   test("is the only remaining file, even with a draft of a dead process", () => {

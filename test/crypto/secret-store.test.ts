@@ -149,6 +149,8 @@ describe("a store without its key", () => {
     await store();
     move("secrets.key", "away");
     const box = open();
+    expect(await box.open(place)).toEqual(unavailable);
+    expect(box.said).toEqual([sayFault("is missing")]);
     await expectUnavailable(box);
     expect(existsSync(file)).toBe(false);
     expect(box.said).toEqual([sayFault("is missing")]);

@@ -36,6 +36,15 @@ describe("the ranking", () => {
     expect(findTitles(fill(OASIS), "water well")).toEqual(["Wells", "Palms"]);
   });
 
+  test("lists equally good pages in the order in which they were added", () => {
+    const index = new FullTextIndex();
+    const urls = ["c", "a", "b"].map((name) => `https://search.example/${name}`);
+    for (const url of urls) addPage(index, "Wells", "Deep water.", null, url);
+    const found = index.search("water", { limit: 10, language: null });
+    expect(found.map(({ url }) => url)).toEqual(urls);
+    expect(index.search("water", { limit: 1, language: null })).toMatchObject([{ url: urls[0]! }]);
+  });
+
   test("weighs a word in the title more than one in the text", () => {
     const index = fill({
       Trees: "Palms and salt. Palms are tall.",

@@ -86,6 +86,21 @@ test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", 
   },
 );
 
+test("a call that fails during the close of its database is not to be repeated", async () => {
+  const closed = Promise.withResolvers<void>();
+  const failure = full();
+  const fail = () => Promise.reject(failure);
+  const engine = new GuardedEngine(
+    { name: "sqlite", read: fail, write: fail, close: () => closed.promise },
+    { kind: "sqlite", file: "/data/wadi.db" },
+    { clock: createManualClock(), onFailure: () => expect.unreachable() },
+  );
+  const closing = engine.close();
+  expect(await failureOf(engine.write("runs", "note", []))).toBe(failure);
+  closed.resolve();
+  await closing;
+});
+
 test("errors of a failing database are not logged again, and all others are", () => {
   const lines: string[] = [];
   const tell = (message: string) => void lines.push(message);

@@ -96,6 +96,7 @@ test("a stop aborts a running check and schedules no other", async () => {
   await checks.stop();
   await clock.advance(2 * DAY_MS);
   expect(lines).toEqual([]);
+  expect(checks.listStatuses()).toEqual([]);
   expect(clock.pending()).toBe(0);
 });
 

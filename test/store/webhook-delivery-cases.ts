@@ -52,7 +52,7 @@ const testCases: Case[] = [
   },
   {
     method: "webhooks.test",
-    title: "is refused for an endpoint that is missing, disabled or has too many waiting",
+    title: "is refused for an endpoint that is missing, disabled, full or has too many waiting",
     async setup(stores) {
       await fill(stores);
       await deliver(stores, 1);
@@ -63,11 +63,17 @@ const testCases: Case[] = [
         ...[request({ accountId: "a-2" }), request({ webhookId: "w-9" })],
         ...[request({ webhookId: "w-2" }), request({ waitingMax: 1 })],
       ];
-      return Promise.all(requests.map((one) => codeOf(webhooks.test(one, fresh(9)))));
+      const full = { ...fresh(9), storedMax: 0 };
+      return Promise.all([
+        ...requests.map((one) => codeOf(webhooks.test(one, fresh(9)))),
+        // The endpoint is checked before the account's storage.
+        ...[requests[0]!, request()].map((one) => codeOf(webhooks.test(one, full))),
+      ]);
     },
     async check(answer, stores) {
       expect(answer).toEqual([
         ...["webhook_not_found", "webhook_not_found", "endpoint_disabled", "deliveries_limit"],
+        ...["webhook_not_found", "storage_limit_reached"],
       ]);
       expect(await stores.webhooks.findEvent("e-9")).toBeUndefined();
       expect(await miscounted(stores)).toEqual([]);
@@ -151,6 +157,8 @@ const replayCases: Case[] = [
         await codeOf(webhooks.replay(failed!.id, request({ accountId: "a-2" }))),
         await codeOf(webhooks.replay(forgotten!.id, request())),
         await codeOf(webhooks.replay(failed!.id, request({ waitingMax: 3 }))),
+        // A stranger to the endpoint does not learn which deliveries exist.
+        await codeOf(webhooks.replay(idOf(77), request({ accountId: "a-2" }))),
       ];
       // An expired event is refused before the limit, since a retry cannot succeed.
       await settle(stores, 1, "failed");
@@ -161,7 +169,7 @@ const replayCases: Case[] = [
     async check(answer, stores) {
       expect(answer).toEqual([
         ...["delivery_not_found", "delivery_not_found", "webhook_not_found", "event_expired"],
-        ...["deliveries_limit", "event_expired", "endpoint_disabled"],
+        ...["deliveries_limit", "webhook_not_found", "event_expired", "endpoint_disabled"],
       ]);
       expect(await miscounted(stores)).toEqual([]);
     },
@@ -197,18 +205,22 @@ const recoveryCases: Case[] = [
     title: "takes the oldest first, up to the limit of waiting ones",
     async setup(stores) {
       await fillOne(stores);
-      for (const n of [0, 1, 2, 3]) await settle(stores, n, "failed");
+      // Made by a process whose clock was behind: its id is the last.
+      await recordEvent(stores, "e-6", { at: BEGIN + 6 });
+      await stores.webhooks.fanOut("a-1", makeFan(3, { now: FANNED - 1 }));
+      for (const n of [0, 1, 2, 3, 4]) await settle(stores, n, "failed");
     },
     act: ({ webhooks }) => webhooks.recover(request({ waitingMax: 3 }), ALWAYS, MANY),
     async check(answer, stores) {
       expect(answer).toEqual({ queued: 2, rest: "full" });
       const statuses = (await deliveriesOf(stores, "w-1")).map(({ status }) => status);
-      expect(statuses).toEqual(["pending", "pending", "failed", "failed", "pending"]);
+      const left = ["failed", "failed", "failed"];
+      expect(statuses).toEqual(["pending", "pending", ...left, "pending"]);
       const { recover } = stores.webhooks;
       const full = { queued: 0, rest: "full" } as const;
       expect(await recover(request({ waitingMax: 3 }), ALWAYS, MANY)).toEqual(full);
       const some = { queued: 1, rest: "more" } as const;
-      expect(await recover(request(), ALWAYS, 1)).toEqual(some);
+      for (const _ of [1, 2]) expect(await recover(request(), ALWAYS, 1)).toEqual(some);
       expect(await recover(request(), ALWAYS, 1)).toMatchObject({ queued: 1, rest: "none" });
       expect(await miscounted(stores)).toEqual([]);
     },

@@ -169,6 +169,14 @@ const meanwhileCases: Case[] = [
     ...([disable, "delivered", { status: "delivered", completed_at: LATER + 9 }] as const),
   ),
   meanwhile(
+    "marks a delivery as delivered that was replayed and then cancelled while in flight",
+    async (stores, claimed) => {
+      await replay(stores, claimed);
+      await disable(stores);
+    },
+    ...(["delivered", { status: "delivered", completed_at: LATER + 9 }] as const),
+  ),
+  meanwhile(
     "keeps a delivery cancelled that was cancelled while in flight and failed",
     ...([disable, "retry", { status: "cancelled", attempt_count: 1 }] as const),
   ),
@@ -292,22 +300,27 @@ const failedCases: Case[] = [
       const { id } = await first(stores);
       // The delivery is due before all others.
       const asking = { webhookId: "w-1", accountId: "a-1", now: FANNED - 1, waitingMax: 9 };
+      const sizes = [await stores.storage.find("a-1")];
       for (let n = 0; n < 102; n++) {
         await stores.webhooks.replay(id, asking);
         await settleNext(stores, "delivered");
+        sizes.push(await stores.storage.find("a-1"));
       }
-      return id;
+      return { id, sizes };
     },
-    async check(id, stores) {
-      const kept = await stores.webhooks.listAttempts(id as string);
+    async check(answer, stores) {
+      const { id, sizes } = answer as { id: string; sizes: number[] };
+      // Stored bytes grow with each attempt that is kept, and not with one that replaces another.
+      const growing = sizes.filter((bytes, at) => bytes > (sizes[at - 1] ?? bytes));
+      expect(growing).toHaveLength(100);
+      expect(sizes.at(-1)).toBe(sizes[100]!);
+      const kept = await stores.webhooks.listAttempts(id);
       expect(kept.map(({ number }) => number)).toEqual(
         Array.from({ length: 100 }, (_, n) => n + 3),
       );
       const all = await stores.sent.attempts();
       expect(all.filter(({ delivery_id }) => delivery_id === id)).toHaveLength(100);
-      expect(await stores.webhooks.findDelivery(id as string)).toMatchObject({
-        attempt_count: 102,
-      });
+      expect(await stores.webhooks.findDelivery(id)).toMatchObject({ attempt_count: 102 });
     },
   },
   {

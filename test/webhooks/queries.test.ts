@@ -1,7 +1,10 @@
 // Tests the operator's work on endpoints and deliveries, of all accounts.
 import { expect, test } from "bun:test";
+import { Deliveries } from "../../src/webhooks/deliveries.ts";
 import { createWebhookQueries } from "../../src/webhooks/index.ts";
+import { webhookStore } from "../../src/webhooks/store/index.ts";
 import { failureOf } from "../support/database.ts";
+import { makeAttempt } from "../support/webhooks.ts";
 import { ACCOUNT, openFixture, REQUEST } from "./fixture.ts";
 
 const NOBODYS = "01920000-0000-7000-8000-00000000dead";
@@ -64,5 +67,35 @@ test("a deleted endpoint or a wrong state is refused", async () => {
     [queries.recover(row, range), "endpoint_disabled"],
   ] as const) {
     expect(await failureOf(work)).toMatchObject({ code });
+  }
+});
+
+test("a delivery is read with the attempts that it counts, also if one ends meanwhile", async () => {
+  await using fixture = await openFixture();
+  const { deps, database, sent } = fixture;
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
+  const { id } = await fixture.deliveries.test(row);
+  let isDone = false;
+  /** Ends an attempt behind the first of the reads. */
+  const meanwhile =
+    <G extends unknown[], T>(read: (...given: G) => Promise<T>) =>
+    async (...given: G): Promise<T> => {
+      const found = await read(...given);
+      if (isDone) return found;
+      isDone = true;
+      await sent.attempt(makeAttempt(id, 1));
+      await sent.settle(id, "delivered", deps.clock.now());
+      return found;
+    };
+  const store = database.bind(webhookStore);
+  const { findDelivery, listAttempts } = store;
+  const interrupted = {
+    ...{ ...store, findDelivery: meanwhile(findDelivery), listAttempts: meanwhile(listAttempts) },
+  };
+  const bound = { ...database, bind: () => interrupted as never };
+  const deliveries = new Deliveries({ ...deps, database: bound });
+  for (const count of [0, 1]) {
+    const { attempt_count, attempts } = await deliveries.get(row.id, id);
+    expect([attempt_count, attempts.length]).toEqual([count, count]);
   }
 });

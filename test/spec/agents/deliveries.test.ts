@@ -313,5 +313,7 @@ describe("POST /v1/webhooks/{id}/deliveries", () => {
     await expectRefusal(await recover(id, { since: "x".repeat(41) }), 400, undefined, "since");
     const body = { since: LONG_AGO };
     await expectRefusal(await recover(NOWHERE, body), 404, "webhook_not_found");
+    const reversed = { since: LONG_AGO, until: "2025-01-01T00:00:00Z" };
+    await expectRefusal(await recover(NOWHERE, reversed), 404, "webhook_not_found");
   });
 });

@@ -7,6 +7,7 @@ import { readSettings } from "../../../src/settings/index.ts";
 import { KEY } from "../../support/app.ts";
 import { type HookFront, startHook } from "./hook-front.ts";
 import { expectRefusal } from "./refusal.ts";
+import { NOWHERE } from "./routes.ts";
 import { createWebhook, readJson } from "./service.ts";
 
 let front: HookFront;
@@ -138,6 +139,28 @@ describe("limits.free_disk_bytes", () => {
     expect([await front.countRuns(), await front.listFires()]).toEqual([1, []]);
     expect((await front.read(`/v1/webhooks/${webhook_id}/deliveries`)).data).toEqual([]);
     expect((await front.read("/v1/agents")).data).toHaveLength(1);
+  });
+
+  test("while the disk is nearly full a request is refused for its own fault first", async () => {
+    const { webhook_id } = await openFull();
+    const key = `${KEY}-ownerless`;
+    const endpoint = "http://127.0.0.1:9/x";
+    const tool = { description: "Sends.", parameters: { type: "object" }, endpoint };
+    const webhook = { url: endpoint, events: ["run.completed"] };
+    const connection = { name: "L", kind: "bearer", secret: "sk_long_1" };
+    const misnamed = await front.post("/v1/tools", { ...tool, name: "connections" });
+    await expectRefusal(misnamed, 400, "invalid_request", "name");
+    for (const [reply, status, code] of [
+      [await front.post("/v1/webhooks", webhook, { key }), 403, "permission_denied"],
+      [await front.post(`/v1/webhooks/${NOWHERE}/test`, undefined), 404, "webhook_not_found"],
+      [await front.post("/v1/tools", { ...tool, name: "send" }, { key }), 403, "permission_denied"],
+      [await front.post("/v1/tools/none/revisions", tool), 404, "tool_not_found"],
+      [await front.post("/v1/tools/connections", connection, { key }), 403, "permission_denied"],
+      [await front.send({ body: "no JSON" }), 400, "invalid_request"],
+    ] as const) {
+      await expectRefusal(reply, status, code);
+    }
+    expect((await front.read(`/v1/webhooks/${webhook_id}/deliveries`)).data).toEqual([]);
   });
 
   test("agents.errors.p3 while the disk is nearly full active runs end, chats are answered, and reads and deletions work", async () => {
