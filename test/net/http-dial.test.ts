@@ -1,17 +1,26 @@
-// Tests that no callback runs before dial has returned, whatever Bun's failure.
+// Tests that no callback runs before dial has returned, and that abandoned connections end.
 import { expect, spyOn, test } from "bun:test";
 import { type DialOptions, dial } from "../../src/net/http-dial.ts";
-import { createManualClock } from "../support/clock.ts";
+import type { Cancel } from "../../src/platform/clock.ts";
+import { createManualClock, type ManualClock } from "../support/clock.ts";
 import { listenRaw } from "./raw-server.ts";
 
 interface Dialled {
   events: string[];
   /** Settles with the first event other than the end of the attempt. */
   first: Promise<void>;
+  clock: ManualClock;
+  cancel: Cancel;
 }
 
 /** Dials, and collects the events; "inside" marks those before dial has returned. */
-function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {}): Dialled {
+function dialAt(
+  hostname: string,
+  port: number,
+  more: Partial<DialOptions> = {},
+  isSecure = false,
+): Dialled {
+  const clock = createManualClock();
   const events: string[] = [];
   let isInside = true;
   const first = Promise.withResolvers<void>();
@@ -19,9 +28,9 @@ function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {})
     events.push(isInside ? `inside: ${what}` : what);
     if (what !== "over") first.resolve();
   };
-  const target = { hostname, port, isSecure: false, ca: undefined };
-  dial(target, {
-    clock: createManualClock(),
+  const target = { hostname, port, isSecure, ca: undefined };
+  const cancel = dial(target, {
+    clock,
     timeoutMs: 5_000,
     onOpen(connection) {
       connection.close();
@@ -36,7 +45,7 @@ function dialAt(hostname: string, port: number, more: Partial<DialOptions> = {})
     ...more,
   });
   isInside = false;
-  return { events, first: first.promise };
+  return { events, first: first.promise, clock, cancel };
 }
 
 /** As Bun fails for a missing route, a lack of descriptors, a closed firewall. */
@@ -94,4 +103,49 @@ test("an error of a callback is reported as a bug and ends only its attempt", as
     await first;
     expect(events.filter((one) => one !== "over")).toEqual(["bug: Error: oops"]);
   }
+});
+
+/** A socket of Bun whose events the test sends. */
+function connectByHand() {
+  let handler: Bun.SocketHandler | undefined;
+  const connect = spyOn(Bun, "connect").mockImplementation(((given: {
+    socket: Bun.SocketHandler;
+  }) => {
+    handler = given.socket;
+    return new Promise(() => undefined);
+  }) as typeof Bun.connect);
+  const ended: string[] = [];
+  const socket = { terminate: () => void ended.push("terminated") } as unknown as Bun.Socket;
+  return {
+    ended,
+    open: () => handler!.open!(socket),
+    close: () => handler!.close!(socket),
+    [Symbol.dispose]: () => connect.mockRestore(),
+  };
+}
+
+for (const isSecure of [false, true]) {
+  const over = isSecure ? "TLS" : "TCP";
+  test(`a connection over ${over} that opens after its attempt was given up is ended`, async () => {
+    using hand = connectByHand();
+    const { events, cancel, clock } = dialAt("192.0.2.1", 443, {}, isSecure);
+    await clock.advance(0);
+    cancel();
+    hand.open();
+    expect(hand.ended).toEqual(["terminated"]);
+    hand.close();
+    expect(events).toEqual(["over"]);
+    expect(clock.pending()).toBe(0);
+  });
+}
+
+test("a connection that does not prove its name in time is ended", async () => {
+  using hand = connectByHand();
+  const { events, clock } = dialAt("192.0.2.1", 443, {}, true);
+  await clock.advance(0);
+  hand.open();
+  await clock.advance(5_000);
+  expect([events, hand.ended]).toEqual([["timeout"], ["terminated"]]);
+  hand.close();
+  expect(events).toEqual(["timeout", "over"]);
 });

@@ -146,6 +146,30 @@ describe("a stop", () => {
     expect(next.sent[0]!.id).toBe(trial.sent[0]!.id);
   });
 
+  test("waits for the results of attempts that end during it", async () => {
+    const written = Promise.withResolvers<void>();
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async settle(...given) {
+        await written.promise;
+        return store.settle(...given);
+      },
+    });
+    const trial = await open((sent) => hang(trial.clock, sent), { wrap });
+    await trial.listen();
+    await trial.happen();
+    let isStopped = false;
+    void trial.worker.stop(60 * SECOND_MS).then(() => {
+      isStopped = true;
+    });
+    await trial.pass(16 * SECOND_MS);
+    expect(isStopped).toBe(false);
+    written.resolve();
+    await trial.settle();
+    expect(isStopped).toBe(true);
+    expect(await trial.deliveries()).toMatchObject([{ epoch: 0, attempt_count: 1 }]);
+  });
+
   test("waits until the last results are written, also those added during a write", async () => {
     const clock = createManualClock();
     const writes: PromiseWithResolvers<FailedEndpoint[]>[] = [];

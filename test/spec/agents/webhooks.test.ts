@@ -111,6 +111,7 @@ describe("POST /v1/webhooks", () => {
       await expectRefusal(await closed.post(PATH, body), 400, "url_refused", "url");
       const { id } = await createWebhook(closed, { url: URL });
       await expectRefusal(await patch(closed, id, { url }), 400, "url_refused", "url");
+      await expectRefusal(await patch(closed, NOWHERE, { url }), 404, "webhook_not_found");
       expect((await read(id, closed)).url).toBe(URL);
       await closed.stop();
     },
