@@ -127,12 +127,18 @@ test("a deletion that was cut off goes on under its name, and by the sweeper", a
   expect(removal.deleted.find(({ what }) => what === "runs")!.rows).toBeGreaterThan(3);
 
   await begin();
+  // Both deletions are listed; the name means the later one.
+  const { contents } = await admin.accountDeletion.count("acme");
+  expect(contents.find(({ what }) => what === "runs")!.rows).toBeGreaterThan(0);
   const [sweep] = createAccountSweeps({ database });
-  expect(await sweep!.run(app.clock.now(), () => true)).toBe(0);
+  const late = app.clock.now() + 2 * HOUR_MS;
+  for (const now of [app.clock.now(), late]) expect(await sweep!.run(now, () => true)).toBe(0);
+  // A sweep that stops at once deletes nothing, and ends no deletion.
+  expect((await admin.accountDeletion.count("acme")).contents).toEqual(contents);
   expect(await sweep!.run(app.clock.now(), () => false)).toBeGreaterThan(10);
   // Both wait for rows that requests under way could still write.
   expect(await deletions.list()).toHaveLength(2);
-  await sweep!.run(app.clock.now() + 2 * HOUR_MS, () => false);
+  await sweep!.run(late, () => false);
   expect(await deletions.list()).toEqual([]);
   expect(await count()).toEqual(before);
 });

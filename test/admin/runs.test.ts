@@ -37,6 +37,19 @@ test("runs are listed newest first, by account, agent or status", async () => {
   }
 });
 
+test("runs of the same moment are listed by their ids, also of several accounts", async () => {
+  await using front = await startRuns();
+  const key = "svc_sk_test-other";
+  const theirs = await front.createAgent({}, { key });
+  for (let n = 0; n < 2; n++) {
+    await front.askStart();
+    await front.post(`/v1/agents/${theirs.id}/runs`, { input: { message: "x" } }, { key });
+  }
+  const listed = (await front.app.admin.runs.list(ANY)).map(({ id }) => id);
+  expect(listed).toHaveLength(4);
+  expect(listed).toEqual(listed.toSorted().reverse());
+});
+
 test("a run's steps are listed after a number", async () => {
   await using front = await startRuns();
   const { runs } = front.app.admin;

@@ -1,8 +1,10 @@
 // Tests when old rows are deleted, and when a clock is in doubt.
 import { afterEach, expect, test } from "bun:test";
+import { createSweepAdmin } from "../../src/admin/upkeep.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
 import { isDoubtful, Sweeper } from "../../src/retention/sweeper.ts";
+import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
 
@@ -164,6 +166,19 @@ test("`wadi sweep --now` ends a running server's doubt about its clock", async (
   await store.note(clock.now());
   await clock.advance(HOUR_MS + LOOK_MS);
   expect(runs).toHaveLength(1);
+});
+
+test("a sweep by hand that fails does not count as one", async () => {
+  const { clock, store } = await openTrial(2 * DAY_MS);
+  const database = databases.at(-1)!;
+  const before = await store.find();
+  const fail = () => Promise.reject(new Error("the disk is full"));
+  const bind = (one: Parameters<TestDatabase["bind"]>[0]) =>
+    one.name === sweepStore.name ? store : new Proxy({}, { get: () => fail });
+  const settings = readSettings("", "wadi.toml", {}, {});
+  const deps = { database: { ...database, bind }, clock, settings } as never;
+  await expect(createSweepAdmin(deps).sweep()).rejects.toThrow("the disk is full");
+  expect(await store.find()).toEqual(before);
 });
 
 test("a clock is in doubt once it is more than seven days ahead of the last trusted sweep", () => {

@@ -387,6 +387,17 @@ const secretCases: Case[] = [
       expect(await triggers.find("t-3")).toBeDefined();
     },
   },
+  {
+    method: "triggers.remove",
+    title: "leaves the trigger of another account and its secret",
+    setup: fill,
+    act: ({ triggers }) => triggers.remove("t-2", "a-2"),
+    async check(answer, { triggers, secrets }) {
+      expect(answer).toBe(false);
+      expect(await triggers.find("t-2")).toBeDefined();
+      expect(await secrets.find("trigger", "t-2")).toBeDefined();
+    },
+  },
 ];
 
 export const triggerCases: readonly Case[] = [...creationCases, ...changeCases, ...secretCases];

@@ -214,7 +214,7 @@ const recoveryCases: Case[] = [
     async check(answer, stores) {
       expect(answer).toEqual({ queued: 2, rest: "full" });
       const statuses = (await deliveriesOf(stores, "w-1")).map(({ status }) => status);
-      const left = ["failed", "failed", "failed"];
+      const left = ["failed", "failed", "failed"] as const;
       expect(statuses).toEqual(["pending", "pending", ...left, "pending"]);
       const { recover } = stores.webhooks;
       const full = { queued: 0, rest: "full" } as const;

@@ -1,6 +1,6 @@
-// Tests the next fire of a trigger, and the list of future fires.
+// Tests the due, the next and the future fires of a trigger.
 import { expect, test } from "bun:test";
-import { findNext, listUpcoming } from "../../src/triggers/due.ts";
+import { computeDue, findNext, listUpcoming, recomputeDue } from "../../src/triggers/due.ts";
 
 const at = (text: string) => Date.parse(text);
 const DAILY = { cron: "30 9 * * *", time_zone: "Asia/Riyadh" };
@@ -29,4 +29,30 @@ test("a schedule in a zone unknown to this installation has one fire at most", (
     expect(findNext(timing, 0)).toBeNull();
     expect(listUpcoming({ ...timing, next_fire_at: 60_000 })).toEqual([60_000]);
   }
+});
+
+test("an instant fires up to a minute late, and counts as missed from then on", () => {
+  const next_fire_at = at("2026-11-20T06:30:00Z");
+  const trigger = { ...DAILY, next_fire_at, catch_up_seconds: null, updated_at: 0 };
+  const missed = [60_000, 60_001].map((lateMs) => {
+    const due = computeDue(trigger, next_fire_at + lateMs);
+    return due.kind === "due" && [due.instant.isMissed, due.instant.missedCount];
+  });
+  expect(missed).toEqual([
+    [false, 0],
+    [true, 1],
+  ]);
+});
+
+test("a clock that went back brings no instant from before the trigger's last change", () => {
+  const now = at("2026-11-20T06:31:00Z");
+  const since = at("2026-11-20T06:29:00Z");
+  const next_fire_at = at("2026-11-22T06:30:00Z");
+  const recompute = (updated_at: number) =>
+    recomputeDue({ ...DAILY, next_fire_at, catch_up_seconds: null, updated_at }, since, now);
+  const today = at("2026-11-20T06:30:00Z");
+  const tomorrow = at("2026-11-21T06:30:00Z");
+  // A change that lies ahead was dated by the wrong clock.
+  const changes = [since, now - 1, now, now + 1];
+  expect(changes.map(recompute)).toEqual([today, tomorrow, tomorrow, today]);
 });

@@ -152,6 +152,23 @@ describe("a trigger that cannot be fired", () => {
     for (const id of ids) expect(await show(trial, id)).toEqual(["11-20T10:01 started"]);
   });
 
+  test("delays no others while some of them can be fired", async () => {
+    const trial = await open();
+    const ids = makeIds(160);
+    const broken = new Set(ids.filter((_, at) => at % 2 === 0));
+    const tried: string[] = [];
+    await trial.start({
+      wrap: intercept(({ trigger_id }) => {
+        tried.push(trigger_id);
+        if (broken.has(trigger_id)) throw new Error("a bug");
+      }),
+    });
+    for (const id of ids) await trial.add(id, "* * * * *");
+    await trial.clock.advance(30_000);
+    await trial.turn();
+    expect(tried.toSorted()).toEqual(ids.toSorted());
+  });
+
   test("fires once if only the reply of its fire was lost", async () => {
     const trial = await open();
     let isLost = true;

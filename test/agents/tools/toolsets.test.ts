@@ -5,6 +5,7 @@ import type { Tool } from "../../../src/agents/tools/contract.ts";
 import type { Pinned } from "../../../src/agents/tools/http/store.ts";
 import type { ToolRevisionRow } from "../../../src/agents/tools/revision.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
+import { yieldToEventLoop } from "../../../src/platform/clock.ts";
 import { makeRevision } from "../../store/tool-cases.ts";
 
 const BUILTIN = { name: "calculator" } as Tool;
@@ -14,7 +15,7 @@ const pin = (name: string, revision = 1, kind: ToolPin["kind"] = "http"): ToolPi
 const versionOf = (...tool_revisions: ToolPin[]) => ({ tool_revisions }) as VersionRow;
 
 /** A store with every pinned revision, except those named `lost`. */
-function open() {
+function open(listing: Promise<void> = Promise.resolve()) {
   const reads: string[] = [];
   const disabled = new Set<string>();
   const agents = { http_tools: true };
@@ -33,6 +34,7 @@ function open() {
       },
       async listStandings(_: string, names: readonly string[]) {
         reads.push(`standings ${names.join(", ")}`);
+        await listing;
         return names.map((name) => ({
           ...{ name, revision: 1, risk: "write" as const },
           status: disabled.has(name) ? ("disabled" as const) : ("enabled" as const),
@@ -107,4 +109,19 @@ test("a pinned account tool never becomes the platform's tool of its name, even 
   const toolset = await openToolset("a-1", versionOf(pin("calculator"), pin("lost")));
   expect(toolset.find("calculator")).toMatchObject({ description: "a-1" });
   expect(toolset.find("lost")).toBeUndefined();
+});
+
+test("a version is opened only when it is known which of its tools are switched off", async () => {
+  const listed = Promise.withResolvers<void>();
+  const { openToolset, disabled } = open(listed.promise);
+  disabled.add("send");
+  let isOpen = false;
+  const opening = openToolset("a-1", versionOf(pin("send"))).then((toolset) => {
+    isOpen = true;
+    return toolset;
+  });
+  await yieldToEventLoop();
+  expect(isOpen).toBe(false);
+  listed.resolve();
+  expect((await opening).find("send")).toBeUndefined();
 });

@@ -9,7 +9,13 @@ import {
   createCredentials,
   type OpenCredentials,
 } from "../../../../src/agents/tools/connections/connections.ts";
-import { type Database, openDatabase, sql, store } from "../../../../src/database/index.ts";
+import {
+  type Database,
+  openDatabase,
+  type Store,
+  sql,
+  store,
+} from "../../../../src/database/index.ts";
 import { stores } from "../../../../src/stores.ts";
 import { createManualClock, type ManualClock } from "../../../support/clock.ts";
 import { createSeededIds } from "../../../support/ids.ts";
@@ -178,4 +184,26 @@ test("a call whose secret cannot be opened is no use of it", async () => {
   await database.bind(hand).damage();
   expect((await ask(id)).ok).toBe(false);
   expect((await connections.require(id, OWNER)).last_used_at).toBeNull();
+});
+
+test("a use that could not be written is written at a later call", async () => {
+  const { id } = await create();
+  let failures = 1;
+  const bind = <S extends Store>(one: S) => {
+    const bound = database.bind(one);
+    const use = async (...given: [string, number]) => {
+      if (failures-- > 0) throw new Error("the disk is full");
+      return (bound as unknown as Record<"use", (...all: unknown[]) => unknown>).use(...given);
+    };
+    return { ...bound, use };
+  };
+  const log = { warn: (line: string) => void warnings.push(line) };
+  const failing = { ...database, bind: bind as never };
+  open = createCredentials({ database: failing, secrets, clock, log });
+  const readUse = async () => (await connections.require(id, OWNER)).last_used_at;
+  expect((await ask(id)).ok).toBe(true);
+  expect(await readUse()).toBeNull();
+  expect(warnings).toEqual(["connections: the last use could not be written"]);
+  expect((await ask(id)).ok).toBe(true);
+  expect(await readUse()).toBe(clock.now());
 });
