@@ -170,3 +170,28 @@ test("no search happens while enough descriptors are free, and a flood is one lo
   expect(searches).toBe(before);
   expect(clock.pending()).toBe(0);
 });
+
+test("a request that is still incomplete at the next search is closed", async () => {
+  const clock = createManualClock();
+  const begunAt = clock.monotonic();
+  const one = make({ hasReceived: true, hasSent: true, receivedAgoMs: 5 });
+  const ended: number[] = [];
+  const cancel = guardConnections({
+    sockets: {
+      limit: 20,
+      count: () => 18,
+      list: (_, from) => (from === 0 ? [{ ...one, sentAgoMs: clock.monotonic() - begunAt }] : []),
+      end: ({ port }) => void ended.push(port),
+    },
+    port: 80,
+    rules: () => RULES,
+    listClients: () => ({ served: [], refused: [] }),
+    clock,
+    log: createLog(clock, () => undefined, false),
+  });
+  await clock.advance(100);
+  expect(ended).toEqual([]);
+  await clock.advance(20);
+  expect(ended).toEqual([one.port]);
+  cancel();
+});

@@ -1,5 +1,6 @@
 // Tests that a surplus reply reaches no other account, and that connections have a maximum age.
 import { expect, test } from "bun:test";
+import type { Exchange } from "../../src/net/index.ts";
 import { createTrustedEgress } from "../../src/net/trusted.ts";
 import type { Log } from "../../src/platform/log.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -56,6 +57,17 @@ test("a connection rests for a turn, and is closed after a premature reply", asy
   expect(await answer(75)).toBe(1);
   await rest();
   expect(await answer(300)).toBe(1);
+});
+
+test("a connection that was paused at the end of a reply reads the next one", async () => {
+  using server = listenRaw((socket) => socket.say(plainReply));
+  const { ask, rest } = createAsker();
+  const pause = { onBody: (exchange: () => Exchange) => exchange().pause() };
+  for (const options of [pause, {}]) {
+    expect(await ask(server.origin, options).ended).toMatchObject(whole);
+    await rest();
+  }
+  expect(server.connections).toBe(1);
 });
 
 const SURPLUS: [title: string, answer: (socket: RawSocket) => void][] = [

@@ -66,6 +66,11 @@ test("keeps characters whole at the cut after 65,536", () => {
   expect(checkArguments(anything, '{"a":"\\ud83d\\udc2a"}')).toEqual({ ok: true, value });
 });
 
+test("64 levels are accepted", () => {
+  const text = `{"a":${"[".repeat(63)}${"]".repeat(63)}}`;
+  expect(checkArguments(anything, text)).toEqual({ ok: true, value: JSON.parse(text) });
+});
+
 test("brackets inside strings do not count as nesting", () => {
   const value = { a: `\\"${"[{".repeat(100)}`, b: { c: [[1]] } };
   expect(checkArguments(anything, JSON.stringify(value))).toEqual({ ok: true, value });
