@@ -46,7 +46,7 @@ export const USAGE_FIELDS: Readonly<Record<UsageGrouping, readonly string[]>> = 
 export const USAGE_SUMS = [
   ...["requests", "failed", "left", "prompt_tokens", "completion_tokens"],
   ...["estimated", "estimated_prompt_tokens", "estimated_completion_tokens"],
-  ...["cost", "unpriced", "unpriced_estimated"],
+  ...["cost", "estimated_cost", "unpriced", "unpriced_estimated"],
 ];
 
 const UsageRow = Type.Record(Type.String(), Type.Unknown(), {
@@ -188,13 +188,18 @@ const NOTHING: UsageSums = {
   estimated_prompt_tokens: 0,
   estimated_completion_tokens: 0,
   cost: null,
+  estimated_cost: 0,
   unpriced: 0,
   unpriced_estimated: 0,
 };
 
-/** Writes the sums; the cost is that of the requests with a known one. */
+/** Writes the sums; the costs are those of the requests with a known one. */
 function showSums({ callers_left, cost, ...sums }: UsageSums): UsageRow {
-  const money = cost === null ? null : formatMoney(cost);
-  const named: UsageRow = { ...sums, left: callers_left, cost: money };
+  const named: UsageRow = {
+    ...sums,
+    left: callers_left,
+    cost: cost === null ? null : formatMoney(cost),
+    estimated_cost: cost === null ? null : formatMoney(sums.estimated_cost),
+  };
   return Object.fromEntries(USAGE_SUMS.map((name) => [name, named[name]]));
 }

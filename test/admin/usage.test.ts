@@ -22,8 +22,9 @@ const write = (...entries: LogEntry[]) =>
 const EXACT = { estimated: 0, estimated_prompt_tokens: 0, estimated_completion_tokens: 0 };
 const SUMS = {
   ...{ requests: 1, failed: 0, left: 0, prompt_tokens: 10, completion_tokens: 5, ...EXACT },
-  ...{ cost: "0.000020", unpriced: 0, unpriced_estimated: 0 },
+  ...{ cost: "0.000020", estimated_cost: "0.000000", unpriced: 0, unpriced_estimated: 0 },
 };
+const UNKNOWN = { cost: null, estimated_cost: null };
 const UTC = { zone: "UTC", currency: "SAR" };
 
 test("usage by day covers the last thirty days, with totals", async () => {
@@ -54,13 +55,13 @@ test("usage names accounts, keys and owners, also deleted or missing ones", asyn
   );
   const refused = {
     ...SUMS,
-    ...{ requests: 1, failed: 1, prompt_tokens: 0, completion_tokens: 0, cost: null },
+    ...{ requests: 1, failed: 1, prompt_tokens: 0, completion_tokens: 0, ...UNKNOWN },
   };
   const { rows } = await fixture.admin.usage({ by: "account" });
   expect(rows).toHaveLength(3);
   expect(rows).toContainEqual({ account_id, account: "acme", ...SUMS });
   expect(rows).toContainEqual({
-    ...{ account_id: "gone", account: null, ...SUMS, cost: null, unpriced: 1 },
+    ...{ account_id: "gone", account: null, ...SUMS, ...UNKNOWN, unpriced: 1 },
   });
   expect(rows).toContainEqual({ account_id: null, account: null, ...refused, unpriced: 0 });
   const by_key = await fixture.admin.usage({ by: "key" });
@@ -88,10 +89,10 @@ test("usage by route separates requests without a model: searches and early refu
   );
   const { rows, group_by } = await fixture.admin.usage({ by: "route" });
   expect(group_by).toBe("route");
-  const nothing = { ...SUMS, prompt_tokens: 0, completion_tokens: 0, cost: null };
+  const nothing = { ...SUMS, prompt_tokens: 0, completion_tokens: 0, ...UNKNOWN };
   expect(rows).toEqual([
     { route: "chat", ...SUMS, requests: 2, failed: 1 },
-    { route: "embeddings", ...SUMS, completion_tokens: 0, cost: null, unpriced: 1 },
+    { route: "embeddings", ...SUMS, completion_tokens: 0, ...UNKNOWN, unpriced: 1 },
     { route: "search", ...nothing },
   ]);
   const by_model = await fixture.admin.usage({ by: "model" });
@@ -121,13 +122,13 @@ test("without requests there are no rows, and the cost is unknown", async () => 
 });
 
 test("callers who left are a column of their own, and estimates are told apart", async () => {
-  const left = { status: 499, code: "client_closed_request", usage_estimated: true, cost: null };
+  const left = { status: 499, code: "client_closed_request", usage_estimated: true };
   await write(makeEntry("1"), makeEntry("2", left), makeEntry("3", { cost: null }));
   const { totals } = await fixture.admin.usage({ by: "day" });
   expect(totals).toEqual({
     ...{ requests: 3, failed: 0, left: 1, prompt_tokens: 30, completion_tokens: 15 },
     ...{ estimated: 1, estimated_prompt_tokens: 10, estimated_completion_tokens: 5 },
-    ...{ cost: "0.000020", unpriced: 2, unpriced_estimated: 1 },
+    ...{ cost: "0.000040", estimated_cost: "0.000020", unpriced: 1, unpriced_estimated: 0 },
   });
 });
 

@@ -63,9 +63,11 @@ test("--csv has every column, for one or two groupings", async () => {
   const [head, row, end, ...more] = stdout.split("\r\n");
   expect(head).toBe(
     "account_id,account,model,requests,failed,left,prompt_tokens,completion_tokens,estimated," +
-      "estimated_prompt_tokens,estimated_completion_tokens,cost,unpriced,unpriced_estimated",
+      "estimated_prompt_tokens,estimated_completion_tokens,cost,estimated_cost,unpriced,unpriced_estimated",
   );
-  expect(row).toMatch(/^[0-9a-f-]{36},default,stub-1,4,0,0,\d+,\d+,0,0,0,0\.0000\d\d,0,0$/);
+  expect(row).toMatch(
+    /^[0-9a-f-]{36},default,stub-1,4,0,0,\d+,\d+,0,0,0,0\.0000\d\d,0\.000000,0,0$/,
+  );
   expect([end, more]).toEqual(["", []]);
 });
 

@@ -124,7 +124,7 @@ export const requestLogCases: Case[] = [
         makeSum(SLOT, { ...refused, ...nothing, failed: 1 }),
         makeSum(SLOT, {
           ...{ agent_id: "g-1", agent_version: 3, failed: 1, cost: 2 ** 40 },
-          ...{ estimated: 1, ...estimate },
+          ...{ estimated: 1, ...estimate, estimated_cost: 2 ** 40 },
         }),
       ]);
     },

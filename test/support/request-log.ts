@@ -69,7 +69,7 @@ export function makeSum(slot: number, fields: Partial<SlotSum> = {}): SlotSum {
     ...{ agent_id: "", agent_version: 0 },
     ...{ requests: 1, failed: 0, callers_left: 0, prompt_tokens: 10, completion_tokens: 5 },
     ...{ estimated: 0, estimated_prompt_tokens: 0, estimated_completion_tokens: 0 },
-    ...{ cost: 20, unpriced: 0, unpriced_estimated: 0 },
+    ...{ cost: 20, estimated_cost: 0, unpriced: 0, unpriced_estimated: 0 },
     ...fields,
   };
 }

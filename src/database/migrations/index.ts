@@ -18,10 +18,12 @@ import { requestDecisions } from "./0014-request-decisions.ts";
 import { budgets } from "./0015-budgets.ts";
 import { usageSums } from "./0016-usage-sums.ts";
 import { operatorVerbs } from "./0018-operator-verbs.ts";
+import { estimatedCosts } from "./0022-estimated-costs.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
+  ...[estimatedCosts],
 ];

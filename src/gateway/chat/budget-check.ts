@@ -96,6 +96,12 @@ export function withinBudgets(
   };
 }
 
+/** Estimates a usage that stayed unknown: a server that was cut off has read the prompt. */
+export function estimateUsage(completion: Completion, request: ModelRequest): Completion {
+  if (completion.ok || completion.usage || isUnasked(completion)) return completion;
+  return { ...completion, usage: sumTokens(estimatePrompt(request), 0) };
+}
+
 /** Counts at the model's server, else with the bundled tokenizer, else by an estimate. */
 async function countPrompt(
   request: ModelRequest,

@@ -17,7 +17,7 @@ import type { CallerBudgets } from "../budgets/caller-budgets.ts";
 import { type InFlight, STOPPED, untilStop } from "../in-flight.ts";
 import type { GatewayRecorder } from "../request-log/recorder.ts";
 import type { NamedBy } from "./authorize.ts";
-import { withinBudgets } from "./budget-check.ts";
+import { estimateUsage, withinBudgets } from "./budget-check.ts";
 import { checkContext } from "./context-check.ts";
 import { createMessageCollector } from "./reply.ts";
 import { type ThinkSettings, think } from "./think/think.ts";
@@ -74,7 +74,7 @@ export class ChatExecution {
       pending,
       STOPPED,
     );
-    chat.recorder.setResult(completion);
+    chat.recorder.setResult(estimateUsage(completion, chat.request));
     if (chat.recorder.wantsContent) {
       const output = completion.ok ? collector.write() : null;
       chat.recorder.setContent({ input: chat.request.messages, output });

@@ -7,6 +7,7 @@ import { guardCallback } from "../../platform/error-boundary.ts";
 import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
 import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
 import type { AdmittedChat } from "./admit.ts";
+import { estimateUsage } from "./budget-check.ts";
 import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, errorOfCompletion, nameInBand } from "./failure.ts";
 import { createMessageCollector } from "./reply.ts";
@@ -104,7 +105,7 @@ class ChatStream {
 
   #finish(completion: Completion): void {
     const { chunks, hasUsage, onFailure } = this.#options;
-    this.#chat.recorder.setResult(completion);
+    this.#chat.recorder.setResult(estimateUsage(completion, this.#chat.request));
     if (!completion.ok) {
       onFailure(completion);
       if (this.#isBegun) this.#sendError(errorOfCompletion(completion, this.#chat));

@@ -39,7 +39,6 @@ export interface RecordedOk {
   usage?: TokenUsage;
   finishReason?: string;
   usageEstimated?: true;
-  reportedUsage?: TokenUsage;
 }
 
 type RecordedResult = (RecordedOk | UpstreamError) & CompletionStats;
@@ -182,11 +181,9 @@ export class GatewayRecorder implements RequestRecorder {
     const usage = result?.usage;
     if (!result || !usage || !isBelievable(usage)) return UNUSED;
     const { prompt_tokens, completion_tokens } = usage;
-    // Estimated usage has no cost; the usage of a failed reply is an estimate.
+    // The usage of a failed reply is an estimate. Leaving early is not free.
     const usage_estimated = !result.ok || result.usageEstimated === true;
-    const paid =
-      result.ok && result.reportedUsage ? result.reportedUsage : usage_estimated ? null : usage;
-    const cost = paid && costOf(paid, this.#model?.price ?? null);
+    const cost = costOf(usage, this.#model?.price ?? null);
     const isSane = cost !== null && cost <= COST_MAX;
     return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };
   }

@@ -146,10 +146,8 @@ export interface CompletionOk {
   /** `stop`, `tool_calls`, or another reason of the server's. */
   finishReason: string;
   usage: TokenUsage;
-  /** The server reported no usage, so `usage` is an estimate; costs count `reportedUsage` only. */
+  /** The server reported no usage, so `usage` is an estimate. */
   usageEstimated?: true;
-  /** The part of an estimated usage that servers reported. */
-  reportedUsage?: TokenUsage;
 }
 
 export type UpstreamResult = { ok: true } | UpstreamError;

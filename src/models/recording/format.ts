@@ -82,7 +82,6 @@ export type RecordedReply = Static<typeof RecordedReply>;
 const FILE_NAMES: Readonly<Record<string, string>> = {
   finishReason: "finish_reason",
   usageEstimated: "usage_estimated",
-  reportedUsage: "told",
   retryable: "elsewhere",
   reason: "why",
   noResponse: "silent",

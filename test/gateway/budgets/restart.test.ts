@@ -160,6 +160,6 @@ test("the log marks the usage of a reply that broke off as an estimate", async (
   await (await front.ask(100, { stream: true })).text();
   await front.clock.advance(100);
   const { rows } = await front.app.admin.usage({ by: "account" });
-  expect(rows).toMatchObject([{ prompt_tokens: PROMPT, completion_tokens: 1, unpriced: 1 }]);
+  expect(rows).toMatchObject([{ prompt_tokens: PROMPT, completion_tokens: 1, estimated: 1 }]);
   await front.stop();
 });

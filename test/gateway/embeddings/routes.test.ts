@@ -286,7 +286,7 @@ test("gateway.errors.service_unavailable requests that wait at the end of a stop
   expect(lines).toHaveLength(2);
 });
 
-test("tokens cost the configured price, estimates cost nothing, and without a price the cost is unknown", async () => {
+test("tokens and estimates cost the configured price, and without one the cost is unknown", async () => {
   const costs = async (lines: string, usage: object) => {
     const { ask, entries } = openFront(
       async ({ inputs }) => ({ ...embedInputs(inputs), ...usage }) as EmbedEnding,
@@ -296,7 +296,7 @@ test("tokens cost the configured price, estimates cost nothing, and without a pr
     return entries.map(({ cost, prompt_tokens }) => [cost, prompt_tokens]);
   };
   expect(await costs('price = "0.10"', { prompt_tokens: 64_005 })).toEqual([[6_401, 64_005]]);
-  expect(await costs('price = "0.10"', { usageEstimated: true })).toEqual([[null, 7]]);
+  expect(await costs('price = "0.10"', { usageEstimated: true })).toEqual([[1, 7]]);
   expect(await costs('price = "0"', {})).toEqual([[0, 7]]);
   expect(await costs("", {})).toEqual([[null, 7]]);
 });

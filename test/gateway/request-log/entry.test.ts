@@ -202,7 +202,7 @@ test("an upstream failure has a row with its code, and without tokens", async ()
   });
 });
 
-test("reported usage is priced; without it usage is estimated and costs nothing", async () => {
+test("reported usage is priced; without it an estimate is", async () => {
   const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
   const frames = [writeFrame({ content: "Hello" }, "stop"), DONE];
   const { app, upstream } = await openUpstream(() => answerFrames(frames), PRICE);
@@ -210,7 +210,7 @@ test("reported usage is priced; without it usage is estimated and costs nothing"
   upstream.script = () => answerFrames([writeFrame({ content: "Hello" }, "stop", { usage }), DONE]);
   await (await app.chat("Hello", { stream: true })).text();
   expect(await readRows(app)).toMatchObject([
-    { status: 201, usage_estimated: true, cost: null, completion_tokens: 2 },
+    { status: 201, usage_estimated: true, cost: 20, prompt_tokens: 6, completion_tokens: 2 },
     { status: 201, usage_estimated: false, cost: 26, prompt_tokens: 7, completion_tokens: 3 },
   ]);
 });
@@ -221,7 +221,7 @@ test("a broken stream has its initial status, the code of its frame, and an esti
   const text = await (await app.chat("Hello", { stream: true })).text();
   expect(text).toContain('"code":"upstream_error"');
   expect(await readRow(app)).toMatchObject({
-    ...{ status: 201, code: "upstream_error", is_stream: true, usage_estimated: true, cost: null },
+    ...{ status: 201, code: "upstream_error", is_stream: true, usage_estimated: true, cost: 28 },
     ...{ prompt_tokens: 6, completion_tokens: 4, reply_bytes: Buffer.byteLength(text) },
   });
 });
@@ -243,9 +243,10 @@ test("a caller who leaves during a stream has a row with its partial output and 
   const row = await readRow(app);
   expect(row).toMatchObject({
     ...{ status: 499, code: "client_closed_request", is_stream: true, completion_tokens: 2 },
-    ...{ usage_estimated: true, cost: null, reply_bytes: got },
+    ...{ usage_estimated: true, reply_bytes: got },
   });
   expect(row.prompt_tokens).toBeGreaterThan(0);
+  expect(row.cost).toBe(row.prompt_tokens! + 2);
 });
 const STUB = `[[models]]
 id = "stub-1"
@@ -272,27 +273,29 @@ test("a caller of a real server who leaves during a stream costs an estimate", a
   caller.abort();
   await app.logged("client_closed_request");
   expect(await readRow(app)).toMatchObject({
-    ...{ status: 499, prompt_tokens: 6, completion_tokens: 4, usage_estimated: true, cost: null },
+    ...{ status: 499, prompt_tokens: 6, completion_tokens: 4, usage_estimated: true, cost: 28 },
   });
 });
 
-test("a caller who leaves before any output has a row without tokens", async () => {
+test("a caller who leaves before any output pays for the prompt, by an estimate", async () => {
   const asked = Promise.withResolvers<void>();
   const { app } = await openUpstream(() => {
     asked.resolve();
     return new Promise<Response>(() => undefined);
-  });
+  }, PRICE);
   const caller = new AbortController();
   const answered = app.chat("Hello", {}, { signal: caller.signal }).catch(() => undefined);
   await asked.promise;
   caller.abort();
   await answered;
   await app.logged("client_closed_request");
-  const row = { ...NOTHING_MADE, attempts: 1, status: 499, reply_bytes: 0 };
-  expect(await readRow(app)).toMatchObject(row);
+  expect(await readRow(app)).toMatchObject({
+    ...{ status: 499, attempts: 1, reply_bytes: 0, first_token_ms: null },
+    ...{ prompt_tokens: 6, completion_tokens: 0, usage_estimated: true, cost: 12 },
+  });
 });
 
-test("an impossible usage is replaced by an estimate, at no cost", async () => {
+test("an impossible usage is replaced by an estimate", async () => {
   const usage = { prompt_tokens: 2 ** 52, completion_tokens: 1 };
   const { app } = await openUpstream(
     () => answerFrames([writeFrame({ content: "Hi" }, "stop", { usage }), DONE]),
@@ -300,7 +303,7 @@ test("an impossible usage is replaced by an estimate, at no cost", async () => {
   );
   await (await app.chat("Hello", { stream: true })).text();
   const estimate = { prompt_tokens: 6, completion_tokens: 1, usage_estimated: true };
-  expect(await readRow(app)).toMatchObject({ ...estimate, cost: null, status: 201 });
+  expect(await readRow(app)).toMatchObject({ ...estimate, cost: 16, status: 201 });
 });
 
 test("an embedded error and an internal refusal have the code that the caller saw", async () => {

@@ -185,6 +185,7 @@ describe("a failure made on purpose is found by its request id", () => {
       'no model asked, so "plain-1"',
       "output of up to 1024 tokens, the model's default",
       `replica ${opened.replica} was asked`,
+      "read 6 tokens and wrote 0 by an estimate, at an unknown cost",
       "failed 504 upstream_timeout: The model server did not answer in time. [no answer in time]",
     ]);
   });
@@ -206,6 +207,7 @@ describe("a failure made on purpose is found by its request id", () => {
       'no model asked, so "plain-1"',
       "output of up to 1024 tokens, the model's default",
       `replica ${opened.replica} was asked`,
+      "read 6 tokens and wrote 0 by an estimate, at an unknown cost",
       "499 client_closed_request: the caller left after 70 ms",
     ]);
   });

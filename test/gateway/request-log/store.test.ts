@@ -26,10 +26,11 @@ test("usage is summed by half hour, key and model, whatever the outcome of the r
   ]);
 });
 
-test("an estimate with a reported part has a cost", () => {
+test("the cost of estimates is told apart", () => {
   expect(sumEntries([makeEntry("1", { usage_estimated: true })])).toEqual([
     makeSum(HALF_HOUR, {
       ...{ estimated: 1, estimated_prompt_tokens: 10, estimated_completion_tokens: 5 },
+      estimated_cost: 20,
     }),
   ]);
 });

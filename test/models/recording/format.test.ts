@@ -70,14 +70,14 @@ test("a completion keeps the field names of earlier recordings", () => {
     ...{ attempts: 2, waitedMs: 3 },
   };
   const good: Completion = {
-    ...{ ok: true, finishReason: "stop", usage, usageEstimated: true, reportedUsage: usage },
+    ...{ ok: true, finishReason: "stop", usage, usageEstimated: true },
   };
   expect(Object.keys(writeCompletion(failed))).toEqual([
     ...["ok", "code", "elsewhere", "why", "upstream_status", "silent", "retry_after_ms"],
     ...["prompt_tokens", "usage", "attempts", "waited_ms"],
   ]);
   expect(Object.keys(writeCompletion(good))).toEqual([
-    ...["ok", "finish_reason", "usage", "usage_estimated", "told"],
+    ...["ok", "finish_reason", "usage", "usage_estimated"],
   ]);
   for (const one of [failed, good]) expect(readCompletion(writeCompletion(one))).toEqual(one);
 });

@@ -30,7 +30,7 @@ export function think(complete: Complete, settings: ThinkSettings): Complete {
     } finally {
       signal.removeEventListener("abort", abort);
     }
-    const { reportedUsage, usage, isEstimated, ...stats } = sumUsage(vote.completions);
+    const { usage, isEstimated, ...stats } = sumUsage(vote.completions);
     if (signal.aborted) return { ...timeoutError("left"), ...stats, usage };
     const winner = findWinner(vote.replies);
     if (!winner) return { ...vote.failures[0]!, ...stats, usage };
@@ -40,8 +40,7 @@ export function think(complete: Complete, settings: ThinkSettings): Complete {
     const { finishReason } = winner;
     // A successful attempt always has a usage.
     const completion = { ok: true as const, finishReason, usage: usage!, ...stats };
-    if (!isEstimated) return completion;
-    return { ...completion, usageEstimated: true, ...(reportedUsage && { reportedUsage }) };
+    return isEstimated ? { ...completion, usageEstimated: true } : completion;
   };
 }
 
@@ -127,7 +126,6 @@ function findWinner(replies: readonly AttemptReply[]): AttemptReply | undefined 
 interface UsageSum extends CompletionStats {
   usage?: TokenUsage;
   isEstimated: boolean;
-  reportedUsage?: TokenUsage;
 }
 
 /** gateway.endpoints.chat_completions.think: usage counts all attempts, dropped ones too. */
@@ -140,13 +138,11 @@ function sumUsage(completions: readonly Completion[]): UsageSum {
     if (replica !== undefined) sum.replica ??= replica;
     // Attempts wait side by side.
     if (waitedMs !== undefined) sum.waitedMs = Math.max(sum.waitedMs ?? 0, waitedMs);
-    const isReported = completion.ok && !completion.usageEstimated;
-    if (usage && isReported) sum.reportedUsage = addUsage(sum.reportedUsage, usage);
     const isPromptRead = prompt_tokens !== undefined && isCutShort(completion);
     const used = usage ?? (isPromptRead ? sumTokens(prompt_tokens, 0) : undefined);
     if (!used) continue;
     sum.usage = addUsage(sum.usage, used);
-    if (!isReported) sum.isEstimated = true;
+    if (!completion.ok || completion.usageEstimated) sum.isEstimated = true;
   }
   return sum;
 }

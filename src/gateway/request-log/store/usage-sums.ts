@@ -40,6 +40,8 @@ const SUMS = {
   estimated_prompt_tokens: Type.Integer(),
   estimated_completion_tokens: Type.Integer(),
   cost: maybe(Money("Of the requests with a known one.")),
+  /** The part of `cost` that was calculated from estimated tokens, in micro-SAR. */
+  estimated_cost: Type.Integer(),
   /** Requests that used tokens at an unknown cost, and those of them with an estimate. */
   unpriced: Type.Integer(),
   unpriced_estimated: Type.Integer(),
@@ -87,7 +89,7 @@ export function sumSlots(
           SUM(completion_tokens) AS completion_tokens, SUM(estimated) AS estimated,
           SUM(estimated_prompt_tokens) AS estimated_prompt_tokens,
           SUM(estimated_completion_tokens) AS estimated_completion_tokens,
-          SUM(cost) AS cost, SUM(unpriced) AS unpriced,
+          SUM(cost) AS cost, SUM(estimated_cost) AS estimated_cost, SUM(unpriced) AS unpriced,
           SUM(unpriced_estimated) AS unpriced_estimated
         FROM usage_sums WHERE slot >= ${from} AND slot < ${to} GROUP BY 1, 2, 3, 4, 5, 6`,
   );
@@ -176,6 +178,7 @@ function makeSum(entry: LogEntry): SlotSum {
     estimated_prompt_tokens: estimated * prompt_tokens,
     estimated_completion_tokens: estimated * completion_tokens,
     cost,
+    estimated_cost: estimated * (cost ?? 0),
     unpriced,
     unpriced_estimated: estimated * unpriced,
   };

@@ -1,0 +1,10 @@
+// The part of the cost of usage that was calculated from estimated tokens.
+import type { Migration } from "../migrate.ts";
+
+export const estimatedCosts: Migration = {
+  number: 22,
+  name: "estimated costs",
+  statements: ({ integer }) => [
+    `ALTER TABLE usage_sums ADD COLUMN estimated_cost ${integer} NOT NULL DEFAULT 0`,
+  ],
+};
