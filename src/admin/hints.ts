@@ -31,9 +31,43 @@ export function listHints({ settings, unusedFile }: HintOptions): Hint[] {
       "put a proxy with TLS in front";
     hints.push({ what: "settings", says });
   }
+  for (const { to, secret } of listClearText(settings)) {
+    hints.push({
+      what: "settings",
+      says: `${secret} travels unencrypted to ${to}: use https, or a tunnel`,
+    });
+  }
   if (unusedFile !== null) {
     const says = `${unusedFile} is a database out of use: the settings name PostgreSQL`;
     hints.push({ what: "data", says });
   }
   return hints;
+}
+
+interface ClearText {
+  secret: string;
+  to: string;
+}
+
+/** Lists addresses beyond this machine that get a secret without TLS. */
+function listClearText(settings: Settings): ClearText[] {
+  const { models, embeddings, search, telemetry } = settings;
+  const found: ClearText[] = [];
+  const add = (secret: string, url: string) => {
+    const { protocol, hostname, host } = new URL(url);
+    if (protocol !== "http:" || isLoopback(hostname)) return;
+    found.push({ secret, to: host });
+  };
+  for (const { id, upstream } of models) {
+    if (upstream.kind !== "openai" || upstream.api_key === null) continue;
+    for (const url of upstream.urls) add(`the key of the model server of ${id}`, url);
+  }
+  if (embeddings.api_key !== null) {
+    for (const url of embeddings.urls) add("the key of embeddings", url);
+  }
+  if (search.api_key !== null && search.url !== "") add("the key of search", search.url);
+  if (telemetry.otlp !== "" && Object.keys(telemetry.headers).length > 0) {
+    add("the header of the collector", telemetry.otlp);
+  }
+  return found;
 }

@@ -16,17 +16,10 @@ import { drawLines, type Output, printRow, printTable } from "./output.ts";
 import { findServer } from "./remote.ts";
 import { FILE, readNamedSettings } from "./settings.ts";
 
+/** A narrow terminal leaves out the last ones. */
 const COLUMNS = [
-  ...["id", "state", "provider", "self_hosted", "visibility", "context_window"],
-  ...[
-    "max_output_tokens",
-    "capabilities",
-    "upstream",
-    "replicas",
-    "unit",
-    "start_ms",
-    "first_seen_at",
-  ],
+  ...["id", "state", "replicas", "provider", "upstream", "capabilities", "self_hosted"],
+  ...["visibility", "context_window", "max_output_tokens", "unit", "start_ms", "first_seen_at"],
 ];
 
 async function runProbe(input: CommandInput, output: Output): Promise<number> {

@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
 import { AdminError, approvalOperations, type PerformOperation } from "../admin/index.ts";
 import { isLoopback, type JsonReply, requestJson } from "../net/index.ts";
 import { ERROR_CODES } from "../platform/errors.ts";
@@ -66,9 +67,17 @@ export function openRemote({ url, token }: RemoteServer): PerformOperation {
     }).catch((failure: Error) => {
       throw new AdminError(`${url} cannot be reached: ${failure.message}`);
     });
-    if (reply.isGood && reply.value !== undefined) return reply.value as never;
+    if (reply.isGood && resembles(operation.reply, reply.value)) return reply.value as never;
     throw new AdminError(explainReply(url, reply));
   };
+}
+
+/** Tells a reply from that of another kind of server; a newer one may add fields. */
+function resembles(schema: TSchema, value: unknown): boolean {
+  if (schema.type === "array") return Array.isArray(value);
+  if (typeof value !== "object" || value === null) return false;
+  const required: readonly string[] = schema.required ?? [];
+  return required.every((name) => Object.hasOwn(value, name));
 }
 
 function explainReply(url: string, { status, value }: JsonReply): string {
@@ -89,6 +98,8 @@ function fillPath(path: string, request: Record<string, unknown>) {
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = rest[name];
     delete rest[name];
+    // Such a part of a path would be another path.
+    if (["", ".", ".."].includes(String(value))) throw new AdminError(`there is no "${value}"`);
     return encodeURIComponent(String(value));
   });
   return { path: filled, rest };

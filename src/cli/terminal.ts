@@ -17,7 +17,7 @@ export function findTerminal(): Terminal | null {
   if (!isatty(STDOUT)) return null;
   const { NO_COLOR, TERM } = process.env;
   return {
-    columns: process.stdout.columns || COLUMNS,
+    columns: process.stdout.columns || Number(process.env.COLUMNS) || COLUMNS,
     hasColour: !NO_COLOR && TERM !== "dumb",
     now: createSystemClock().now(),
   };

@@ -19,7 +19,7 @@ export {
   PageQuery,
   readPage,
 } from "./paging.ts";
-export type { RequestObserver } from "./response.ts";
+export { type RequestObserver, toApiError } from "./response.ts";
 export type {
   HandlerContext,
   HandlerReply,

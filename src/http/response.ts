@@ -110,9 +110,9 @@ function answerFailure(
 }
 
 /** A failing disk or database server is no bug: the same request may succeed later. */
-function toApiError(failure: unknown): ApiError {
+export function toApiError(failure: unknown): ApiError {
   if (failure instanceof ApiError) return failure;
-  if (!(failure instanceof DatabaseUnavailable)) return apiError("internal_error");
+  if (!(failure instanceof DatabaseUnavailable)) return new ApiError("internal_error", {}, failure);
   return apiError("service_unavailable", {
     message: "The service cannot store or read its data at the moment: send the request again.",
     headers: { "retry-after": String(RETRY_AFTER_S) },

@@ -249,8 +249,11 @@ export class HttpServer implements Service {
 }
 
 const OPERATOR_SETTINGS = { host: "operator.listen", port: "operator.listen" };
-/** Headers by which proxies name the client. */
-const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+/** Headers by which proxies name themselves, the client, or the address that it asked. */
+const FORWARDED = [
+  ...["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host"],
+  ...["x-forwarded-proto", "x-forwarded-port", "x-forwarded-server"],
+];
 
 async function withRequestId(request: Request, answer: StaticPage["answer"], ids: Ids) {
   // Elysia answers HEAD for pages; only paths under /v1 refuse a wrong method.

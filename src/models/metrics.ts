@@ -42,10 +42,8 @@ export function showReplicas(metrics: Metrics, list: () => readonly ServedReplic
         }
       }
     });
-  show(
-    "wadi_replica_up",
-    "1: it gets requests; 0: by the last health checks it does not answer.",
-    ({ isUp }) => (isUp ? 1 : 0),
+  show("wadi_replica_up", "1: it answered the last health checks; 0: it did not.", ({ isUp }) =>
+    isUp ? 1 : 0,
   );
   show(
     "wadi_replica_requests_in_flight",

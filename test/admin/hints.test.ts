@@ -4,7 +4,7 @@ import { listHints } from "../../src/admin/index.ts";
 import { readSettings } from "../../src/settings/index.ts";
 
 const list = (text: string, unusedFile: string | null = null) =>
-  listHints({ settings: readSettings(text, "wadi.toml", {}, {}), unusedFile }).map(
+  listHints({ settings: readSettings(text, "wadi.toml", { GPU_KEY: "k" }, {}), unusedFile }).map(
     ({ says }) => says,
   );
 
@@ -41,4 +41,26 @@ test("a database that the settings do not use is named", () => {
   expect(list("", "./wadi-data/wadi.db")).toEqual([
     "./wadi-data/wadi.db is a database out of use: the settings name PostgreSQL",
   ]);
+});
+
+test("a key for a model server, a search engine or a collector travels with TLS", () => {
+  const write = (url: string) => `[[models]]
+id = "far"
+upstream = { kind = "openai", urls = ["${url}"], api_key_env = "GPU_KEY" }
+
+[embeddings]
+kind = "openai"
+urls = ["${url}"]
+model = "bge"
+api_key_env = "GPU_KEY"
+`;
+  expect(list(write("http://10.0.0.5:8000/v1"))).toEqual([
+    "the key of the model server of far travels unencrypted to 10.0.0.5:8000: " +
+      "use https, or a tunnel",
+    "the key of embeddings travels unencrypted to 10.0.0.5:8000: use https, or a tunnel",
+  ]);
+  expect(list(write("https://10.0.0.5:8000/v1"))).toEqual([]);
+  expect(list(write("http://127.0.0.1:8000/v1"))).toEqual([]);
+  const keyless = write("http://10.0.0.5:8000/v1").replaceAll(/,? ?api_key_env = "GPU_KEY"/g, "");
+  expect(list(keyless)).toEqual([]);
 });

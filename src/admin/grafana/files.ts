@@ -1,5 +1,5 @@
 // Writes the Grafana dashboard and the alert rules of Prometheus; existing files stay as they are.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AdminError } from "../errors.ts";
 import alerts from "./alerts.yml" with { type: "text" };
@@ -19,7 +19,7 @@ export interface WrittenFiles {
 export function writeGrafanaFiles(directory: string): WrittenFiles {
   const files: WrittenFiles = { written: [], kept: [] };
   try {
-    mkdirSync(directory, { recursive: true });
+    if (mkdirSync(directory, { recursive: true }) !== undefined) chmodSync(directory, 0o755);
     for (const [name, text] of Object.entries(FILES)) {
       const file = join(directory, name);
       files[addFile(file, text) ? "written" : "kept"].push(file);
@@ -35,6 +35,8 @@ export function writeGrafanaFiles(directory: string): WrittenFiles {
 function addFile(file: string, text: string): boolean {
   try {
     writeFileSync(file, text, { flag: "wx" });
+    // Prometheus and Grafana run as users of their own, and no secret is in it.
+    chmodSync(file, 0o644);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;

@@ -1,4 +1,5 @@
 // Admission of a chat request over HTTP: checks what the key may and the model can.
+import { toApiError } from "../../http/index.ts";
 import type { ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ApiError, apiError, type ErrorCode } from "../../platform/errors.ts";
@@ -69,13 +70,11 @@ const UNMARKED: readonly ErrorCode[] = [
 ];
 
 /** gateway.errors.headers.deprecation: errors of a deprecated request carry its headers, too. */
-export function addHeaders(error: unknown, headers: Record<string, string>): unknown {
-  if (!(error instanceof ApiError)) return new ApiError("internal_error", { headers }, error);
+export function addHeaders(failure: unknown, headers: Record<string, string>): ApiError {
+  const error = toApiError(failure);
   if (UNMARKED.includes(error.code)) return error;
-  return apiError(error.code, {
-    ...error.details,
-    headers: { ...error.details.headers, ...headers },
-  });
+  const { code, details, cause } = error;
+  return new ApiError(code, { ...details, headers: { ...details.headers, ...headers } }, cause);
 }
 
 /** gateway.endpoints.chat_completions.3 for a model that always thinks. */
