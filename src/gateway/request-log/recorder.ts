@@ -103,7 +103,7 @@ export class GatewayRecorder implements RequestRecorder {
   }
 
   setBudget(asked: number | null, budget: OutputBudget): void {
-    this.#asked_max_tokens = asked;
+    this.#asked_max_tokens = asked && Math.min(asked, TOKENS_MAX);
     this.#budget = budget;
   }
 

@@ -30,6 +30,13 @@ test("an announced length is bounded, so that its sums stay exact", () => {
   expect(entries).toMatchObject([{ request_bytes: 1e12 }]);
 });
 
+test("a huge `max_tokens` is recorded as a number that every database takes", () => {
+  const { recorder, entries } = open();
+  recorder.setBudget(2 ** 53, { max_tokens: 8_192, by: "service" });
+  recorder.close(201, null, 0);
+  expect(entries).toMatchObject([{ max_tokens_asked: 1e9, max_tokens: 8_192 }]);
+});
+
 test("texts from outside are short, well formed, and hold no NUL", () => {
   const { recorder, entries } = open();
   const hostile = `a\0${"\ud83d".repeat(400)}`;
