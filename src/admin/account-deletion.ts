@@ -4,6 +4,7 @@ import { ACCOUNT_PARTS, type AccountDeletion, accountDeletionStore } from "../in
 import type { Sweep } from "../retention/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
+import { AdminError } from "./errors.ts";
 
 type DeletionStore = Bound<typeof accountDeletionStore>;
 
@@ -23,8 +24,19 @@ export interface AccountRemoval {
   account: string;
   /** Tells that nothing is left; otherwise time was over. */
   is_done: boolean;
+  /** Account and position of this deletion; null: done. */
+  next: string | null;
   deleted: RowCount[];
 }
+
+/** Kind of rows, by its index, and the row behind which the walk goes on. */
+interface WalkPosition {
+  part: number;
+  after: string;
+}
+
+const START: WalkPosition = { part: 0, after: "" };
+const NEXT = /^([0-9a-f-]{36})\.(\d{1,2})\.([0-9a-f-]*)$/;
 
 export function createAccountDeletion(deps: AdminDeps, directory: AccountDirectory) {
   const { access, database, clock } = deps;
@@ -37,6 +49,20 @@ export function createAccountDeletion(deps: AdminDeps, directory: AccountDirecto
     if (begun) return { account_id: begun.account_id, isBegun: true };
     return { account_id: (await directory.require(name)).id, isBegun: false };
   };
+  const begin = async (name: string) => {
+    const { account_id, isBegun } = await find(name);
+    if (!isBegun) await store.begin({ account_id, name, begun_at: clock.now() });
+    return { account_id, start: START };
+  };
+  const findBegun = async (name: string, from: string) => {
+    const [, account_id, part, after] = NEXT.exec(from) ?? [];
+    const begun = (await store.list()).find((deletion) => deletion.account_id === account_id);
+    // An account that exists is never deleted by its id.
+    if (begun?.name !== name) {
+      throw new AdminError(`no deletion of "${name}" goes on there: ask without \`from\``);
+    }
+    return { account_id: begun.account_id, start: { part: Number(part), after: after! } };
+  };
   return {
     async count(name: string) {
       const { account_id, isBegun } = await find(name);
@@ -44,30 +70,45 @@ export function createAccountDeletion(deps: AdminDeps, directory: AccountDirecto
       const contents = Object.entries(counts).map(([what, rows]) => ({ what, rows }));
       return { account: name, is_begun: isBegun, contents };
     },
-    /** Deletes at once the account and its keys, then rows until all are gone or time is over. */
-    async remove(name: string): Promise<AccountRemoval> {
-      const { account_id, isBegun } = await find(name);
-      if (!isBegun) await store.begin({ account_id, name, begun_at: clock.now() });
+    /**
+     * Deletes at once the account and its keys, then rows until all are gone or time is over.
+     * `from` is `next` of an earlier reply: a name alone could be that of a new account.
+     */
+    async remove(name: string, from?: string): Promise<AccountRemoval> {
+      const { account_id, start } =
+        from === undefined ? await begin(name) : await findBegun(name, from);
       const until = clock.monotonic() + REQUEST_MS;
-      const removed = await deleteAll(store, account_id, () => clock.monotonic() >= until);
-      return { account: name, ...removed };
+      const isOver = () => clock.monotonic() >= until;
+      const { deleted, next } = await deleteAll(store, account_id, start, isOver);
+      return {
+        account: name,
+        is_done: next === null,
+        next: next && `${account_id}.${next.part}.${next.after}`,
+        deleted,
+      };
     },
   };
 }
 
-async function deleteAll(store: DeletionStore, account_id: string, isOver: () => boolean) {
+async function deleteAll(
+  store: DeletionStore,
+  account_id: string,
+  start: WalkPosition,
+  isOver: () => boolean,
+) {
   const deleted: RowCount[] = [];
-  for (const what of ACCOUNT_PARTS) {
+  for (let part = start.part; part < ACCOUNT_PARTS.length; part++) {
+    const what = ACCOUNT_PARTS[part]!;
     const count = { what, rows: 0 };
-    for (let after: string | null = ""; after !== null; ) {
-      if (isOver()) return { is_done: false, deleted: [...deleted, count] };
-      const part = await store.deletePart(what, { account_id, after, limit: ROWS_A_PART });
-      count.rows += part.rows;
-      after = part.next;
-    }
     deleted.push(count);
+    for (let after: string | null = part === start.part ? start.after : ""; after !== null; ) {
+      if (isOver()) return { next: { part, after }, deleted };
+      const done = await store.deletePart(what, { account_id, after, limit: ROWS_A_PART });
+      count.rows += done.rows;
+      after = done.next;
+    }
   }
-  return { is_done: true, deleted };
+  return { next: null, deleted };
 }
 
 /** Continues deletions that a crash cut off, and deletes rows that came late. */
@@ -78,8 +119,8 @@ export function createAccountSweeps({ database }: Pick<AdminDeps, "database">): 
     now: number,
     isStopping: () => boolean,
   ) => {
-    const { is_done, deleted } = await deleteAll(store, account_id, isStopping);
-    if (is_done && now - begun_at >= LATE_MS) await store.end(account_id);
+    const { next, deleted } = await deleteAll(store, account_id, START, isStopping);
+    if (next === null && now - begun_at >= LATE_MS) await store.end(account_id);
     return deleted.reduce((sum, { rows }) => sum + rows, 0);
   };
   return [

@@ -20,10 +20,11 @@ async function deleteAccount(
     .map(({ what, rows }) => `${what}: ${rows}`);
   output.say(`deleting ${account} (${listed.join(", ") || "nothing is left of it"})`);
   const sums = new Map<string, number>();
-  for (let isDone = false; !isDone; ) {
-    const { is_done, deleted } = await perform(operations.delete, { name: account });
+  for (let from: string | null | undefined; from !== null; ) {
+    const asked = { name: account, ...(from !== undefined && { from }) };
+    const { next, deleted } = await perform(operations.delete, asked);
     for (const { what, rows } of deleted) sums.set(what, (sums.get(what) ?? 0) + rows);
-    isDone = is_done;
+    from = next;
   }
   const deleted = [...sums].map(([what, rows]) => ({ what, rows }));
   const kept = "audit rows stay; rows of requests under way now are deleted within hours";

@@ -1,6 +1,8 @@
 // Tests the deletion of an account: nothing of it is left, others keep everything, keys and runs end.
 import { afterEach, expect, test } from "bun:test";
-import { createAccountSweeps } from "../../src/admin/account-deletion.ts";
+import { createAccountDeletion, createAccountSweeps } from "../../src/admin/account-deletion.ts";
+import { AccountDirectory } from "../../src/admin/accounts.ts";
+import type { AdminDeps } from "../../src/admin/deps.ts";
 import { accountOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
 import { accountDeletionStore } from "../../src/inventory/index.ts";
 import { populate, startRun } from "../spec/agents/population.ts";
@@ -141,6 +143,50 @@ test("a deletion that was cut off goes on under its name, and by the sweeper", a
   await sweep!.run(late, () => false);
   expect(await deletions.list()).toEqual([]);
   expect(await count()).toEqual(before);
+});
+
+/** A deletion whose requests have time for one part each. */
+function createSlowDeletion({
+  access,
+  database,
+  clock,
+}: Pick<AdminDeps, "access" | "database" | "clock">) {
+  let at = 0;
+  const slow = { ...clock, now: () => clock.now(), monotonic: () => (at += 15_000) };
+  const deps = { access, database, clock: slow } as AdminDeps;
+  return createAccountDeletion(deps, new AccountDirectory(access));
+}
+
+test("a deletion that takes longer than a request goes on where the last one ended", async () => {
+  const { app, access, database, create } = await open();
+  const { secret } = await create("acme");
+  await populate(app, secret);
+  const deletion = createSlowDeletion({ access, database, clock: app.clock });
+  const { next } = await deletion.remove("acme");
+  const kinds: string[] = [];
+  for (let from = next; from !== null; ) {
+    const reply = await deletion.remove("acme", from);
+    expect(reply.is_done).toBe(reply.next === null);
+    kinds.push(reply.deleted[0]!.what);
+    from = reply.next;
+  }
+  expect(kinds.length).toBeGreaterThan(3);
+  expect(kinds.at(-1)).toBe("sums of requests");
+});
+
+test("a continued deletion never deletes a new account of the same name", async () => {
+  const { app, admin, access, database, create } = await open();
+  await create("acme");
+  const deletion = createSlowDeletion({ access, database, clock: app.clock });
+  const { next } = await deletion.remove("acme");
+  const { key } = await create("acme", "acme2");
+  await deletion.remove("acme", next!);
+  expect(await access.accounts.find("acme")).toMatchObject({ id: key.account_id! });
+  expect(await admin.keys.list("acme")).toHaveLength(1);
+  const own = `${key.account_id}.0.`;
+  for (const from of ["elsewhere", own]) {
+    await expect(deletion.remove("acme", from)).rejects.toThrow("no deletion");
+  }
 });
 
 test("an unknown account is refused with the nearest name", async () => {

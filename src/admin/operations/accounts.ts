@@ -41,6 +41,9 @@ const AccountContents = Type.Object({
 const AccountRemoval = Type.Object({
   account: Type.String({ description: "Name of the account." }),
   is_done: Type.Boolean({ description: "False: time was over, and rows are left." }),
+  next: Type.Union([Type.String(), Type.Null()], {
+    description: "`from` of the next request, which goes on there; null: it is done.",
+  }),
   deleted: rowCounts("Rows that this request has deleted."),
 });
 
@@ -93,10 +96,13 @@ export const accountOperations = {
     path: "/accounts/:name",
     summary:
       "Delete an account at once with its keys, then everything of it; ask again until it is done.",
-    input: input({ name }),
+    input: input({
+      name,
+      from: maybeText("`next` of the last reply: the same deletion goes on there."),
+    }),
     reply: AccountRemoval,
     audit,
-    run: ({ accountDeletion }, asked) => accountDeletion.remove(asked.name),
+    run: ({ accountDeletion }, asked) => accountDeletion.remove(asked.name, asked.from),
   }),
   grant: defineOperation({
     name: "accounts grant",
