@@ -41,7 +41,11 @@ export function createAgentAdmin(
       const { id, account_id } = await requireAgent(agents, typed);
       return holds.hold({ kind: "agent", id, account_id, reason, since: clock.now() });
     },
-    findHold: (id: string): Promise<HoldRow | undefined> => holds.find("agent", id),
+    /** Returns undefined for an unknown agent. */
+    async findHold(id: string): Promise<{ hold: HoldRow | undefined } | undefined> {
+      const owner = await agents.findOwner(id);
+      return owner === undefined ? undefined : { hold: await holds.find("agent", id) };
+    },
     /** Starts the runs that wait, unless the account is held too. */
     async release(typed: string): Promise<{ id: string; wasHeld: boolean }> {
       const { id } = await requireAgent(agents, typed);

@@ -5,6 +5,7 @@ import { shorten } from "../platform/text.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { AdminDeps } from "./deps.ts";
+import { AdminError } from "./errors.ts";
 
 /** Maximum characters of a state as JSON; a longer one is replaced by its length. */
 const STATE_CHARACTERS_MAX = 16_384;
@@ -53,8 +54,7 @@ export function createAuditLog({ database, clock, ids }: AdminDeps) {
         end: (known: string | null, after: unknown) =>
           audit.end({ ...entry, target: known, outcome: "done", state_after: bound(after) }),
         fail(failure: unknown) {
-          const message = failure instanceof Error ? failure.message : String(failure);
-          const error = shorten(message, ERROR_CHARACTERS_MAX);
+          const error = shorten(explain(failure), ERROR_CHARACTERS_MAX);
           return audit.end({ ...entry, outcome: "failed", error });
         },
       };
@@ -74,6 +74,11 @@ export function createAuditSweeps({ database, settings }: AuditSweepOptions): Sw
       },
     },
   ];
+}
+
+function explain(failure: unknown): string {
+  if (failure instanceof AdminError) return failure.recorded;
+  return failure instanceof Error ? failure.message : String(failure);
 }
 
 function bound(state: unknown): unknown {

@@ -7,10 +7,13 @@ export type AdminErrorKind = "invalid" | "not found" | "conflict";
 
 export class AdminError extends Error {
   readonly kind: AdminErrorKind;
+  /** The sentence without what was typed, which may be a secret in the wrong place. */
+  readonly recorded: string;
 
-  constructor(message: string, kind: AdminErrorKind = "invalid") {
+  constructor(message: string, kind: AdminErrorKind = "invalid", recorded = message) {
     super(message);
     this.kind = kind;
+    this.recorded = recorded;
   }
 }
 
@@ -36,7 +39,8 @@ export function unknownName(
 ): AdminError {
   const nearest = findNearest(name, known);
   const hint = nearest === undefined ? `: ${advice}` : `; did you mean "${nearest}"?`;
-  return new AdminError(`there is no ${what} "${name}"${hint}`, "not found");
+  const message = `there is no ${what} "${name}"${hint}`;
+  return new AdminError(message, "not found", `there is no ${what} of that name`);
 }
 
 export function unknownModel(id: string, known: readonly string[]): AdminError {
@@ -47,8 +51,8 @@ export async function explainApiError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ApiError) throw new AdminError(error.message, kindOf(error));
-    throw error;
+    if (!(error instanceof ApiError)) throw error;
+    throw new AdminError(error.message, kindOf(error), error.details.recorded);
   }
 }
 

@@ -5,7 +5,8 @@ import type { OperatorRouteSpec } from "../http/index.ts";
 import { nameUser } from "../platform/process.ts";
 import type { Admin } from "./admin.ts";
 import type { Actor } from "./audit.ts";
-import { listIdFields } from "./operations/fields.ts";
+import { AdminError } from "./errors.ts";
+import { checkInput, listIdFields } from "./operations/fields.ts";
 
 export interface Operation<I extends TObject = TObject, R = unknown> extends OperatorRouteSpec {
   input: I;
@@ -17,7 +18,10 @@ export interface Operation<I extends TObject = TObject, R = unknown> extends Ope
 export interface OperationAudit<I, R> {
   /** Id or name of the target; a new one's is in the reply. */
   target(input: I, reply?: R): string | null | undefined;
-  /** Reads the target's state; undefined where it does not exist. Secrets are never part of it. */
+  /**
+   * Reads the target's state; undefined where it does not exist. Secrets and what accounts write
+   * are never part of it. Without this, the target is a constant.
+   */
   read?(admin: Admin, target: string): Promise<unknown>;
 }
 
@@ -42,34 +46,56 @@ export async function perform<I extends TObject, R>(
   typed: Static<I>,
   actor: Actor,
 ): Promise<R> {
-  const { audit } = operation;
-  const input = await completeIds(admin, operation.input, typed);
-  if (!audit) return operation.run(admin, input, actor);
-  const known = audit.target(input) ?? null;
-  const read = async (target: string | null) => {
-    return (target !== null && (await audit.read?.(admin, target))) || null;
-  };
-  const change = await admin.audit.begin({
-    actor,
-    operation: operation.name,
-    target: known,
-    before: await read(known),
-  });
+  const { audit, input: schema } = operation;
+  const checked = checkInput(schema, typed);
+  if (!audit) return operation.run(admin, await completeIds(admin, schema, checked), actor);
+  const found = await findTarget(admin, { schema, audit }, checked);
+  const { target, before } = found instanceof AdminError ? UNKNOWN : found;
+  const change = await admin.audit.begin({ actor, operation: operation.name, target, before });
   let reply: R;
+  let input: Static<I>;
   try {
+    if (found instanceof AdminError) throw found;
+    input = found.input;
     reply = await operation.run(admin, input, actor);
   } catch (failure) {
     await change.fail(failure);
     throw failure;
   }
   try {
-    const target = audit.target(input, reply) ?? null;
-    await change.end(target, await read(target));
+    const known = audit.target(input, reply) ?? null;
+    await change.end(known, known === null ? null : await audit.read?.(admin, known));
   } catch (failure) {
     // A finished change reported as failed would be made again; its entry stays `begun`.
     if (!(failure instanceof DatabaseUnavailable)) throw failure;
   }
   return reply;
+}
+
+const UNKNOWN = { target: null, before: null };
+
+interface FoundTarget<I> {
+  input: I;
+  /** A typed text that names nothing may be a secret, and is null here. */
+  target: string | null;
+  before: unknown;
+}
+
+async function findTarget<I extends TObject, R>(
+  admin: Admin,
+  { schema, audit }: { schema: I; audit: OperationAudit<Static<I>, R> },
+  checked: Static<I>,
+): Promise<FoundTarget<Static<I>> | AdminError> {
+  try {
+    const input = await completeIds(admin, schema, checked);
+    const target = audit.target(input) ?? null;
+    if (target === null || !audit.read) return { input, target, before: null };
+    const before = (await audit.read(admin, target)) ?? null;
+    return { input, target: before === null ? null : target, before };
+  } catch (failure) {
+    if (failure instanceof AdminError) return failure;
+    throw failure;
+  }
 }
 
 /** Completes ids before anything is noted, so that the audit log names whole ones. */

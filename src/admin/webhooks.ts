@@ -34,6 +34,7 @@ export function createWebhookAdmin(
       const { id: webhookId } = await require(typed);
       return webhooks.listDeliveries({ webhookId, status: status ?? undefined, limit });
     },
+    find: webhooks.find,
     findDelivery: (id: string): Promise<Delivery | undefined> => webhooks.findDelivery(id),
     /** Makes a delivery due at once with the same `webhook-id`, where its state allows it. */
     async replay(typed: string): Promise<Delivery> {

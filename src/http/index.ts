@@ -40,7 +40,7 @@ export {
   streamList,
   streamNumbered,
 } from "./streamed-list.ts";
-export { named } from "./validation.ts";
+export { findFieldError, named } from "./validation.ts";
 export {
   openWebhookListener,
   type ReceivedBody,

@@ -127,7 +127,7 @@ describe("a refusal is exit code 1 and one sentence on stderr", () => {
     ["keys create --account acmee", 'did you mean "acme"?'],
     ["keys create --account acme --scope thinks", 'did you mean "think"?'],
     ["keys create --account acme --model stub1", 'did you mean "stub-1"?'],
-    ["keys create --account acme --expires 0s", "from now"],
+    ["keys create --account acme --expires 0s", "at least 1"],
     ["keys list --account acmee", 'did you mean "acme"?'],
     ["keys revoke abc", "`wadi keys list`"],
     ["keys rotate abc", "`wadi keys list`"],

@@ -16,8 +16,8 @@ const Release = Type.Object({
 const audit = {
   target: (asked: { id: string }) => asked.id,
   async read({ agents }: Admin, found: string) {
-    const hold = await agents.findHold(found.toLowerCase());
-    return { hold: hold ? show(Hold, hold) : null };
+    const agent = await agents.findHold(found.toLowerCase());
+    return agent && { hold: agent.hold ? show(Hold, agent.hold) : null };
   },
 };
 

@@ -34,11 +34,18 @@ const DecisionInput = input({
   reason: maybeText("Reason to record; a rejection's is for the model.", REASON_CHARACTERS_MAX),
 });
 
+/** State in the audit log, which outlives the texts of an account. */
+const { id, run_id, agent_id, tool, status, decided_by, decided_at } = Approval.properties;
+const AuditedApproval = Type.Object({
+  ...{ id, run_id, agent_id, tool, status },
+  ...{ decided_by, decided_at },
+});
+
 const audit = {
   target: (asked: { id: string }) => asked.id,
   async read({ approvals }: Admin, found: string) {
     const row = await approvals.find(found.toLowerCase());
-    return row && show(Approval, row);
+    return row && show(AuditedApproval, row);
   },
 };
 

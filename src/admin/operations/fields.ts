@@ -1,6 +1,9 @@
 // Input fields that several operations have.
-import { type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { cleanText } from "../../database/index.ts";
+import { findFieldError } from "../../http/index.ts";
 import type { ObjectKind } from "../../inventory/index.ts";
+import { AdminError } from "../errors.ts";
 
 const CHARACTERS_MAX = 4_096;
 const ROWS_MAX = 10_000;
@@ -9,6 +12,20 @@ export const NO_INPUT: TObject = Type.Object({}, { additionalProperties: false }
 
 export function input<P extends TProperties>(fields: P) {
   return Type.Object(fields, { additionalProperties: false });
+}
+
+/** Throws for an input that the schema or a database refuses; drops undefined fields. */
+export function checkInput<I extends TObject>(schema: I, typed: Static<I>): Static<I> {
+  const given = Object.entries<unknown>(typed).filter(([, value]) => value !== undefined);
+  const fields = Object.fromEntries(given) as Static<I>;
+  const fault = findFieldError(schema, fields, "");
+  if (fault) throw new AdminError(fault.message);
+  for (const [name, value] of given) {
+    const texts = [value].flat().filter((one) => typeof one === "string");
+    if (texts.every((one) => cleanText(one) === one)) continue;
+    throw new AdminError(`\`${name}\` must hold neither a NUL nor half a surrogate pair.`);
+  }
+  return fields;
 }
 
 export function text(description: string, maxLength = CHARACTERS_MAX) {

@@ -10,8 +10,8 @@ import {
   showAmount,
   splitLimitName,
 } from "../../access/index.ts";
+import { named } from "../../http/index.ts";
 import { parseMoney } from "../../platform/money.ts";
-import { AdminError } from "../errors.ts";
 
 const AMOUNT = "^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,6})?$";
 
@@ -22,7 +22,7 @@ const orNone = <S extends TSchema>(amount: S, description: string) =>
     }),
   );
 const count = Type.Integer({ minimum: 0, maximum: LIMIT_AMOUNT_MAX });
-const money = Type.String({ pattern: AMOUNT });
+const money = named(Type.String({ pattern: AMOUNT }), "an amount below 1000000000.00");
 
 export const LIMIT_FIELDS = {
   requests_minute: orNone(count, "Maximum requests in a minute"),
@@ -49,16 +49,9 @@ export function readLimits(fields: LimitFields): LimitChange {
     const amount = fields[name];
     if (amount === undefined) continue;
     const read = typeof amount === "string" ? parseMoney(amount) : amount;
-    if (read !== null && read > LIMIT_AMOUNT_MAX) throw explainMaximum(name);
     change[name] = read;
   }
   return change;
-}
-
-function explainMaximum(name: LimitName): AdminError {
-  const [measure] = splitLimitName(name);
-  const maximum = showAmount(measure, LIMIT_AMOUNT_MAX);
-  return new AdminError(`the limit ${name} is at most ${maximum}`);
 }
 
 /** Amounts as they are sent; nothing for an unknown account or key. */

@@ -14,10 +14,18 @@ const CancelledRun = Type.Object({
   is_changed: Type.Boolean({ description: "False: it had ended, or been asked to stop." }),
 });
 
+/** State in the audit log, which outlives the texts of an account. */
+const { id, agent_id, version, status } = OperatorRun.properties;
+const { cancel_requested, started_by_operator } = OperatorRun.properties;
+const AuditedRun = Type.Object({
+  ...{ id, agent_id, version, status },
+  ...{ cancel_requested, started_by_operator },
+});
+
 const audit = {
   async read({ runs }: Admin, found: string) {
     const run = await runs.find(found.toLowerCase());
-    return run && show(OperatorRun, run);
+    return run && show(AuditedRun, run);
   },
 };
 

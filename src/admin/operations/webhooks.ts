@@ -19,9 +19,8 @@ const audit = {
 function readTime(name: string, typed: string): number {
   const timeMs = readDay(typed) ?? readInstant(typed);
   if (timeMs !== null) return timeMs;
-  throw new AdminError(
-    `${name} takes a time such as 2027-01-05 or 2027-01-05T09:30:00Z, but is "${typed}"`,
-  );
+  const rule = `${name} takes a time such as 2027-01-05 or 2027-01-05T09:30:00Z`;
+  throw new AdminError(`${rule}, but is "${typed}"`, "invalid", rule);
 }
 
 export const webhookOperations = {
@@ -73,7 +72,13 @@ export const webhookOperations = {
       until: maybeText("Time of the last delivery; now without it."),
     }),
     reply: Type.Object({ queued: Type.Integer({ description: "Deliveries to be sent again." }) }),
-    audit: { target: audit.target },
+    audit: {
+      target: audit.target,
+      async read({ webhooks }: Admin, found: string) {
+        const endpoint = await webhooks.find(found.toLowerCase());
+        return endpoint && { id: endpoint.id, status: endpoint.status };
+      },
+    },
     async run({ webhooks }, asked) {
       const since = readTime("since", asked.since);
       const until = asked.until === undefined ? null : readTime("until", asked.until);
