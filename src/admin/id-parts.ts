@@ -1,17 +1,16 @@
 // Ids as operators type them: whole, or at least six of their first or last characters.
 import type { Database } from "../database/index.ts";
-import { idStore, type ObjectKind } from "../inventory/index.ts";
+import { idStore, type ObjectKind, TOP } from "../inventory/index.ts";
+import { yieldToEventLoop } from "../platform/clock.ts";
 import { AdminError, isId, LISTS } from "./errors.ts";
 
 /** Pattern of a part, whose characters have no meaning in a search pattern. */
 const PART = /^[0-9a-f-]{6,35}$/;
-/** Ids that one read searches in a few milliseconds. */
-const IDS_AT_ONCE = 10_000;
+/** Ids that one read searches in a few milliseconds; other work goes on between two reads. */
+const IDS_AT_ONCE = 5_000;
 /** Maximum ids that are searched; parts name recent objects. */
 const IDS_MAX = 1_000_000;
 const NAMED_MAX = 4;
-/** Text above every id. */
-const TOP = "g";
 
 export type ResolveId = (kind: ObjectKind, typed: string) => Promise<string>;
 
@@ -25,16 +24,20 @@ export function createIdResolver(database: Database): ResolveId {
   return async (kind, typed) => {
     const part = typed.toLowerCase();
     if (isId(part) || !PART.test(part)) return typed;
-    const found: string[] = [];
+    // An id may begin and end with the same characters.
+    const found = new Set(await ids.findByBegin(kind, part, NAMED_MAX + 1));
     let before: string | null = TOP;
-    for (let searched = 0; before !== null && searched < IDS_MAX; searched += IDS_AT_ONCE) {
-      const next = await ids.search(kind, { part, before, limit: IDS_AT_ONCE });
-      found.push(...next.found);
-      if (found.length > NAMED_MAX) break;
+    for (let searched = 0; searched < IDS_MAX; searched += IDS_AT_ONCE) {
+      if (before === null || found.size > NAMED_MAX) break;
+      const search = { part, before, limit: IDS_AT_ONCE };
+      const next: { found: string[]; lastId: string | null } = await ids.searchByEnd(kind, search);
+      for (const id of next.found) found.add(id);
       before = next.lastId;
+      await yieldToEventLoop();
     }
-    if (found.length === 1) return found[0]!;
-    throw found.length === 0 ? notFound(kind) : ambiguous(kind, found);
+    const [first, second] = found;
+    if (first !== undefined && second === undefined) return first;
+    throw first === undefined ? notFound(kind) : ambiguous(kind, [...found]);
   };
 }
 

@@ -1,5 +1,6 @@
 // Tests ids that operators type in part: completed where one fits, refused where none or several do.
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { createIdResolver } from "../../src/admin/id-parts.ts";
 import { keyOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
 import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
@@ -23,6 +24,26 @@ test("the last or first characters of one id stand for it, and the audit log nam
   const entries = await fixture.admin.audit.list({ limit: 10 });
   expect(entries.map(({ target }) => target)).toEqual([id, id, id]);
   expect(entries[0]!.state_before).toMatchObject({ id });
+});
+
+test("a search by the last characters lets other work go on", async () => {
+  const database = {
+    bind: () => ({
+      findByBegin: async () => [],
+      searchByEnd: async () => ({ found: [], lastId: "01" }),
+    }),
+  };
+  const resolve = createIdResolver(database as never);
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    turn = setImmediate(count);
+  };
+  let turn = setImmediate(count);
+  await expect(resolve("key", "ffffff")).rejects.toThrow("no key's id");
+  clearImmediate(turn);
+  // The search ends after a million ids.
+  expect(turns).toBeGreaterThan(100);
 });
 
 test("a part that several ids have is refused with those ids", async () => {

@@ -2,8 +2,9 @@
 import { expect } from "bun:test";
 import type { Key } from "../../src/access/index.ts";
 import type { DeletedPart } from "../../src/database/index.ts";
+import { QUARTER_MS } from "../../src/gateway/budgets/period.ts";
 import { writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { ACCOUNT_PARTS } from "../../src/inventory/index.ts";
+import { ACCOUNT_PARTS, TOP } from "../../src/inventory/index.ts";
 import { makeEntry, NOON } from "../support/request-log.ts";
 import { makeRecord, makeStep } from "../support/runs.ts";
 import type { Case, Stores } from "./cases.ts";
@@ -23,49 +24,51 @@ const addKeys = async ({ keys }: Stores) => {
     await keys.create(makeKey(id), secret);
   }
 };
-const search = (part: string, before = "g", limit = 100) => {
-  return ({ ids }: Stores) => ids.search("key", { part, before, limit });
-};
+const END = { part: "0abc02", before: TOP, limit: 100 };
+const KINDS = ["agent", "run", "approval", "connection", "trigger", "endpoint"] as const;
 
 const idCases: Case[] = [
   {
-    method: "ids.search",
-    title: "finds by the last characters",
+    method: "ids.findByBegin",
+    title: "finds by the first characters, the newest first, up to a limit",
     setup: addKeys,
-    act: search("0abc02"),
-    check: (answer) => expect(answer).toEqual({ found: [IDS[1]], lastId: null }),
-  },
-  {
-    method: "ids.search",
-    title: "finds by the first characters, the newest first, and by none between",
-    setup: addKeys,
-    act: search("0198a6f2-00"),
-    async check(answer, stores) {
-      expect(answer).toEqual({ found: IDS.toReversed(), lastId: null });
-      expect(await search("-7000-8")(stores)).toEqual({ found: [], lastId: null });
+    act: ({ ids }) => ids.findByBegin("key", "0198a6f2-00", 2),
+    async check(answer, { ids }) {
+      expect(answer).toEqual([IDS[2], IDS[1]]);
+      expect(await ids.findByBegin("key", IDS[0]!.slice(0, 35), 9)).toEqual(IDS.toReversed());
+      expect(await ids.findByBegin("key", "-7000-8", 9)).toEqual([]);
+      for (const kind of KINDS) expect(await ids.findByBegin(kind, "0198a6f2", 9)).toEqual([]);
     },
   },
   {
-    method: "ids.search",
+    method: "ids.searchByEnd",
+    title: "finds by the last characters, and by none before them",
+    setup: addKeys,
+    act: ({ ids }) => ids.searchByEnd("key", END),
+    async check(answer, { ids }) {
+      expect(answer).toEqual({ found: [IDS[1]], lastId: null });
+      for (const part of ["-7000-8", "0198a6f2"]) {
+        const none = { found: [], lastId: null };
+        expect(await ids.searchByEnd("key", { ...END, part })).toEqual(none);
+      }
+    },
+  },
+  {
+    method: "ids.searchByEnd",
     title: "goes on behind the last id that it has searched",
     setup: addKeys,
-    act: search("0198a6f2", "g", 2),
-    async check(answer, stores) {
-      expect(answer).toEqual({ found: [IDS[2], IDS[1]], lastId: IDS[1] });
-      expect(await search("0198a6f2", IDS[1]!, 2)(stores)).toEqual({
-        found: [IDS[0]!],
-        lastId: null,
-      });
+    act: ({ ids }) => ids.searchByEnd("key", { ...END, limit: 2 }),
+    async check(answer, { ids }) {
+      expect(answer).toEqual({ found: [IDS[1]!], lastId: IDS[1]! });
+      const rest = await ids.searchByEnd("key", { part: "0abc01", before: IDS[1]!, limit: 2 });
+      expect(rest).toEqual({ found: [IDS[0]!], lastId: null });
     },
   },
   {
-    method: "ids.search",
+    method: "ids.searchByEnd",
     title: "searches every kind of object",
-    act: async ({ ids }) => {
-      const kinds = ["agent", "run", "approval", "connection", "trigger", "endpoint"] as const;
-      const asked = { part: "0198a6f2", before: "g", limit: 10 };
-      return Promise.all([...kinds, "delivery" as const].map((kind) => ids.search(kind, asked)));
-    },
+    act: ({ ids }) =>
+      Promise.all([...KINDS, "delivery" as const].map((kind) => ids.searchByEnd(kind, END))),
     check: (answer) => expect(answer).toEqual(Array(7).fill({ found: [], lastId: null })),
   },
 ];
@@ -139,6 +142,23 @@ const deletionCases: Case[] = [
       expect(await models.find("m-1", "a-1")).toMatchObject({ is_granted: false });
       expect(await models.find("m-1", "a-2")).toMatchObject({ is_granted: true });
       expect(await accountDeletions.list()).toEqual([DELETION]);
+    },
+  },
+  {
+    method: "account_deletions.begin",
+    title: "takes back the reservations of requests under way, which then settle nothing",
+    async setup(stores) {
+      await addAccount(stores);
+      const reserved = { at: NOW, tokens: 100, cost: 0 };
+      await stores.budgets.reserve({ id: "r-1", subjects: ["key k-1"], ...reserved });
+      await stores.budgets.reserve({ id: "r-2", subjects: ["account a-2"], ...reserved });
+    },
+    act: ({ accountDeletions }) => accountDeletions.begin(DELETION),
+    async check(_, { budgets }) {
+      const used = { requests: 1, estimated: 0, tokens: 30, cost: 0 };
+      await budgets.settle([{ id: "r-1", ...used }], []);
+      expect(await budgets.listReservations()).toMatchObject([{ id: "r-2" }]);
+      expect(await budgets.sum("key k-1", QUARTER_MS, 0, NOW * 2)).toMatchObject({ requests: 0 });
     },
   },
   {

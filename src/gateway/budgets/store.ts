@@ -167,8 +167,16 @@ async function addUse(tx: Tx, used: readonly [ReservationRow, UsedAmounts][]): P
 
 const NOTHING: UsedAmounts = { requests: 0, estimated: 0, tokens: 0, cost: 0 };
 
-/** Part of a transaction: deletes what accounts and keys have used, and their announced limits. */
+/**
+ * Part of a transaction: deletes what accounts and keys have used, and their announced limits.
+ * Requests under way lose their reservations, so that their settlements count nothing.
+ */
 export async function dropBudgets(tx: Tx, subjects: readonly string[]): Promise<void> {
+  const dropped = new Set(subjects);
+  for (const reservation of await listReservations(tx)) {
+    if (!reservation.subjects.some((subject) => dropped.has(subject))) continue;
+    await tx.run(sql`DELETE FROM budget_reservations WHERE id = ${reservation.id}`);
+  }
   for (const subject of subjects) {
     await tx.run(sql`DELETE FROM budget_use WHERE subject = ${subject}`);
     await tx.run(sql`DELETE FROM budget_alerts WHERE subject = ${subject}`);

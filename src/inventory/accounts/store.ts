@@ -18,7 +18,7 @@ import {
 } from "../../database/index.ts";
 import { dropBudgets } from "../../gateway/budgets/store.ts";
 import { deleteEntries } from "../../gateway/request-log/store/index.ts";
-import { deleteSums } from "../../gateway/request-log/store/usage-sums.ts";
+import { deleteSums, sumRequests } from "../../gateway/request-log/store/usage-sums.ts";
 import { dropGrants } from "../../models/store.ts";
 import { deleteEvents, setAccountListening } from "../../outbox/store.ts";
 import { dropAllStored } from "../../storage/store.ts";
@@ -61,8 +61,6 @@ const PARTS = {
 
 export type AccountPart = keyof typeof PARTS;
 export const ACCOUNT_PARTS = Object.keys(PARTS) as AccountPart[];
-
-const Sum = Type.Object({ sum: Type.Integer() });
 
 export const accountDeletionStore = store(
   "account_deletions",
@@ -109,6 +107,7 @@ export const accountDeletionStore = store(
     /** Forgets the deletion, once no row is left and none can come. */
     end: async (tx, account_id: string) => {
       await dropAllStored(tx, account_id);
+      await dropBudgets(tx, [`account ${account_id}`]);
       await tx.run(sql`DELETE FROM account_deletions WHERE account_id = ${account_id}`);
     },
   },
@@ -120,12 +119,4 @@ function countDeliveries(db: Db, account_id: string): Promise<number> {
     sql`FROM deliveries WHERE webhook_id IN
           (SELECT id FROM webhook_endpoints WHERE account_id = ${account_id})`,
   );
-}
-
-async function sumRequests(db: Db, account_id: string): Promise<number> {
-  const found = await db.one(
-    Sum,
-    sql`SELECT COALESCE(SUM(requests), 0) AS sum FROM usage_sums WHERE account_id = ${account_id}`,
-  );
-  return found!.sum;
 }

@@ -24,18 +24,32 @@ export interface IdSearch {
   limit: number;
 }
 
+/** Text above every id, and above every character of one. */
+export const TOP = "g";
 const Id = Type.Object({ id: Type.String() });
 
 export const idStore = store(
   "ids",
   {
-    /** Searches the next `limit` ids; `lastId` is where to go on, null at the end. */
-    search: async (db, kind: ObjectKind, { part, before, limit }: IdSearch) => {
+    /** The newest ids that begin with `part`, which the index finds. */
+    findByBegin: async (db, kind: ObjectKind, part: string, limit: number) =>
+      (
+        await db.all(
+          Id,
+          sql`SELECT id FROM ${TABLES[kind]} WHERE id >= ${part} AND id < ${`${part}${TOP}`}
+              ORDER BY id DESC LIMIT ${limit}`,
+        )
+      ).map(({ id }) => id),
+    /**
+     * Searches the next `limit` ids for those that end with `part`; `lastId` is where to go on,
+     * null at the end.
+     */
+    searchByEnd: async (db, kind: ObjectKind, { part, before, limit }: IdSearch) => {
       const below = sql`FROM ${TABLES[kind]} WHERE id < ${before} ORDER BY id DESC`;
       const found = await db.all(
         Id,
         sql`SELECT id FROM (SELECT id ${below} LIMIT ${limit}) AS newest
-            WHERE id LIKE ${`${part}%`} OR id LIKE ${`%${part}`} ORDER BY id DESC`,
+            WHERE id LIKE ${`%${part}`} ORDER BY id DESC`,
       );
       const last = await db.one(Id, sql`SELECT id ${below} LIMIT 1 OFFSET ${limit - 1}`);
       return { found: found.map(({ id }) => id), lastId: last?.id ?? null };

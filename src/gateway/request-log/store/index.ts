@@ -17,7 +17,7 @@ import { addSums, findExtent, foldDay, sumEntries, sumSlots } from "./usage-sums
 
 /** Entries to find; what is undefined matches every entry. */
 export interface RequestFilter {
-  /** First or last characters of the row's or the request's id, without wildcards. */
+  /** First or last characters of the row's or request's id, in lower case without wildcards. */
   idPart?: string;
   account_id?: string;
   key_id?: string;
@@ -49,8 +49,12 @@ export const requestLogStore = store(
     find: (db, id: string, limit: number) =>
       db.all(
         LogEntry,
-        sql`SELECT * FROM ledger WHERE id = ${id} OR request_id = ${id}
-            ORDER BY id DESC LIMIT ${limit}`,
+        // A caller may send the same id always: the index alone finds the newest of them.
+        sql`SELECT * FROM ledger WHERE id IN (
+              SELECT id FROM ledger WHERE id = ${id} UNION ALL SELECT id FROM (
+                SELECT id FROM ledger WHERE request_id = ${id} ORDER BY id DESC LIMIT ${limit}
+              ) AS same
+            ) ORDER BY id DESC LIMIT ${limit}`,
       ),
     /** The oldest of `size` entries before that id; undefined where fewer are left. */
     findOldest: (db, before: string | null, size: number) =>
@@ -110,7 +114,8 @@ function inRange({ lower = { after: "" }, upper }: IdRange): Sql {
 function matching(filter: RequestFilter): Sql {
   const { account_id, key_id, model, statusMin, statusMax, code, run_id } = filter;
   const { since, slowerThanMs, idPart } = filter;
-  const like = (pattern: string) => sql`id LIKE ${pattern} OR request_id LIKE ${pattern}`;
+  // Only SQLite's LIKE ignores case.
+  const like = (pattern: string) => sql`id LIKE ${pattern} OR LOWER(request_id) LIKE ${pattern}`;
   return sql`
     ${idPart === undefined ? none : sql`AND (${like(`${idPart}%`)} OR ${like(`%${idPart}`)})`}
     ${account_id === undefined ? none : sql`AND account_id = ${account_id}`}

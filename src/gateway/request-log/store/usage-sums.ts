@@ -68,6 +68,7 @@ const NOON = 24;
 
 const NO_TEXT = sql`CAST('' AS TEXT)`;
 const Extent = Type.Object({ first: maybe(Type.Integer()), last: maybe(Type.Integer()) });
+const Requests = Type.Object({ requests: SUMS.requests });
 const Slot = Type.Object({ slot: maybe(Type.Integer()) });
 
 /** Sums the slots from `from` until before `to`, by these columns. */
@@ -97,18 +98,43 @@ export function sumSlots(
 
 /** The first and last slots with sums; null: there are none. */
 export function findExtent(db: Db) {
-  return db.one(Extent, sql`SELECT MIN(slot) AS first, MAX(slot) AS last FROM usage_sums`);
+  // Both in one SELECT would read every row.
+  return db.one(
+    Extent,
+    sql`SELECT (SELECT MIN(slot) FROM usage_sums) AS first,
+          (SELECT MAX(slot) FROM usage_sums) AS last`,
+  );
+}
+
+/** Selects each slot while `goesOn`, by one search of the index for each. */
+const walkSlots = (goesOn: Sql) => sql`WITH RECURSIVE slots (slot) AS (
+    SELECT MIN(slot) FROM usage_sums UNION ALL
+    SELECT (SELECT MIN(sums.slot) FROM usage_sums AS sums WHERE sums.slot > slots.slot)
+    FROM slots WHERE ${goesOn}
+  )`;
+
+/** Counts an account's requests by their sums, which have no index of accounts. */
+export async function sumRequests(db: Db, account_id: string): Promise<number> {
+  const found = await db.one(
+    Requests,
+    sql`${walkSlots(sql`slots.slot IS NOT NULL`)}
+        SELECT COALESCE(SUM(usage_sums.requests), 0) AS requests
+        FROM slots CROSS JOIN usage_sums
+        WHERE usage_sums.slot = slots.slot AND usage_sums.account_id = ${account_id}`,
+  );
+  return found!.requests;
 }
 
 /** Adds up the oldest day that has half hours before `until`; returns how many rows it had. */
 export async function foldDay(tx: Tx, until: number): Promise<number> {
   const found = await tx.one(
     Slot,
-    sql`SELECT MIN(slot) AS slot FROM usage_sums
-        WHERE slot < ${until} AND slot % ${SLOTS_A_DAY} <> ${NOON}`,
+    // Folded days have one slot each, whatever their rows.
+    sql`${walkSlots(sql`slots.slot % ${SLOTS_A_DAY} = ${NOON}`)}
+        SELECT MAX(slot) AS slot FROM slots`,
   );
   const first = found?.slot ?? null;
-  if (first === null) return 0;
+  if (first === null || first >= until || first % SLOTS_A_DAY === NOON) return 0;
   const midnight = first - (first % SLOTS_A_DAY);
   const noon = midnight + NOON;
   const halfHours = sql`FROM usage_sums WHERE slot >= ${midnight}
