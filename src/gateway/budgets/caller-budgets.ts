@@ -31,6 +31,7 @@ export interface NeededAmounts {
   cost: number | null;
 }
 
+const UNUSED = { requests: 0, estimated: 0, tokens: 0, cost: 0 } as const;
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 /** One request under way; only the first call settles it. */
@@ -104,6 +105,8 @@ export class CallerBudgets {
       await this.#store.reserve({ id, at: now, subjects: names, tokens, cost });
     } catch (error) {
       addReserved(found, amounts, -1);
+      // A commit whose answer was lost has left a row, which the next start would charge.
+      this.#writer.add([{ id, ...UNUSED }], []);
       throw error;
     }
     const reservation = this.#openReservation(caller, id, found, amounts);
@@ -173,7 +176,7 @@ export class CallerBudgets {
     };
     const reservation: Reservation = {
       settle: (used, isEstimated) => end(1, used, isEstimated),
-      release: () => end(0, { tokens: 0, cost: 0 }, false),
+      release: () => end(0, UNUSED, false),
     };
     return reservation;
   }

@@ -21,8 +21,20 @@ export interface PeriodUse extends PeriodRange {
 
 export type SubjectUse = Readonly<Record<Period, PeriodUse>>;
 
+/** Time without a request after which a subject is dropped from memory. */
+const IDLE_MS = 86_400_000;
 /** Periods kept of each kind: a clock that is set back finds the previous one. */
 const PERIODS_KEPT = 2;
+
+interface SubjectPeriods {
+  foundAt: number;
+  /** Keyed by their start; the latest is last. */
+  periods: Readonly<Record<Period, Map<number, Promise<PeriodUse>>>>;
+}
+
+function makePeriods(): SubjectPeriods["periods"] {
+  return { minute: new Map(), day: new Map(), month: new Map() };
+}
 
 export interface UseCountersOptions {
   store: Pick<Bound<typeof budgetStore>, "sum" | "recover">;
@@ -31,8 +43,8 @@ export interface UseCountersOptions {
 
 export class UseCounters {
   readonly #options: UseCountersOptions;
-  /** Keyed by subject and period, then by start; the latest is last. */
-  readonly #uses = new Map<string, Map<number, Promise<PeriodUse>>>();
+  /** The subject that was asked for last is last. */
+  readonly #subjects = new Map<string, SubjectPeriods>();
   #recovered: Promise<unknown> | undefined;
 
   constructor(options: UseCountersOptions) {
@@ -52,16 +64,31 @@ export class UseCounters {
 
   /** Returns the use of the periods that hold `now`; all calls share the same objects. */
   async find(subject: string, now: number): Promise<SubjectUse> {
-    const uses = PERIODS.map((period) => this.#findPeriod(subject, period, now));
+    const periods = this.#subjects.get(subject)?.periods ?? makePeriods();
+    this.#subjects.delete(subject);
+    this.#subjects.set(subject, { foundAt: now, periods });
+    this.#dropIdle(now);
+    const uses = PERIODS.map((period) => this.#findPeriod(subject, periods, period, now));
     const [minute, day, month] = (await Promise.all(uses)) as [PeriodUse, PeriodUse, PeriodUse];
     return { minute, day, month };
   }
 
-  #findPeriod(subject: string, period: Period, now: number): Promise<PeriodUse> {
+  /** Their use is in the database; no request takes so long. */
+  #dropIdle(now: number): void {
+    for (const [subject, { foundAt }] of this.#subjects) {
+      if (now - foundAt < IDLE_MS) return;
+      this.#subjects.delete(subject);
+    }
+  }
+
+  #findPeriod(
+    subject: string,
+    periods: SubjectPeriods["periods"],
+    period: Period,
+    now: number,
+  ): Promise<PeriodUse> {
     const range = this.#options.findPeriod(period, now);
-    const name = `${subject} ${period}`;
-    const uses = this.#uses.get(name) ?? new Map<number, Promise<PeriodUse>>();
-    this.#uses.set(name, uses);
+    const uses = periods[period];
     const known = uses.get(range.start);
     if (known) return known;
     const loaded = this.#load(subject, period === "minute" ? MINUTE_MS : QUARTER_MS, range);

@@ -1,7 +1,9 @@
 // Tests 64 callers on one budget: nothing is above the limit, and nothing that fits is refused.
 import { describe, expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
+import { type Database, DatabaseUnavailable } from "../../../src/database/index.ts";
 import { CallerBudgets, type Reservation } from "../../../src/gateway/budgets/caller-budgets.ts";
+import { budgetStore, type ReservationRow } from "../../../src/gateway/budgets/store.ts";
 import { ApiError } from "../../../src/platform/errors.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -18,14 +20,23 @@ function openDraw(seed: number) {
   return (bound: number) => Math.floor(draw() * bound);
 }
 
-async function openBudgets(limits: Limits) {
+/** `losesAnswers`: a reservation is committed, and its answer is lost with the connection. */
+async function openBudgets(limits: Limits, losesAnswers = false) {
   const database = await openTestDatabase({ kind: "memory" });
   const clock = createManualClock();
   const log = createLog(clock, () => {}, false);
   const zone = "UTC";
   const hasHeaders = () => false;
+  const bind = (store: typeof budgetStore) => {
+    const bound = database.bind(store);
+    const reserve = async (row: ReservationRow) => {
+      await bound.reserve(row);
+      throw new DatabaseUnavailable("the connection was cut");
+    };
+    return losesAnswers ? { ...bound, reserve } : bound;
+  };
   const budgets = new CallerBudgets({
-    database,
+    database: { bind } as Pick<Database, "bind">,
     clock,
     ids: createSeededIds(),
     log,
@@ -47,10 +58,26 @@ async function openBudgets(limits: Limits) {
         },
       );
   const find = async () => (await budgets.list(caller)).account[0]!;
-  return { budgets, clock, reserve, find, close: () => database.close() };
+  return { database, budgets, caller, clock, reserve, find, close: () => database.close() };
 }
 
 describe("reservations", () => {
+  test("whose commit is not answered leave no row behind", async () => {
+    const { database, budgets, caller, clock, close } = await openBudgets(
+      { tokens_day: 100 },
+      true,
+    );
+    const needed = { requests: 1, tokens: 60, cost: 0 };
+    const estimate = () => ({ tokens: 0, cost: 0 });
+    const lost = () => budgets.reserve(caller, needed, estimate);
+    await expect(lost()).rejects.toBeInstanceOf(DatabaseUnavailable);
+    await clock.advance(1_000);
+    const store = database.bind(budgetStore);
+    expect(await store.listReservations()).toEqual([]);
+    expect(await store.sum("account a-1", 900_000, 0, clock.now())).toMatchObject({ tokens: 0 });
+    await close();
+  });
+
   test("made at once are granted in their order, as long as they fit", async () => {
     const { reserve, find, close } = await openBudgets({ tokens_day: 1_000 });
     const needs = Array.from({ length: CALLERS }, (_, n) => 10 + ((n * 37) % 90));
