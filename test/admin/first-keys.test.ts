@@ -90,6 +90,15 @@ test("serve refuses the data of dev, whose keys are public", async () => {
   await expect(fixture.admin.createFirstKey()).rejects.toThrow("--data");
 });
 
+test("serve refuses the data of dev also where its accounts were deleted", async () => {
+  const { admin } = fixture;
+  await admin.createDevKeys(KEY);
+  for (const account of ["dev", "other"]) {
+    await admin.accountDeletion.remove(account);
+    await expect(admin.createFirstKey()).rejects.toThrow("whose keys everybody knows");
+  }
+});
+
 test("dev refuses data with an account and no key", async () => {
   await fixture.admin.accounts.create("team-a");
   await expect(fixture.admin.createDevKeys(KEY)).rejects.toThrow("`wadi serve`");
