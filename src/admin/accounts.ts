@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type Access, Account, type HoldRow } from "../access/index.ts";
 import { createGrants, needsGrant } from "../models/index.ts";
+import { yieldToEventLoop } from "../platform/clock.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
 import { storageStore } from "../storage/index.ts";
 import type { AdminDeps } from "./deps.ts";
@@ -13,6 +14,16 @@ export const ListedAccount = Row(Account, {
   stored_bytes: Type.Integer({ description: "Stored bytes; `limits.stored_bytes` bounds them." }),
 });
 export type ListedAccount = Static<typeof ListedAccount>;
+
+const ACCOUNTS_AT_ONCE = 100;
+
+/** Walks accounts whose rows are read one by one, with pauses for other work. */
+export async function* walkAccounts(accounts: readonly Account[]): AsyncGenerator<Account> {
+  for (const [i, account] of accounts.entries()) {
+    if (i % ACCOUNTS_AT_ONCE === ACCOUNTS_AT_ONCE - 1) await yieldToEventLoop();
+    yield account;
+  }
+}
 
 export class AccountDirectory {
   readonly #accounts: Access["accounts"];

@@ -12,7 +12,7 @@ import {
 } from "../agents/index.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { DiskSpace } from "../storage/index.ts";
-import type { AccountDirectory } from "./accounts.ts";
+import { type AccountDirectory, walkAccounts } from "./accounts.ts";
 import { requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
@@ -75,7 +75,7 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
       const { limit, status } = request;
       const agent_id = request.agent?.toLowerCase() ?? null;
       const found: ListedRunRow[] = [];
-      for (const account of await listAccounts(request)) {
+      for await (const account of walkAccounts(await listAccounts(request))) {
         const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
         for (const run of rows) {
           const { rounds, tool_calls } = run.usage;

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createToolQueries, ToolRevision } from "../agents/index.ts";
 import { Resource } from "../platform/schema.ts";
-import type { AccountDirectory } from "./accounts.ts";
+import { type AccountDirectory, walkAccounts } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { explainApiError, unknownName } from "./errors.ts";
 
@@ -28,7 +28,7 @@ export function createToolAdmin({ database, settings }: AdminDeps, directory: Ac
   return {
     async list(owner: string | null): Promise<ListedToolRow[]> {
       const found: ListedToolRow[] = [];
-      for (const { id, name } of await directory.select(owner)) {
+      for await (const { id, name } of walkAccounts(await directory.select(owner))) {
         found.push(...(await tools.list(id)).map((tool) => ({ account: name, ...tool })));
       }
       return found;

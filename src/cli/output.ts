@@ -68,11 +68,16 @@ export function drawTable(rows: readonly OutputRow[], columns: readonly string[]
 }
 
 export function drawLines(lines: readonly (readonly string[])[]): string {
-  const widths = lines[0]!.map((_, i) => Math.max(...lines.map((line) => line[i]!.length)));
+  const widths = lines[0]!.map((_, i) => findWidth(lines, i));
   return lines
     .map((line) => line.map((cell, i) => cell.padEnd(widths[i]!)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)
     .join("");
+}
+
+/** A call with a million arguments would overflow the stack. */
+function findWidth(lines: readonly (readonly string[])[], column: number): number {
+  return lines.reduce((width, line) => Math.max(width, line[column]!.length), 0);
 }
 
 export function drawRow(row: OutputRow): string {

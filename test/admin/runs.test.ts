@@ -1,5 +1,7 @@
 // Tests the operator's run commands: lists, one with its steps, and a followed one.
 import { expect, test } from "bun:test";
+import type { Account } from "../../src/access/index.ts";
+import { walkAccounts } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/index.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
 
@@ -48,6 +50,21 @@ test("runs of the same moment are listed by their ids, also of several accounts"
   const listed = (await front.app.admin.runs.list(ANY)).map(({ id }) => id);
   expect(listed).toHaveLength(4);
   expect(listed).toEqual(listed.toSorted().reverse());
+});
+
+test("a walk of many accounts lets other work go on", async () => {
+  const accounts = Array.from({ length: 1_000 }, (_, n) => ({ id: `a-${n}` }) as Account);
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    turn = setImmediate(count);
+  };
+  let turn = setImmediate(count);
+  const walked: Account[] = [];
+  for await (const account of walkAccounts(accounts)) walked.push(account);
+  clearImmediate(turn);
+  expect(walked).toEqual(accounts);
+  expect(turns).toBeGreaterThan(5);
 });
 
 test("a run's steps are listed after a number", async () => {

@@ -48,6 +48,11 @@ test("a table has a column for each name, as wide as its widest cell", () => {
   expect(drawTable([], ["id"])).toBe("ID\n");
 });
 
+test("a table of very many rows is drawn", () => {
+  const rows = Array.from({ length: 400_000 }, (_, i) => ({ key: i }));
+  expect(drawTable(rows, ["key"])).toEndWith("\n399999\n");
+});
+
 test("a single item has a line for each field", () => {
   expect(drawRow({ id: "a", models: null, is_open: false })).toBe(
     "id: a\nmodels: -\nis_open: false\n",
