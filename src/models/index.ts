@@ -16,7 +16,7 @@ export { isServerUp } from "./autostart/start-plan.ts";
 export type { OpenBackend } from "./backend.ts";
 export { type CountTexts, createTextCount } from "./bundled-tokenizer/task.ts";
 export { listModelReplicas, type ServedReplicas, showModels, showReplicas } from "./metrics.ts";
-export { budgetOutput, costOf, type OutputBudget, type ServedModel } from "./model.ts";
+export { chooseOutputCap, costOf, type OutputCap, type ServedModel } from "./model.ts";
 export { createGrants, createPermissions, needsGrant } from "./permission.ts";
 export { type ProbeReport, probeServer, type ServerProbe } from "./probe/probe.ts";
 export { checkReplica, type ReplicaCheck } from "./probe/replica.ts";

@@ -76,18 +76,18 @@ export function capOutput(settings: ModelSettings, keyCap: number | null): numbe
   );
 }
 
-export interface OutputBudget {
+export interface OutputCap {
   max_tokens: number;
   /** The request, the model's default, or the cap that lowered them. */
   by: "request" | "default" | "model" | "key" | "service";
 }
 
 /** Caps the tokens asked for, or the model's default: the lowest cap decides. */
-export function budgetOutput(
+export function chooseOutputCap(
   settings: ModelSettings,
   keyCap: number | null,
   asked: number | null,
-): OutputBudget {
+): OutputCap {
   const wanted = asked ?? settings.default_max_tokens;
   const max_tokens = Math.min(wanted, capOutput(settings, keyCap));
   if (max_tokens === wanted) return { max_tokens, by: asked === null ? "default" : "request" };

@@ -1,8 +1,8 @@
 // Builds the request to a model server: listed fields only, within the token budget.
 import { accountOf } from "../../access/index.ts";
 import {
-  budgetOutput,
   type ContentPart,
+  chooseOutputCap,
   type ModelMessage,
   type ModelRequest,
   type ModelTool,
@@ -30,14 +30,14 @@ export function buildModelRequest(
   { caller, request_id, trace, recorder }: InternalCaller & { recorder: GatewayRecorder },
 ): ModelRequest {
   // gateway.endpoints.chat_completions.6
-  const budget = budgetOutput(settings, caller.max_output_tokens, input.max_tokens);
-  recorder.setBudget(input.max_tokens, budget);
+  const cap = chooseOutputCap(settings, caller.max_output_tokens, input.max_tokens);
+  recorder.setOutputCap(input.max_tokens, cap);
   return {
     request_id,
     trace,
     account: accountOf(caller),
     messages: addSystemPrompt(input.messages, settings.system_prompt),
-    max_tokens: budget.max_tokens,
+    max_tokens: cap.max_tokens,
     tools: input.tools,
     tool_choice: input.tool_choice ?? null,
     temperature: input.temperature,

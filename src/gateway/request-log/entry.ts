@@ -1,6 +1,6 @@
 // An entry of the request log: one row for each request of a known key, and what decided it.
 import { type Static, Type } from "@sinclair/typebox";
-import type { OutputBudget } from "../../models/index.ts";
+import type { OutputCap } from "../../models/index.ts";
 import { columnsOf, Money, maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 
 const text = (description: string) => Type.String({ description });
@@ -9,7 +9,7 @@ const count = (description: string) => Type.Integer({ description, minimum: 0 })
 const METERED_ROUTES = ["chat", "embeddings", "search"] as const;
 export type MeteredRoute = (typeof METERED_ROUTES)[number];
 
-const BUDGET_SOURCES = ["request", "default", "model", "key", "service"] as const;
+const CAP_SOURCES = ["request", "default", "model", "key", "service"] as const;
 
 export const LogEntry = Resource("LogEntry", {
   id: text("Identifier of the row. Ids are in the order in which requests ended."),
@@ -27,8 +27,8 @@ export const LogEntry = Resource("LogEntry", {
   max_tokens_asked: maybe(count("Output tokens asked for; null: none, or refused before.")),
   max_tokens: maybe(count("Output tokens allowed; null: refused before they were decided.")),
   max_tokens_by: maybe(
-    oneOf<OutputBudget["by"]>(
-      BUDGET_SOURCES,
+    oneOf<OutputCap["by"]>(
+      CAP_SOURCES,
       "What set `max_tokens`: the request, a default, or the lowest cap.",
     ),
   ),

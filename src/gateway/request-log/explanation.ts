@@ -17,7 +17,7 @@ export function explainEntry(entry: LogEntry, names: CallerNames, currency: stri
     explainCaller(entry, names),
     explainScope(entry),
     explainModel(entry),
-    explainBudget(entry),
+    explainOutputCap(entry),
     entry.waited_ms ? `waited ${entry.waited_ms} ms for a place or a server's start` : null,
     explainServer(entry),
     explainUsage(entry, currency),
@@ -49,7 +49,7 @@ function explainModel({ model_asked, model, attempts, code }: LogEntry): string 
   return `model asked ${quote(model_asked)}, ${says} ${quote(model)}`;
 }
 
-const BUDGETS: Record<NonNullable<LogEntry["max_tokens_by"]>, (tokens: number) => string> = {
+const OUTPUT_CAPS: Record<NonNullable<LogEntry["max_tokens_by"]>, (tokens: number) => string> = {
   request: (tokens) => `output of up to ${tokens} tokens, as asked`,
   default: (tokens) => `output of up to ${tokens} tokens, the model's default`,
   model: (tokens) => `output limited to ${tokens} tokens by the model's cap`,
@@ -57,9 +57,13 @@ const BUDGETS: Record<NonNullable<LogEntry["max_tokens_by"]>, (tokens: number) =
   service: (tokens) => `output limited to ${tokens} tokens by the cap of every reply`,
 };
 
-function explainBudget({ max_tokens, max_tokens_asked, max_tokens_by }: LogEntry): string | null {
+function explainOutputCap({
+  max_tokens,
+  max_tokens_asked,
+  max_tokens_by,
+}: LogEntry): string | null {
   if (max_tokens === null || max_tokens_by === null) return null;
-  const told = BUDGETS[max_tokens_by](max_tokens);
+  const told = OUTPUT_CAPS[max_tokens_by](max_tokens);
   const isCut = max_tokens_asked !== null && max_tokens_asked > max_tokens;
   return isCut ? `${told} (${max_tokens_asked} asked)` : told;
 }

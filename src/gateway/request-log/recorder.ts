@@ -5,7 +5,7 @@ import type { MeteredRequest, RequestRecorder } from "../../http/index.ts";
 import {
   type CompletionStats,
   costOf,
-  type OutputBudget,
+  type OutputCap,
   type TokenUsage,
   type UpstreamError,
 } from "../../models/index.ts";
@@ -68,7 +68,7 @@ export class GatewayRecorder implements RequestRecorder {
   readonly #at: number;
   #model: PricedModel | null = null;
   #asked_max_tokens: number | null = null;
-  #budget: OutputBudget | null = null;
+  #outputCap: OutputCap | null = null;
   #refusal: ApiError | null = null;
   #result: RecordedResult | null = null;
   #firstTokenMs: number | null = null;
@@ -102,9 +102,9 @@ export class GatewayRecorder implements RequestRecorder {
     this.#model = model;
   }
 
-  setBudget(asked: number | null, budget: OutputBudget): void {
+  setOutputCap(asked: number | null, cap: OutputCap): void {
     this.#asked_max_tokens = asked && Math.min(asked, TOKENS_MAX);
-    this.#budget = budget;
+    this.#outputCap = cap;
   }
 
   markFirstChunk(): void {
@@ -138,8 +138,8 @@ export class GatewayRecorder implements RequestRecorder {
       model_asked: cutName(this.asked_model),
       model: this.#model?.id ?? null,
       max_tokens_asked: this.#asked_max_tokens,
-      max_tokens: this.#budget?.max_tokens ?? null,
-      max_tokens_by: this.#budget?.by ?? null,
+      max_tokens: this.#outputCap?.max_tokens ?? null,
+      max_tokens_by: this.#outputCap?.by ?? null,
       attempts: result?.attempts ?? null,
       waited_ms: roundTime(result?.waitedMs),
       replica: cutName(result?.replica ?? null),

@@ -32,7 +32,7 @@ test("an announced length is bounded, so that its sums stay exact", () => {
 
 test("a huge `max_tokens` is recorded as a number that every database takes", () => {
   const { recorder, entries } = open();
-  recorder.setBudget(2 ** 53, { max_tokens: 8_192, by: "service" });
+  recorder.setOutputCap(2 ** 53, { max_tokens: 8_192, by: "service" });
   recorder.close(201, null, 0);
   expect(entries).toMatchObject([{ max_tokens_asked: 1e9, max_tokens: 8_192 }]);
 });
