@@ -62,6 +62,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     ...options,
     zone: settings.service.zone,
     hasHeaders: () => settings.service.ratelimit_headers,
+    currency: () => settings.service.currency,
   });
   openUsageRoute(router, budgets);
   const execution = new ChatExecution({

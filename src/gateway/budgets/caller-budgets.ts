@@ -48,8 +48,9 @@ export interface CallerBudgetsOptions {
   log: Log;
   /** Time zone of days and months. */
   zone: string;
-  /** Read for each reply, since a reload may change it. */
+  /** Read for each reply, since a reload may change them. */
   hasHeaders(): boolean;
+  currency(): string;
 }
 
 export class CallerBudgets {
@@ -145,7 +146,7 @@ export class CallerBudgets {
     const excesses = found.flatMap(({ subject, uses }) => findExcesses(subject, uses, amounts));
     if (excesses.length === 0) return amounts;
     this.#writer.add([], findRefused(excesses, this.#alertContext(caller)));
-    const error = explainExcesses(excesses, now);
+    const error = explainExcesses(excesses, now, this.#options.currency());
     if (!this.#options.hasHeaders()) throw error;
     const headers = { ...error.details.headers, ...writeLimitHeaders(found, now) };
     throw apiError(error.code, { ...error.details, headers });

@@ -68,10 +68,15 @@ export function findExcesses(subject: LimitedSubject, uses: SubjectUse, needed: 
 }
 
 /** gateway.errors.rate_limit_exceeded, gateway.errors.permission_denied: the latter for money. */
-export function explainExcesses(excesses: readonly Excess[], now: number): ApiError {
+export function explainExcesses(
+  excesses: readonly Excess[],
+  now: number,
+  currency: string,
+): ApiError {
   const money = excesses.find(({ name, lasts }) => isMoney(name) && lasts !== "reserved");
   if (money) {
-    return apiError("permission_denied", { message: explainMoney(money), headers: { ...FINAL } });
+    const message = explainMoney(money, currency);
+    return apiError("permission_denied", { message, headers: { ...FINAL } });
   }
   // Only the end of the last period lets the request in.
   const waitMs = (excess: Excess) =>
@@ -81,7 +86,7 @@ export function explainExcesses(excesses: readonly Excess[], now: number): ApiEr
   // gateway.errors.headers.retry_after
   const seconds = Math.max(1, Math.ceil(waitMs(worst) / 1000));
   const headers = { "retry-after": String(seconds), ...(worst.lasts === "never" && FINAL) };
-  return apiError("rate_limit_exceeded", { message: explainLimit(worst), headers });
+  return apiError("rate_limit_exceeded", { message: explainLimit(worst, currency), headers });
 }
 
 /** A budget of money cannot hold a model whose price is unknown. */
@@ -94,17 +99,17 @@ function isMoney(name: LimitName): boolean {
   return splitLimitName(name)[0] === "cost";
 }
 
-function explainMoney({ subject, name, maximum, lasts }: Excess): string {
+function explainMoney({ subject, name, maximum, lasts }: Excess, currency: string): string {
   const [, period] = splitLimitName(name);
-  const limit = `${formatMoney(maximum)} SAR ${PER[period]}`;
+  const limit = `${formatMoney(maximum)} ${currency} ${PER[period]}`;
   return lasts === "never"
     ? `The request alone exceeds the money of this ${subject.kind}: it may spend ${limit}.`
     : `The money of this ${subject.kind} is used up: it may spend ${limit}.`;
 }
 
-function explainLimit({ subject, name, maximum, lasts }: Excess): string {
+function explainLimit({ subject, name, maximum, lasts }: Excess, currency: string): string {
   const [measure, period] = splitLimitName(name);
-  const amount = measure === "cost" ? `${formatMoney(maximum)} SAR` : `${maximum}`;
+  const amount = measure === "cost" ? `${formatMoney(maximum)} ${currency}` : `${maximum}`;
   const limit = `the limit of this ${subject.kind} is ${amount} ${PER[period]}`;
   if (lasts === "never") return `The request alone exceeds a limit: ${limit}.`;
   return `Too many ${NOUNS[measure]}: ${limit}; wait as long as Retry-After says.`;

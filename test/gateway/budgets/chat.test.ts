@@ -238,3 +238,10 @@ describe("usage that stays unknown", () => {
     expect(await front.used()).toEqual({ requests: 0, estimated: 0, tokens: 0, cost: 0 });
   });
 });
+
+test("a refusal names the currency of the settings", async () => {
+  await using front = await openBudgetFront({ head: '[service]\ncurrency = "EUR"' });
+  await front.limitKey({ cost_day: 1 });
+  const text = await (await front.ask(20)).text();
+  expect(text).toContain("it may spend 0.000001 EUR a day");
+});

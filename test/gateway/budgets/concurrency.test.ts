@@ -42,6 +42,7 @@ async function openBudgets(limits: Limits, losesAnswers = false) {
     log,
     zone,
     hasHeaders,
+    currency: () => "SAR",
   });
   const caller: Caller = {
     ...{ key_id: "k-1", account_id: "a-1", kind: "ordinary", scopes: [], models: null },
