@@ -23,7 +23,6 @@ export { AdminError } from "./errors.ts";
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
 export { listHints } from "./hints.ts";
 export type { CheckRow, Crash, Installation } from "./installation.ts";
-export { openListener, type ReceivedWebhook } from "./listener.ts";
 export { type ListedModel, listStandIns } from "./models.ts";
 export {
   nameLocalActor,
@@ -52,3 +51,4 @@ export type { InstallationStatus } from "./status.ts";
 export type { OwnedTrigger } from "./triggers.ts";
 export { listSweeps } from "./upkeep.ts";
 export { USAGE_FIELDS, USAGE_SUMS } from "./usage.ts";
+export { openWebhookReceiver, type ReceivedWebhook } from "./webhook-receiver.ts";

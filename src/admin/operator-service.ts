@@ -6,7 +6,7 @@ import type { Settings } from "../settings/index.ts";
 import { type Admin, buildAdmin } from "./admin.ts";
 import type { AdminDeps } from "./deps.ts";
 import type { Installation } from "./installation.ts";
-import { createOperatorApi, type OperatorApi } from "./routes.ts";
+import { createOperatorApi, type OperatorApi } from "./operator-api.ts";
 import { createServerState } from "./server-state.ts";
 
 export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids"> {

@@ -1,6 +1,6 @@
 // `wadi listen`: a local receiver that verifies webhooks and prints them.
 
-import { openListener, type ReceivedWebhook } from "../admin/index.ts";
+import { openWebhookReceiver, type ReceivedWebhook } from "../admin/index.ts";
 import { validateSigningSecret } from "../crypto/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { shorten } from "../platform/text.ts";
@@ -18,7 +18,7 @@ const WORD = /^[\w.:+-]{1,128}$/;
 export async function runListen(input: CommandInput, output: Output): Promise<number> {
   const secrets = readSecrets(input);
   const end = Promise.withResolvers<number>();
-  const receiver = openListener({
+  const receiver = openWebhookReceiver({
     port: readWithin(input, "port", 0, PORT_MAX) ?? PORT,
     secrets,
     status: readWithin(input, "status", STATUSES.first, STATUSES.last) ?? STATUS,

@@ -1,7 +1,7 @@
 // Tests how `wadi listen` verifies a request, with the standard's own package.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { createVerifier } from "../../src/admin/listener.ts";
+import { createVerifier } from "../../src/admin/webhook-receiver.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const SECRET = `whsec_${Buffer.from("a secret of thirty-two bytes, ok").toString("base64")}`;

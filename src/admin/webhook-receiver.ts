@@ -24,7 +24,7 @@ export interface ReceivedWebhook {
   body: unknown;
 }
 
-export interface ListenerOptions {
+export interface ReceiverOptions {
   port: number;
   /** Any of them verifies; without secrets nothing is verified. */
   secrets: readonly string[];
@@ -35,7 +35,7 @@ export interface ListenerOptions {
 }
 
 /** Listens on loopback; the caller stops it. */
-export function openListener(options: ListenerOptions) {
+export function openWebhookReceiver(options: ReceiverOptions) {
   const { port, clock, onArrival, onFailure } = options;
   const verify = createVerifier(options);
   const take = (received: ReceivedBody) => {
@@ -50,7 +50,7 @@ export function createVerifier({
   secrets,
   status,
   clock,
-}: Pick<ListenerOptions, "secrets" | "status" | "clock">): (
+}: Pick<ReceiverOptions, "secrets" | "status" | "clock">): (
   received: ReceivedBody,
 ) => ReceivedWebhook {
   const arrivals = new Arrivals();
