@@ -53,6 +53,7 @@ export const commands: readonly Command[] = [
       operation: { takes: "WORDS", help: 'words of the command, such as "keys revoke"' },
       target: { takes: "ID", help: "id or name of what was changed" },
       since: { takes: "TIME", help: "earliest time, such as 2027-01-05 or 1h" },
+      until: { takes: "TIME", help: "time that they were made before" },
       limit,
     },
     help: "List the newest changes that operators made",
@@ -63,6 +64,7 @@ export const commands: readonly Command[] = [
         operation: readText(input, "operation"),
         target: readText(input, "target"),
         since: readText(input, "since"),
+        until: readText(input, "until"),
         limit: readLimit(input),
       });
       const lines = found.map((row) => ({

@@ -170,6 +170,28 @@ export const operatorCases: Case[] = [
       expect(await audit.list({ target: "k-1", limit: 9 })).toEqual([first]);
       expect(await audit.list({ since: NOW + 2, limit: 9 })).toEqual([second]);
       expect(await audit.list({ since: NOW + 3, limit: 9 })).toEqual([]);
+      expect(await audit.list({ until: NOW + 2, limit: 9 })).toEqual([first]);
+      expect(await audit.list({ until: NOW + 1, limit: 9 })).toEqual([]);
+    },
+  },
+  {
+    method: "audit.list",
+    title: "finds a command by its words without options, and a target by an end of its id",
+    async setup({ audit }) {
+      await audit.begin(makeEntry(1, { operation: "keys limit --change", target: "00ab-cd-12" }));
+      await audit.begin(makeEntry(2, { operation: "keys limits", target: "x_" }));
+    },
+    act: ({ audit }) => audit.list({ operation: "keys limit", limit: 9 }),
+    async check(answer, { audit }) {
+      const ids = (found: readonly AuditEntry[]) => found.map(({ id }) => id);
+      expect(ids(answer as AuditEntry[])).toEqual(["e-1"]);
+      const find = async (target: string) => ids(await audit.list({ target, limit: 9 }));
+      expect(await find("00ab-c")).toEqual(["e-1"]);
+      expect(await find("-cd-12")).toEqual(["e-1"]);
+      expect(await find("cd-12")).toEqual([]);
+      // A wildcard of SQL is none here.
+      expect(await find("x_")).toEqual(["e-2"]);
+      expect(await find("__")).toEqual([]);
     },
   },
 ];

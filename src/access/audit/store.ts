@@ -1,6 +1,6 @@
 // The audit log: a row for every change by a person, written before it and completed after it.
 import { type Static, Type } from "@sinclair/typebox";
-import { into, none, sql, store } from "../../database/index.ts";
+import { into, none, type Sql, sql, store } from "../../database/index.ts";
 import { maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 
 const Json = Type.Unknown();
@@ -32,24 +32,31 @@ export type AuditEntry = Static<typeof AuditEntry>;
 
 export interface AuditFilter {
   actor?: string;
+  /** Words of a command, with or without its options. */
   operation?: string;
+  /** A whole name or id, or at least 6 first or last characters of an id. */
   target?: string;
   /** Milliseconds since 1970; entries from then on. */
   since?: number;
+  /** Milliseconds since 1970; entries before then. */
+  until?: number;
   limit: number;
 }
+
+const ID_PART = /^[0-9a-f-]{6,35}$/;
 
 export const auditStore = store(
   "audit",
   {
     /** Newest first. */
-    list: (db, { actor, operation, target, since, limit }: AuditFilter) =>
+    list: (db, { actor, operation, target, since, until, limit }: AuditFilter) =>
       db.all(
         AuditEntry,
         sql`SELECT * FROM audit WHERE at >= ${since ?? 0}
+            ${until === undefined ? none : sql`AND at < ${until}`}
             ${actor === undefined ? none : sql`AND actor = ${actor}`}
-            ${operation === undefined ? none : sql`AND operation = ${operation}`}
-            ${target === undefined ? none : sql`AND target = ${target}`}
+            ${operation === undefined ? none : sql`AND ${isOperation(operation)}`}
+            ${target === undefined ? none : sql`AND ${isTarget(target)}`}
             ORDER BY id DESC LIMIT ${limit}`,
       ),
   },
@@ -75,3 +82,13 @@ export const auditStore = store(
       ),
   },
 );
+
+function isOperation(words: string): Sql {
+  const beginning = `${words} `;
+  return sql`(operation = ${words} OR SUBSTR(operation, 1, ${beginning.length}) = ${beginning})`;
+}
+
+function isTarget(typed: string): Sql {
+  if (!ID_PART.test(typed)) return sql`target = ${typed}`;
+  return sql`(target = ${typed} OR target LIKE ${`${typed}%`} OR target LIKE ${`%${typed}`})`;
+}

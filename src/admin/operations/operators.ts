@@ -74,15 +74,20 @@ export const operatorOperations = {
     input: input({
       actor: maybeText("Name of an operator or of a user of the server's system."),
       operation: maybeText("Words of the command, such as `keys revoke`."),
-      target: maybeText("Id or name of what was changed."),
+      target: maybeText("Name of what was changed, or its id: whole, or 6 characters of one end."),
       since: maybeText("Earliest time, such as 2027-01-05, or a duration before now, such as 1h."),
+      until: maybeText("Time that they were made before, in the same forms."),
       limit,
     }),
     reply: Type.Array(AuditEntry),
-    async run({ audit: log, clock }, { since, limit: rowsMax = LIMIT, ...filter }) {
-      const sinceMs = since === undefined ? undefined : readTimeAgo(since, clock.now());
-      if (sinceMs === null) throw new AdminError(`"${since}" is no time, such as 2027-01-05 or 1h`);
-      const found = await log.list({ ...filter, since: sinceMs, limit: rowsMax });
+    async run({ audit: log, clock }, { since, until, limit: rowsMax = LIMIT, ...filter }) {
+      const read = (typed: string | undefined) => {
+        const time = typed === undefined ? undefined : readTimeAgo(typed, clock.now());
+        if (time !== null) return time;
+        throw new AdminError(`"${typed}" is no time, such as 2027-01-05 or 1h`);
+      };
+      const range = { since: read(since), until: read(until) };
+      const found = await log.list({ ...filter, ...range, limit: rowsMax });
       return found.map((row) => show(AuditEntry, row));
     },
   }),

@@ -51,7 +51,7 @@ function open(limits: Limits = { tokens_day: 100 }) {
     clock,
     ids: createSeededIds(),
     log: createLog(clock, () => {}, false),
-    zone: "UTC",
+    ...{ zone: "UTC", currency: () => "SAR" },
     hasHeaders: () => false,
   });
   const caller: Caller = {
