@@ -15,6 +15,7 @@ import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
 import { budgetStore } from "./gateway/budgets/store.ts";
 import { requestLogStore } from "./gateway/request-log/store/index.ts";
+import { installationStore } from "./installation/store.ts";
 import { accountDeletionStore } from "./inventory/accounts/store.ts";
 import { activityStore } from "./inventory/activity/store.ts";
 import { idStore } from "./inventory/ids/store.ts";
@@ -28,7 +29,7 @@ import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
   ...[accountStore, keyStore, holdStore, operatorStore, auditStore],
-  ...[secretStore, storageStore, sweepStore],
+  ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],

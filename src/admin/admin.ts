@@ -21,6 +21,7 @@ import { createKeyAdmin } from "./keys.ts";
 import { createLimitAdmin } from "./limits.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
+import { createPauseAdmin } from "./pause.ts";
 import { createRequestAdmin } from "./requests.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createStatusReader } from "./status.ts";
@@ -48,6 +49,7 @@ export function buildAdmin(deps: AdminDeps) {
     limits: createLimitAdmin(deps, directory),
     models: createModelAdmin(deps),
     operators: createOperatorAdmin(deps),
+    pause: createPauseAdmin(deps),
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     secrets: createSecretAdmin(deps),

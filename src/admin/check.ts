@@ -80,7 +80,7 @@ async function checkData({ place, dataName: name }: CheckOptions) {
     return { status, what: "data", name, says };
   };
   try {
-    const { schema, key_id } = await inspectDatabase(place);
+    const { schema, key_id, is_paused } = await inspectDatabase(place);
     const damage = place.kind === "sqlite" && schema !== "absent" ? findDamage(place.file) : null;
     if (damage !== null) return { row: row("fail", damage), key_id };
     const says = {
@@ -88,7 +88,11 @@ async function checkData({ place, dataName: name }: CheckOptions) {
       older: "its schema is older: the next start brings it forward",
       current: "its schema is this program's",
     };
-    return { row: row("ok", says[schema]), key_id };
+    const pause = "; it is paused since its restore: `wadi resume` starts what waits";
+    return {
+      row: is_paused ? row("warn", says[schema] + pause) : row("ok", says[schema]),
+      key_id,
+    };
   } catch (failure) {
     if (!(failure instanceof DatabaseUnusable)) throw failure;
     return { row: row("fail", failure.message), key_id: null };

@@ -45,6 +45,7 @@ export { triggerOperations } from "./operations/triggers.ts";
 export { upkeepOperations } from "./operations/upkeep.ts";
 export { webhookOperations } from "./operations/webhooks.ts";
 export { createOperatorService, type OperatorService } from "./operator-service.ts";
+export type { Resumption } from "./pause.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export type { InstallationStatus } from "./status.ts";

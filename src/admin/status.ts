@@ -8,6 +8,7 @@ import { readFreeBytes } from "../storage/index.ts";
 import type { AdminDeps } from "./deps.ts";
 import { Crash } from "./installation.ts";
 import { createModelAdmin } from "./models.ts";
+import { createPauseAdmin, InstallationState } from "./pause.ts";
 
 const time = (description: string) => Type.String({ format: "date-time", description });
 const count = (description: string) => Type.Integer({ description });
@@ -15,6 +16,7 @@ const count = (description: string) => Type.Integer({ description });
 export const InstallationStatus = Type.Object({
   now: time("Time by the clock of the answering program."),
   version: Type.String({ description: "Version of the answering program." }),
+  installation: InstallationState,
   server: maybe(
     Type.Object(
       {
@@ -87,6 +89,7 @@ export function createStatusReader(deps: AdminDeps) {
   const activity = database.bind(activityStore);
   const sweeps = database.bind(sweepStore);
   const models = createModelAdmin(deps);
+  const pause = createPauseAdmin(deps);
   return async (): Promise<InstallationStatus> => {
     const [work, sweep, size] = [
       await activity.count(),
@@ -98,6 +101,7 @@ export function createStatusReader(deps: AdminDeps) {
     return {
       now: writeTime(now),
       version,
+      installation: await pause.readState(),
       server: server && {
         started_at: writeTime(now - server.uptimeMs()),
         uptime_ms: Math.round(server.uptimeMs()),

@@ -44,6 +44,7 @@ const GROUPS = {
     config: ["Show how it is, and how it is set", () => import("./status.ts")],
     requests: ["Explain requests; sum their tokens and cost", () => import("./requests.ts")],
     usage: ["Explain requests; sum their tokens and cost", () => import("./upkeep.ts")],
+    resume: ["End the pause of a restored installation", () => import("./upkeep.ts")],
     secrets: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
     sweep: ["Rotate the secrets key; delete old rows", () => import("./upkeep.ts")],
     openapi: ["Print the OpenAPI document or the version", () => import("./about.ts")],

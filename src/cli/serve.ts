@@ -13,6 +13,9 @@ import type { Output } from "./output.ts";
 import { runServer } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
 
+const PAUSED_NOTE = [
+  "paused    restored from a backup: nothing fires, runs or is delivered before `wadi resume`",
+];
 const FIRST_KEY_FILE = "first-key";
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
 const FIRST_KEY_FILE_NOTE = "          of the new account default; remove the file once it is kept";
@@ -47,6 +50,8 @@ export async function runServe(
         ...deps,
       }),
     async welcome(admin) {
+      const { paused_at } = await admin.pause.readState();
+      if (paused_at !== null) return { keys: [], notes: PAUSED_NOTE, is_paused: true };
       const key = await admin.createFirstKey();
       if (key === undefined) return { keys: [], notes: [] };
       const advice = adviseGrant(settings);

@@ -34,6 +34,8 @@ export interface Welcome {
   notes: readonly string[];
   /** Token of the operator API, in `wadi dev`. */
   operator_token?: string;
+  /** Set after a restore: `wadi resume` starts what waits. */
+  is_paused?: boolean;
   /** File of a secret that must not be shown. */
   key_file?: string;
   rescue?: string;
@@ -100,7 +102,7 @@ export async function runServer(options: ServerRun): Promise<number> {
   try {
     const models = await app.admin.models.list();
     const welcome = await options.welcome(app.admin);
-    const { keys, notes, key_file = null, rescue = "", operator_token } = welcome;
+    const { keys, notes, key_file = null, rescue = "", operator_token, is_paused } = welcome;
     const start: Start = {
       version: VERSION,
       url: app.server.url,
@@ -109,7 +111,7 @@ export async function runServer(options: ServerRun): Promise<number> {
       default_model: settings.service.default_model,
       services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
       egress: { open: settings.egress.allow.map(writeAllowEntry) },
-      ...{ keys, key_file, operator_token },
+      ...{ keys, key_file, operator_token, is_paused },
     };
     // Installed before the banner, whose reader may send a signal at once.
     const stop = createStop(app, { reload, clock, log }, end.resolve);
@@ -205,6 +207,7 @@ export interface Start {
   keys: readonly string[];
   key_file: string | null;
   operator_token?: string;
+  is_paused?: boolean;
 }
 
 const MODELS_SHOWN_MAX = 8;

@@ -30,6 +30,7 @@ function drawStatus(status: InstallationStatus, output: Output): string {
   });
   return drawLines([
     ["version", version],
+    ...drawPause(status),
     ["server", drawServer(status)],
     ["data", drawData(database)],
     ...models,
@@ -51,6 +52,13 @@ function drawStatus(status: InstallationStatus, output: Output): string {
     ["clock", clock.is_doubtful ? "over 7 days ahead of what was written last" : "not in doubt"],
     ...(crash ? [["crash", drawCrash(crash, since)]] : []),
   ]);
+}
+
+function drawPause({ installation, now }: InstallationStatus): string[][] {
+  const { paused_at } = installation;
+  if (paused_at === null) return [];
+  const since = writeRelative(Date.parse(paused_at), Date.parse(now));
+  return [["paused", `since its restore ${since}: \`wadi resume\` starts what waits`]];
 }
 
 function drawServer({ server, now }: InstallationStatus): string {

@@ -1,9 +1,22 @@
-// `wadi usage`, `wadi secrets` and `wadi sweep`: upkeep of an installation.
-import { upkeepOperations as operations, USAGE_FIELDS, USAGE_SUMS } from "../admin/index.ts";
+// `wadi usage`, `wadi secrets`, `wadi resume` and `wadi sweep`: upkeep of an installation.
+import {
+  upkeepOperations as operations,
+  type Resumption,
+  USAGE_FIELDS,
+  USAGE_SUMS,
+} from "../admin/index.ts";
 import { readDay } from "../platform/calendar.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
-import { layOutTable, type Output, printRow, printTable, writeCsv } from "./output.ts";
+import {
+  drawLines,
+  layOutTable,
+  type Output,
+  printRow,
+  printTable,
+  quote,
+  writeCsv,
+} from "./output.ts";
 
 /** Columns of the table; CSV and JSON have all of them. */
 const SUMS = [
@@ -58,6 +71,21 @@ function readDate(input: CommandInput, name: string): string | undefined {
 
 const count = (number: number): string => (number === 1 ? "1 secret" : `${number} secrets`);
 
+function drawResumption(resumption: Resumption): string {
+  const { was_paused, queued_runs, interrupted_runs, overdue } = resumption;
+  const triggers = overdue.map(({ name, due_at, instants, fires }) => [
+    "overdue",
+    `${quote(name)}: ${instants} since ${due_at}, ${fires ? "fires now" : "missed"}`,
+  ]);
+  return drawLines([
+    ["installation", was_paused ? "is no longer paused" : "was not paused"],
+    ["runs", `${queued_runs} queued, ${interrupted_runs} interrupted`],
+    ["deliveries", `${resumption.waiting_deliveries} waiting`],
+    ["approvals", `${resumption.pending_approvals} pending`],
+    ...(triggers.length > 0 ? triggers : [["overdue", "no trigger"]]),
+  ]);
+}
+
 export const commands: readonly Command[] = [
   {
     name: "usage",
@@ -91,6 +119,17 @@ export const commands: readonly Command[] = [
       }
       output.say("backups from before hold secrets that only the old key opens");
       output.print(rotated, `${count(resealed)} sealed again\n`);
+      return 0;
+    },
+  },
+  {
+    name: "resume",
+    isUnsuggested: true,
+    help: "End the pause of a restored installation, and say what starts",
+    example: "wadi resume",
+    async run(input, output) {
+      const resumption = await call(input, operations.resume, {});
+      output.print(resumption, drawResumption(resumption));
       return 0;
     },
   },

@@ -13,11 +13,15 @@ const ProcessRow = Type.Object({
 
 const Epoch = Type.Object({ epoch: Type.Integer() });
 
-/** Part of a transaction: a process that others declared dead may claim nothing. */
-export async function isAlive(tx: Tx, epoch: number): Promise<boolean> {
+/**
+ * Part of a transaction: a process that others declared dead may claim nothing, and a paused
+ * installation claims nothing at all.
+ */
+export async function mayClaim(tx: Tx, epoch: number): Promise<boolean> {
   const alive = await tx.one(
     Epoch,
-    sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL`,
+    sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)`,
   );
   return alive !== undefined;
 }

@@ -14,11 +14,13 @@ export interface Inspection {
   /** `absent`: the next start makes it · `older`: the next start brings it forward. */
   schema: "absent" | "older" | "current";
   key_id: string | null;
+  is_paused: boolean;
 }
 
-const ABSENT: Inspection = { schema: "absent", key_id: null };
-const OLDER: Inspection = { schema: "older", key_id: null };
+const ABSENT: Inspection = { schema: "absent", key_id: null, is_paused: false };
+const OLDER: Inspection = { schema: "older", key_id: null, is_paused: false };
 const FIND_KEY = "SELECT key_id FROM secrets_key";
+const FIND_PAUSE = "SELECT paused_at FROM wadi_installation";
 
 const BUSY_TIMEOUT_MS = 2_000;
 
@@ -49,7 +51,8 @@ function inspectSqlite(file: string): Inspection {
       const applied = rows.map(([number]) => Number(number));
       if (listMissing(migrations, applied).length > 0) return OLDER;
       const key_id = connection.query(FIND_KEY).values()[0]?.[0];
-      return { schema: "current", key_id: (key_id as string | undefined) ?? null };
+      const is_paused = connection.query(FIND_PAUSE).values()[0]?.[0] !== null;
+      return { schema: "current", key_id: (key_id as string | undefined) ?? null, is_paused };
     } finally {
       connection.close();
     }
@@ -68,7 +71,9 @@ async function inspectPostgres(url: string): Promise<Inspection> {
     const applied = rows.map((row: { number: unknown }) => Number(row.number));
     if (listMissing(migrations, applied).length > 0) return OLDER;
     const [key] = await pool.unsafe(FIND_KEY);
-    return { schema: "current", key_id: key?.key_id ?? null };
+    const [installation] = await pool.unsafe(FIND_PAUSE);
+    const is_paused = installation?.paused_at !== null;
+    return { schema: "current", key_id: key?.key_id ?? null, is_paused };
   } catch (failure) {
     throw explainPostgres(url, failure);
   } finally {

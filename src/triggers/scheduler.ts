@@ -35,7 +35,7 @@ export class Scheduler implements Service {
   readonly #loop: WorkerLoop;
   readonly #backoffs: Backoffs;
   readonly #clockAdjustment: ClockAdjustment;
-  #unlisten: (() => void) | undefined;
+  #unlisten: (() => void)[] = [];
   #isStopping = false;
   #failuresInARow = 0;
 
@@ -59,13 +59,15 @@ export class Scheduler implements Service {
   }
 
   start(): void {
-    this.#unlisten = this.#options.database.listen("triggers.due", () => this.#loop.wake());
+    this.#unlisten = ["triggers.due", "installation"].map((channel) =>
+      this.#options.database.listen(channel, () => this.#loop.wake()),
+    );
     this.#loop.wake();
   }
 
   async stop(deadlineMs: number): Promise<void> {
     this.#isStopping = true;
-    this.#unlisten?.();
+    for (const unlisten of this.#unlisten.splice(0)) unlisten();
     await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 

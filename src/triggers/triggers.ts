@@ -14,6 +14,7 @@ import {
   requireOwnSecret,
   type TriggerPatch,
 } from "./input.ts";
+import { listOverdue } from "./overdue.ts";
 import type { TriggerChange, TriggerFields } from "./store/change.ts";
 import { triggerStore } from "./store/index.ts";
 import { type FireFilter, readPages, type TriggerFilter } from "./store/lookup.ts";
@@ -207,6 +208,7 @@ export function createTriggerQueries({
       const found = await store.find(id);
       return found && describe(found);
     },
+    listOverdue: () => listOverdue(store, clock.now()),
     listFires: (trigger_id: string, limit: number) =>
       store.listFires({ trigger_id, outcome: null, before: null, limit }),
     /** Runs keep acting for the trigger's key; throws `agent_archived`. */

@@ -103,6 +103,7 @@ export class DeliveryWorker implements Service {
       );
     listen("webhooks.due", (id) => this.#queue.announce(id));
     listen("webhooks.endpoint", (id) => this.#queue.resume(id));
+    listen("installation", () => this.#recovery.scan());
     this.#fanOut.start();
     this.#recovery.scan();
   }

@@ -177,6 +177,7 @@ const LINES: Record<string, readonly string[]> = {
   ],
   status: ["status", "status --json"],
   config: ["config", "config --json"],
+  resume: ["resume", "resume --json"],
   "secrets rotate": ["secrets rotate"],
   sweep: ["sweep", "sweep --now", "sweep --now --json"],
   openapi: ["openapi"],

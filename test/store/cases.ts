@@ -18,6 +18,7 @@ import { secretStore } from "../../src/crypto/store.ts";
 import type { Database } from "../../src/database/index.ts";
 import { budgetStore } from "../../src/gateway/budgets/store.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
+import { installationStore } from "../../src/installation/store.ts";
 import { accountDeletionStore } from "../../src/inventory/accounts/store.ts";
 import { activityStore } from "../../src/inventory/activity/store.ts";
 import { idStore } from "../../src/inventory/ids/store.ts";
@@ -43,6 +44,7 @@ import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
+import { installationCases } from "./installation-cases.ts";
 import { inventoryCases } from "./inventory-cases.ts";
 import { noteCases } from "./note-cases.ts";
 import { operatorCases } from "./operator-cases.ts";
@@ -73,6 +75,7 @@ import { webhookSettleCases } from "./webhook-settle-cases.ts";
 export function bindStores(database: Database) {
   return {
     accounts: database.bind(accountStore),
+    installation: database.bind(installationStore),
     keys: database.bind(keyStore),
     models: database.bind(modelStore),
     units: database.bind(managedServerStore),
@@ -746,6 +749,7 @@ export const cases: readonly Case[] = [
   ...limitCases,
   ...budgetCases,
   ...holdCases,
+  ...installationCases,
   ...operatorCases,
   ...agentCases,
   ...approvalCases,

@@ -39,11 +39,19 @@ for (const [engine, openGround] of engines) {
     expect(await showDeliveries(place)).toBe("older");
     expect(await showDeliveries(place)).toBe("older");
     await (await open(place)).close();
-    expect(await inspectDatabase(place)).toEqual({ schema: "current", key_id: null });
+    expect(await inspectDatabase(place)).toEqual({
+      schema: "current",
+      key_id: null,
+      is_paused: false,
+    });
     const database = await open(place, { stores: [secretStore] });
     await database.bind(secretStore).claim("the key");
     await database.close();
-    expect(await inspectDatabase(place)).toEqual({ schema: "current", key_id: "the key" });
+    expect(await inspectDatabase(place)).toEqual({
+      schema: "current",
+      key_id: "the key",
+      is_paused: false,
+    });
     await (await openTestDatabase(place)).close();
     expect(await failureOf(inspectDatabase(place))).toBeInstanceOf(NewerDatabase);
     await ground.release();

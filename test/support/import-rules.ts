@@ -5,7 +5,7 @@ import { type ModuleGraph, moduleOf, type SourceFile } from "./module-graph.ts";
 import { type Breach, find, type Rule } from "./rule.ts";
 
 const ground = ["platform", "settings", "net", "crypto", "database", "compute"];
-const shared = [...ground, "storage", "cluster", "outbox", "retention"];
+const shared = [...ground, "storage", "installation", "cluster", "outbox", "retention"];
 
 // The modules from top to bottom of the graph, each with its permitted imports.
 export const mayImport: Record<string, readonly string[]> = {
@@ -28,6 +28,7 @@ export const mayImport: Record<string, readonly string[]> = {
   outbox: ["platform", "database", "storage"],
   cluster: ["platform", "database"],
   storage: ["platform", "database"],
+  installation: ["platform", "database"],
   telemetry: ["platform", "settings", "net"],
   crypto: ["platform", "database"],
   compute: ["platform"],

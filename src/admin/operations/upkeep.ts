@@ -4,6 +4,7 @@ import { oneOf } from "../../platform/schema.ts";
 import { ORIGINS } from "../../settings/index.ts";
 import { CheckRow } from "../installation.ts";
 import { defineOperation } from "../operation.ts";
+import { Resumption } from "../pause.ts";
 import { InstallationStatus } from "../status.ts";
 import { SweepStatus } from "../upkeep.ts";
 import { UsageReport } from "../usage.ts";
@@ -83,6 +84,16 @@ export const upkeepOperations = {
     ),
     audit: { target: () => INSTALLATION },
     run: ({ sweeps }) => sweeps.sweep(),
+  }),
+  resume: defineOperation({
+    name: "resume",
+    method: "POST",
+    path: "/resume",
+    summary: "End the pause of a restored installation, and say what starts.",
+    input: NO_INPUT,
+    reply: Resumption,
+    audit: { target: () => INSTALLATION, read: ({ pause }) => pause.readState() },
+    run: ({ pause }) => pause.resume(),
   }),
   status: defineOperation({
     name: "status",

@@ -81,6 +81,11 @@ export class RunEngine implements Service {
     this.#unlisten = [
       () => this.#callers.stop(),
       database.listen("runs.queued", (id) => void this.#onQueued(id).catch(onError)),
+      // The end of a pause admits what has waited.
+      database.listen("installation", () => {
+        void this.#onQueued(null).catch(onError);
+        this.#suspects.wake();
+      }),
       database.listen("run.cancel", (id) => void this.#onCancel(id).catch(onError)),
       // A suspect's progress, or its end, admits the next one.
       database.listen("run", (id) => {

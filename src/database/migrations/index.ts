@@ -18,6 +18,7 @@ import { requestDecisions } from "./0014-request-decisions.ts";
 import { budgets } from "./0015-budgets.ts";
 import { usageSums } from "./0016-usage-sums.ts";
 import { operatorVerbs } from "./0018-operator-verbs.ts";
+import { installation } from "./0019-installation.ts";
 import { requestIndex } from "./0021-request-index.ts";
 import { estimatedCosts } from "./0022-estimated-costs.ts";
 
@@ -26,5 +27,5 @@ export const migrations: readonly Migration[] = [
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
-  ...[requestIndex, estimatedCosts],
+  ...[installation, requestIndex, estimatedCosts],
 ];

@@ -23,11 +23,14 @@ export interface Realignment {
 const DueAccount = Type.Object({ account_id: Type.String(), first_at: Type.Integer() });
 const Next = Type.Object({ next_fire_at: Type.Integer() });
 
+/** Lists the accounts whose triggers may fire: none in a paused installation. */
 export async function listDueAccounts(db: Db, now: number): Promise<string[]> {
   const rows = await db.all(
     DueAccount,
     sql`SELECT account_id, MIN(next_fire_at) AS first_at FROM triggers
-        WHERE next_fire_at <= ${now} GROUP BY account_id ORDER BY first_at, account_id`,
+        WHERE next_fire_at <= ${now}
+          AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)
+        GROUP BY account_id ORDER BY first_at, account_id`,
   );
   return rows.map(({ account_id }) => account_id);
 }

@@ -1,6 +1,6 @@
 // Which process sends what: deliveries that are claimed, released, or due.
 import { type Static, Type } from "@sinclair/typebox";
-import { isAlive } from "../../cluster/store.ts";
+import { mayClaim } from "../../cluster/store.ts";
 import { countRows, type Db, type Sql, sql, type Tx } from "../../database/index.ts";
 import { OutboxRow } from "../../outbox/store.ts";
 import { maybe } from "../../platform/schema.ts";
@@ -27,19 +27,19 @@ export interface ClaimResult {
   nextDueAt: number | null;
 }
 
-/** Result for a disabled endpoint, and for a process that was declared dead. */
+/** Result for a disabled endpoint, and for a process that may claim nothing. */
 export const NOTHING_CLAIMED: ClaimResult = { rows: [], nextDueAt: null };
 
 const NextAt = Type.Object({ next_attempt_at: Type.Integer() });
 
-/** Claims the oldest due deliveries: a result for each request, or none for a dead process. */
+/** Claims the oldest due deliveries: a result for each request, or none while it may not claim. */
 export async function claim(
   tx: Tx,
   epoch: number,
   requests: readonly ClaimRequest[],
   now: number,
 ): Promise<ClaimResult[]> {
-  if (!(await isAlive(tx, epoch))) return [];
+  if (!(await mayClaim(tx, epoch))) return [];
   const results: ClaimResult[] = [];
   for (const request of requests) results.push(await claimQueue(tx, epoch, request, now));
   return results;

@@ -1,7 +1,7 @@
 // Which process executes which run: claims, releases, and runs reclaimed from dead processes.
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
-import { isAlive } from "../../../cluster/store.ts";
+import { mayClaim } from "../../../cluster/store.ts";
 import { type Db, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { RunRow } from "../run.ts";
@@ -27,7 +27,7 @@ export interface ClaimQuota {
 /**
  * agents.states.queued_platform_start: claims the oldest waiting runs of each account. Held agents'
  * runs stay queued unless they have begun. Suspects are left to `claimSuspect`. A process that is
- * declared dead claims nothing.
+ * declared dead claims nothing, and so does a paused installation.
  */
 export async function claim(
   tx: Tx,
@@ -35,7 +35,7 @@ export async function claim(
   turns: readonly ClaimQuota[],
   now: number,
 ): Promise<RunRow[]> {
-  if (!(await isAlive(tx, epoch))) return [];
+  if (!(await mayClaim(tx, epoch))) return [];
   const claimed: RunRow[] = [];
   for (const { account_id, runsMax } of turns) {
     const rows = await tx.all(
@@ -62,7 +62,7 @@ const SUSPECTS = sql`crashes >= 2 AND finished_at IS NULL`;
  * process takes no other suspect with it.
  */
 export async function claimSuspect(tx: Tx, epoch: number): Promise<RunRow | undefined> {
-  if (!(await isAlive(tx, epoch))) return undefined;
+  if (!(await mayClaim(tx, epoch))) return undefined;
   const claimed = await tx.one(
     RunRow,
     sql`UPDATE runs SET epoch = ${epoch}

@@ -1,0 +1,43 @@
+// Cases of the store of the installation's row.
+import { expect } from "bun:test";
+import type { InstallationRow } from "../../src/installation/index.ts";
+import type { Case, Stores } from "./cases.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const COPY = "0198f000-0000-4000-8000-000000000002";
+const ORIGINAL = "0198f000-0000-4000-8000-000000000001";
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const restore = ({ installation }: Stores) => installation.adopt(COPY, ORIGINAL, NOW);
+
+/** The row belongs to the database, so emptying its tables leaves it to the next case. */
+export const installationCases: Case[] = [
+  {
+    method: "installation.find",
+    title: "finds an identity in a new database",
+    act: ({ installation }) => installation.find(),
+    check: (answer) => expect((answer as InstallationRow).id).toMatch(UUID),
+  },
+  {
+    method: "installation.adopt",
+    title: "gives a restored database an identity of its own, and pauses it",
+    act: restore,
+    async check(_, { installation }) {
+      expect(await installation.find()).toEqual({
+        ...{ id: COPY, restored_from: ORIGINAL, restored_at: NOW, paused_at: NOW },
+        ...{ moved_to: null, moved_at: null },
+      });
+      await installation.resume();
+    },
+  },
+  {
+    method: "installation.resume",
+    title: "ends a pause once",
+    setup: restore,
+    act: ({ installation }) => installation.resume(),
+    async check(answer, { installation }) {
+      expect(answer).toBe(true);
+      expect(await installation.find()).toMatchObject({ id: COPY, paused_at: null });
+      expect(await installation.resume()).toBe(false);
+    },
+  },
+];
