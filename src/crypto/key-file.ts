@@ -72,6 +72,20 @@ export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
   keepNames(file);
 }
 
+/** Writes keys, in the text of another key file, to a file that is not there yet. */
+export function copyKeyFile(file: string, text: string): void {
+  if (!FORM.test(text)) throw new Error("it holds no key");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const keys = text.trimEnd().split("\n").map(readMasterKey);
+  const draft = writeDraft(`${file}.${process.pid}`, keys);
+  try {
+    linkSync(draft, file);
+    keepNames(file);
+  } finally {
+    rmSync(draft);
+  }
+}
+
 export function explainKeyFile(failure: unknown): string {
   return (failure as NodeJS.ErrnoException).code ?? (failure as Error).message;
 }

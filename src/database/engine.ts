@@ -13,6 +13,7 @@ import { openPool, PostgresEngine } from "./postgres.ts";
 import { createQueue, type Registry } from "./registry.ts";
 import { openConnection } from "./sqlite.ts";
 import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
+import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 import { WriterEngine } from "./writer.ts";
 
 export interface EngineOptions {
@@ -49,6 +50,7 @@ async function openSqlite(
     }
     const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);
     undo.unshift(() => connection.close(true));
+    requireOpenableSqlite(connection, file);
     await migrateSqlite(connection, options.migrations, options.now);
     if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
@@ -110,6 +112,7 @@ async function openPostgres(
     if (exclusive && isShared) undo.push(await lockPostgres(url, onDeath));
     const pool = openPool(url, connectionsMax);
     undo.unshift(() => pool.close());
+    await requireOpenablePostgres(pool, url);
     await migratePostgres(pool, migrations, now);
     const engine = new PostgresEngine(pool, registry, bus);
     if (isShared) await engine.listen();

@@ -19,7 +19,7 @@ export class NewerDatabase extends DatabaseUnusable {
   constructor(found: number, known: number) {
     super(
       `the database is newer than this program (schema ${found}, this program knows ${known}): ` +
-        "use the newer wadi, or restore a backup made by this one",
+        "use the newer wadi, or restore a backup made by this one: `wadi restore FILE --data DIR`",
     );
   }
 }
@@ -63,7 +63,7 @@ export function explainSqlite(file: string, failure: unknown): unknown {
       /^SQLITE_NOTADB/,
       `${file} is no database of SQLite: move it away, or choose another data directory`,
     ],
-    [/^SQLITE_CORRUPT/, `${file} is damaged: restore a backup`],
+    [/^SQLITE_CORRUPT/, `${file} is damaged: restore a backup with \`wadi restore FILE --yes\``],
     [/^SQLITE_BUSY/, `another process keeps ${file} locked: wait for it or end it`],
     [/^(EIO|SQLITE_IOERR)/, `the disk of ${directory} fails to read or write: look after it`],
   ];

@@ -52,6 +52,27 @@ export {
   store,
   type Tx,
 } from "./store.ts";
+export {
+  advance,
+  beginMove,
+  copyBatch,
+  endMove,
+  hasDatabase,
+  type Loader,
+  type LoadTransaction,
+  lockPlace,
+  type MoveOrigin,
+  mergeLog,
+  NO_PROGRESS,
+  openLoader,
+  openSnapshot,
+  pickMigrations,
+  readMove,
+  type Snapshot,
+  type TableProgress,
+  type TransferPlace,
+  type TransferTable,
+} from "./transfer/index.ts";
 export { serveWrites } from "./writer-thread.ts";
 
 export interface OpenOptions {

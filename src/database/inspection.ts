@@ -9,6 +9,7 @@ import { migrations } from "./migrations/index.ts";
 import { openPool } from "./postgres.ts";
 import { hasTable } from "./sqlite.ts";
 import type { DatabaseLocation } from "./store.ts";
+import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 
 export interface Inspection {
   /** `absent`: the next start makes it · `older`: the next start brings it forward. */
@@ -46,6 +47,7 @@ function inspectSqlite(file: string): Inspection {
     try {
       connection.run("PRAGMA query_only = ON");
       connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      requireOpenableSqlite(connection, file);
       if (!hasTable(connection, "wadi_schema")) return OLDER;
       const rows = connection.query("SELECT number FROM wadi_schema").values();
       const applied = rows.map(([number]) => Number(number));
@@ -65,6 +67,7 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   let pool: ReturnType<typeof openPool> | undefined;
   try {
     pool = openPool(url, 1);
+    await requireOpenablePostgres(pool, url);
     const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
     if (!found.is_there) return ABSENT;
     const rows = await pool.unsafe("SELECT number FROM wadi_schema");

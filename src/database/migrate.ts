@@ -18,7 +18,7 @@ export interface Migration {
   statements(dialect: Dialect): string[];
 }
 
-interface MigrationRunner {
+export interface MigrationRunner {
   dialect: Dialect;
   run(text: string): Promise<unknown>;
   listApplied(): Promise<number[]>;
@@ -34,27 +34,12 @@ export async function migrateSqlite(
   migrations: readonly Migration[],
   now: number,
 ): Promise<void> {
-  const listApplied = () =>
-    connection
-      .query<{ number: number }, []>("SELECT number FROM wadi_schema")
-      .all()
-      .map((row) => row.number);
+  const runner = createSqliteRunner(connection, now);
   const hasSchema = hasTable(connection, "wadi_schema");
-  if (hasSchema && listMissing(migrations, listApplied()).length === 0) return;
+  if (hasSchema && listMissing(migrations, await runner.listApplied()).length === 0) return;
   connection.run("BEGIN IMMEDIATE");
   try {
-    await migrate(migrations, {
-      dialect: {
-        integer: "INTEGER",
-        text: "TEXT",
-        strict: " STRICT",
-        clustered: " STRICT, WITHOUT ROWID",
-      },
-      run: async (text) => connection.run(text),
-      listApplied: async () => listApplied(),
-      record: async ({ number, name }) =>
-        connection.run("INSERT INTO wadi_schema VALUES (?, ?, ?)", [number, name, now]),
-    });
+    await migrate(migrations, runner);
     connection.run("COMMIT");
   } catch (failure) {
     if (connection.inTransaction) connection.run("ROLLBACK");
@@ -70,20 +55,47 @@ export async function migratePostgres(
 ): Promise<void> {
   await pool.begin(async (runner) => {
     await runner.unsafe(`SELECT pg_advisory_xact_lock(${POSTGRES_LOCK})`);
-    await migrate(migrations, {
-      dialect: { integer: "BIGINT", text: 'TEXT COLLATE "C"', strict: "", clustered: "" },
-      run: (text) => runner.unsafe(text),
-      listApplied: async () =>
-        (await runner.unsafe("SELECT number FROM wadi_schema")).map((row: { number: unknown }) =>
-          Number(row.number),
-        ),
-      record: ({ number, name }) =>
-        runner.unsafe("INSERT INTO wadi_schema VALUES ($1, $2, $3)", [number, name, now]),
-    });
+    await migrate(migrations, createPostgresRunner(runner, now));
   });
 }
 
-async function migrate(migrations: readonly Migration[], runner: MigrationRunner): Promise<void> {
+export function createSqliteRunner(connection: Connection, now: number): MigrationRunner {
+  return {
+    dialect: {
+      integer: "INTEGER",
+      text: "TEXT",
+      strict: " STRICT",
+      clustered: " STRICT, WITHOUT ROWID",
+    },
+    run: async (text) => connection.run(text),
+    listApplied: async () =>
+      connection
+        .query<{ number: number }, []>("SELECT number FROM wadi_schema")
+        .all()
+        .map((row) => row.number),
+    record: async ({ number, name }) =>
+      connection.run("INSERT INTO wadi_schema VALUES (?, ?, ?)", [number, name, now]),
+  };
+}
+
+export function createPostgresRunner(runner: SQL, now: number): MigrationRunner {
+  return {
+    dialect: { integer: "BIGINT", text: 'TEXT COLLATE "C"', strict: "", clustered: "" },
+    run: (text) => runner.unsafe(text),
+    listApplied: async () =>
+      (await runner.unsafe("SELECT number FROM wadi_schema")).map((row: { number: unknown }) =>
+        Number(row.number),
+      ),
+    record: ({ number, name }) =>
+      runner.unsafe("INSERT INTO wadi_schema VALUES ($1, $2, $3)", [number, name, now]),
+  };
+}
+
+/** Applies what is missing, in the transaction of the runner. */
+export async function migrate(
+  migrations: readonly Migration[],
+  runner: MigrationRunner,
+): Promise<void> {
   const { integer, text, strict } = runner.dialect;
   await runner.run(
     `CREATE TABLE IF NOT EXISTS wadi_schema (number ${integer} PRIMARY KEY, name ${text} NOT NULL,

@@ -43,7 +43,9 @@ export function findDamage(file: string): string | null {
     connection.run("PRAGMA cell_size_check = ON");
     const rows = connection.query(`PRAGMA quick_check(${PROBLEMS_MAX})`).values().flat();
     const problems = rows.map(String).join("; ").replaceAll(/\s+/g, " ");
-    return problems === "ok" ? null : `${file} is damaged: restore a backup (${problems})`;
+    return problems === "ok"
+      ? null
+      : `${file} is damaged: restore a backup with \`wadi restore FILE --yes\` (${problems})`;
   } catch (failure) {
     const explained = explainSqlite(file, failure);
     const { message } = explained as Error;

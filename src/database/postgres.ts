@@ -18,7 +18,7 @@ const CHANNEL = "wadi";
 const PAYLOAD_BYTES_MAX = 7_999;
 export const CONNECT_TIMEOUT_S = 10;
 
-function createExecutor(runner: SQL | TransactionSQL | ReservedSQL): Omit<Tx, "tell"> {
+export function createExecutor(runner: SQL | TransactionSQL | ReservedSQL): Omit<Tx, "tell"> {
   const ask = (query: Sql) => {
     const { text, values } = render(query, (position) => `$${position}`);
     return runner.unsafe(text, values) as Promise<Record<string, unknown>[] & { count: number }>;

@@ -35,6 +35,14 @@ export const installationStore = store(
               restored_at = ${now}, paused_at = ${now}, moved_to = ${null}, moved_at = ${null}`,
       );
     },
+    /** Notes where the data has moved; no program opens this database from then on. */
+    depart: async (tx, moved_to: string, now: number): Promise<void> => {
+      await tx.run(sql`UPDATE wadi_installation SET moved_to = ${moved_to}, moved_at = ${now}`);
+    },
+    /** Makes a copy that a move has made the place of the data. */
+    arrive: async (tx): Promise<void> => {
+      await tx.run(sql`UPDATE wadi_installation SET moved_to = ${null}, moved_at = ${null}`);
+    },
     /** Ends the pause; returns false where there was none. */
     resume: async (tx): Promise<boolean> => {
       const resumed = await tx.run(

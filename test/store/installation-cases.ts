@@ -30,6 +30,24 @@ export const installationCases: Case[] = [
     },
   },
   {
+    method: "installation.depart",
+    title: "notes where the data has moved",
+    act: ({ installation }) => installation.depart("./elsewhere", NOW),
+    async check(_, { installation }) {
+      expect(await installation.find()).toMatchObject({ moved_to: "./elsewhere", moved_at: NOW });
+      await installation.arrive();
+    },
+  },
+  {
+    method: "installation.arrive",
+    title: "ends a move at its target",
+    setup: ({ installation }) => installation.depart("./elsewhere", NOW),
+    act: ({ installation }) => installation.arrive(),
+    async check(_, { installation }) {
+      expect(await installation.find()).toMatchObject({ moved_to: null, moved_at: null });
+    },
+  },
+  {
     method: "installation.resume",
     title: "ends a pause once",
     setup: restore,

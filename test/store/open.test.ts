@@ -47,7 +47,7 @@ for (const [engine, openGround] of [
     expect(failure).toBeInstanceOf(NewerDatabase);
     expect(failure.message).toBe(
       `the database is newer than this program (schema 9000, this program knows ${newest}): ` +
-        "use the newer wadi, or restore a backup made by this one",
+        "use the newer wadi, or restore a backup made by this one: `wadi restore FILE --data DIR`",
     );
     await ground.release();
   });
@@ -191,7 +191,7 @@ test.each([
   ["ENOSPC", "is full: make room"],
   ["SQLITE_FULL", "is full: make room"],
   ["SQLITE_IOERR_SHMSIZE", "is full: make room"],
-  ["SQLITE_CORRUPT", "is damaged: restore a backup"],
+  ["SQLITE_CORRUPT", "is damaged: restore a backup with `wadi restore FILE --yes`"],
   ["SQLITE_BUSY", "locked: wait for it or end it"],
   ["SQLITE_IOERR_FSYNC", "fails to read or write"],
 ])("SQLite's and the system's %s becomes a sentence", (code, sentence) => {

@@ -1,0 +1,16 @@
+// The transfer of whole databases: what is read at one moment, and written to an empty place.
+export { type Loader, type LoadTransaction, openLoader } from "./loader.ts";
+export { lockPlace } from "./lock.ts";
+export {
+  advance,
+  beginMove,
+  copyBatch,
+  endMove,
+  type MoveOrigin,
+  NO_PROGRESS,
+  readMove,
+  type TableProgress,
+} from "./move-progress.ts";
+export { openSnapshot, type Snapshot } from "./snapshot.ts";
+export { hasDatabase, mergeLog, type TransferPlace } from "./state.ts";
+export { pickMigrations, type TransferTable } from "./tables.ts";

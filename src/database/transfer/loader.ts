@@ -1,0 +1,175 @@
+// Fills a database with rows from a snapshot or a backup, in transactions of the caller's size.
+import { Database as Connection, type Statement } from "bun:sqlite";
+import { closeSync, fsyncSync, openSync } from "node:fs";
+import { SQL } from "bun";
+import { explainPostgres, explainSqlite } from "../errors.ts";
+import {
+  createPostgresRunner,
+  createSqliteRunner,
+  type Migration,
+  type MigrationRunner,
+  migrate,
+} from "../migrate.ts";
+import { migrations } from "../migrations/index.ts";
+import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../postgres.ts";
+import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
+import type { Tx } from "../store.ts";
+import { MOVE_TABLE, type TransferPlace } from "./state.ts";
+import { describeTables, type TransferTable } from "./tables.ts";
+
+/** One transaction on a target. */
+export interface LoadTransaction {
+  tx: Tx;
+  hasTable(name: string): Promise<boolean>;
+  run(text: string): Promise<unknown>;
+  /** Creates the tables as these migrations left them, without a row. */
+  create(applied: readonly Migration[]): Promise<readonly TransferTable[]>;
+  /** Brings the tables forward to this program's schema. */
+  bringForward(): Promise<void>;
+  /** Removes every table of Wadi's, and no other one. */
+  drop(): Promise<void>;
+  insert(table: TransferTable, rows: readonly string[]): Promise<void>;
+}
+
+export interface Loader {
+  transact<T>(work: (load: LoadTransaction) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface LoaderOptions {
+  now: number;
+  /** A SQLite file of the loader's own: it needs no journal, and is synced at the end. */
+  isFresh?: boolean;
+}
+
+export function openLoader(place: TransferPlace, options: LoaderOptions): Loader {
+  return place.kind === "sqlite"
+    ? openSqlite(place.file, options)
+    : openPostgres(place.url, options);
+}
+
+function openSqlite(file: string, { now, isFresh = false }: LoaderOptions): Loader {
+  const connection = isFresh ? openFresh(file) : openConnection(file);
+  const executor = createSqliteExecutor(connection);
+  const insertions = new Map<string, Statement>();
+  const run = async (text: string) => connection.run(text);
+  const load: LoadTransaction = {
+    ...createSteps(createSqliteRunner(connection, now), { ...executor, tell: () => {} }),
+    hasTable: async (name) => hasTable(connection, name),
+    async insert({ name, columns }, rows) {
+      let insertion = insertions.get(name);
+      if (!insertion) {
+        const values = columns.map(() => "?").join(", ");
+        insertion = connection.prepare(`INSERT INTO ${name} VALUES (${values})`);
+        insertions.set(name, insertion);
+      }
+      for (const row of rows) insertion.run(...parseRow(row));
+    },
+  };
+  return {
+    async transact(work) {
+      try {
+        await run("BEGIN IMMEDIATE");
+        const result = await work(load);
+        await run("COMMIT");
+        return result;
+      } catch (failure) {
+        if (connection.inTransaction) await run("ROLLBACK").catch(() => undefined);
+        throw explainSqlite(file, failure);
+      }
+    },
+    async close() {
+      for (const insertion of insertions.values()) insertion.finalize();
+      connection.close();
+      if (isFresh) syncFile(file);
+    },
+  };
+}
+
+function openFresh(file: string): Connection {
+  const connection = new Connection(file, { create: true, strict: true });
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"]) {
+    connection.run(`PRAGMA ${pragma}`);
+  }
+  return connection;
+}
+
+function syncFile(file: string): void {
+  const descriptor = openSync(file, "r+");
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+function openPostgres(url: string, { now }: LoaderOptions): Loader {
+  const pool = new SQL({ url, max: 1, connectionTimeout: CONNECT_TIMEOUT_S });
+  return {
+    async transact(work) {
+      try {
+        return await pool.begin((runner) => {
+          const executor = createPostgresExecutor(runner);
+          const steps = createSteps(createPostgresRunner(runner, now), {
+            ...executor,
+            tell: () => {},
+          });
+          return work({
+            ...steps,
+            async hasTable(name) {
+              const [found] = await runner.unsafe(
+                `SELECT to_regclass('${name}') IS NOT NULL AS is_there`,
+              );
+              return found.is_there === true;
+            },
+            async insert(table, rows) {
+              await runner.unsafe(writeInsertion(table), [`[${rows.join(",")}]`]);
+            },
+          });
+        });
+      } catch (failure) {
+        throw explainPostgres(url, failure);
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
+function createSteps(runner: MigrationRunner, tx: Tx) {
+  const { run } = runner;
+  return {
+    tx,
+    run,
+    async create(applied: readonly Migration[]) {
+      await migrate(applied, runner);
+      const tables = await describeTables(applied);
+      // Migrations write first rows, which the loaded ones replace.
+      for (const { name } of tables.toReversed()) await run(`DELETE FROM ${name}`);
+      return tables;
+    },
+    bringForward: () => migrate(migrations, runner),
+    async drop() {
+      const known = await describeTables(migrations);
+      const own = ["wadi_schema", "wadi_probe", "wadi_commits", "ledger_days", MOVE_TABLE];
+      const names = [...known.map(({ name }) => name).toReversed(), ...own];
+      for (const name of names) await run(`DROP TABLE IF EXISTS ${name}`);
+    },
+  };
+}
+
+/** PostgreSQL takes the values out of one text of JSON. */
+function writeInsertion({ name, columns, texts }: TransferTable): string {
+  const values = columns.map((column, at) =>
+    texts.has(column) ? `v ->> ${at}` : `(v ->> ${at})::bigint`,
+  );
+  return `INSERT INTO ${name} (${columns.join(", ")})
+    SELECT ${values.join(", ")} FROM jsonb_array_elements($1::text::jsonb) AS given (v)`;
+}
+
+type Cell = string | number | bigint | null;
+
+/** Parses a row; an integer beyond 2^53 is read again as it is written. */
+export function parseRow(row: string): Cell[] {
+  const cells = JSON.parse(row) as Cell[];
+  if (cells.every((cell) => typeof cell !== "number" || Number.isSafeInteger(cell))) return cells;
+  const exact = (_: string, value: unknown, { source }: { source: string }) =>
+    typeof value === "number" && !Number.isSafeInteger(value) ? BigInt(source) : value;
+  return JSON.parse(row, exact as never) as Cell[];
+}

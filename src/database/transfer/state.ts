@@ -1,0 +1,75 @@
+// Databases that no program may open: targets of unfinished moves, and sources of whole ones.
+import type { Database as Connection } from "bun:sqlite";
+import { statSync } from "node:fs";
+import type { SQL } from "bun";
+import { DatabaseUnusable, explainPostgres } from "../errors.ts";
+import { openPool } from "../postgres.ts";
+import { hasTable, openConnection } from "../sqlite.ts";
+import type { DatabaseLocation } from "../store.ts";
+
+export type TransferPlace = Exclude<DatabaseLocation, { kind: "memory" }>;
+
+/** Table of a move's progress, which a target has until it is whole. */
+export const MOVE_TABLE = "wadi_move";
+
+const FIND_MOVED = "SELECT moved_to, moved_at FROM wadi_installation";
+
+export function requireOpenableSqlite(connection: Connection, file: string): void {
+  if (hasTable(connection, MOVE_TABLE)) throw explainUnfinished(file);
+  if (!hasTable(connection, "wadi_installation")) return;
+  const [moved_to, moved_at] = connection.query(FIND_MOVED).values()[0] ?? [];
+  if (typeof moved_to === "string") throw explainMoved(file, moved_to, Number(moved_at));
+}
+
+export async function requireOpenablePostgres(pool: SQL, url: string): Promise<void> {
+  const name = `the database at ${URL.parse(url)?.host}`;
+  const [found] = await pool.unsafe(
+    `SELECT to_regclass('${MOVE_TABLE}') IS NOT NULL AS is_unfinished,
+       to_regclass('wadi_installation') IS NOT NULL AS has_row`,
+  );
+  if (found.is_unfinished) throw explainUnfinished(name);
+  if (!found.has_row) return;
+  const [row] = await pool.unsafe(FIND_MOVED);
+  if (row?.moved_to) throw explainMoved(name, row.moved_to, Number(row.moved_at));
+}
+
+function explainUnfinished(name: string): DatabaseUnusable {
+  return new DatabaseUnusable(
+    `${name} is not whole: a move to it was interrupted; run the same \`wadi move\` again, ` +
+      "or restore a backup over it with `wadi restore FILE --yes`",
+  );
+}
+
+function explainMoved(name: string, moved_to: string, moved_at: number): DatabaseUnusable {
+  const at = new Date(moved_at).toISOString();
+  return new DatabaseUnusable(
+    `the data of ${name} was moved to ${moved_to} at ${at}: name that place in the settings; ` +
+      "if it says that it is not whole, run the same `wadi move` again",
+  );
+}
+
+/** Finds whether a place holds data of Wadi, or a file that nothing may replace unasked. */
+export async function hasDatabase(place: TransferPlace): Promise<boolean> {
+  if (place.kind === "sqlite")
+    return (statSync(place.file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  const pool = openPool(place.url, 1);
+  try {
+    const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
+    return found.is_there === true;
+  } catch (failure) {
+    throw explainPostgres(place.url, failure);
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Brings the log of a SQLite database back into its file; a damaged one stays as it is. */
+export function mergeLog(file: string): void {
+  try {
+    const connection = openConnection(file);
+    connection.run("PRAGMA journal_mode = DELETE");
+    connection.close();
+  } catch {
+    // The database is replaced because it cannot be opened.
+  }
+}

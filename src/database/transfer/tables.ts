@@ -1,0 +1,62 @@
+// The tables of a schema as its migrations create them: columns, kinds and keys.
+import { Database as Connection } from "bun:sqlite";
+import { NewerDatabase } from "../errors.ts";
+import { type Migration, migrateSqlite } from "../migrate.ts";
+import { migrations } from "../migrations/index.ts";
+
+export interface TransferTable {
+  name: string;
+  columns: readonly string[];
+  /** Columns of texts; all others hold integers. */
+  texts: ReadonlySet<string>;
+  /** Columns of the primary key, by which rows are ordered. */
+  key: readonly string[];
+}
+
+/** Tables that belong to a database itself: its schema, its trial row, its number of commits. */
+const OWN = ["wadi_schema", "wadi_probe", "wadi_commits"];
+
+/** Finds the migrations with these numbers; throws where one is unknown to this program. */
+export function pickMigrations(
+  numbers: readonly number[],
+  known: readonly Migration[] = migrations,
+): Migration[] {
+  const unknown = numbers.find((number) => !known.some((one) => one.number === number));
+  if (unknown !== undefined) throw new NewerDatabase(Math.max(...numbers), known.at(-1)!.number);
+  return known.filter(({ number }) => numbers.includes(number));
+}
+
+/**
+ * Describes the tables in the order of their creation, so that references point backwards. Both
+ * engines have the same ones, because the same migrations create them.
+ */
+export async function describeTables(applied: readonly Migration[]): Promise<TransferTable[]> {
+  const connection = new Connection(":memory:", { strict: true });
+  try {
+    await migrateSqlite(connection, applied, 0);
+    const names = connection
+      .query<{ name: string }, []>(
+        `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'
+         ORDER BY rowid`,
+      )
+      .all()
+      .map(({ name }) => name);
+    return names.filter((name) => !OWN.includes(name)).map((name) => describe(connection, name));
+  } finally {
+    connection.close();
+  }
+}
+
+function describe(connection: Connection, name: string): TransferTable {
+  const columns = connection
+    .query<{ name: string; type: string; pk: number }, []>(`PRAGMA table_info(${name})`)
+    .all();
+  const key = columns.filter(({ pk }) => pk > 0).sort((one, other) => one.pk - other.pk);
+  if (key.length === 0) throw new Error(`the table ${name} has no primary key`);
+  return {
+    name,
+    columns: columns.map((column) => column.name),
+    texts: new Set(columns.filter(({ type }) => type === "TEXT").map((column) => column.name)),
+    key: key.map((column) => column.name),
+  };
+}
