@@ -2,6 +2,7 @@
 import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 import agents from "./agents.md" with { type: "file" };
 import approvals from "./approvals.md" with { type: "file" };
+import backup from "./backup.md" with { type: "file" };
 import budgets from "./budgets.md" with { type: "file" };
 import chat from "./chat.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
@@ -56,7 +57,8 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
     ),
     page("monitoring", "metrics for Prometheus, a dashboard, alerts, traces", monitoring),
     page("requests", "why a request failed; find, explain and follow requests", requests),
-    page("data", "files, backups, secrets key, damage, retention, usage", data),
+    page("data", "files, secrets key, damage, retention, usage", data),
+    page("backup", "back up, restore a paused copy, resume, move to another engine", backup),
     page("budgets", "limits of requests, tokens and money for accounts and keys", budgets),
     page("limits", "rate limits, quotas and what happens when they are reached", limits),
     page("security", "who may do what, outgoing requests, secrets, logs", security),

@@ -5,7 +5,10 @@ import { OPERATIONS } from "../../src/admin/operations/index.ts";
 import { loadAllCommands } from "../../src/cli/families.ts";
 
 /** Commands that are local by nature. */
-const LOCAL = ["dev", "serve", "init", "login", "listen", "completion", "chat"];
+const LOCAL = [
+  ...["dev", "serve", "init", "login", "listen", "completion", "chat"],
+  ...["backup", "restore", "move"],
+];
 /** Operations that change nothing although they are no GET. */
 const HARMLESS = ["models probe", "check"];
 

@@ -13,7 +13,10 @@ const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 /** Commands that name the version of the program, which the source does not have. */
 const COMPILED = ["openapi", "status", "version"];
 /** Commands that take no --server. */
-const LOCAL = ["dev", "serve", "init", "login", "listen", "completion", "chat"];
+const LOCAL = [
+  ...["dev", "serve", "init", "login", "listen", "completion", "chat"],
+  ...["backup", "restore", "move"],
+];
 const SETTINGS = `[server]
 port = 0
 

@@ -22,6 +22,8 @@ const NOT_RUN = [
   "wadi dev --config wadi.toml --replay talk.jsonl",
   "wadi webhooks replay $DELIVERY",
   "wadi requests follow --status 5xx",
+  "wadi move --to postgres://wadi@db.example/wadi",
+  "wadi move --to ./wadi-data",
 ];
 /** Ids that a page speaks of and does not set itself, and how the test finds them. */
 const IDS: Record<string, string> = {
@@ -91,6 +93,11 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     const shown = JSON.parse(readBlock(findPage("quickstart"), "The reply (id and time differ)"));
     const total_tokens = 3 * shown.usage.total_tokens;
     expect(JSON.parse(stdout).usage).toMatchObject({ total_tokens });
+  });
+
+  test("backup: a copy is restored beside the running original", async () => {
+    const stdout = await runScript(shellOf("backup"), server.url, cwd);
+    expect(stdout).toMatch(/^wadi\.backup: \d+ rows, .* KB\n.*copy: \d+ rows of /);
   });
 
   test("services: embeddings and search reply as shown", async () => {
@@ -212,7 +219,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
-  run.push("monitoring", "requests", "budgets");
+  run.push("monitoring", "requests", "budgets", "backup");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

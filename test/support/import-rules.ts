@@ -9,7 +9,7 @@ const shared = [...ground, "storage", "installation", "cluster", "outbox", "rete
 
 // The modules from top to bottom of the graph, each with its permitted imports.
 export const mayImport: Record<string, readonly string[]> = {
-  cli: [...shared, "admin", "docs", "app"],
+  cli: [...shared, "backup", "admin", "docs", "app"],
   console: ["platform", "http", "admin"],
   docs: ["platform", "settings", "http"],
   admin: [
@@ -24,6 +24,7 @@ export const mayImport: Record<string, readonly string[]> = {
   models: [...shared, "access", "http"],
   http: [...shared, "access"],
   access: shared,
+  backup: ["platform", "settings", "database", "crypto", "cluster", "installation"],
   retention: ["platform", "database", "cluster"],
   outbox: ["platform", "database", "storage"],
   cluster: ["platform", "database"],

@@ -1,0 +1,49 @@
+// Makes one backup of a database, also while a server runs on it.
+import { readFileSync } from "node:fs";
+import { openSnapshot, type TransferPlace } from "../database/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { BackupFile } from "./file.ts";
+import { type BackupManifest, type OnProgress, sumRows } from "./format.ts";
+import { writeBackup } from "./writer.ts";
+
+export interface BackupOptions {
+  place: TransferPlace;
+  program: string;
+  clock: Pick<Clock, "now">;
+  /** File of the secrets key, where the backup is to hold the key. */
+  secretsKeyFile: string | null;
+  open(): BackupFile | Promise<BackupFile>;
+  onProgress?: OnProgress;
+  signal?: AbortSignal;
+}
+
+export interface BackupResult {
+  bytes: number;
+  rows: number;
+  manifest: BackupManifest;
+}
+
+export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
+  const { place, open, secretsKeyFile } = options;
+  const secretsKey = secretsKeyFile === null ? null : readFileSync(secretsKeyFile, "latin1");
+  const file = await open();
+  let bytes = 0;
+  const write = (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    return file.write(chunk);
+  };
+  try {
+    const snapshot = await openSnapshot(place);
+    let manifest: BackupManifest;
+    try {
+      manifest = await writeBackup({ ...options, snapshot, secretsKey, write });
+    } finally {
+      await snapshot.close();
+    }
+    await file.finish();
+    return { bytes, rows: sumRows(manifest), manifest };
+  } catch (failure) {
+    await file.abandon();
+    throw failure;
+  }
+}

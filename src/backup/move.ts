@@ -1,0 +1,230 @@
+// Moves the data of a stopped installation to another place: in steps, each stored at the target.
+import { rmSync } from "node:fs";
+import { processStore } from "../cluster/index.ts";
+import {
+  advance,
+  beginMove,
+  copyBatch,
+  endMove,
+  hasDatabase,
+  type Loader,
+  lockPlace,
+  type MoveOrigin,
+  NO_PROGRESS,
+  openLoader,
+  openSnapshot,
+  readMove,
+  type Snapshot,
+  type TableProgress,
+  type TransferPlace,
+  type TransferTable,
+} from "../database/index.ts";
+import { installationStore } from "../installation/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import { BackupError, type OnProgress } from "./format.ts";
+
+export interface MoveOptions {
+  source: TransferPlace;
+  sourceName: string;
+  target: TransferPlace;
+  targetName: string;
+  /** Replaces other data at the target. */
+  replaces: boolean;
+  clock: Clock;
+  onProgress?: OnProgress;
+  /** Takes a sentence about what the move does. */
+  say(line: string): void;
+  /** Called when the target holds all data, before it becomes their place. */
+  beforeEnd(): void;
+}
+
+export interface MoveResult {
+  rows: number;
+  tables: number;
+  is_resumed: boolean;
+}
+
+interface Origin extends MoveOrigin {
+  /** Set where a move was cut off between its last two steps. */
+  moved_to: string | null;
+}
+
+/** Times that a source may change during its move, before the move gives up. */
+const ATTEMPTS_MAX = 3;
+const CHANGED = "the source has changed since, so the move starts over";
+
+export async function moveData(options: MoveOptions): Promise<MoveResult> {
+  const { source, sourceName, target, clock } = options;
+  if (!(await hasDatabase(source))) throw new BackupError(`${sourceName} has no data to move`);
+  const releases = [await lockPlace(source)];
+  try {
+    releases.push(await lockPlace(target));
+    await bringForward(source, clock.now());
+    const origin = await readOrigin(source);
+    const isResumed = await openTarget(options, origin);
+    const loader = openLoader(target, { now: clock.now() });
+    try {
+      const copied = await copyUnchanged(options, loader);
+      options.beforeEnd();
+      await end(options, loader);
+      return { ...copied, is_resumed: isResumed };
+    } finally {
+      await loader.close();
+    }
+  } finally {
+    for (const release of releases.reverse()) await release();
+  }
+}
+
+/** Brings an older source to this program's schema, which the target gets. */
+async function bringForward(source: TransferPlace, now: number): Promise<void> {
+  await using loader = openClosing(source, now);
+  await loader.transact((load) => load.bringForward());
+}
+
+function openClosing(place: TransferPlace, now: number): Loader & AsyncDisposable {
+  const loader = openLoader(place, { now });
+  return { ...loader, [Symbol.asyncDispose]: loader.close };
+}
+
+async function readOrigin(source: TransferPlace): Promise<Origin> {
+  const snapshot = await openSnapshot(source);
+  try {
+    const table = snapshot.tables.find(({ name }) => name === "wadi_installation")!;
+    const { value } = await snapshot.scan(table).next();
+    const row = JSON.parse((value as readonly string[])[0]!) as (string | null)[];
+    const read = (column: string) => row[table.columns.indexOf(column)] ?? null;
+    return {
+      installation_id: read("id")!,
+      stamp: snapshot.stamp,
+      moved_to: read("moved_to"),
+    };
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/** Begins a move at the target, or finds the one that was interrupted: then returns true. */
+async function openTarget(options: MoveOptions, origin: Origin): Promise<boolean> {
+  const { target, targetName, sourceName, replaces, clock, say } = options;
+  const isThere = await hasDatabase(target);
+  await using loader = openClosing(target, clock.now());
+  const found = await loader.transact(readMove);
+  const isOwn = found?.origin.installation_id === origin.installation_id;
+  if (origin.moved_to !== null && !isOwn) {
+    throw new BackupError(`the data of ${sourceName} was moved to ${origin.moved_to} already`);
+  }
+  if (isOwn && found?.origin.stamp === origin.stamp) {
+    say("the interrupted move continues");
+    return true;
+  }
+  if (isOwn) say(CHANGED);
+  else if (isThere && !replaces) {
+    throw new BackupError(`${targetName} has data: move over it with --yes, or name another`);
+  }
+  await begin(options, loader, origin);
+  return false;
+}
+
+async function begin({ target }: MoveOptions, loader: Loader, origin: MoveOrigin): Promise<void> {
+  // The counter of replaced data would make the new data look as if commits were missing.
+  if (target.kind === "sqlite") rmSync(`${target.file}-commits`, { force: true });
+  await loader.transact((load) => beginMove(load, origin));
+}
+
+/** Copies everything; starts over where a command has written to the source meanwhile. */
+async function copyUnchanged(options: MoveOptions, loader: Loader) {
+  const { source, say } = options;
+  for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
+    const copied = await copyAll(options, loader);
+    const { origin } = (await loader.transact(readMove))!;
+    const now = await readOrigin(source);
+    if (copied && now.stamp === origin.stamp) return copied;
+    say(CHANGED);
+    await begin(options, loader, now);
+  }
+  throw new BackupError("the source changes again and again: end all commands that write to it");
+}
+
+/** Returns undefined where the target's rows are not those of the source. */
+async function copyAll({ source, target, onProgress }: MoveOptions, loader: Loader) {
+  const progress = (await loader.transact(readMove))!.tables;
+  const snapshot = await openSnapshot(source);
+  try {
+    const total = await countAll(snapshot);
+    let done = 0;
+    for (const table of snapshot.tables) {
+      const before = progress.get(table.name) ?? NO_PROGRESS;
+      const copied = await copyTable(snapshot, table, before, loader, (rows) =>
+        onProgress?.(done + rows, total),
+      );
+      progress.set(table.name, copied);
+      done += copied.rows;
+    }
+    const isSame = done === total && (await isWhole(target, progress));
+    return isSame ? { rows: done, tables: snapshot.tables.length } : undefined;
+  } finally {
+    await snapshot.close();
+  }
+}
+
+async function countAll(snapshot: Snapshot): Promise<number> {
+  let total = 0;
+  for (const table of snapshot.tables) total += await snapshot.count(table);
+  return total;
+}
+
+async function copyTable(
+  snapshot: Snapshot,
+  table: TransferTable,
+  before: TableProgress,
+  loader: Loader,
+  onRows: (rows: number) => void,
+): Promise<TableProgress> {
+  let progress = before;
+  for await (const batch of snapshot.scan(table, before.after ?? undefined)) {
+    const next = advance(progress, table, batch);
+    await loader.transact((load) => copyBatch(load, table, batch, next));
+    progress = next;
+    onRows(progress.rows);
+  }
+  return progress;
+}
+
+/** Compares counts and sums of what the target holds with those of what was read. */
+async function isWhole(
+  target: TransferPlace,
+  copied: ReadonlyMap<string, TableProgress>,
+): Promise<boolean> {
+  const snapshot = await openSnapshot(target, { isUnfinished: true });
+  try {
+    for (const table of snapshot.tables) {
+      let found = NO_PROGRESS;
+      for await (const batch of snapshot.scan(table)) found = advance(found, table, batch);
+      const { rows, sum } = copied.get(table.name) ?? NO_PROGRESS;
+      if (found.rows !== rows || found.sum !== sum) return false;
+    }
+    return true;
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/**
+ * Ends the source before the target is whole, so that never both start. A kill between the two
+ * leaves a source that names the target, and the same command ends the move.
+ */
+async function end({ source, targetName, clock }: MoveOptions, loader: Loader): Promise<void> {
+  const now = clock.now();
+  {
+    await using from = openClosing(source, now);
+    await from.transact(({ tx }) => installationStore.writes.depart(tx, targetName, now));
+  }
+  await loader.transact(async (load) => {
+    for (const { epoch } of await processStore.reads.list(load.tx)) {
+      await processStore.writes.end(load.tx, epoch, now);
+    }
+    await installationStore.writes.arrive(load.tx);
+    await endMove(load);
+  });
+}

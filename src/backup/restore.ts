@@ -1,0 +1,125 @@
+// Restores a backup: into a new file that replaces the old one, or in one PostgreSQL transaction.
+// A kill at any moment leaves the target as it was, or whole.
+import { existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { processStore } from "../cluster/index.ts";
+import {
+  hasDatabase,
+  inspectDatabase,
+  type LoadTransaction,
+  lockPlace,
+  mergeLog,
+  NewerDatabase,
+  openLoader,
+  pickMigrations,
+  type TransferPlace,
+} from "../database/index.ts";
+import { installationStore } from "../installation/index.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import { syncDirectory } from "./file.ts";
+import { BackupError, type BackupManifest, type OnProgress, sumRows } from "./format.ts";
+import { readRows, verifyBackup } from "./reader.ts";
+
+export interface RestoreOptions {
+  file: string;
+  place: TransferPlace;
+  /** Name of the place for people. */
+  placeName: string;
+  /** Replaces data that is there. */
+  replaces: boolean;
+  clock: Clock;
+  ids: Ids;
+  onProgress?: OnProgress;
+}
+
+export async function restoreBackup(options: RestoreOptions): Promise<BackupManifest> {
+  const { file, place } = options;
+  // Everything is verified before anything is changed.
+  const manifest = await verifyBackup(file);
+  pickMigrations(manifest.schema);
+  const release = await lockPlace(place);
+  try {
+    await requirePermission(options);
+    if (place.kind === "postgres") await load(options, manifest, place);
+    else {
+      // A link to a database stays one.
+      const file = existsSync(place.file) ? realpathSync(place.file) : place.file;
+      await replaceFile(options, manifest, file);
+    }
+  } finally {
+    await release();
+  }
+  return manifest;
+}
+
+async function requirePermission({ place, placeName, replaces }: RestoreOptions): Promise<void> {
+  if (!(await hasDatabase(place))) return;
+  if (!replaces) {
+    throw new BackupError(`${placeName} has data: restore over it with --yes, or name another`);
+  }
+  try {
+    await inspectDatabase(place);
+  } catch (failure) {
+    // Damaged data may be replaced; data of a newer program may not.
+    if (failure instanceof NewerDatabase) throw failure;
+  }
+}
+
+async function replaceFile(options: RestoreOptions, manifest: BackupManifest, file: string) {
+  const draft = `${file}.restore`;
+  rmSync(draft, { force: true });
+  try {
+    await load(options, manifest, { kind: "sqlite", file: draft });
+    // From here on the old database consists of one file, which the new one replaces at once.
+    if (statSync(file, { throwIfNoEntry: false })?.size) mergeLog(file);
+    for (const part of ["-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
+    renameSync(draft, file);
+    syncDirectory(file);
+  } finally {
+    if (existsSync(draft)) rmSync(draft);
+  }
+}
+
+async function load(
+  { file, clock, ids, onProgress }: RestoreOptions,
+  manifest: BackupManifest,
+  place: TransferPlace,
+): Promise<void> {
+  const now = clock.now();
+  const loader = openLoader(place, { now, isFresh: place.kind === "sqlite" });
+  try {
+    await loader.transact(async (target) => {
+      await target.drop();
+      const tables = await target.create(pickMigrations(manifest.schema));
+      let done = 0;
+      for await (const { table: name, columns, rows } of readRows(file)) {
+        const table = tables.find((one) => one.name === name);
+        if (!table || !Bun.deepEquals(table.columns, columns)) {
+          throw new BackupError(`${file} holds a table ${name} that its schema does not have`);
+        }
+        await target.insert(table, rows);
+        done += rows.length;
+        onProgress?.(done, sumRows(manifest));
+      }
+      if (done !== sumRows(manifest))
+        throw new BackupError(`${file} has changed while it was read`);
+      await target.bringForward();
+      await adopt(target, manifest, ids.uuid(), now);
+    });
+  } finally {
+    await loader.close();
+  }
+}
+
+/** Makes the copy an installation of its own: no process of the original's lives in it. */
+async function adopt(
+  { tx }: LoadTransaction,
+  { installation_id }: BackupManifest,
+  id: string,
+  now: number,
+): Promise<void> {
+  for (const { epoch } of await processStore.reads.list(tx)) {
+    await processStore.writes.end(tx, epoch, now);
+  }
+  await installationStore.writes.adopt(tx, id, installation_id, now);
+}

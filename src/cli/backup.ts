@@ -1,0 +1,180 @@
+// `wadi backup`, `wadi restore` and `wadi move`: whole databases, on the machine that has them.
+import { existsSync, readFileSync } from "node:fs";
+import { BackupError, createBackupFile, makeBackup, sumRows } from "../backup/index.ts";
+import { copyKeyFile, readKeyFile } from "../crypto/index.ts";
+import { inspectDatabase } from "../database/index.ts";
+import { createSystemClock } from "../platform/clock.ts";
+import { createSystemIds } from "../platform/ids.ts";
+import type { Settings } from "../settings/index.ts";
+import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
+import type { Output } from "./output.ts";
+import { createProgressBar } from "./progress.ts";
+import { nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { writeBytes } from "./status.ts";
+import { VERSION } from "./version.ts";
+
+const RESUME =
+  "it is paused: nothing runs, fires or is delivered; `wadi serve` answers reads and chats, " +
+  "`wadi resume` starts what waits";
+
+function readLocalSettings(input: CommandInput): Settings {
+  if (readText(input, "server") !== undefined) {
+    throw new UsageError("this command works on the data of this machine: drop --server");
+  }
+  return readGivenSettings(input, { wantsApiKeys: false });
+}
+
+async function backup(input: CommandInput, output: Output): Promise<number> {
+  const settings = readLocalSettings(input);
+  const file = input.args[0]!;
+  const bar = createProgressBar("backup");
+  const withKey = hasFlag(input, "with-key");
+  const { bytes, rows, manifest } = await makeBackup({
+    place: placeData(settings),
+    program: VERSION,
+    clock: createSystemClock(),
+    secretsKeyFile: withKey ? placeSecretsKey(settings) : null,
+    open: () => createBackupFile(file),
+    onProgress: bar.show,
+  }).finally(bar.end);
+  const { secrets_key: _, ...described } = manifest;
+  if (!withKey && manifest.key_id !== null) {
+    output.say(`the secrets in it stay sealed: keep ${placeSecretsKey(settings)} elsewhere`);
+  }
+  output.print(
+    { file, bytes, rows, has_secrets_key: withKey, ...described },
+    `${file}: ${rows} rows, ${writeBytes(bytes)}\n`,
+  );
+  return 0;
+}
+
+async function restore(input: CommandInput, output: Output): Promise<number> {
+  const settings = readLocalSettings(input);
+  const file = input.args[0]!;
+  const bar = createProgressBar("restore");
+  const { restoreBackup } = await import("../backup/index.ts");
+  const place = placeData(settings);
+  const placeName = nameData(settings);
+  const manifest = await restoreBackup({
+    ...{ file, place, placeName },
+    replaces: hasFlag(input, "yes"),
+    clock: createSystemClock(),
+    ids: createSystemIds(),
+    onProgress: bar.show,
+  }).finally(bar.end);
+  const keyFile = placeSecretsKey(settings);
+  if (hasFlag(input, "with-key")) restoreKey(manifest.secrets_key, keyFile, output);
+  const { key_id } = await inspectDatabase(place);
+  const has_secrets_key = hasKey(keyFile, key_id);
+  if (!has_secrets_key) {
+    const hint = manifest.secrets_key === null ? "" : "; this backup holds it, for --with-key";
+    output.say(
+      `the key of its secrets (${key_id}) is not in ${keyFile}: put the file there, or what ` +
+        `needs a secret is refused${hint}`,
+    );
+  }
+  const rows = sumRows(manifest);
+  output.say(RESUME);
+  output.print(
+    { file, place: placeName, rows, is_paused: true, has_secrets_key },
+    `${placeName}: ${rows} rows of ${manifest.created_at}\n`,
+  );
+  return 0;
+}
+
+function restoreKey(text: string | null, keyFile: string, output: Output): void {
+  if (text === null) output.say("the backup holds no secrets key");
+  else if (existsSync(keyFile)) output.say(`${keyFile} exists, and is not replaced`);
+  else copyKeyFile(keyFile, text);
+}
+
+function hasKey(file: string, key_id: string | null): boolean {
+  if (key_id === null) return true;
+  try {
+    return readKeyFile(file, () => {})?.some(({ id }) => id === key_id) ?? false;
+  } catch {
+    return false;
+  }
+}
+
+async function move(input: CommandInput, output: Output): Promise<number> {
+  const settings = readLocalSettings(input);
+  const to = readText(input, "to");
+  if (to === undefined) throw new UsageError("move needs --to: postgres://… or a directory");
+  const isServer = /^postgres(ql)?:\/\//.test(to);
+  const server = isServer
+    ? { ...settings.server, database: to }
+    : { ...settings.server, database: "", data: to, secrets_key_file: "" };
+  const moved = { ...settings, server };
+  const [keyFile, newKeyFile] = [placeSecretsKey(settings), placeSecretsKey(moved)];
+  const takesKey = !isServer && existsSync(keyFile) && keyFile !== newKeyFile;
+  if (takesKey) requireSameKey(keyFile, newKeyFile);
+  const { moveData } = await import("../backup/index.ts");
+  const bar = createProgressBar("move");
+  const targetName = nameData(moved);
+  const result = await moveData({
+    ...{ source: placeData(settings), sourceName: nameData(settings) },
+    ...{ target: placeData(moved), targetName },
+    replaces: hasFlag(input, "yes"),
+    clock: createSystemClock(),
+    onProgress: bar.show,
+    say(line) {
+      bar.end();
+      output.say(line);
+    },
+    beforeEnd() {
+      if (takesKey && !existsSync(newKeyFile)) copyKeyFile(newKeyFile, readKeyText(keyFile));
+    },
+  }).finally(bar.end);
+  output.say(
+    isServer
+      ? "name it as `database` in `[server]`, or by `database_env`; the secrets key stays here"
+      : `name it as \`data\` in \`[server]\`, without \`database\`${
+          takesKey ? "; the secrets key is in it" : ""
+        }`,
+  );
+  output.print({ place: targetName, ...result }, `${targetName}: ${result.rows} rows\n`);
+  return 0;
+}
+
+const readKeyText = (file: string) => readFileSync(file, "latin1");
+
+/** Throws where the target has the key of another installation. */
+function requireSameKey(keyFile: string, newKeyFile: string): void {
+  if (!existsSync(newKeyFile) || readKeyText(keyFile) === readKeyText(newKeyFile)) return;
+  throw new BackupError(`${newKeyFile} is another secrets key: move to another directory`);
+}
+
+export const commands: readonly Command[] = [
+  {
+    name: "backup",
+    args: ["FILE"],
+    flags: { "with-key": { help: "secrets key in the file, which then opens all secrets" } },
+    help: "Write all data to one file, also while a server runs",
+    example: "wadi backup wadi-2027-01-05.backup",
+    run: backup,
+  },
+  {
+    name: "restore",
+    args: ["FILE"],
+    flags: {
+      yes: { help: "replace data that is there" },
+      "with-key": { help: "also write the secrets key that the file holds" },
+    },
+    help: "Restore a backup as a copy that is paused until `wadi resume`",
+    example: "wadi restore wadi-2027-01-05.backup --data ./copy",
+    isUnsuggested: true,
+    run: restore,
+  },
+  {
+    name: "move",
+    flags: {
+      to: { takes: "PLACE", help: "postgres:// address or directory" },
+      yes: { help: "replace data that is there" },
+    },
+    help: "Move all data to PostgreSQL or to a directory; the server is stopped",
+    example: "wadi move --to postgres://wadi@db.example/wadi",
+    isUnsuggested: true,
+    run: move,
+  },
+];

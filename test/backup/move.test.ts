@@ -1,0 +1,131 @@
+// Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { type MoveResult, moveData } from "../../src/backup/index.ts";
+import { openDatabase, type TransferPlace } from "../../src/database/index.ts";
+import { installationStore } from "../../src/installation/index.ts";
+import { stores } from "../../src/stores.ts";
+import { failureOf, type Ground } from "../support/database.ts";
+import { openPostgres } from "../support/pglite.ts";
+import { clock, fill, placeFile, readAll } from "./fixture.ts";
+
+let ground: Ground;
+let source: TransferPlace & { kind: "sqlite" };
+let content: Record<string, string[]>;
+const said: string[] = [];
+
+beforeAll(async () => {
+  ground = await openPostgres();
+});
+afterAll(() => ground.release());
+beforeEach(async () => {
+  said.length = 0;
+  source = placeFile();
+  await fill(source);
+  content = await readAll(source);
+}, 120_000);
+
+const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
+
+interface Interruption {
+  afterRows?: number;
+  replaces?: boolean;
+}
+
+function move(
+  from: TransferPlace,
+  to: TransferPlace,
+  { afterRows = Number.POSITIVE_INFINITY, replaces = false }: Interruption = {},
+): Promise<MoveResult> {
+  return moveData({
+    ...{ source: from, sourceName: "the source", target: to, targetName: "the target" },
+    ...{ replaces, clock, beforeEnd() {} },
+    say: (line) => void said.push(line),
+    onProgress(done) {
+      if (done >= afterRows) throw new Error("killed");
+    },
+  });
+}
+
+const open = (place: TransferPlace) =>
+  openDatabase({ place, stores, clock, onFailure() {} }).then(async (database) => {
+    const state = await database.bind(installationStore).find();
+    await database.close();
+    return state;
+  });
+
+test("a move to PostgreSQL and on to a directory keeps identity and rows", async () => {
+  const { id } = await open(source);
+  const server = await makePostgres();
+  const rows = Object.values(content).flat().length;
+  const result = await move(source, server);
+  expect(result).toMatchObject({ is_resumed: false });
+  expect(result.rows).toBeGreaterThan(rows);
+  expect(await readAll(server)).toEqual(content);
+  const unpaused = { id, paused_at: null, moved_to: null };
+  expect(await open(server)).toMatchObject(unpaused);
+  const directory = placeFile();
+  await move(server, directory);
+  expect(await readAll(directory)).toEqual(content);
+  expect(await open(directory)).toMatchObject(unpaused);
+});
+
+test("the source of a whole move does not open, and names the target", async () => {
+  await move(source, placeFile());
+  const at = new Date(clock.now()).toISOString();
+  expect((await failureOf(open(source))).message).toBe(
+    `the data of ${source.file} was moved to the target at ${at}: name that place in the ` +
+      "settings; if it says that it is not whole, run the same `wadi move` again",
+  );
+  expect((await failureOf(move(source, placeFile()))).message).toBe(
+    "the data of the source was moved to the target already",
+  );
+});
+
+test("an interrupted move leaves a source that opens and a target that does not", async () => {
+  const target = placeFile();
+  expect((await failureOf(move(source, target, { afterRows: 50 }))).message).toBe("killed");
+  expect((await open(source)).moved_to).toBeNull();
+  expect((await failureOf(open(target))).message).toStartWith(`${target.file} is not whole: `);
+});
+
+test("an interrupted move continues where it was", async () => {
+  const target = placeFile();
+  await failureOf(move(source, target, { afterRows: 50 }));
+  expect(await move(source, target)).toMatchObject({ is_resumed: true });
+  expect(said).toEqual(["the interrupted move continues"]);
+  expect(await readAll(target)).toEqual(content);
+});
+
+test("a move starts over where the source has changed since its interruption", async () => {
+  const target = placeFile();
+  await failureOf(move(source, target, { afterRows: 50 }));
+  const database = await openDatabase({ place: source, stores, clock, onFailure() {} });
+  await database.bind(installationStore).adopt((await open(source)).id, null, 5);
+  await database.close();
+  expect(await move(source, target)).toMatchObject({ is_resumed: false });
+  expect(said).toEqual(["the source has changed since, so the move starts over"]);
+  expect(await readAll(target)).toEqual(content);
+});
+
+test("a move refuses data at its target, unless it is told to replace them", async () => {
+  const target = placeFile();
+  await fill(target);
+  expect((await failureOf(move(source, target))).message).toBe(
+    "the target has data: move over it with --yes, or name another",
+  );
+  await move(source, target, { replaces: true });
+  expect(await readAll(target)).toEqual(content);
+});
+
+test("data move back to the place that they have left", async () => {
+  const server = await makePostgres();
+  await move(source, server);
+  await move(server, source, { replaces: true });
+  expect(await readAll(source)).toEqual(content);
+  expect((await open(source)).moved_to).toBeNull();
+});
+
+test("a place without data cannot be moved", async () => {
+  const failure = await failureOf(move(placeFile(), placeFile()));
+  expect(failure.message).toBe("the source has no data to move");
+});

@@ -1,0 +1,193 @@
+// Tests backups of each engine, restored into each engine, and what no restore accepts.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { restoreBackup } from "../../src/backup/index.ts";
+import {
+  lockPlace,
+  openDatabase,
+  openLoader,
+  pickMigrations,
+  type TransferPlace,
+} from "../../src/database/index.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
+import { parseRow } from "../../src/database/transfer/loader.ts";
+import { installationStore } from "../../src/installation/index.ts";
+import { stores } from "../../src/stores.ts";
+import { failureOf, type Ground } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { openPostgres } from "../support/pglite.ts";
+import { backUp, clock, fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
+
+let ground: Ground;
+let original: TransferPlace;
+let content: Record<string, string[]>;
+let backup: string;
+
+beforeAll(async () => {
+  ground = await openPostgres();
+  original = placeFile();
+  await fill(original);
+  content = await readAll(original);
+  backup = join(makeDirectory(), "one.backup");
+  await backUp(original, backup);
+});
+afterAll(() => ground.release());
+
+const restore = (place: TransferPlace, file = backup, replaces = false) =>
+  restoreBackup({
+    ...{ file, place, placeName: "the target", replaces, clock },
+    ids: createSeededIds(7),
+  });
+const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
+
+async function readState(place: TransferPlace) {
+  const onFailure = (failure: unknown) => {
+    throw failure;
+  };
+  const database = await openDatabase({ place, stores, clock, onFailure });
+  const state = await database.bind(installationStore).find();
+  await database.close();
+  return state;
+}
+
+describe("a restored copy", () => {
+  test("has every row, in SQLite and in PostgreSQL, and back again", async () => {
+    expect(Object.values(content).flat().length).toBeGreaterThan(100);
+    const file = placeFile();
+    await restore(file);
+    expect(await readAll(file)).toEqual(content);
+    const server = await makePostgres();
+    await restore(server);
+    expect(await readAll(server)).toEqual(content);
+    const again = join(makeDirectory(), "again.backup");
+    await backUp(server, again);
+    const back = placeFile();
+    await restore(back, again);
+    expect(await readAll(back)).toEqual(content);
+  });
+
+  test("is an installation of its own, which is paused and names its origin", async () => {
+    const file = placeFile();
+    const { installation_id } = await restore(file);
+    const state = await readState(file);
+    expect(state).toMatchObject({ restored_from: installation_id, paused_at: clock.now() });
+    expect(state.id).not.toBe(installation_id!);
+    expect((await readState(original)).paused_at).toBeNull();
+  });
+
+  test("of an older schema is brought forward to the newest", async () => {
+    const old = placeFile();
+    const numbers = migrations.map(({ number }) => number).filter((number) => number <= 14);
+    const loader = openLoader(old, { now: 1 });
+    await loader.transact(async (load) => {
+      const [accounts] = await load.create(pickMigrations(numbers));
+      await load.insert(accounts!, ['["a-1","acme",5]']);
+    });
+    await loader.close();
+    const file = join(makeDirectory(), "old.backup");
+    const { manifest } = await backUp(old, file);
+    expect(manifest).toMatchObject({ schema: numbers, installation_id: null });
+    const copy = placeFile();
+    await restore(copy, file);
+    expect((await readAll(copy)).accounts).toEqual(['["a-1","acme",5,null]']);
+    expect((await readState(copy)).paused_at).toBe(clock.now());
+  });
+});
+
+describe("a backup", () => {
+  test("is readable by its owner only, and never replaces a file", async () => {
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    const before = readFileSync(backup);
+    expect((await failureOf(backUp(original, backup))).message).toBe(
+      `${backup} exists, and no backup replaces a file`,
+    );
+    expect(readFileSync(backup)).toEqual(before);
+    expect(existsSync(`${backup}.part`)).toBe(false);
+  });
+
+  test("holds the secrets key only where it is asked for", async () => {
+    const directory = makeDirectory();
+    const key = join(directory, "secrets.key");
+    writeFileSync(key, `${"A".repeat(43)}=\n`);
+    const { manifest } = await backUp(original, join(directory, "with"), key);
+    expect(manifest.secrets_key).toBe(`${"A".repeat(43)}=\n`);
+    expect((await restore(placeFile())).secrets_key).toBeNull();
+  });
+
+  test("of a place without data fails and leaves no file", async () => {
+    const file = join(makeDirectory(), "none.backup");
+    const failure = await failureOf(backUp(placeFile(), file));
+    expect(failure.message).toBe(
+      "there is no data of Wadi there: name its directory or its database",
+    );
+    expect([existsSync(file), existsSync(`${file}.part`)]).toEqual([false, false]);
+  });
+});
+
+describe("a restore changes nothing", () => {
+  test("with a file that is cut or changed at any place", async () => {
+    const bytes = readFileSync(backup);
+    const directory = makeDirectory();
+    for (let at = 1; at < 40; at++) {
+      const middle = Math.floor((bytes.length * at) / 40);
+      const flipped = Uint8Array.from(bytes);
+      flipped[middle]! ^= 0x10;
+      for (const [name, damaged] of [
+        ["cut", bytes.subarray(0, middle)],
+        ["flipped", flipped],
+      ] as const) {
+        const file = join(directory, `${name}-${at}`);
+        writeFileSync(file, damaged);
+        const place = placeFile();
+        const failure = await failureOf(restore(place, file));
+        expect(failure.name).toBe("BackupError");
+        expect(existsSync(place.file)).toBe(false);
+      }
+    }
+  });
+
+  test("with a file that is no backup, or is not there", async () => {
+    const file = join(makeDirectory(), "other");
+    writeFileSync(file, "hello");
+    const found = await failureOf(restore(placeFile(), file));
+    expect(found.message).toBe(`${file} is no backup of Wadi, or it is damaged`);
+    const missing = await failureOf(restore(placeFile(), `${file}-2`));
+    expect(missing.message).toBe(`there is no file ${file}-2`);
+  });
+
+  test.each(["SQLite", "PostgreSQL"])("over data in %s, unless it is told to", async (engine) => {
+    const place = engine === "SQLite" ? placeFile() : await makePostgres();
+    await restore(place);
+    const before = await readState(place);
+    const failure = await failureOf(restore(place));
+    expect(failure.message).toBe(
+      "the target has data: restore over it with --yes, or name another",
+    );
+    expect(await readState(place)).toEqual(before);
+    await restore(place, backup, true);
+    expect(await readAll(place)).toEqual(content);
+  });
+
+  test("under a running server, also with --yes", async () => {
+    const place = placeFile();
+    await restore(place);
+    const release = await lockPlace(place);
+    const script = `
+      const { lockPlace } = await import(${JSON.stringify(
+        join(import.meta.dir, "../../src/database/index.ts"),
+      )});
+      await lockPlace(${JSON.stringify(place)}).then(
+        () => console.log("locked"), (failure) => console.log(failure.name));
+      process.exit(0)`;
+    const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    expect((await other.stdout.text()).trim()).toBe("DatabaseInUse");
+    await release();
+  });
+});
+
+test("integers beyond 2^53 keep their last digit", () => {
+  expect(parseRow('["a",9223372036854775807,1,null]')).toEqual([
+    ...["a", 9223372036854775807n, 1, null],
+  ]);
+});
