@@ -8,6 +8,7 @@ import {
   type OperatorService,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
+import { BackupTimer, openBackupFolder } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -41,6 +42,7 @@ import {
   type Routers,
   type StaticPage,
 } from "./http/index.ts";
+import { installationStore } from "./installation/index.ts";
 import {
   buildModels,
   listModelReplicas,
@@ -183,7 +185,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
-  const listening = [checks, server, ...agents.listening];
+  const listening = [...createBackups(options, database), checks, server, ...agents.listening];
   const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
   return {
     database,
@@ -219,6 +221,17 @@ function openAccess({ settings, clock, ids, log }: AppOptions, database: Databas
   const uses = new KeyUses({ database, clock, log });
   const { alias } = settings.service;
   return { uses, access: buildAccess({ database, clock, ids, alias, noteUse: uses.note }) };
+}
+
+/** Creates the timer of backups; data in memory have none. */
+function createBackups(options: AppOptions, database: Database): Service[] {
+  const { settings, place, clock, log, version: program } = options;
+  const { every_ms: everyMs, keep } = settings.backup;
+  if (everyMs === 0 || place.kind === "memory") return [];
+  const installation = database.bind(installationStore);
+  const readId = async () => (await installation.find()).id;
+  const folder = openBackupFolder(settings.backup, settings.server.data, clock);
+  return [new BackupTimer({ place, folder, program, readId, everyMs, keep, clock, log })];
 }
 
 /** Describes failures of a disk or a server by a sentence, and bugs by their stack. */

@@ -66,13 +66,16 @@ test("the wadi.toml of the page on models serves, and its first start prints the
   expect(level(shown.trimEnd())).toBe(level(readBlock(page, "the key is in the file")));
 });
 
+/** Variables that settings of pages name. */
+const ENV = { BRAVE_API_KEY: "key", S3_SECRET: "secret" };
+
 test("every settings file that a page shows is valid", () => {
   const blocks = pages.flatMap(({ name, blocks }) =>
     blocks.flatMap(({ language, text }) => (language === "toml" ? [[name, text]] : [])),
   );
   expect(blocks.length).toBeGreaterThanOrEqual(7);
   for (const [name, text] of blocks) {
-    const settings = readSettings(text!, `${name}.toml`, { BRAVE_API_KEY: "key" }, {});
+    const settings = readSettings(text!, `${name}.toml`, ENV, {});
     expect(settings.models.length).toBe(1);
   }
 });

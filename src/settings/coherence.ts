@@ -3,6 +3,7 @@ import { FORMATS } from "./formats.ts";
 import { findNearest } from "./nearest.ts";
 import { type Environment, type Problems, quote } from "./problem.ts";
 import {
+  type BackupSettings,
   listAliases,
   type ModelSettings,
   type OpenaiUpstreamSettings,
@@ -49,6 +50,8 @@ const RESERVED_BODY_FIELDS = [
 ];
 
 const HEALTH_EVERY_MIN_MS = 1_000;
+const BACKUP_EVERY_MIN_MS = 60_000;
+const BUCKET = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w./-]*)?$/;
 /** Minimum retention of runs: the daily limit and idempotency keys depend on them. */
 const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
 
@@ -59,6 +62,7 @@ export function completeSettings(settings: Settings, context: SettingsContext): 
   completeServer(settings.server, context);
   completeMetrics(settings.server, context);
   completeTelemetry(settings.telemetry, context);
+  completeBackup(settings.backup, context);
   completeDefaultModel(settings.service, ids, problems);
   const { runs } = settings.retention;
   if (runs !== null && runs < RUNS_KEPT_MIN_MS) {
@@ -129,6 +133,33 @@ function completeTelemetry(
   if (at !== -1)
     problems.add(path, `names a file whose line ${at + 1} is no header for a collector`);
   else telemetry.headers = Object.fromEntries(pairs.map((pair) => [pair![1]!, pair![2]!]));
+}
+
+function completeBackup(backup: Mutable<BackupSettings>, context: SettingsContext) {
+  const { env, readText, problems, wantsApiKeys } = context;
+  const { every_ms, to, access_key_id, secret_access_key_env, secret_access_key_file } = backup;
+  backup.secret_access_key = null;
+  const isEarly = every_ms > 0 && every_ms < BACKUP_EVERY_MIN_MS;
+  problems.addEach("backup", [[isEarly, "every", "must be 0s or at least 1m"]]);
+  if (!to.startsWith("s3://")) return;
+  const hasVariable = secret_access_key_env !== "";
+  const hasOne = hasVariable !== (secret_access_key_file !== "");
+  problems.addEach("backup", [
+    [!BUCKET.test(to), "to", 'must be a folder, or a bucket such as "s3://acme/wadi"'],
+    [access_key_id === "", "access_key_id", "is needed for a bucket"],
+    [!hasOne, "secret_access_key_env", "or secret_access_key_file, one of them, must be set"],
+  ]);
+  if (!wantsApiKeys || !hasOne) return;
+  const path = hasVariable ? "backup.secret_access_key_env" : "backup.secret_access_key_file";
+  try {
+    const secret = hasVariable
+      ? findVariable(env, secret_access_key_env)
+      : readText(secret_access_key_file).trim();
+    if (secret && API_KEY.test(secret)) backup.secret_access_key = secret;
+    else problems.add(path, "names a place that holds no secret in one line of ASCII");
+  } catch {
+    problems.add(path, "names a file that cannot be read");
+  }
 }
 
 function completeDefaultModel(

@@ -9,6 +9,7 @@ export { writeSettingsReference } from "./reference.ts";
 export type { ServiceStandIn } from "./services.ts";
 export { copySource, listSettings, ORIGINS, type SettingRow } from "./setting-list.ts";
 export {
+  type BackupSettings,
   type EmbeddingsSettings,
   listAliases,
   type ModelSettings,

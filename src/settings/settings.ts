@@ -49,14 +49,20 @@ export type TelemetrySettings = Value<typeof Table>["telemetry"] & {
   readonly headers: Readonly<Record<string, string>>;
 };
 
+/** `secret_access_key` is what its variable or file holds; null without a bucket. */
+export type BackupSettings = Value<typeof Table>["backup"] & {
+  readonly secret_access_key: string | null;
+};
+
 /**
  * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did;
  * `service.default_model` is always a model.
  */
 export type Settings = Omit<
   Value<typeof Table>,
-  "models" | "server" | "telemetry" | "embeddings" | "search"
+  "models" | "server" | "telemetry" | "backup" | "embeddings" | "search"
 > & {
+  readonly backup: BackupSettings;
   readonly telemetry: TelemetrySettings;
   readonly models: readonly ModelSettings[];
   readonly embeddings: EmbeddingsSettings;

@@ -1,5 +1,6 @@
 // Every setting there is: the file's checks, defaults and documentation come from this table.
 import { Type } from "@sinclair/typebox";
+import { Backup } from "./backup-table.ts";
 import {
   anyText,
   choice,
@@ -236,6 +237,7 @@ export const Table = Type.Object(
       ),
       audit: retention("How long entries of the audit log are kept.", { default: "forever" }),
     }),
+    backup: Backup,
     agents: Agents,
     egress: Egress,
     think: Think,

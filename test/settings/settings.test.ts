@@ -225,6 +225,10 @@ describe("without a file", () => {
         ...{ runs: null, events: 30 * 86_400_000, request_log: 30 * 86_400_000 },
         ...{ usage_half_hours: 400 * 86_400_000, audit: null },
       },
+      backup: {
+        ...{ every_ms: 0, keep: 7, to: "", endpoint: "", region: "", access_key_id: "" },
+        ...{ secret_access_key_env: "", secret_access_key_file: "", secret_access_key: null },
+      },
     });
   });
 

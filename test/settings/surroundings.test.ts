@@ -88,6 +88,24 @@ test("the file of the collector's headers has one a line, and no message quotes 
   expect(read("s3cr3t", { wantsApiKeys: false })).toEqual({});
 });
 
+test("a bucket of backups needs a name, a key's id and its secret, which no message quotes", () => {
+  const read = (lines: string, env: Env = {}) =>
+    readSettings(`[backup]\n${lines}`, "wadi.toml", env, {}, { readText: () => "s3cr3t\n" }).backup;
+  const key = 'access_key_id = "AK"\n';
+  const bucket = `to = "s3://acme-backups/wadi"\n${key}`;
+  expect(read(`${bucket}secret_access_key_file = "f"`).secret_access_key).toBe("s3cr3t");
+  const named = `${bucket}secret_access_key_env = "S3_SECRET"`;
+  expect(read(named, { S3_SECRET: "abc" }).secret_access_key).toBe("abc");
+  expect(read('every = "1m"\nto = "./backups"')).toMatchObject({ every_ms: 60_000 });
+  expect(() => read(named)).toThrow("names a place that holds no secret");
+  expect(() => read(bucket)).toThrow("one of them, must be set");
+  const nameless = 'to = "s3://acme-backups"\nsecret_access_key_file = "f"';
+  expect(() => read(nameless)).toThrow("access_key_id is needed for a bucket");
+  const shouted = `to = "s3://A/"\n${key}secret_access_key_file = "f"`;
+  expect(() => read(shouted)).toThrow("must be a folder, or a bucket");
+  expect(() => read('every = "59s"')).toThrow("backup.every must be 0s or at least 1m");
+});
+
 test("a key that is no file, such as a pipe without a writer, is refused and not waited for", () => {
   const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
   try {

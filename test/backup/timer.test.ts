@@ -1,0 +1,114 @@
+// Tests backups on a timer: when they are made, which are kept, in a folder and in a bucket.
+import { beforeAll, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BackupTimer, openBackupFolder, restoreBackup } from "../../src/backup/index.ts";
+import type { TransferPlace } from "../../src/database/index.ts";
+import type { LogFields } from "../../src/platform/log.ts";
+import { readSettings } from "../../src/settings/index.ts";
+import { openBucket } from "../support/bucket.ts";
+import { createManualClock } from "../support/clock.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
+
+const MINUTE_MS = 60_000;
+const ID = "0198f000-0000-4000-8000-000000000001";
+let place: TransferPlace;
+
+beforeAll(async () => {
+  place = placeFile();
+  await fill(place);
+});
+
+/** A timer that says when it has made, or failed to make, its next backup. */
+function openTimer(lines: string) {
+  const clock = createManualClock();
+  const settings = readSettings(`[backup]\n${lines}`, "wadi.toml", { SECRET: "abc" }, {}).backup;
+  let next = Promise.withResolvers<[string, LogFields?]>();
+  const note = (message: string, fields?: LogFields) => {
+    next.resolve([message, fields]);
+    next = Promise.withResolvers();
+  };
+  const timer = new BackupTimer({
+    ...{ place, program: "1.2.3", clock, log: { info: note, warn: note, error: note } },
+    folder: openBackupFolder(settings, "unused", clock),
+    readId: async () => ID,
+    everyMs: settings.every_ms,
+    keep: settings.keep,
+  });
+  return { timer, clock, said: () => next.promise };
+}
+
+const nameAt = (time: string) => `wadi-0198f000-20261120T${time}Z.backup`;
+
+test("backups are made at once and then each interval, and the oldest are deleted", async () => {
+  const directory = makeDirectory();
+  const foreign = "wadi-11111111-20200101T000000Z.backup";
+  writeFileSync(join(directory, foreign), "of another installation");
+  const { timer, clock, said } = openTimer(`every = "5m"\nkeep = 2\nto = "${directory}"`);
+  for (let count = 0; count < 4; count++) {
+    const made = said();
+    if (count === 0) timer.start();
+    else await clock.advance(5 * MINUTE_MS);
+    expect((await made)[0]).toBe("backup: made");
+    await clock.advance(0);
+  }
+  await timer.stop(1_000);
+  expect(readdirSync(directory).sort()).toEqual([nameAt("121000"), nameAt("121500"), foreign]);
+});
+
+test("a start makes none before the interval since the last one has passed", async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, nameAt("115700")), "made before the start");
+  const { timer, clock, said } = openTimer(`every = "5m"\nto = "${directory}"`);
+  const made = said();
+  timer.start();
+  await clock.advance(2 * MINUTE_MS - 1);
+  expect(readdirSync(directory)).toHaveLength(1);
+  await clock.advance(1);
+  expect((await made)[1]).toMatchObject({ what: nameAt("120200") });
+  await timer.stop(1_000);
+});
+
+test("a folder that cannot be written to is logged, and tried again after a minute", async () => {
+  const file = join(makeDirectory(), "file");
+  writeFileSync(file, "");
+  const { timer, clock, said } = openTimer(`every = "5m"\nto = "${file}/below"`);
+  let failed = said();
+  timer.start();
+  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  failed = said();
+  await clock.advance(MINUTE_MS);
+  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  await timer.stop(1_000);
+});
+
+test("a bucket gets whole backups, keeps the newest, and refuses a wrong key", async () => {
+  using bucket = openBucket("AK");
+  const lines = (keyId: string) =>
+    `every = "5m"\nkeep = 3\nto = "s3://acme-backups/wadi/"\nendpoint = "${bucket.url}"\n` +
+    `access_key_id = "${keyId}"\nsecret_access_key_env = "SECRET"`;
+  for (const name of ["110000", "110500", "111000", "111500"]) {
+    bucket.objects.set(`wadi/${nameAt(name)}`, new Uint8Array());
+  }
+  const { timer, clock, said } = openTimer(lines("AK"));
+  const made = said();
+  timer.start();
+  expect((await made)[0]).toBe("backup: made");
+  await timer.stop(1_000);
+  await clock.advance(0);
+  const kept = ["111000", "111500", "120000"].map((time) => `wadi/${nameAt(time)}`);
+  expect([...bucket.objects.keys()].sort()).toEqual(kept);
+  const file = join(makeDirectory(), "fetched.backup");
+  writeFileSync(file, bucket.objects.get(kept[2]!)!);
+  const copy = placeFile();
+  const ids = createSeededIds();
+  await restoreBackup({ file, place: copy, placeName: "copy", replaces: false, clock, ids });
+  expect(await readAll(copy)).toEqual(await readAll(place));
+
+  const refused = openTimer(lines("OTHER"));
+  const failed = refused.said();
+  refused.timer.start();
+  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  await refused.timer.stop(1_000);
+});
