@@ -10,9 +10,9 @@ const GROUPS = {
   run: {
     dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
     serve: ["Serve with the settings file", () => import("./serve.ts")],
-    init: ["Write the settings file; check everything", () => import("./setup.ts")],
-    check: ["Write the settings file; check everything", () => import("./setup.ts")],
-    login: ["Keep a token for a server elsewhere", () => import("./login.ts")],
+    init: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
+    check: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
+    login: ["Write settings; check all; keep a server's token", () => import("./login.ts")],
   },
   people: {
     accounts: ["Create, limit, hold, delete accounts; grant models", () => import("./accounts.ts")],
