@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { drawTable } from "../bench/measure.ts";
 import { autostart } from "./autostart.ts";
+import { backup } from "./backup.ts";
 import { budgets } from "./budgets.ts";
 import { calls } from "./calls.ts";
 import { crash } from "./crash.ts";
@@ -17,6 +18,7 @@ import { requests } from "./requests.ts";
 import { runs } from "./runs.ts";
 
 const proofs: readonly Proof[] = [
+  backup,
   budgets,
   calls,
   crash,

@@ -1,0 +1,115 @@
+// The compiled program's backup, restore, resume and move: what they print, refuse and leave behind.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+
+let room: Room;
+let server: Server;
+beforeAll(async () => {
+  room = openRoom();
+  server = await room.serve(["serve", "--port", "0"]);
+  const create = ["connections", "create", "orders", "--account", "default"];
+  const secret = await room.run([...create, "--host", "api.example.com"], { stdin: "s3cret" });
+  expect(secret.code).toBe(0);
+});
+afterAll(() => room.close());
+
+const at = (name: string) => join(room.directory, name);
+const KEY_MISSING = /^the key of its secrets \([0-9a-f]{16}\) is not in copy\/secrets.key: put the/;
+
+test("a backup beside a server is one file without the key, and one JSON document", async () => {
+  const { code, stdout, stderr } = await room.run(["backup", "one.backup", "--json"]);
+  expect([code, stderr]).toEqual([
+    ...[0, "the secrets in it stay sealed: keep wadi-data/secrets.key elsewhere\n"],
+  ]);
+  const document = JSON.parse(stdout);
+  expect(document).toMatchObject({ file: "one.backup", has_secrets_key: false });
+  expect(document.tables).toContainEqual({ name: "connections", rows: 1 });
+  expect(statSync(at("one.backup")).mode & 0o777).toBe(0o600);
+  const again = await room.run(["backup", "one.backup"]);
+  expect([again.code, again.stderr]).toEqual([
+    ...[1, "wadi: one.backup exists, and no backup replaces a file\n"],
+  ]);
+});
+
+test("a restore refuses the directory of a running server, also with --yes", async () => {
+  const { code, stderr } = await room.run(["restore", "one.backup", "--yes"]);
+  expect([code, stderr]).toEqual([
+    1,
+    "wadi: another wadi server runs on wadi-data: stop it, or give this one another database\n",
+  ]);
+});
+
+test("a copy is paused, says so at its start, and lacks the key until it is put there", async () => {
+  const copy = await room.run(["restore", "one.backup", "--data", "copy"]);
+  expect([copy.code, copy.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^copy: \d+ rows of 2\S+\n$/),
+  ]);
+  const [key, pause] = copy.stderr.split("\n");
+  expect(key).toMatch(KEY_MISSING);
+  expect(pause).toStartWith("it is paused: ");
+  const second = await room.serve(["serve", "--port", "0", "--data", "copy"]);
+  expect(second.banner).toContain(
+    "paused    restored from a backup: nothing fires, runs or is delivered before `wadi resume`",
+  );
+  const status = await room.run(["status", "--data", "copy"]);
+  expect(status.stdout).toMatch(/^paused +since its restore .*`wadi resume`/m);
+  expect((await second.chat("Hello", { key: server.key })).status).toBe(201);
+  const resumed = await room.run(["resume", "--data", "copy"]);
+  expect(resumed.stdout).toMatch(/^installation +is no longer paused$/m);
+  const after = await room.run(["status", "--json", "--data", "copy"]);
+  expect(JSON.parse(after.stdout).installation.paused_at).toBeNull();
+  second.signal("SIGTERM");
+  expect(await second.exited).toBe(0);
+});
+
+test("a backup holds the key where it is asked for, and a restore writes it where asked", async () => {
+  await room.run(["backup", "with-key.backup", "--with-key"]);
+  const without = await room.run(["restore", "with-key.backup", "--data", "without"]);
+  expect(without.stderr).toContain("this backup holds it, for --with-key");
+  expect(readdirSync(at("without"))).not.toContain("secrets.key");
+  const restored = await room.run(["restore", "with-key.backup", "--with-key", "--data", "with"]);
+  expect(restored.stderr).toStartWith("it is paused: ");
+  const key = at("with/secrets.key");
+  expect(readFileSync(key)).toEqual(readFileSync(at("wadi-data/secrets.key")));
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  const checked = await room.run(["check", "--json", "--data", "with"]);
+  const rows = JSON.parse(checked.stdout) as { what: string; status: string; says: string }[];
+  expect(rows.find(({ what }) => what === "secrets key")).toMatchObject({ status: "ok" });
+  const data = rows.find(({ what }) => what === "data");
+  expect(data).toMatchObject({ status: "warn", says: expect.stringContaining("`wadi resume`") });
+});
+
+test("a move to a directory takes the key along, and the source names the target", async () => {
+  const moving = await room.run(["move", "--to", "elsewhere"]);
+  expect(moving.stderr).toStartWith("wadi: another wadi server runs on wadi-data: ");
+  server.signal("SIGTERM");
+  await server.exited;
+  const moved = await room.run(["move", "--to", "elsewhere", "--json"]);
+  expect([moved.code, JSON.parse(moved.stdout)]).toMatchObject([
+    ...[0, { place: "elsewhere", is_resumed: false }],
+  ]);
+  const key = at("elsewhere/secrets.key");
+  expect(readFileSync(key)).toEqual(readFileSync(at("wadi-data/secrets.key")));
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  const left = await room.run(["serve", "--port", "0"]);
+  expect([left.code, left.stderr]).toEqual([1, expect.stringContaining("was moved to elsewhere")]);
+  const target = await room.serve(["serve", "--port", "0", "--data", "elsewhere"]);
+  expect(target.banner.join("\n")).not.toContain("paused");
+  expect((await target.chat("Hello", { key: server.key })).status).toBe(201);
+  const rotated = await room.run(["secrets", "rotate", "--data", "elsewhere"]);
+  expect(rotated.stdout).toBe("1 secret sealed again\n");
+});
+
+test("a move without a target, and commands about another machine, are wrong usage", async () => {
+  const move = await room.run(["move"]);
+  expect([move.code, move.stderr]).toEqual([
+    ...[2, "wadi: move needs --to: postgres://… or a directory\n"],
+  ]);
+  const remote = await room.run(["backup", "x", "--server", "http://127.0.0.1:1"]);
+  expect([remote.code, remote.stderr]).toEqual([
+    ...[2, "wadi: this command works on the data of this machine: drop --server\n"],
+  ]);
+});
