@@ -1,5 +1,6 @@
 // Files of backups: written aside, synced, and given their name only when they are whole.
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
+import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { BackupError } from "./format.ts";
 
@@ -11,43 +12,34 @@ export interface BackupFile {
 }
 
 /** Creates a file that only its owner may read, and never replaces one. */
-export function createBackupFile(file: string): BackupFile {
-  if (existsSync(file)) throw taken(file);
+export async function createBackupFile(file: string): Promise<BackupFile> {
+  if (existsSync(file)) throw explainTaken(file);
   const draft = `${file}.part`;
   // A killed backup may have left it behind.
-  rmSync(draft, { force: true });
-  const descriptor = openSync(draft, "wx", 0o600);
-  let isOpen = true;
-  const close = () => {
-    if (isOpen) closeSync(descriptor);
-    isOpen = false;
-  };
+  await rm(draft, { force: true });
+  const handle = await open(draft, "wx", 0o600);
   return {
-    async write(bytes) {
-      for (let rest = bytes; rest.length > 0; ) {
-        rest = rest.subarray(writeSync(descriptor, rest));
-      }
-    },
+    write: (bytes) => handle.writeFile(bytes),
     async finish() {
-      fsyncSync(descriptor);
-      close();
+      await handle.sync();
       try {
-        linkSync(draft, file);
+        await link(draft, file);
       } catch (failure) {
-        throw (failure as NodeJS.ErrnoException).code === "EEXIST" ? taken(file) : failure;
-      } finally {
-        rmSync(draft, { force: true });
+        throw (failure as NodeJS.ErrnoException).code === "EEXIST" ? explainTaken(file) : failure;
       }
+      await handle.close();
+      await rm(draft);
       syncDirectory(file);
     },
     async abandon() {
-      close();
-      rmSync(draft, { force: true });
+      await handle.close();
+      await rm(draft, { force: true });
     },
   };
 }
 
-const taken = (file: string) => new BackupError(`${file} exists, and no backup replaces a file`);
+const explainTaken = (file: string) =>
+  new BackupError(`${file} exists, and no backup replaces a file`);
 
 /** Syncs the directory of a file, so that a power cut cannot take its name away. */
 export function syncDirectory(file: string): void {

@@ -151,7 +151,7 @@ async function copyAll({ source, target, onProgress }: MoveOptions, loader: Load
   const progress = (await loader.transact(readMove))!.tables;
   const snapshot = await openSnapshot(source);
   try {
-    const total = await countAll(snapshot);
+    const total = await snapshot.countAll();
     let done = 0;
     for (const table of snapshot.tables) {
       const before = progress.get(table.name) ?? NO_PROGRESS;
@@ -166,12 +166,6 @@ async function copyAll({ source, target, onProgress }: MoveOptions, loader: Load
   } finally {
     await snapshot.close();
   }
-}
-
-async function countAll(snapshot: Snapshot): Promise<number> {
-  let total = 0;
-  for (const table of snapshot.tables) total += await snapshot.count(table);
-  return total;
 }
 
 async function copyTable(

@@ -26,8 +26,8 @@ export async function writeBackup(options: BackupWriteOptions): Promise<BackupMa
   const { schema } = snapshot;
   const header: BackupHeader = { wadi_backup: FORMAT, program, created_at, schema: [...schema] };
   await lines.add(JSON.stringify(header));
-  const counts = await Promise.all(snapshot.tables.map((table) => snapshot.count(table)));
-  const total = counts.reduce((sum, count) => sum + count, 0);
+  // Counting blocks the event loop, and a server shows no progress.
+  const total = onProgress ? await snapshot.countAll() : 0;
   const known = { installation_id: null as string | null, key_id: null as string | null };
   const tables: BackupManifest["tables"] = [];
   let done = 0;

@@ -27,7 +27,7 @@ export function createProgressBar(what: string): ProgressBar {
   };
 }
 
-function drawBar(what: string, done: number, total: number): string {
+export function drawBar(what: string, done: number, total: number): string {
   const part = total === 0 ? 1 : Math.min(done / total, 1);
   const full = Math.floor(part * WIDTH);
   const bar = "#".repeat(full) + "-".repeat(WIDTH - full);

@@ -22,7 +22,8 @@ export interface Snapshot {
   tables: readonly TransferTable[];
   /** Another text after every change of the data, as far as the engine tells. */
   stamp: string;
-  count(table: TransferTable): Promise<number>;
+  /** Counts the rows of all tables. */
+  countAll(): Promise<number>;
   /** Yields batches of rows, each row a JSON array, in the order of the key behind `after`. */
   scan(table: TransferTable, after?: readonly KeyValue[]): AsyncGenerator<readonly string[]>;
   close(): Promise<void>;
@@ -70,11 +71,12 @@ async function openSqlite(file: string, isUnfinished: boolean): Promise<Snapshot
         .map(([value]) => Number(value));
     const schema = read("SELECT number FROM wadi_schema ORDER BY number");
     const commits = hasTable(own, "wadi_commits") ? read("SELECT commits FROM wadi_commits") : [];
+    const tables = await describeTables(pickMigrations(schema));
     return {
       schema,
-      tables: await describeTables(pickMigrations(schema)),
+      tables,
       stamp: `${commits}`,
-      count: async ({ name }) => read(`SELECT COUNT(*) FROM ${name}`)[0]!,
+      countAll: async () => read(writeCount(tables))[0]!,
       async *scan(table, after) {
         const row = `json_array(${table.columns.join(", ")})`;
         const text = writeSelect(table, row, after && `(${after.map(() => "?").join(", ")})`);
@@ -112,11 +114,12 @@ async function openPostgres(url: string, isUnfinished: boolean): Promise<Snapsho
     const changes = await read(
       "SELECT COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) AS n FROM pg_stat_user_tables",
     );
+    const tables = await describeTables(pickMigrations(schema));
     return {
       schema,
-      tables: await describeTables(pickMigrations(schema)),
+      tables,
       stamp: `${changes}`,
-      count: async ({ name }) => (await read(`SELECT COUNT(*) AS n FROM ${name}`))[0]!,
+      countAll: async () => (await read(writeCount(tables)))[0]!,
       async *scan(table, after) {
         const cells = table.columns.map((column) => writeCell(column, table.texts.has(column)));
         const row = `'[' || ${cells.join(" || ',' || ")} || ']'`;
@@ -167,6 +170,11 @@ function writeSelect({ name, key }: TransferTable, row: string, after?: string):
   const keys = key.join(", ");
   const where = after === undefined ? "" : `WHERE (${keys}) > ${after}`;
   return `SELECT ${row} AS row FROM ${name} ${where} ORDER BY ${keys}`;
+}
+
+function writeCount(tables: readonly TransferTable[]): string {
+  const counts = tables.map(({ name }) => `(SELECT COUNT(*) FROM ${name})`);
+  return `SELECT ${counts.join(" + ")} AS n`;
 }
 
 /** Writes a value as SQLite's json_array does, so that both engines give the same text. */
