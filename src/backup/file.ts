@@ -11,10 +11,13 @@ export interface BackupFile {
   abandon(): Promise<void>;
 }
 
+/** End of the name of a file that is not whole yet. */
+export const DRAFT_END = ".part";
+
 /** Creates a file that only its owner may read, and never replaces one. */
 export async function createBackupFile(file: string): Promise<BackupFile> {
   if (existsSync(file)) throw explainTaken(file);
-  const draft = `${file}.part`;
+  const draft = `${file}${DRAFT_END}`;
   // A killed backup may have left it behind.
   await rm(draft, { force: true });
   const handle = await open(draft, "wx", 0o600);

@@ -1,5 +1,5 @@
 // Moves the data of a stopped installation to another place: in steps, each stored at the target.
-import { rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { processStore } from "../cluster/index.ts";
 import {
   advance,
@@ -106,14 +106,17 @@ async function readOrigin(source: TransferPlace): Promise<Origin> {
 
 /** Begins a move at the target, or finds the one that was interrupted: then returns true. */
 async function openTarget(options: MoveOptions, origin: Origin): Promise<boolean> {
-  const { target, targetName, sourceName, replaces, clock, say } = options;
+  const { target, targetName, replaces, clock, say } = options;
   const isThere = await hasDatabase(target);
+  if (!isThere && target.kind === "sqlite") {
+    requireUnmoved(options, origin);
+    await createTarget(target.file, origin, clock.now());
+    return false;
+  }
   await using loader = openClosing(target, clock.now());
   const found = await loader.transact(readMove);
   const isOwn = found?.origin.installation_id === origin.installation_id;
-  if (origin.moved_to !== null && !isOwn) {
-    throw new BackupError(`the data of ${sourceName} was moved to ${origin.moved_to} already`);
-  }
+  if (!isOwn) requireUnmoved(options, origin);
   if (isOwn && found?.origin.stamp === origin.stamp) {
     say("the interrupted move continues");
     return true;
@@ -124,6 +127,25 @@ async function openTarget(options: MoveOptions, origin: Origin): Promise<boolean
   }
   await begin(options, loader, origin);
   return false;
+}
+
+function requireUnmoved({ sourceName }: MoveOptions, { moved_to }: Origin): void {
+  if (moved_to === null) return;
+  throw new BackupError(`the data of ${sourceName} was moved to ${moved_to} already`);
+}
+
+/** Creates a file that says from its first moment on that it is not whole. */
+async function createTarget(file: string, origin: MoveOrigin, now: number): Promise<void> {
+  const draft = `${file}.move`;
+  rmSync(draft, { force: true });
+  const loader = openLoader({ kind: "sqlite", file: draft }, { now, isFresh: true });
+  try {
+    await loader.transact((load) => beginMove(load, origin));
+  } finally {
+    await loader.close();
+  }
+  for (const part of ["", "-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
+  renameSync(draft, file);
 }
 
 async function begin({ target }: MoveOptions, loader: Loader, origin: MoveOrigin): Promise<void> {
@@ -212,13 +234,13 @@ async function end({ source, targetName, clock }: MoveOptions, loader: Loader): 
   const now = clock.now();
   {
     await using from = openClosing(source, now);
-    await from.transact(({ tx }) => installationStore.writes.depart(tx, targetName, now));
+    await from.transact(({ tx }) => installationStore.writes.noteMove(tx, targetName, now));
   }
   await loader.transact(async (load) => {
     for (const { epoch } of await processStore.reads.list(load.tx)) {
       await processStore.writes.end(load.tx, epoch, now);
     }
-    await installationStore.writes.arrive(load.tx);
+    await installationStore.writes.noteMove(load.tx, null, now);
     await endMove(load);
   });
 }

@@ -5,6 +5,7 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import { makeBackup } from "./backup.ts";
+import { DRAFT_END } from "./file.ts";
 import type { BackupFolder } from "./folder.ts";
 
 export interface BackupTimerOptions {
@@ -86,6 +87,14 @@ export class BackupTimer implements Service {
       throw failure;
     }
     for (const old of (await this.#list(prefix)).slice(0, -keep)) await folder.remove(old);
+    await this.#removeDrafts(prefix);
+  }
+
+  /** Removes what killed backups have left; one timer writes one backup at a time. */
+  async #removeDrafts(prefix: string): Promise<void> {
+    const { folder } = this.#options;
+    const isDraft = (name: string) => name.startsWith(prefix) && name.endsWith(DRAFT_END);
+    for (const draft of (await folder.list()).filter(isDraft)) await folder.remove(draft);
   }
 
   async #list(prefix: string): Promise<string[]> {

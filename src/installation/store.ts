@@ -35,13 +35,12 @@ export const installationStore = store(
               restored_at = ${now}, paused_at = ${now}, moved_to = ${null}, moved_at = ${null}`,
       );
     },
-    /** Notes where the data has moved; no program opens this database from then on. */
-    depart: async (tx, moved_to: string, now: number): Promise<void> => {
-      await tx.run(sql`UPDATE wadi_installation SET moved_to = ${moved_to}, moved_at = ${now}`);
-    },
-    /** Makes a copy that a move has made the place of the data. */
-    arrive: async (tx): Promise<void> => {
-      await tx.run(sql`UPDATE wadi_installation SET moved_to = ${null}, moved_at = ${null}`);
+    /** Notes where the data has moved, from when on no program opens this database; null: here. */
+    noteMove: async (tx, moved_to: string | null, now: number): Promise<void> => {
+      const moved_at = moved_to === null ? null : now;
+      await tx.run(
+        sql`UPDATE wadi_installation SET moved_to = ${moved_to}, moved_at = ${moved_at}`,
+      );
     },
     /** Ends the pause; returns false where there was none. */
     resume: async (tx): Promise<boolean> => {

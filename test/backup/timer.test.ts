@@ -45,6 +45,7 @@ test("backups are made at once and then each interval, and the oldest are delete
   const directory = makeDirectory();
   const foreign = "wadi-11111111-20200101T000000Z.backup";
   writeFileSync(join(directory, foreign), "of another installation");
+  writeFileSync(join(directory, `${nameAt("110000")}.part`), "left by a kill");
   const { timer, clock, said } = openTimer(`every = "5m"\nkeep = 2\nto = "${directory}"`);
   for (let count = 0; count < 4; count++) {
     const made = said();

@@ -30,20 +30,12 @@ export const installationCases: Case[] = [
     },
   },
   {
-    method: "installation.depart",
-    title: "notes where the data has moved",
-    act: ({ installation }) => installation.depart("./elsewhere", NOW),
+    method: "installation.noteMove",
+    title: "notes where the data has moved, and that they are here again",
+    act: ({ installation }) => installation.noteMove("./elsewhere", NOW),
     async check(_, { installation }) {
       expect(await installation.find()).toMatchObject({ moved_to: "./elsewhere", moved_at: NOW });
-      await installation.arrive();
-    },
-  },
-  {
-    method: "installation.arrive",
-    title: "ends a move at its target",
-    setup: ({ installation }) => installation.depart("./elsewhere", NOW),
-    act: ({ installation }) => installation.arrive(),
-    async check(_, { installation }) {
+      await installation.noteMove(null, NOW);
       expect(await installation.find()).toMatchObject({ moved_to: null, moved_at: null });
     },
   },
