@@ -1,4 +1,5 @@
 // Listens on an address, or explains why it cannot, with a way out.
+import { attractConnections } from "../net/index.ts";
 
 export interface ListenAddress {
   host: string;
@@ -22,19 +23,31 @@ export interface ListenSettings {
   port: string;
 }
 
+export interface ListenOptions {
+  settings?: ListenSettings;
+  shared?: readonly ListenAddress[];
+}
+
 const FLAGS: ListenSettings = { host: "--host", port: "--port" };
 
+/**
+ * `shared` lists the addresses of the server that this process takes over from: on one of them it
+ * listens beside that server and gets all new connections.
+ */
 export function listen(
   address: ListenAddress,
   answers: Pick<Bun.Serve.Options<undefined, string>, "routes" | "fetch" | "error">,
-  settings = FLAGS,
+  { settings = FLAGS, shared = [] }: ListenOptions = {},
 ): Bun.Server<undefined> {
+  const found = shared.find(
+    ({ host, port }) => host === address.host && (port === address.port || address.port === 0),
+  );
   try {
-    return Bun.serve({
+    const server = Bun.serve({
       hostname: address.host,
-      port: address.port,
-      // A second instance on the same port must fail, not share it.
-      reusePort: false,
+      port: found?.port ?? address.port,
+      // Any other second instance on the same port must fail, not share it.
+      reusePort: found !== undefined,
       // Bun's own error page shows the message and 50 KB around it.
       development: false,
       idleTimeout: IDLE_TIMEOUT_S,
@@ -42,6 +55,8 @@ export function listen(
       // Routes match the path as it was sent; Bun resolves dots in a request's URL.
       ...answers,
     } as Bun.Serve.Options<undefined, string>);
+    if (found) attractConnections(found.port);
+    return server;
   } catch (failure) {
     const { code = String(failure) } = failure as { code?: string };
     const place = `port ${address.port} on ${address.host}`;

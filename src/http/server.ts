@@ -1,6 +1,6 @@
 // The HTTP server: checks a request's origin, lets Elysia find its route, and stops gracefully.
 import { Elysia } from "elysia";
-import { isLoopback } from "../net/index.ts";
+import { isLoopback, sharePort } from "../net/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -8,14 +8,14 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
-import { IDLE_TIMEOUT_S, listen, readListenAddress } from "./listener.ts";
+import { IDLE_TIMEOUT_S, type ListenAddress, listen, readListenAddress } from "./listener.ts";
 import { documentRoute } from "./openapi/document.ts";
 import { OPERATOR_PREFIX, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { Router } from "./router.ts";
-import { closeAfterReply, hasBoundedBody } from "./unread-body.ts";
+import { closeAfterReply, hasBoundedBody, sendAsLast } from "./unread-body.ts";
 
 /** Time for the last frames of a stop to reach their callers. */
 const GRACE_MS = 1_000;
@@ -38,6 +38,8 @@ export interface HttpServerOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** Addresses of the server that this one takes over from; see `listen`. */
+  shared?: readonly ListenAddress[];
   /** Ends what still runs at the deadline of a stop, with a message to its callers. */
   endRequests(): void;
 }
@@ -62,6 +64,8 @@ export class HttpServer implements Service {
   /** Requests that arrived on the operator API's own address. */
   readonly #operatorRequests = new WeakSet<Request>();
   #isStopping = false;
+  /** Each connection is closed by its next reply, so that clients connect to the next server. */
+  isLeaving = false;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -84,6 +88,24 @@ export class HttpServer implements Service {
     if (!this.#server) throw new Error("the server has not been started");
     const { host } = this.#options;
     return `http://${host.includes(":") ? `[${host}]` : host}:${this.#server.port}`;
+  }
+
+  /** Addresses of the APIs and of the operators, with the ports that the system chose. */
+  get addresses(): ListenAddress[] {
+    const { host, operatorListen = "" } = this.#options;
+    const main = this.#server ? [{ host, port: this.#server.port! }] : [];
+    const operator = readListenAddress(operatorListen);
+    if (!operator || !this.#operatorServer) return main;
+    return [...main, { host: operator.host, port: this.#operatorServer.port! }];
+  }
+
+  /** Lets a server that takes over listen on the same addresses; false where that is impossible. */
+  share(): boolean {
+    return this.addresses.every(({ port }) => sharePort(port));
+  }
+
+  get pendingRequests(): number {
+    return (this.#server?.pendingRequests ?? 0) + (this.#operatorServer?.pendingRequests ?? 0);
   }
 
   /** Adds the routes of the routers, and pages that need no key; all before the start. */
@@ -145,7 +167,7 @@ export class HttpServer implements Service {
   }
 
   start(): void {
-    const { ids, log, operatorListen = "" } = this.#options;
+    const { ids, log, operatorListen = "", shared = [] } = this.#options;
     const operatorAddress = readListenAddress(operatorListen);
     const answerUnknown: AnswerRequest = (sent) => this.#take(sent, this.#refuseUnknown);
     // A proxy that forwards only one prefix must not reach other pages by dots in the path.
@@ -157,8 +179,9 @@ export class HttpServer implements Service {
     };
     const operators = { [`${OPERATOR_PREFIX}*`]: routeBelow(OPERATOR_PREFIX) };
     const routes = { "/v1/*": routeBelow("/v1/"), ...this.#pages };
-    const shared = operatorAddress === null ? { ...routes, ...operators } : routes;
-    this.#server = listen(this.#options, { routes: shared, fetch: answerUnknown, error });
+    const served = operatorAddress === null ? { ...routes, ...operators } : routes;
+    const answers = { routes: served, fetch: answerUnknown, error };
+    this.#server = listen(this.#options, answers, { shared: shared.slice(0, 1) });
     if (operatorAddress === null) return;
     const route = (sent: Request) => {
       this.#operatorRequests.add(sent);
@@ -170,7 +193,10 @@ export class HttpServer implements Service {
         fetch: answerUnknown,
         error,
       };
-      this.#operatorServer = listen(operatorAddress, pages, OPERATOR_SETTINGS);
+      this.#operatorServer = listen(operatorAddress, pages, {
+        settings: OPERATOR_SETTINGS,
+        shared: shared.slice(1),
+      });
     } catch (failure) {
       this.#server.stop(true);
       throw failure;
@@ -196,7 +222,7 @@ export class HttpServer implements Service {
     const request = this.#normalize(sent);
     const refusal = this.#origins.check(request);
     const reply = refusal ? this.#refuse(refusal, request) : next(request);
-    if (hasBoundedBody(request)) return reply;
+    if (hasBoundedBody(request)) return this.isLeaving ? sendAsLast(reply) : reply;
     return closeAfterReply(request, reply, this.#options.clock, this.#refused);
   }
 

@@ -15,6 +15,13 @@ export function hasBoundedBody({ headers }: Request): boolean {
   return length === null ? !headers.has("transfer-encoding") : Number(length) <= UNREAD_BYTES_MAX;
 }
 
+/** Closes the connection after the reply. */
+export async function sendAsLast(reply: Response | Promise<Response>): Promise<Response> {
+  const response = await reply;
+  response.headers.set("connection", "close");
+  return response;
+}
+
 /**
  * Sends a reply at once, discards a bounded rest of the body, and closes the connection. An earlier
  * close would show the sender a reset instead of the reply.
