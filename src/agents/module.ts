@@ -44,6 +44,8 @@ export interface AgentsModule {
   listening: readonly Service[];
   /** Starts no further rounds, because the server is stopping. */
   drain(): void;
+  /** Ends the event streams; clients open them again. */
+  endStreams(): void;
   show(metrics: Metrics): void;
 }
 
@@ -89,6 +91,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     services: [new ApprovalExpiry(deps, runs), engine],
     listening: [streams],
     drain: () => engine.drain(),
+    endStreams: () => streams.endAll(),
     show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };
 }

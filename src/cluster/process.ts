@@ -51,6 +51,7 @@ export class Process implements Service {
   #epoch = 0;
   #cancel: Cancel | null = null;
   #isStopped = false;
+  #spares: (epoch: number) => boolean = () => false;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -60,6 +61,11 @@ export class Process implements Service {
 
   get epoch(): number {
     return this.#epoch;
+  }
+
+  /** Takes epochs for alive although a lock says that this process is alone. */
+  spare(spares: (epoch: number) => boolean): void {
+    this.#spares = spares;
   }
 
   /** Call it before the start. */
@@ -129,7 +135,8 @@ export class Process implements Service {
       const known = before.get(epoch);
       const heartbeat = known?.beats === beats ? known : { beats, seenAt: clock.monotonic() };
       this.#heartbeats.set(epoch, heartbeat);
-      if (!this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS) {
+      const beatsNow = !this.#isAlone && clock.monotonic() - heartbeat.seenAt < DEAD_AFTER_MS;
+      if (beatsNow || this.#spares(epoch)) {
         alive.add(epoch);
         continue;
       }

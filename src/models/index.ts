@@ -92,6 +92,11 @@ export class Models {
     this.registry = new ModelRegistry({ alias, catalog, store: catalogs.store });
   }
 
+  /** Stops no idle model server while another process may use it. */
+  keepServers(isKept: boolean): void {
+    this.#catalogs.units.keep(isKept);
+  }
+
   /** Serves other settings from the next request on; one change at a time. */
   async change(settings: Settings): Promise<void> {
     const before = this.#backends();
@@ -119,13 +124,15 @@ export class Models {
 
 class ModelCatalogs {
   readonly store: Bound<typeof modelStore>;
+  readonly units: ManagedServers;
   readonly #open: OpenBackend;
   readonly #options: BackendOptions;
 
   constructor({ open = openBackend, settings: _, database, ...options }: ModelsOptions) {
     this.store = database.bind(modelStore);
     this.#open = open;
-    this.#options = { ...options, units: new ManagedServers({ ...options, database }) };
+    this.units = new ManagedServers({ ...options, database });
+    this.#options = { ...options, units: this.units };
   }
 
   async open(settings: Settings, before: readonly ServedModel[]): Promise<ModelCatalog> {

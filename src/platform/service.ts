@@ -5,6 +5,12 @@ export interface Service {
   start(): Promise<void> | void;
   /** Ends what it can within `deadlineMs`, then abandons the rest. */
   stop(deadlineMs: number): Promise<void> | void;
+  /**
+   * Begins no work that another process may begin, until `resume`; also called before the start.
+   * Work under way goes on.
+   */
+  pause?(): Promise<void> | void;
+  resume?(): void;
 }
 
 export interface Services {
@@ -12,7 +18,12 @@ export interface Services {
   stop(deadlineMs: number): Promise<void>;
 }
 
-export function joinServices(services: readonly Service[]): Services {
+export interface JoinedServices extends Services {
+  pause(): Promise<void>;
+  resume(): void;
+}
+
+export function joinServices(services: readonly Service[]): JoinedServices {
   const started: Service[] = [];
   const stop = async (deadlineMs: number) => {
     const failures: unknown[] = [];
@@ -39,5 +50,11 @@ export function joinServices(services: readonly Service[]): Services {
       }
     },
     stop,
+    async pause() {
+      await Promise.all(services.map((service) => service.pause?.()));
+    },
+    resume() {
+      for (const service of services) service.resume?.();
+    },
   };
 }

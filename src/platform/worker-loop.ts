@@ -20,6 +20,7 @@ export class WorkerLoop {
   #running: Promise<void> | undefined;
   #timer: { dueAt: number; cancel: Cancel } | undefined;
   #isWoken = false;
+  #isPaused = false;
   #isResting = false;
   #failures = 0;
 
@@ -34,7 +35,7 @@ export class WorkerLoop {
   /** Begins a pass at once, or right after the one under way, which may have missed the cause. */
   wake(): void {
     this.#isWoken = true;
-    if (this.#running || this.#isResting || this.#stopping.signal.aborted) return;
+    if (this.#running || this.#isResting || !this.#mayRun()) return;
     // Set before the pass begins, since that may wake the loop itself.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
@@ -49,6 +50,17 @@ export class WorkerLoop {
     this.#setTimer(dueAt, delayMs);
   }
 
+  /** Begins no pass until `resume`, and waits for the one under way. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#running;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.wake();
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#clearTimer();
@@ -57,7 +69,7 @@ export class WorkerLoop {
 
   async #run(): Promise<void> {
     let next: NextPass | "rest" = "now";
-    while (next === "now" && !this.#stopping.signal.aborted) {
+    while (next === "now" && this.#mayRun()) {
       this.#isWoken = false;
       this.#clearTimer();
       next = await this.#pass();
@@ -66,6 +78,10 @@ export class WorkerLoop {
     this.#running = undefined;
     if (next === "rest") this.#rest();
     else if (typeof next === "object") this.wakeWithin(next.inMs);
+  }
+
+  #mayRun(): boolean {
+    return !this.#isPaused && !this.#stopping.signal.aborted;
   }
 
   async #pass(): Promise<NextPass | "rest"> {

@@ -84,6 +84,14 @@ export class Sweeper implements Service {
     await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 
+  pause(): Promise<void> {
+    return this.#loop.pause();
+  }
+
+  resume(): void {
+    this.#loop.resume();
+  }
+
   async #check(stopping: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const settledMs = this.#measureSettled();

@@ -37,6 +37,7 @@ export class Scheduler implements Service {
   readonly #clockAdjustment: ClockAdjustment;
   #unlisten: (() => void)[] = [];
   #isStopping = false;
+  #isPaused = false;
   #failuresInARow = 0;
 
   constructor(options: SchedulerOptions) {
@@ -48,7 +49,7 @@ export class Scheduler implements Service {
       triggers: this.#triggers,
       clock,
       log,
-      isStopping: () => this.#isStopping,
+      isStopping: () => this.#isStopping || this.#isPaused,
     });
     this.#loop = new WorkerLoop({
       clock,
@@ -71,6 +72,16 @@ export class Scheduler implements Service {
     await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#loop.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#loop.resume();
+  }
+
   async #fireDue(): Promise<NextPass> {
     const { clock } = this.#options;
     // Clock changes are noticed even while nothing fires.
@@ -91,7 +102,7 @@ export class Scheduler implements Service {
   /** agents.errors.not_enabled: instants that pass meanwhile are caught up with, or missed. */
   #isOpen(): boolean {
     const { agents } = this.#options.settings();
-    return agents.open && agents.triggers && !this.#isStopping;
+    return agents.open && agents.triggers && !this.#isStopping && !this.#isPaused;
   }
 
   /** Gives each account a turn; false when nothing is due but what backs off. */

@@ -55,6 +55,7 @@ export class DeliveryWorker implements Service {
   readonly #attempts = { delivered: 0, rejected: 0, timeout: 0, unreachable: 0 };
   readonly #unlisten: (() => void)[] = [];
   #isStopping = false;
+  #isPaused = false;
 
   constructor(deps: WebhookDeps, store: Bound<typeof webhookStore>) {
     const { clock, log, process } = deps;
@@ -119,6 +120,21 @@ export class DeliveryWorker implements Service {
       await settlesWithin(clock, GRACE_MS, isOver);
     }
     void this.#results.stop();
+  }
+
+  /** Gives claimed deliveries back; attempts under way end. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    this.#releaseReady();
+    await Promise.all([this.#claims.pause(), this.#fanOut.pause()]);
+    this.#releaseReady();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#claims.resume();
+    this.#fanOut.resume();
+    this.#recovery.scan();
   }
 
   wake(): void {
@@ -189,7 +205,7 @@ export class DeliveryWorker implements Service {
   }
 
   #sendReady(): void {
-    if (this.#isStopping) this.#releaseReady();
+    if (this.#isStopping || this.#isPaused) this.#releaseReady();
     if (!this.#isOn()) return;
     for (const endpoint of this.#ready) {
       const { health, ready } = endpoint;

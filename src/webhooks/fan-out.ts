@@ -68,6 +68,14 @@ export class FanOutWorker {
     await this.#loop.stop();
   }
 
+  pause(): Promise<void> {
+    return this.#loop.pause();
+  }
+
+  resume(): void {
+    this.#loop.resume();
+  }
+
   async #pass(): Promise<NextPass> {
     if (this.#isListingDue) await this.#list();
     const [accountId] = this.#accounts;

@@ -286,6 +286,27 @@ test("a heartbeat that meets the end of a stop in progress does not register aga
   });
 });
 
+test("a process alone on its data spares the epochs of a takeover until it has ended", async () => {
+  const world = await openWorld("sqlite");
+  const old = create(world);
+  await old.process.start();
+  old.process.spare(() => true);
+  const next = create(world);
+  next.process.spare((epoch) => epoch === old.process.epoch);
+  await next.process.start();
+  expect([old.tell(), next.tell()]).toEqual([["dead "], ["dead "]]);
+  await world.clock.advance(20_000);
+  expect([...old.lines, ...next.lines]).toEqual([]);
+  const alive = async () => (await world.store.list()).map(({ epoch }) => epoch);
+  expect(await alive()).toEqual([1, 2]);
+  await old.process.stop();
+  next.process.spare(() => false);
+  await world.clock.advance(2_000);
+  expect(next.tell().at(-2)).toBe("dead 1");
+  expect(await alive()).toEqual([2]);
+  await next.process.stop();
+});
+
 describe("modules that reclaim by one process", () => {
   test("are called in order, and the failure of one holds up no other", async () => {
     const world = await openWorld("sqlite");

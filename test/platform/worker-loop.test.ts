@@ -190,3 +190,23 @@ test("a pass that fails during a stop is reported and not repeated", async () =>
   await stopped;
   expect([errors, clock.pending()]).toEqual([["away"], 0]);
 });
+
+test("a pause waits for the pass under way, and wake-ups wait for its end", async () => {
+  const { clock, loop, passes, end } = createTrial();
+  loop.wake();
+  let isPaused = false;
+  void loop.pause().then(() => {
+    isPaused = true;
+  });
+  await clock.advance(5);
+  expect(isPaused).toBeFalse();
+  await end("now");
+  expect([isPaused, passes]).toEqual([true, [0]]);
+  loop.wake();
+  loop.wakeWithin(10);
+  await clock.advance(20);
+  expect(passes).toEqual([0]);
+  loop.resume();
+  expect(passes).toEqual([0, 25]);
+  await end("on_wake");
+});

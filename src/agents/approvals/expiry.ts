@@ -43,6 +43,14 @@ export class ApprovalExpiry implements Service {
     await settlesWithin(this.#deps.clock, deadlineMs, this.#loop.stop());
   }
 
+  pause(): Promise<void> {
+    return this.#loop.pause();
+  }
+
+  resume(): void {
+    this.#loop.resume();
+  }
+
   async #expireOverdue(): Promise<NextPass> {
     const { clock, ids } = this.#deps;
     const found = await this.#approvals.listOverdue(clock.now(), APPROVALS_A_WRITE);

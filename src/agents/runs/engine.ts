@@ -35,7 +35,7 @@ export class RunEngine implements Service {
   readonly #recovery: RunRecovery;
   readonly #claims: WorkerLoop;
   readonly #suspects: WorkerLoop;
-  readonly #draining = new AbortController();
+  #draining = new AbortController();
   readonly #active = new Map<string, ActiveRun>();
   /** Runs cancelled during a claim, which may be among the claimed ones. */
   readonly #earlyCancels = new Set<string>();
@@ -101,6 +101,18 @@ export class RunEngine implements Service {
     this.#draining.abort();
     void this.#claims.stop();
     void this.#suspects.stop();
+  }
+
+  /** Drains until `resume`; runs are released to other processes. */
+  async pause(): Promise<void> {
+    this.#draining.abort();
+    await Promise.all([this.#claims.pause(), this.#suspects.pause()]);
+  }
+
+  resume(): void {
+    this.#draining = new AbortController();
+    this.#claims.resume();
+    this.#suspects.resume();
   }
 
   async stop(deadlineMs: number): Promise<void> {

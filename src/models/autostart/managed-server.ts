@@ -47,6 +47,7 @@ export class ManagedServer {
   readonly #queue: FairQueue<typeof UP | UpstreamError>;
   readonly #listeners = new Set<ManagedServerListener>();
   #plan: StartPlan;
+  #isKept = false;
   #state: ManagedServerState = "asleep";
   /** Counts state changes, so that results of older checks are dropped. */
   #epoch = 0;
@@ -78,6 +79,12 @@ export class ManagedServer {
 
   follow(plan: StartPlan): void {
     this.#plan = plan;
+    if (this.isUp) this.#watchIdleness();
+  }
+
+  /** Does not stop the idle server while another process may use it. */
+  keep(isKept: boolean): void {
+    this.#isKept = isKept;
     if (this.isUp) this.#watchIdleness();
   }
 
@@ -287,7 +294,7 @@ export class ManagedServer {
   #watchIdleness(): void {
     this.#idleTimer.stop();
     const { idleStopMs, minUpMs, stop } = this.#plan;
-    if (idleStopMs === 0 || !stop || this.#listeners.size === 0) return;
+    if (this.#isKept || idleStopMs === 0 || !stop || this.#listeners.size === 0) return;
     this.#idleTimer.start(idleStopMs, minUpMs, () => this.#run(this.#stop(stop)));
   }
 }

@@ -19,6 +19,7 @@ export class ManagedServers {
   readonly #options: ManagedServersOptions;
   readonly #servers = new Map<string, ManagedServer>();
   readonly #stubs = new Map<string, StubServer>();
+  #isKept = false;
 
   constructor(options: ManagedServersOptions) {
     this.#options = options;
@@ -34,9 +35,16 @@ export class ManagedServers {
     else {
       const notes = database.bind(managedServerStore);
       server = new ManagedServer({ id, plan, clock, log, name, notes });
+      server.keep(this.#isKept);
       this.#servers.set(id, server);
     }
     return server;
+  }
+
+  /** Stops no idle server while another process may use it. */
+  keep(isKept: boolean): void {
+    this.#isKept = isKept;
+    for (const server of this.#servers.values()) server.keep(isKept);
   }
 
   #plan({ id, upstream }: ModelSettings): [LogFields, StartPlan] {

@@ -33,6 +33,7 @@ export class RunStreams implements Service {
   readonly #options: RunStreamsOptions;
   readonly #keys: KeyRevocations;
   readonly #tails = new Map<string, Tail>();
+  readonly #open = new Set<RunStream>();
   readonly #unlisten: () => void;
   #isStopping = false;
 
@@ -55,6 +56,11 @@ export class RunStreams implements Service {
     this.#keys.stop();
   }
 
+  /** agents.events.stream.p3: clients connect again, to the server that has taken over. */
+  endAll(): void {
+    for (const stream of this.#open) stream.end();
+  }
+
   open(
     key_id: string,
     run: RunRow,
@@ -65,6 +71,8 @@ export class RunStreams implements Service {
     if (this.#keys.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
     const stream = new RunStream(openStream(this.#onFailure), this.#options.clock);
     stream.onEnd(this.#keys.add(key_id, stream.end));
+    this.#open.add(stream);
+    stream.onEnd(() => void this.#open.delete(stream));
     this.#follow(run, stream).catch((failure) => {
       this.#onFailure(failure);
       stream.end();
