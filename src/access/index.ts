@@ -14,6 +14,7 @@ export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
 export { KeyUses } from "./key-uses.ts";
 export { LimitUse, REACHED_LIMIT, showAmount, showLimit } from "./limit-use.ts";
+export { LimiterGroup, type LimitStates } from "./limiter-group.ts";
 export {
   LIMIT_AMOUNT_MAX,
   LIMIT_NAMES,

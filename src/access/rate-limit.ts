@@ -11,6 +11,12 @@ export interface LimitRule {
   namesMax?: number;
 }
 
+/** Counters by name: the time for which each stays closed, and the ages of its requests. */
+export type LimiterState = [name: string, closedMs: number, ages: number[]][];
+
+/** Counts a request of a name in another process; see `claim`. */
+export type ClaimElsewhere = (name: string) => Promise<number>;
+
 interface Counter {
   /** Times of the last requests as a ring; `next` is the oldest. */
   takenAt: Float64Array;
@@ -35,6 +41,7 @@ export class RateLimiter {
   readonly #counters = new Map<string, Counter>();
   #requestsMax: number;
   #requests = 0;
+  #claimElsewhere: ClaimElsewhere | null = null;
 
   constructor(clock: Clock, rule: LimitRule) {
     this.#clock = clock;
@@ -42,27 +49,71 @@ export class RateLimiter {
     this.#requestsMax = rule.requests_max;
   }
 
-  /** Counts one request of `name`, or refuses it with the exact `Retry-After`. */
-  take(name: string): void {
+  /**
+   * Counts one request of `name`, or refuses it with the exact `Retry-After`. Returns a promise
+   * only where another process counts.
+   */
+  take(name: string): Promise<void> | null {
     const waitMs = this.claim(name);
-    if (waitMs === 0) return;
-    // gateway.errors.rate_limit_exceeded
-    // gateway.errors.headers.retry_after: whole seconds, at least 1, never too early.
-    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-    throw apiError("rate_limit_exceeded", { headers: { "retry-after": String(seconds) } });
+    if (typeof waitMs !== "number") return waitMs.then(requireNoWait);
+    requireNoWait(waitMs);
+    return null;
   }
 
   /** Counts one request and returns 0, or returns how long none will be counted. */
-  claim(name: string): number {
+  claim(name: string): number | Promise<number> {
+    return this.#claimElsewhere ? this.#follow(name, this.#claimElsewhere) : this.#claim(name);
+  }
+
+  /** Lets another process count from now on, and notes what it allows; null counts here again. */
+  follow(claimElsewhere: ClaimElsewhere | null): void {
+    this.#claimElsewhere = claimElsewhere;
+  }
+
+  export(): LimiterState {
+    const now = this.#clock.monotonic();
+    const { windowMs } = this.#rule;
+    return [...this.#counters].flatMap(([name, { takenAt, next, closedUntil }]) => {
+      const ordered = [...takenAt.subarray(next), ...takenAt.subarray(0, next)];
+      const ages = ordered.map((at) => now - at).filter((age) => age < windowMs);
+      const closedMs = Math.max(0, closedUntil - now);
+      return ages.length > 0 || closedMs > 0 ? [[name, closedMs, ages]] : [];
+    });
+  }
+
+  /** Continues the counters of another process. */
+  import(state: LimiterState): void {
+    const now = this.#clock.monotonic();
+    for (const [name, closedMs, ages] of state) {
+      const takenAt = Float64Array.from(ages, (age) => now - age);
+      this.#counters.set(name, { takenAt, next: 0, closedUntil: now + closedMs });
+    }
+  }
+
+  async #follow(name: string, claimElsewhere: ClaimElsewhere): Promise<number> {
+    let waitMs: number;
+    try {
+      waitMs = await claimElsewhere(name);
+    } catch {
+      // The other process has ended.
+      return this.#claim(name);
+    }
+    const counter = this.#find(name);
+    const now = this.#clock.monotonic();
+    if (waitMs === 0) {
+      this.#makeRoom(counter, now);
+      this.#count(counter, now);
+    } else if (this.#rule.closingMs > 0) counter.closedUntil = now + waitMs;
+    return waitMs;
+  }
+
+  #claim(name: string): number {
     const now = this.#clock.monotonic();
     if (++this.#requests % SWEEP_EVERY === 0) this.#removeIdle(now);
     const { windowMs, closingMs } = this.#rule;
     const counter = this.#find(name);
     if (counter.closedUntil > now) return counter.closedUntil - now;
-    // Only requests inside the window count; a full ring below the limit grows.
-    const { length } = counter.takenAt;
-    const isFull = length === 0 || counter.takenAt[counter.next]! + windowMs > now;
-    if (isFull && length < this.#requestsMax) growRing(counter, this.#requestsMax);
+    this.#makeRoom(counter, now);
     const freeAt = findOldest(counter, this.#requestsMax) + windowMs;
     if (freeAt > now) {
       if (closingMs === 0) return freeAt - now;
@@ -70,9 +121,20 @@ export class RateLimiter {
       counter.closedUntil = now + closingMs;
       return closingMs;
     }
+    this.#count(counter, now);
+    return 0;
+  }
+
+  /** Only requests inside the window count; a full ring below the limit grows. */
+  #makeRoom(counter: Counter, now: number): void {
+    const { length } = counter.takenAt;
+    const isFull = length === 0 || counter.takenAt[counter.next]! + this.#rule.windowMs > now;
+    if (isFull && length < this.#requestsMax) growRing(counter, this.#requestsMax);
+  }
+
+  #count(counter: Counter, now: number): void {
     counter.takenAt[counter.next] = now;
     counter.next = (counter.next + 1) % counter.takenAt.length;
-    return 0;
   }
 
   /** Applies another maximum from the next request on; counted requests stay counted. */
@@ -108,6 +170,14 @@ export class RateLimiter {
       if (newest <= now - this.#rule.windowMs && closedUntil <= now) this.#counters.delete(name);
     }
   }
+}
+
+function requireNoWait(waitMs: number): void {
+  if (waitMs === 0) return;
+  // gateway.errors.rate_limit_exceeded
+  // gateway.errors.headers.retry_after: whole seconds, at least 1, never too early.
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  throw apiError("rate_limit_exceeded", { headers: { "retry-after": String(seconds) } });
 }
 
 function growRing(counter: Counter, requestsMax: number): void {

@@ -34,6 +34,7 @@ const CODES = {
 
 export interface OperatorApi {
   routes: OperatorRoute[];
+  limiter: RateLimiter;
   change(settings: Settings): void;
 }
 
@@ -63,5 +64,5 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
       }
     },
   });
-  return { routes, change: (other) => limiter.change(other.operator.requests_per_minute) };
+  return { routes, limiter, change: (other) => limiter.change(other.operator.requests_per_minute) };
 }

@@ -15,7 +15,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
   installation: Installation;
 }
 
-export interface OperatorService extends Pick<OperatorApi, "routes"> {
+export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter"> {
   /** Follows the settings in force: read it anew each time. */
   readonly admin: Admin;
   change(settings: Settings): void;
@@ -41,6 +41,7 @@ export function createOperatorService(
       return admin;
     },
     routes: api.routes,
+    limiter: api.limiter,
     change(other) {
       api.change(other);
       admin = build();

@@ -1,5 +1,5 @@
 // Wires the gateway: chat, embeddings, search and their request log.
-import { type FindCaller, KeyRevocations } from "../access/index.ts";
+import { type FindCaller, KeyRevocations, type RateLimiter } from "../access/index.ts";
 import type { Compute } from "../compute/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Router } from "../http/index.ts";
@@ -37,6 +37,8 @@ export interface GatewayOptions {
   log: Log;
   tracer?: Tracer | null;
   hashUser(text: string): string;
+  /** A process before this one still ends its requests. */
+  predecessor?: object | null;
 }
 
 export interface GatewayInternal {
@@ -49,8 +51,11 @@ export interface Gateway {
   internal: GatewayInternal;
   /** Services in the order of their start; they stop after the server. */
   services: readonly Service[];
+  limiters: Readonly<Record<string, RateLimiter>>;
   listStatuses(): MeteredStatus[];
   change(settings: Settings): void;
+  /** Continues alone: the process before, which served until that time, has ended. */
+  inherit(until: number): Promise<void>;
 }
 
 export function createGateway(router: Router, options: GatewayOptions): Gateway {
@@ -103,6 +108,8 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
+    limiters: { embeddings: embeddings.quota, search: search.service.quota },
+    inherit: (until) => budgets.inherit(until),
     listStatuses: () => services.map((service) => service.status()),
     change(other) {
       settings = other;

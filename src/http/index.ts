@@ -20,6 +20,7 @@ export {
   readPage,
 } from "./paging.ts";
 export { type RequestObserver, toApiError } from "./response.ts";
+export { waitForClients } from "./retirement.ts";
 export type {
   HandlerContext,
   HandlerReply,

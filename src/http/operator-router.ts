@@ -79,7 +79,7 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
   return async ({ request }: RequestContext): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
     const operator = await identify(request, options);
-    options.limiter.take(operator.id);
+    await options.limiter.take(operator.id);
     if (operator.role === "approver" && spec.isForApprovers !== true) {
       throw apiError("permission_denied", { message: "An approver may only decide approvals." });
     }
@@ -107,7 +107,7 @@ async function identify(
   const operator = isPlausible ? await options.identify(token) : undefined;
   if (operator) return operator;
   // Guesses are slowed down by their address.
-  options.limiter.take(`failed ${options.addressOf(request)}`);
+  await options.limiter.take(`failed ${options.addressOf(request)}`);
   throw refuseToken(token === undefined);
 }
 

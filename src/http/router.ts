@@ -96,7 +96,8 @@ function createPipeline(
   return async (context) => {
     const { request, request_id, trace, started_at } = context;
     policy.requireOpen();
-    policy.limitAddress(request);
+    const allowed = policy.limitAddress(request);
+    if (allowed) await allowed;
     // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
     const caller = await options.identify(request.headers.get("authorization"));
     const recorder = spec.meter?.open({ caller, request_id, trace, started_at });
@@ -106,7 +107,8 @@ function createPipeline(
       throw apiError("permission_denied");
     }
     // gateway.limits.rate, agents.limits.request_rate, agents.limits.retry_after
-    options.limiter.take(policy.nameCounter(caller, route));
+    const taken = options.limiter.take(policy.nameCounter(caller, route));
+    if (taken) await taken;
     options.callers?.add(request);
     if (recorder) recorder.isAdmitted = true;
     // gateway.authentication.4, agents.errors.scope_required

@@ -21,6 +21,7 @@ export interface RoutersOptions {
 export interface Routers {
   gateway: Router;
   agents: Router;
+  limiters: Readonly<Record<"accounts" | "keys" | "addresses", RateLimiter>>;
   change(settings: Settings): void;
 }
 
@@ -47,6 +48,7 @@ export function createRouters(options: RoutersOptions): Routers {
   const holdOpen = (request: Request) => server.holdOpen(request);
   const common = { alias, identify, clock, ids, log, holdOpen, callers, observer };
   return {
+    limiters: { accounts, keys, addresses },
     gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),
     agents: createRouter({
       surface: "agents",

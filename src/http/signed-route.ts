@@ -66,7 +66,7 @@ export function createSignedRoute<P extends TObject>(
     // agents.errors.not_enabled: 503 instead of 403, since no caller is known.
     if (!policy.isEnabled(spec.feature)) throw apiError("not_enabled", { isUnavailable: true });
     await requireAble();
-    policy.limitAddress(request);
+    await policy.limitAddress(request);
     // agents.limits.body_size, agents.errors.p10
     const reading = readBytes(request, spec.bodyBytesMax, options.clock);
     const body = await logDisconnect(options, route, context, reading);

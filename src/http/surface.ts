@@ -10,7 +10,7 @@ interface AgentsGate {
   isEnabled(feature: Feature): boolean;
   /** Reports if keys need the scope `agents`; in the grace period they do not. */
   enforcesScope(): boolean;
-  limitAddress(request: Request): void;
+  limitAddress(request: Request): Promise<void> | null;
 }
 
 export interface SurfacePolicy {
@@ -18,7 +18,7 @@ export interface SurfacePolicy {
   /** Unknown query parameters and bodies of routes without one are refused. */
   isStrict: boolean;
   requireOpen(): void;
-  limitAddress(request: Request): void;
+  limitAddress(request: Request): Promise<void> | null;
   /** Returns the counter of a request; `route` is its method and path. */
   nameCounter(caller: Caller, route: string): string;
   isEnabled(feature: Feature): boolean;
@@ -38,7 +38,7 @@ const GATEWAY_POLICY: SurfacePolicy = {
   bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
   isStrict: false,
   requireOpen() {},
-  limitAddress() {},
+  limitAddress: () => null,
   // gateway.limits.rate: all keys of an account share one counter for each route.
   nameCounter: (caller, route) => `${accountOf(caller)} ${route}`,
   isEnabled: () => true,

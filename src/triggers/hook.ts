@@ -68,12 +68,14 @@ const HOOK = {
 } as const;
 
 /** agents.endpoints.triggers.p3 */
-export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): void {
+export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): RateLimiter {
   const { database, clock, secrets } = deps;
   const triggers = database.bind(triggerStore);
   const pairs = createSecretPairs(secrets);
   const verify = createHookVerifier({ triggers, pairs, secrets, clock });
-  const handle = createHookHandler(triggers, fire, deps);
+  const rule = { requests_max: readMax(deps), windowMs: WINDOW_MS, closingMs: 0 };
+  const limiter = new RateLimiter(clock, rule);
+  const handle = createHookHandler(triggers, fire, limiter, deps);
   // agents.errors.triggers_unavailable
   const requireAble = () => secrets.require("trigger");
   router.signed(
@@ -82,14 +84,15 @@ export function openHook(router: Router, fire: FireTrigger, deps: HookDeps): voi
     async ({ params: { trigger_id }, headers, body }) =>
       handle(await verify({ trigger_id, headers, body }), body),
   );
+  return limiter;
 }
 
 function createHookHandler(
   triggers: Pick<Bound<typeof triggerStore>, "findHook" | "findRequested">,
   fire: FireTrigger,
-  { clock, disk, settings }: HookDeps,
+  limiter: RateLimiter,
+  { disk, settings }: HookDeps,
 ) {
-  const claim = createHookLimit({ clock, settings });
   return async (
     { trigger_id, webhook_id }: VerifiedHook,
     body: Uint8Array,
@@ -104,7 +107,8 @@ function createHookHandler(
     if (resolveStatus(trigger).status === "paused") throw apiError("trigger_paused");
     // A hold precedes the errors below; a valid request is still recorded as a fire.
     const held = trigger.is_held ? heldError() : null;
-    const waitMs = claim(trigger_id);
+    limiter.change(readMax({ settings }));
+    const waitMs = await limiter.claim(trigger_id);
     if (waitMs > 0) throw held ?? limitError(String(Math.ceil(waitMs / 1_000)));
     const parsed = parseBody(body);
     // agents.errors.invalid_request
@@ -151,15 +155,9 @@ function limitError(retry_after: string, message?: string): ApiError {
   return apiError("rate_limited", { message, headers: { "retry-after": retry_after } });
 }
 
-/** Counts a trigger's signed requests; returns the time until the next one may pass, or 0. */
-function createHookLimit({ clock, settings }: Pick<TriggersDeps, "clock" | "settings">) {
-  const readMax = () => settings().limits.hook_requests_per_minute;
-  const rule = { requests_max: readMax(), windowMs: WINDOW_MS, closingMs: 0 };
-  const limiter = new RateLimiter(clock, rule);
-  return (triggerId: string): number => {
-    limiter.change(readMax());
-    return limiter.claim(triggerId);
-  };
+/** Maximum signed requests of a trigger in a minute. */
+function readMax({ settings }: Pick<TriggersDeps, "settings">): number {
+  return settings().limits.hook_requests_per_minute;
 }
 
 /** agents.authentication.webhook_id, agents.limits.hook_webhook_id */

@@ -1,4 +1,5 @@
 // Wires the triggers module: routes on the agent service, background services and sweeps.
+import type { RateLimiter } from "../access/index.ts";
 import type { Router } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
@@ -17,6 +18,7 @@ import { Triggers } from "./triggers.ts";
 export interface TriggersModule {
   /** Started before the server listens, so that they stop after it. */
   services: readonly Service[];
+  limiters: Readonly<Record<string, RateLimiter>>;
   show(metrics: Metrics): void;
 }
 
@@ -29,9 +31,10 @@ export function createTriggersModule(router: Router, deps: TriggersDeps): Trigge
   const fire = createFireRun({ triggers: store, findCaller, prepareRun, clock, ids, fires });
   const triggers = new Triggers(deps);
   openTriggerRoutes(router, triggers, fire, deps);
-  openHook(router, fire, deps);
+  const hooks = openHook(router, fire, deps);
   return {
     services: [watchArchivedAgents(deps), new Scheduler({ ...deps, fire })],
+    limiters: { hooks },
     show: (metrics) => showFires(metrics, fires),
   };
 }

@@ -211,3 +211,52 @@ describe("a limit changed while serving", () => {
     expect(take(limiter)).toBe("40");
   });
 });
+
+describe("gateway.limits.rate another process continues the counters", () => {
+  test("with the same windows and closings, on its own clock", async () => {
+    const clock = createManualClock();
+    const before = new RateLimiter(clock, rule);
+    take(before, "used");
+    await clock.advance(20_000);
+    take(before, "used");
+    for (let n = 0; n < 4; n++) take(before, "closed");
+    await clock.advance(10_000);
+    const other = createManualClock();
+    await other.advance(1_234);
+    const after = new RateLimiter(other, rule);
+    after.import(JSON.parse(JSON.stringify(before.export())));
+    expect([take(after, "closed"), take(before, "closed")]).toEqual(["50", "50"]);
+    expect([take(after, "used"), take(after, "used")]).toEqual([undefined, "60"]);
+    expect(take(after, "new")).toBeUndefined();
+    await other.advance(50_000);
+    expect(take(after, "closed")).toBeUndefined();
+  });
+
+  test("what is out of the window is left behind", async () => {
+    const clock = createManualClock();
+    const limiter = new RateLimiter(clock, rule);
+    take(limiter);
+    await clock.advance(60_000);
+    expect(limiter.export()).toEqual([]);
+  });
+
+  test("a follower asks the other process, notes its answers, and counts alone once it has ended", async () => {
+    const clock = createManualClock();
+    const leader = new RateLimiter(clock, rule);
+    const follower = new RateLimiter(clock, rule);
+    let hasEnded = false;
+    follower.follow(async (name) => {
+      if (hasEnded) throw new Error("gone");
+      return leader.claim(name);
+    });
+    expect([await follower.claim("a"), await leader.claim("a")]).toEqual([0, 0]);
+    expect(await follower.claim("a")).toBe(0);
+    await expect(follower.take("a")!).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+    hasEnded = true;
+    expect(await follower.claim("a")).toBe(60_000);
+    follower.follow(null);
+    await clock.advance(60_000);
+    expect([take(follower), take(follower), take(follower)]).toEqual(Array(3).fill(undefined));
+    expect(take(follower)).toBe("60");
+  });
+});

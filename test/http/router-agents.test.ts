@@ -54,12 +54,14 @@ function send(trial: Trial): Promise<Response> {
       limiter: {
         take() {
           if (trial.exceeds === "key") throw exceeded();
+          return null;
         },
       },
       isOpen: () => trial.isOpen,
       isEnabled: () => trial.isEnabled,
       limitAddress() {
         if (trial.exceeds === "address") throw exceeded();
+        return null;
       },
     },
   );

@@ -84,6 +84,7 @@ describe("a request is checked in one order, and the first error answers", () =>
         limiter: {
           take() {
             if (trial.isExceeded) throw apiError("rate_limit_exceeded");
+            return null;
           },
         },
       },
@@ -275,6 +276,7 @@ test("a request counts as in progress after its key and limit, until it is answe
       limiter: {
         take() {
           if (isLimited) throw apiError("rate_limit_exceeded");
+          return null;
         },
       },
     },

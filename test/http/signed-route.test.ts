@@ -73,7 +73,7 @@ const open = (trial: Trial, handle: Handle) =>
       isOpen: () => trial.isOpen,
       isEnabled: (feature) => feature !== "triggers" || trial.isEnabled,
       limitAddress() {
-        if (!trial.exceedsAddress) return;
+        if (!trial.exceedsAddress) return null;
         throw apiError("rate_limit_exceeded", { headers: { "retry-after": "7" } });
       },
       identify() {

@@ -46,6 +46,8 @@ export interface CallerBudgetsOptions {
   clock: Clock;
   ids: Pick<Ids, "uuid">;
   log: Log;
+  /** A process before this one still settles what it has reserved, until `inherit`. */
+  predecessor?: object | null;
   /** Time zone of days and months. */
   zone: string;
   /** Read for each reply, since a reload may change them. */
@@ -67,12 +69,23 @@ export class CallerBudgets {
   readonly #open = new Map<Reservation, () => void>();
 
   constructor(options: CallerBudgetsOptions) {
-    const { database, zone } = options;
+    const { database, zone, predecessor } = options;
     const store = database.bind(budgetStore);
     this.#options = options;
     this.#store = store;
-    this.#counters = new UseCounters({ store, findPeriod: createCalendar(zone) });
+    this.#counters = new UseCounters({
+      store: {
+        sum: store.sum,
+        recover: async () => predecessor ?? store.recover(Number.MAX_SAFE_INTEGER),
+      },
+      findPeriod: createCalendar(zone),
+    });
     this.#writer = new SettlementWriter({ ...options, store });
+  }
+
+  /** Charges what the process before this one has left unsettled; `until`: it served till then. */
+  async inherit(until: number): Promise<void> {
+    await this.#store.recover(until);
   }
 
   /** Throws an ApiError if this much does not fit now; reserves nothing. */

@@ -37,7 +37,7 @@ function makePeriods(): SubjectPeriods["periods"] {
 }
 
 export interface UseCountersOptions {
-  store: Pick<Bound<typeof budgetStore>, "sum" | "recover">;
+  store: Pick<Bound<typeof budgetStore>, "sum"> & { recover(): Promise<unknown> };
   findPeriod: FindPeriod;
 }
 

@@ -99,11 +99,11 @@ export const budgetStore = store(
         if (isNew === 1) await recordEvents(tx, event);
       }
     },
-    /** Charges the reservations of dead processes in full: what they used is unknown. */
-    recover: async (tx) => {
-      const rows = await listReservations(tx);
+    /** Charges what dead processes reserved before `until` in full: their use is unknown. */
+    recover: async (tx, until: number) => {
+      const rows = (await listReservations(tx)).filter(({ at }) => at < until);
       if (rows.length === 0) return 0;
-      await tx.run(sql`DELETE FROM budget_reservations`);
+      await tx.run(sql`DELETE FROM budget_reservations WHERE at < ${until}`);
       const charge = ({ tokens, cost }: ReservationRow) => {
         return { requests: 1, estimated: 1, tokens, cost };
       };

@@ -51,7 +51,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   readonly service: Service;
   readonly #options: MeteredServiceOptions<P, B>;
   readonly #capacity: Capacity;
-  readonly #quota: RateLimiter;
+  readonly quota: RateLimiter;
   #plan: P;
   #backend: B | null;
   #isStarted = false;
@@ -63,7 +63,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     this.#backend = open(plan);
     this.#capacity = new Capacity(clock, plan);
     // gateway.errors.rate_limit_exceeded: unlike the limit of every route its window slides.
-    this.#quota = new RateLimiter(clock, {
+    this.quota = new RateLimiter(clock, {
       requests_max: plan.requests_per_minute,
       windowMs: WINDOW_MS,
       closingMs: 0,
@@ -82,7 +82,8 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   async use<R>(caller: Caller, signal: AbortSignal, work: (backend: B) => Promise<R>): Promise<R> {
     const backend = this.#requireBackend();
     const account = accountOf(caller);
-    this.#quota.take(account);
+    const taken = this.quota.take(account);
+    if (taken) await taken;
     return this.#capacity.use(account, signal, () => work(backend));
   }
 
@@ -99,9 +100,11 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     const account = accountOf(caller);
     const claim = () => {
       this.#requireBackend();
-      return this.#quota.claim(account);
+      return this.quota.claim(account);
     };
-    for (let waitMs = claim(); waitMs > 0; waitMs = claim()) await this.#wait(waitMs, signal);
+    for (let waitMs = await claim(); waitMs > 0; waitMs = await claim()) {
+      await this.#wait(waitMs, signal);
+    }
     for (;;) {
       const backend = this.#requireBackend();
       const done = await this.#capacity.tryUse(account, signal, () => work(backend));
@@ -121,7 +124,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     const before = this.#plan;
     this.#plan = plan;
     this.#capacity.change(plan);
-    this.#quota.change(plan.requests_per_minute);
+    this.quota.change(plan.requests_per_minute);
     if (Bun.deepEquals(withoutTerms(before), withoutTerms(plan))) return;
     this.#backend?.stop();
     this.#backend = this.#options.open(plan);

@@ -61,7 +61,7 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const { registry } = models;
   const router = createRouter({
     ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
-    limiter: { take() {} },
+    limiter: { take: () => null },
     holdOpen: () => () => {},
     observer: null,
   });
