@@ -6,7 +6,7 @@ import type { Bus } from "./bus.ts";
 import { alignCounter } from "./commit-counter.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { lockDatabase, lockPostgres } from "./lock.ts";
+import { lockPostgres, prepareLock } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
 import { type Migration, migratePostgres, migrateSqlite } from "./migrate.ts";
 import { openPool, PostgresEngine } from "./postgres.ts";
@@ -20,33 +20,39 @@ export interface EngineOptions {
   registry: Registry;
   migrations: readonly Migration[];
   now: number;
-  exclusive: boolean;
+  exclusive: boolean | "later";
   acceptLoss?(what: string): void;
   bus: Bus;
   onDeath(reason: Error): void;
 }
 
+export interface OpenedEngine extends DatabaseEngine {
+  lock(): Promise<void>;
+}
+
 /** Opens an engine whose close releases everything. Throws a DatabaseUnusable. */
-export function openEngine(
-  place: DatabaseLocation,
-  options: EngineOptions,
-): Promise<DatabaseEngine> {
+export function openEngine(place: DatabaseLocation, options: EngineOptions): Promise<OpenedEngine> {
   return place.kind === "postgres" ? openPostgres(place, options) : openSqlite(place, options);
 }
 
 async function openSqlite(
   place: Exclude<DatabaseLocation, { kind: "postgres" }>,
   options: EngineOptions,
-): Promise<DatabaseEngine> {
+): Promise<OpenedEngine> {
   const { registry, bus, exclusive } = options;
   const file = place.kind === "memory" ? ":memory:" : place.file;
   const undo: (() => void)[] = [];
+  let lock = async () => {};
   try {
     let noted: number | null = null;
     if (place.kind === "sqlite") {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      if (exclusive) undo.push(lockDatabase(file));
-      noted = checkLoss(file, exclusive, options.acceptLoss);
+      if (exclusive) {
+        const take = prepareLock(file);
+        lock = async () => void undo.push(take());
+      }
+      if (exclusive === true) await lock();
+      noted = checkLoss(file, exclusive === true, options.acceptLoss);
     }
     const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);
     undo.unshift(() => connection.close(true));
@@ -57,7 +63,7 @@ async function openSqlite(
       place.kind === "sqlite" && place.writer
         ? new WriterEngine(connection, place.writer, bus, options.onDeath)
         : createInlineEngine(place.kind, connection, { registry, bus });
-    return releaseAfter(engine, undo);
+    return releaseAfter(engine, undo, lock);
   } catch (failure) {
     for (const step of undo) step();
     throw explainSqlite(file, failure);
@@ -105,18 +111,21 @@ function createInlineEngine(
 async function openPostgres(
   { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
   { registry, migrations, now, exclusive, bus, onDeath }: EngineOptions,
-): Promise<DatabaseEngine> {
+): Promise<OpenedEngine> {
   const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
+  const lock = async () => {
+    if (isShared) undo.push(await lockPostgres(url, onDeath));
+  };
   try {
-    if (exclusive && isShared) undo.push(await lockPostgres(url, onDeath));
+    if (exclusive === true) await lock();
     const pool = openPool(url, connectionsMax);
     undo.unshift(() => pool.close());
     await requireOpenablePostgres(pool, url);
     await migratePostgres(pool, migrations, now);
     const engine = new PostgresEngine(pool, registry, bus);
     if (isShared) await engine.listen();
-    return releaseAfter(engine, undo);
+    return releaseAfter(engine, undo, lock);
   } catch (failure) {
     for (const step of undo) await step();
     throw explainPostgres(url, failure);
@@ -126,11 +135,13 @@ async function openPostgres(
 function releaseAfter(
   engine: DatabaseEngine,
   undo: readonly (() => Promise<void> | void)[],
-): DatabaseEngine {
+  lock: () => Promise<void>,
+): OpenedEngine {
   return {
     name: engine.name,
     read: (work, keptAs) => engine.read(work, keptAs),
     write: (store, method, args) => engine.write(store, method, args),
+    lock,
     async close() {
       await engine.close();
       for (const step of undo) await step();

@@ -79,8 +79,11 @@ export interface OpenOptions {
   place: DatabaseLocation;
   stores: readonly Store[];
   clock: Clock;
-  /** Set by servers: locks out other servers, but not command lines. */
-  exclusive?: boolean;
+  /**
+   * Set by servers: locks out other servers, but not command lines. "later": another server still
+   * has the lock, which `lock` takes.
+   */
+  exclusive?: boolean | "later";
   /** Accepts lost commits; without it, they are an error. */
   acceptLoss?(what: string): void;
   migrations?: readonly Migration[];
@@ -121,6 +124,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     listen: (channel, run) => bus.listen(channel, run),
     measure: () => measureDatabase(place, engine),
     probe: () => engine.probe(),
+    lock: () => opened.lock(),
     close: () => engine.close(),
   };
 }

@@ -27,18 +27,26 @@ const RECLAIM_TRIES_MAX = 60;
  * lines open it all the same. Throws DatabaseInUse.
  */
 export function lockDatabase(file: string): () => void {
+  return prepareLock(file)();
+}
+
+/** Prepares that lock before SQLite opens the file; the returned function takes it. */
+export function prepareLock(file: string): () => () => void {
   const directory = dirname(file);
-  // Works on every system, but is lost when its file is deleted.
-  const release = lockFile(join(directory, "serve.lock"));
-  if (release === null) throw new DatabaseInUse(directory);
-  const releaseKernel = lockInKernel(file);
-  if (releaseKernel === null) {
-    release();
-    throw new DatabaseInUse(directory);
-  }
+  const lockKernel = prepareKernelLock(file);
   return () => {
-    releaseKernel();
-    release();
+    // Works on every system, but is lost when its file is deleted.
+    const release = lockFile(join(directory, "serve.lock"));
+    if (release === null) throw new DatabaseInUse(directory);
+    const releaseKernel = lockKernel();
+    if (releaseKernel === null) {
+      release();
+      throw new DatabaseInUse(directory);
+    }
+    return () => {
+      releaseKernel();
+      release();
+    };
   };
 }
 
@@ -58,25 +66,27 @@ export function lockFile(file: string): (() => void) | null {
 }
 
 /**
- * Locks `file` itself by an open file description; null where another process holds it. Systems
- * without such locks take nothing.
+ * Prepares a lock of `file` itself by an open file description. The returned function takes it, or
+ * returns null where another process holds it. Systems without such locks take nothing.
  *
  * The descriptor is never closed: closing any descriptor of a file drops all POSIX locks of the
  * process on it, SQLite's among them. Call it before SQLite opens the file.
  */
-function lockInKernel(file: string): (() => void) | null {
+function prepareKernelLock(file: string): () => (() => void) | null {
   const libc = openLibc({ fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" } });
-  if (!libc) return () => {};
+  if (!libc) return () => () => {};
   const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
   const call = (command: number, type: number) => {
     const lock = writeFlock(type);
     const isDone = libc.fcntl(descriptor, command, lock) === 0;
     return { isDone, type: lock.readInt16LE(0) };
   };
-  if (call(F_OFD_SETLK, F_WRLCK).isDone) return () => void call(F_OFD_SETLK, F_UNLCK);
-  // A file system without such locks refuses both calls.
-  const found = call(F_OFD_GETLK, F_WRLCK);
-  return found.isDone && found.type !== F_UNLCK ? null : () => {};
+  return () => {
+    if (call(F_OFD_SETLK, F_WRLCK).isDone) return () => void call(F_OFD_SETLK, F_UNLCK);
+    // A file system without such locks refuses both calls.
+    const found = call(F_OFD_GETLK, F_WRLCK);
+    return found.isDone && found.type !== F_UNLCK ? null : () => {};
+  };
 }
 
 function writeFlock(type: number): Buffer {

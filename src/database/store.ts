@@ -86,5 +86,7 @@ export interface Database {
   /** Bytes on the disk; null where they cannot be known. */
   measure(): Promise<DatabaseSize>;
   probe(): Promise<void>;
+  /** Takes the lock of a server that was opened with `exclusive: "later"`. */
+  lock(): Promise<void>;
   close(): Promise<void>;
 }
