@@ -1,5 +1,5 @@
 // The composition root: builds all modules in order and joins them.
-import { type Access, buildAccess, KeyUses, REACHED_LIMIT } from "./access/index.ts";
+import { type Access, buildAccess, KeyUses, LimiterGroup, REACHED_LIMIT } from "./access/index.ts";
 import {
   type Admin,
   createOperatorService,
@@ -41,12 +41,14 @@ import {
   type Router,
   type Routers,
   type StaticPage,
+  waitForClients,
 } from "./http/index.ts";
 import { installationStore } from "./installation/index.ts";
 import {
   buildModels,
   listModelReplicas,
   type ModelRegistry,
+  type Models,
   type OpenBackend,
   openModelRoutes,
   showModels,
@@ -57,12 +59,18 @@ import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
-import { joinServices, type Service, type Services } from "./platform/service.ts";
+import {
+  type JoinedServices,
+  joinServices,
+  type Service,
+  type Services,
+} from "./platform/service.ts";
 import type { Tracer } from "./platform/spans.ts";
 import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
 import { DiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
+import { createHandover, type Handover, type Predecessor } from "./takeover/index.ts";
 import type { Telemetry } from "./telemetry/index.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks } from "./webhooks/index.ts";
@@ -92,6 +100,8 @@ export interface AppOptions {
   /** Answers only requests to names of this machine, since the keys are public. */
   isLocalOnly?: boolean;
   activity?: Activity;
+  /** The server on the same data whose place this one takes. */
+  predecessor?: Predecessor | null;
   writeCommands?(): Promise<string>;
   /** Called when nothing can be stored any more and the process must end. */
   onFatal(failure: unknown): void;
@@ -103,6 +113,7 @@ export interface App extends Services {
   /** Follows the settings in force: read it anew each time. */
   readonly admin: Admin;
   server: HttpServer;
+  handover: Handover;
   /**
    * Applies other settings from the next request on; when it rejects, nothing has changed. Call it
    * once at a time, and only with changes that need no restart.
@@ -128,7 +139,7 @@ export async function buildApp(given: AppOptions): Promise<App> {
     place,
     stores,
     clock,
-    exclusive: true,
+    exclusive: options.predecessor ? "later" : true,
     acceptLoss: options.acceptsLoss
       ? (what) => log.warn("database: the start accepts the loss of data", { error: what })
       : undefined,
@@ -147,7 +158,7 @@ export async function buildApp(given: AppOptions): Promise<App> {
 }
 
 async function joinModules(options: AppOptions, database: Database): Promise<App> {
-  const { clock, ids, log, onFatal, place, activity = UNWATCHED } = options;
+  const { clock, ids, log, onFatal, place, activity = UNWATCHED, predecessor = null } = options;
   let { settings } = options;
   const current = () => settings;
   const { alias } = settings.service;
@@ -156,7 +167,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const { access, uses } = openAccess(options, database);
-  const { identify } = access;
+  const { identify, findCaller } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
   const monitoring = await openMonitoring(options, egress);
@@ -169,7 +180,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const gatewayDeps = { ...deps, registry, running, hashUser, findCaller: access.findCaller };
+  const gatewayDeps = { ...deps, registry, running, hashUser, findCaller, predecessor };
   const gateway = createGateway(routers.gateway, gatewayDeps);
   const { internal } = gateway;
   const shared = { ...deps, settings: current, egress: guarded, activity, internal, place };
@@ -185,15 +196,16 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
-  const listening = [...createBackups(options, database), checks, server, ...agents.listening];
+  const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
+  const backups = createBackups(options, database);
+  const listening = [...backups, checks, taking, server, ...agents.listening];
   const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
+  const handover = openHandover(options, { ...site, services, agents, models });
   return {
-    database,
-    access,
+    ...{ database, access, server, handover },
     get admin() {
       return operators.admin;
     },
-    server,
     async change(other) {
       // Only this can fail, and it does so before it changes anything.
       await models.change(other);
@@ -215,6 +227,21 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       }
     },
   };
+}
+
+type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
+
+function openHandover({ clock, predecessor = null }: AppOptions, site: HandoverSite): Handover {
+  const { database, server, services, routers, operators, gateway, models, agents } = site;
+  const { process, endStreams, limiters } = agents;
+  const own = { ...routers.limiters, operators: operators.limiter };
+  return createHandover({
+    ...{ clock, database, services, process, server, predecessor },
+    limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
+    keepServers: (isKept) => models.keepServers(isKept),
+    retire: (deadlineMs) => waitForClients(server, { clock, endStreams }, deadlineMs),
+    settle: (until) => gateway.inherit(until),
+  });
 }
 
 function openAccess({ settings, clock, ids, log }: AppOptions, database: Database) {
@@ -249,7 +276,17 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
   const endRequests = () => running.end();
   const { server, operator } = current();
   const operatorListen = operator.listen;
-  return new HttpServer({ ...server, operatorListen, origins, endRequests, clock, ids, log });
+  const shared = options.predecessor?.addresses;
+  return new HttpServer({
+    ...server,
+    operatorListen,
+    shared,
+    origins,
+    endRequests,
+    clock,
+    ids,
+    log,
+  });
 }
 
 interface Site {
@@ -315,7 +352,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
   const agents = createAgents(router, { ...deps, process }, given.tracer);
-  const { prepareRun, listening, drain } = agents;
+  const { prepareRun, listening, drain, endStreams } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
@@ -326,7 +363,9 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   };
   // Services stop in reverse: webhooks still send the events of runs that end.
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
-  return { services, listening, drain, change: webhooks.change, show };
+  const { limiters } = triggers;
+  const { change } = webhooks;
+  return { process, services, limiters, listening, drain, endStreams, change, show };
 }
 
 interface Monitoring {

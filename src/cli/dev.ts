@@ -60,6 +60,7 @@ export async function runDev(
     output,
     installation: createInstallation(input),
     storage: data ?? "in memory, gone at exit",
+    control: null,
     watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
     build: (deps) =>
       buildApp({

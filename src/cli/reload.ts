@@ -30,7 +30,7 @@ export class SettingsReload {
     this.#file = file;
     this.#settings = settings;
     this.#log = log;
-    const onChange = () => this.reload();
+    const onChange = () => void this.reload();
     this.#watch = file && new FileWatch({ path: file.path, stamp: file.stamp, clock, onChange });
   }
 
@@ -39,13 +39,13 @@ export class SettingsReload {
   }
 
   /** Reads the file now, or once more after the reload under way. */
-  reload(): void {
+  async reload(): Promise<void> {
     if (!this.#file) {
       this.#log.info("settings: nothing to reload, since the start found no file");
       return;
     }
     this.#isWanted = true;
-    void this.#run();
+    await this.#run();
   }
 
   /** Begins with a reload that was asked for before. */

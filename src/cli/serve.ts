@@ -1,12 +1,13 @@
 // `wadi serve`: serves with wadi.toml and a data directory or a database server until stopped.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { isatty } from "node:tty";
 import { needsGrant } from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
+import { placeControlSocket } from "../takeover/index.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
@@ -40,6 +41,10 @@ export async function runServe(
     output,
     installation: createInstallation(input),
     storage: nameData(settings),
+    control: {
+      file: placeControlSocket(resolve(settings.server.data)),
+      takesOver: hasFlag(input, "takeover"),
+    },
     watchdog: { script: WATCHDOG, file: placeNote(settings) },
     build: (deps) =>
       buildApp({
@@ -98,6 +103,7 @@ export const commands: readonly Command[] = [
       host: { takes: "HOST", help: "address to listen on (default 127.0.0.1)" },
       port: portFlag,
       "allow-egress": allowEgress,
+      takeover: { help: "take the place of the server that runs on the data (Linux)" },
       "accept-loss": { help: "start on data that lacks commits, and report how many" },
     },
     help: "Serve with the settings file",

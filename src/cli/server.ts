@@ -13,8 +13,11 @@ import { reserveDescriptors } from "../platform/descriptors.ts";
 import { createSystemIds, type Ids } from "../platform/ids.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { STDERR } from "../platform/process.ts";
+import { createSupervisorNotifier, type SupervisorNotifier } from "../platform/sd-notify.ts";
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
+import type { Handover, Predecessor } from "../takeover/index.ts";
+import { type ControlOptions, completeTakeover, findPredecessor, openControl } from "./control.ts";
 import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
@@ -23,6 +26,7 @@ import { VERSION } from "./version.ts";
 
 export interface Serving extends Services, SettingsTarget {
   readonly admin: Admin;
+  handover: Handover;
   server: {
     readonly url: string;
     listClients: ConnectionGuardOptions["listClients"];
@@ -49,6 +53,7 @@ interface AppDeps {
   clock: Clock;
   log: Log;
   activity: Activity;
+  predecessor: Predecessor | null;
   onFatal: () => void;
 }
 
@@ -59,6 +64,8 @@ export interface ServerRun {
   output: Output;
   installation: Installation;
   storage: string;
+  /** Present where other processes can take over. */
+  control: ControlOptions | null;
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
   build(deps: AppDeps): Promise<Serving>;
   /** Creates first keys; called once the server listens, so that every key is shown. */
@@ -77,54 +84,52 @@ export async function runServer(options: ServerRun): Promise<number> {
     log.error("server: a timer's callback failed", { error }),
   );
   const end = Promise.withResolvers<number>();
-  for (const event of ["uncaughtException", "unhandledRejection"]) {
-    process.on(event, (error) => {
-      // The state after a bug is unknown, but acknowledged writes are stored.
-      log.error("server: an uncaught error ends the process", { error });
-      end.resolve(1);
-    });
-  }
+  const onFatal = () => end.resolve(1);
+  endOnBugs(log, onFatal);
   const reload = new SettingsReload({ file, settings, clock, log });
   // From here on SIGHUP does not end the program; an early one is answered after the start.
-  let hangUp = () => reload.reload();
+  let hangUp = () => void reload.reload();
   if (process.platform !== "win32") process.on("SIGHUP", () => hangUp());
   const watchdog =
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
-  const app = await options.build({
-    ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },
-    ...{ installation: noteCrash(options, watchdog), onFatal: () => end.resolve(1) },
+  const predecessor = options.control && (await findPredecessor(options.control));
+  const app = await startApp(predecessor, { log, onFatal }, async () => {
+    const app = await options.build({
+      ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },
+      ...{ predecessor, installation: noteCrash(options, watchdog), onFatal },
+    });
+    // Migrations of the build may block the loop for long.
+    watchdog?.start();
+    await app.start();
+    return app;
   });
-  // Migrations of the build may block the loop for long.
-  watchdog?.start();
-  await app.start();
   watchdog?.removeNote();
   try {
-    const models = await app.admin.models.list();
-    const welcome = await options.welcome(app.admin);
-    const { keys, notes, key_file = null, rescue = "", operator_token, is_paused } = welcome;
-    const start: Start = {
-      version: VERSION,
-      url: app.server.url,
-      data: options.storage,
-      models: models.map(({ id, state }) => ({ id, state })),
-      default_model: settings.service.default_model,
-      services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
-      egress: { open: settings.egress.allow.map(writeAllowEntry) },
-      ...{ keys, key_file, operator_token, is_paused },
-    };
+    const { start, notes, rescue = "" } = await describeStart(app, options);
     // Installed before the banner, whose reader may send a signal at once.
-    const stop = createStop(app, { reload, clock, log }, end.resolve);
+    const supervisor = createSupervisorNotifier(clock);
+    const running = { reload, clock, log, supervisor };
+    const { stop, replace } = createStop(app, running, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     hangUp = () => {
-      if (!isTerminal || isatty(STDERR)) return reload.reload();
+      if (!isTerminal || isatty(STDERR)) {
+        supervisor.reloading();
+        return void reload.reload().then(() => supervisor.ready());
+      }
       // The terminal was closed, which may signal twice.
       hangUp = () => {};
       stop();
     };
     reload.start(app);
-    guardApp(app, { reload, clock, log });
+    guardApp(app, running);
+    if (options.control) {
+      const { handover } = app;
+      const { file } = options.control;
+      await openControl({ file, handover, predecessor, clock, log, onReplaced: replace });
+    }
+    supervisor.ready();
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
     else output.print(start, banner);
@@ -134,6 +139,50 @@ export async function runServer(options: ServerRun): Promise<number> {
     throw error;
   }
   return end.promise;
+}
+
+function endOnBugs(log: Log, end: () => void): void {
+  for (const event of ["uncaughtException", "unhandledRejection"]) {
+    process.on(event, (error) => {
+      // The state after a bug is unknown, but acknowledged writes are stored.
+      log.error("server: an uncaught error ends the process", { error });
+      end();
+    });
+  }
+}
+
+async function describeStart(app: Serving, { settings, storage, welcome }: ServerRun) {
+  const models = await app.admin.models.list();
+  const welcomed = await welcome(app.admin);
+  const { keys, notes, key_file = null, rescue, operator_token, is_paused } = welcomed;
+  const start: Start = {
+    version: VERSION,
+    url: app.server.url,
+    data: storage,
+    models: models.map(({ id, state }) => ({ id, state })),
+    default_model: settings.service.default_model,
+    services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
+    egress: { open: settings.egress.allow.map(writeAllowEntry) },
+    ...{ keys, key_file, operator_token, is_paused },
+  };
+  return { start, notes, rescue };
+}
+
+/** Builds and starts the app; in a takeover the server before ends only after that. */
+async function startApp(
+  predecessor: Predecessor | null,
+  deps: { log: Log; onFatal(): void },
+  start: () => Promise<Serving>,
+): Promise<Serving> {
+  if (!predecessor) return start();
+  try {
+    const app = await start();
+    await completeTakeover(predecessor, app.handover, deps);
+    return app;
+  } catch (failure) {
+    await predecessor.fail((failure as Error).message);
+    throw failure;
+  }
 }
 
 /** The note of the process before is removed when the start has succeeded. */
@@ -163,35 +212,56 @@ interface RunningServer {
   reload: SettingsReload;
   clock: Clock;
   log: Log;
+  supervisor: SupervisorNotifier;
 }
 
 /** Time after the deadline; a hanging database would block the stop forever. */
 const STOP_GRACE_MS = 10_000;
 
-/** The first signal waits for running requests, the second does not. */
+/**
+ * `stop`: the first signal waits for running requests, the second does not. `replace` ends the
+ * server for one that has taken over; a signal then changes nothing, a second one ends it at once.
+ */
 function createStop(
-  app: Services,
-  { reload, clock, log }: RunningServer,
+  app: Pick<Serving, "stop" | "handover">,
+  { reload, clock, log, supervisor }: RunningServer,
   end: (code: number) => void,
-): () => void {
-  let isStopping = false;
-  return () => {
-    if (isStopping) return end(1);
-    isStopping = true;
-    log.info("server: stopping when running requests have ended; a second signal stops at once");
+) {
+  let isEnding = false;
+  let signals = 0;
+  const finish = async (retire: (deadlineMs: number) => Promise<void>) => {
+    isEnding = true;
     reload.stop();
     const { stop_timeout_ms } = reload.settings.server;
+    const beganAt = clock.monotonic();
     clock.after(stop_timeout_ms + STOP_GRACE_MS, () => {
       log.error("server: the stop timed out and is abandoned");
       end(1);
     });
-    app.stop(stop_timeout_ms).then(
-      () => end(0),
-      (error) => {
-        log.error("server: the stop failed", { error });
-        end(1);
-      },
-    );
+    try {
+      await retire(stop_timeout_ms);
+      await app.stop(Math.max(0, stop_timeout_ms - (clock.monotonic() - beganAt)));
+      end(0);
+    } catch (error) {
+      log.error("server: the stop failed", { error });
+      end(1);
+    }
+  };
+  return {
+    stop() {
+      signals += 1;
+      if (signals > 1) return end(1);
+      if (isEnding) return;
+      log.info("server: stopping when running requests have ended; a second signal stops at once");
+      supervisor.stopping();
+      void finish(async () => {});
+    },
+    replace(pid: number) {
+      if (isEnding) return;
+      log.info("takeover: another process serves; this one ends its requests", { pid });
+      supervisor.replaced(pid);
+      void finish((deadlineMs) => app.handover.retire(deadlineMs));
+    },
   };
 }
 

@@ -22,6 +22,7 @@ const TEXT_FIELDS = [
   "what",
   "reason",
   "written_at",
+  "version",
 ] as const;
 const NUMBER_FIELDS = [
   "status",
@@ -32,6 +33,7 @@ const NUMBER_FIELDS = [
   "usual_ms",
   "retry_ms",
   "rows",
+  "pid",
 ] as const;
 
 export type LogFields = {

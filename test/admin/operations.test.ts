@@ -7,7 +7,7 @@ import { loadAllCommands } from "../../src/cli/families.ts";
 /** Commands that are local by nature. */
 const LOCAL = [
   ...["dev", "serve", "init", "login", "listen", "completion", "chat"],
-  ...["backup", "restore", "move"],
+  ...["backup", "restore", "move", "upgrade"],
 ];
 /** Operations that change nothing although they are no GET. */
 const HARMLESS = ["models probe", "check"];

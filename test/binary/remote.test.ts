@@ -15,7 +15,7 @@ const COMPILED = ["openapi", "status", "version"];
 /** Commands that take no --server. */
 const LOCAL = [
   ...["dev", "serve", "init", "login", "listen", "completion", "chat"],
-  ...["backup", "restore", "move"],
+  ...["backup", "restore", "move", "upgrade"],
 ];
 const SETTINGS = `[server]
 port = 0

@@ -21,11 +21,13 @@ function pretend(overrides: Partial<ServerRun> = {}) {
     start: async () => void events.push("start"),
     stop: async (deadlineMs) => void events.push(`stop ${deadlineMs}`),
     change: async () => {},
+    handover: {} as Serving["handover"],
   };
   const options: ServerRun = {
     settings: defaultSettings(),
     file: null,
     watchdog: null,
+    control: null,
     clock: createManualClock(),
     installation: NO_INSTALLATION,
     storage: "nowhere",

@@ -9,7 +9,7 @@ const shared = [...ground, "storage", "installation", "cluster", "outbox", "rete
 
 // The modules from top to bottom of the graph, each with its permitted imports.
 export const mayImport: Record<string, readonly string[]> = {
-  cli: [...shared, "backup", "admin", "docs", "app"],
+  cli: [...shared, "backup", "admin", "docs", "takeover", "app"],
   console: ["platform", "http", "admin"],
   docs: ["platform", "settings", "http"],
   admin: [
@@ -23,6 +23,7 @@ export const mayImport: Record<string, readonly string[]> = {
   gateway: [...shared, "access", "models", "http"],
   models: [...shared, "access", "http"],
   http: [...shared, "access"],
+  takeover: ["platform", "database", "access"],
   access: shared,
   backup: ["platform", "settings", "database", "crypto", "cluster", "installation"],
   retention: ["platform", "database", "cluster"],

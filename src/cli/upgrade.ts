@@ -1,0 +1,48 @@
+// `wadi upgrade`: lets the running server start the next version and give its place to it.
+import { accessSync, constants } from "node:fs";
+import { resolve } from "node:path";
+import { canTakeOver, connectToControl, placeControlSocket } from "../takeover/index.ts";
+import { type Command, UsageError } from "./command.ts";
+import { printRow } from "./output.ts";
+import { readGivenSettings } from "./settings.ts";
+
+export const commands: readonly Command[] = [
+  {
+    name: "upgrade",
+    args: ["[FILE]"],
+    help: "Start FILE (default the server's own path) in place of the running server",
+    example: "wadi upgrade",
+    isUnsuggested: true,
+    async run(input, output) {
+      if (input.flags.server !== undefined) {
+        throw new UsageError("upgrade works on the machine of the server only");
+      }
+      if (!canTakeOver) {
+        throw new Error("upgrade works on Linux only: stop the server, then start the new version");
+      }
+      const { server } = readGivenSettings(input, { wantsApiKeys: false });
+      const [file] = input.args;
+      const program = file === undefined ? null : resolve(file);
+      if (program !== null) requireProgram(program);
+      const path = placeControlSocket(resolve(server.data));
+      const channel = await connectToControl(path, async () => null);
+      if (!channel) {
+        throw new Error(
+          `no server runs on ${server.data}: start the new version with \`wadi serve\``,
+        );
+      }
+      const done = await channel.request<{ pid: number; replaced: number }>("upgrade", { program });
+      channel.close();
+      output.say("the process before ends its requests, at most until server.stop_timeout");
+      return printRow(output, { pid: done.pid, replaced: done.replaced });
+    },
+  },
+];
+
+function requireProgram(program: string): void {
+  try {
+    accessSync(program, constants.X_OK);
+  } catch {
+    throw new Error(`${program} is no program that may be executed`);
+  }
+}

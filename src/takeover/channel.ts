@@ -1,0 +1,96 @@
+// Requests and replies in both directions over one local connection, as lines of JSON.
+import type { Socket } from "node:net";
+import { parseJson } from "../platform/json.ts";
+
+/** The connection has ended before the reply. */
+export class ChannelClosed extends Error {
+  constructor() {
+    super("the other process has closed the control connection");
+  }
+}
+
+export type AnswerChannel = (
+  method: string,
+  params: Record<string, unknown>,
+  channel: Channel,
+) => Promise<unknown>;
+
+interface ChannelMessage {
+  id: number;
+  method?: string;
+  params?: Record<string, unknown>;
+  result?: unknown;
+  refusal?: string;
+}
+
+export class Channel {
+  /** Resolves when the connection has ended. */
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+  readonly #answer: AnswerChannel;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  #received = "";
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(socket: Socket, answer: AnswerChannel) {
+    this.#socket = socket;
+    this.#answer = answer;
+    const closed = Promise.withResolvers<void>();
+    this.closed = closed.promise;
+    socket.setEncoding("utf8");
+    socket.on("data", (text) => this.#read(String(text)));
+    // A reset is an end like any other.
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.#isClosed = true;
+      for (const { reject } of this.#waiting.values()) reject(new ChannelClosed());
+      this.#waiting.clear();
+      closed.resolve();
+    });
+  }
+
+  /** Throws the other side's sentence, or a ChannelClosed. */
+  async request<T>(method: string, params: Record<string, unknown> = {}): Promise<T> {
+    if (this.#isClosed) throw new ChannelClosed();
+    const reply = Promise.withResolvers<unknown>();
+    this.#lastId += 1;
+    this.#waiting.set(this.#lastId, reply);
+    this.#send({ id: this.#lastId, method, params });
+    return reply.promise as Promise<T>;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #send(message: ChannelMessage): void {
+    if (!this.#isClosed) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #read(text: string): void {
+    const lines = (this.#received + text).split("\n");
+    this.#received = lines.pop()!;
+    for (const line of lines) {
+      const message = parseJson(line) as ChannelMessage | undefined;
+      if (message?.method === undefined) this.#settle(message);
+      else void this.#reply(message.id, message.method, message.params ?? {});
+    }
+  }
+
+  #settle(message: ChannelMessage | undefined): void {
+    const waiting = message && this.#waiting.get(message.id);
+    if (!message || !waiting) return;
+    this.#waiting.delete(message.id);
+    if (message.refusal === undefined) waiting.resolve(message.result);
+    else waiting.reject(new Error(message.refusal));
+  }
+
+  async #reply(id: number, method: string, params: Record<string, unknown>): Promise<void> {
+    try {
+      this.#send({ id, result: (await this.#answer(method, params, this)) ?? null });
+    } catch (failure) {
+      this.#send({ id, refusal: failure instanceof Error ? failure.message : String(failure) });
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// Parts that a server gives to the process that takes its place, or gets from the one before it.
+import type { LimitStates } from "../access/index.ts";
+import { type Database, DatabaseInUse } from "../database/index.ts";
+import { type Clock, wait } from "../platform/clock.ts";
+import type { JoinedServices } from "../platform/service.ts";
+
+export interface HandoverAddress {
+  host: string;
+  port: number;
+}
+
+/** The parts of a server that change hands. */
+export interface Handover {
+  /** Number of this process among those that claim work. */
+  readonly epoch: number;
+  readonly addresses: readonly HandoverAddress[];
+  readonly limits: {
+    export(): LimitStates;
+    import(states: LimitStates): void;
+    claim(limiter: string, name: string): Promise<number>;
+    follow(claim: ((limiter: string, name: string) => Promise<number>) | null): void;
+  };
+  /** Lets another process listen on the same addresses. */
+  share(): boolean;
+  /** Takes other epochs for alive although this process has the lock of the data. */
+  spare(spares: (epoch: number) => boolean): void;
+  /** Closes each connection by its next reply; false: keeps them open again. */
+  leave(isLeaving: boolean): void;
+  /** Begins no work that the other process may begin. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** Waits until no client is left, at most until the deadline; event streams are ended. */
+  retire(deadlineMs: number): Promise<void>;
+  /** Continues alone: the process before has ended, and this one takes the lock of the data. */
+  inherit(): Promise<void>;
+}
+
+/** The first reply of the process that runs. */
+export interface Incumbency {
+  pid: number;
+  version: string;
+  epoch: number;
+  addresses: HandoverAddress[];
+}
+
+export interface HandoverParts extends Pick<Handover, "limits" | "retire"> {
+  clock: Clock;
+  database: Pick<Database, "lock">;
+  services: Pick<JoinedServices, "pause" | "resume">;
+  process: { readonly epoch: number; spare: Handover["spare"] };
+  server: { readonly addresses: HandoverAddress[]; share(): boolean; isLeaving: boolean };
+  /** The process that this one takes over from, and its epoch. */
+  predecessor: Pick<Incumbency, "epoch"> | null;
+  /** Stops no idle model server while the other process may use it. */
+  keepServers(isKept: boolean): void;
+  /** Settles what the process before has left; it served alone until that time. */
+  settle(until: number): Promise<void>;
+}
+
+export function createHandover(parts: HandoverParts): Handover {
+  const { clock, database, services, process, server, predecessor, keepServers } = parts;
+  let isAlone = predecessor === null;
+  if (predecessor) {
+    process.spare((epoch) => epoch === predecessor.epoch);
+    keepServers(true);
+    // Services that have not started are paused at once.
+    void services.pause();
+  }
+  const builtAt = clock.now();
+  return {
+    limits: parts.limits,
+    get epoch() {
+      return process.epoch;
+    },
+    get addresses() {
+      return server.addresses;
+    },
+    share: () => server.share(),
+    spare: (spares) => process.spare(spares),
+    leave(isLeaving) {
+      server.isLeaving = isLeaving;
+    },
+    async pause() {
+      keepServers(true);
+      await services.pause();
+    },
+    resume() {
+      services.resume();
+      keepServers(!isAlone);
+    },
+    retire: parts.retire,
+    async inherit() {
+      await lockSoon(database, clock);
+      isAlone = true;
+      process.spare(() => false);
+      keepServers(false);
+      await parts.settle(builtAt);
+    },
+  };
+}
+
+const LOCK_EVERY_MS = 50;
+/** Maximum tries: the system may need a moment to end a process. */
+const LOCK_TRIES_MAX = 100;
+
+/** Takes the lock of the data from a process that has just ended. */
+async function lockSoon(database: Pick<Database, "lock">, clock: Clock): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await database.lock();
+    } catch (failure) {
+      if (!(failure instanceof DatabaseInUse) || tries === LOCK_TRIES_MAX) throw failure;
+      await wait(clock, LOCK_EVERY_MS);
+    }
+  }
+}

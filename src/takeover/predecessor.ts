@@ -1,0 +1,75 @@
+// The side of a takeover that starts: the process that runs already, as the new one sees it.
+import { type Channel, ChannelClosed } from "./channel.ts";
+import { connectToControl } from "./control-socket.ts";
+import type { Handover, Incumbency } from "./handover.ts";
+
+export class Predecessor {
+  readonly pid: number;
+  readonly epoch: number;
+  readonly addresses: Incumbency["addresses"];
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+  readonly #channel: Channel;
+  #handover: Handover | null = null;
+  hasEnded = false;
+
+  /** Returns null where no process serves the data. */
+  static async connect(path: string, version: string): Promise<Predecessor | null> {
+    let predecessor: Predecessor | null = null;
+    const channel = await connectToControl(path, async (method, params) => {
+      if (method !== "claim") throw new Error(`unknown request ${method}`);
+      return predecessor?.claim(String(params.limiter), String(params.name)) ?? 0;
+    });
+    if (!channel) return null;
+    const own = { pid: process.pid, version };
+    predecessor = new Predecessor(channel, await channel.request<Incumbency>("begin", own));
+    return predecessor;
+  }
+
+  private constructor(channel: Channel, { pid, epoch, addresses }: Incumbency) {
+    this.#channel = channel;
+    this.pid = pid;
+    this.epoch = epoch;
+    this.addresses = addresses;
+    this.ended = channel.closed.then(() => {
+      this.hasEnded = true;
+    });
+  }
+
+  /** Counts a request that it has received. */
+  async claim(limiter: string, name: string): Promise<number> {
+    return this.#handover?.limits.claim(limiter, name) ?? 0;
+  }
+
+  /** Takes over the limits and the right to listen; call it right before listening. */
+  async change(handover: Handover): Promise<void> {
+    const states = await this.#ask<Parameters<Handover["limits"]["import"]>[0]>("change");
+    if (states) handover.limits.import(states);
+    this.#handover = handover;
+  }
+
+  /** Tells it that this process listens; returns once it begins no work any more. */
+  async release(): Promise<void> {
+    await this.#ask("listening");
+  }
+
+  /** Tells it to end. */
+  async replace(): Promise<void> {
+    await this.#ask("ready");
+  }
+
+  async fail(reason: string): Promise<void> {
+    await this.#ask("failed", { reason });
+    this.#channel.close();
+  }
+
+  /** Returns undefined where it has ended, after which this process goes on alone. */
+  async #ask<T>(method: string, params: Record<string, unknown> = {}): Promise<T | undefined> {
+    try {
+      return await this.#channel.request<T>(method, params);
+    } catch (failure) {
+      if (failure instanceof ChannelClosed) return undefined;
+      throw failure;
+    }
+  }
+}

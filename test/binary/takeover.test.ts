@@ -1,0 +1,145 @@
+// Takeovers of the compiled server: a new process takes the place of the running one, on Linux.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { executable } from "../../scripts/build.ts";
+import { openRaw } from "../http/raw-client.ts";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+
+let room: Room;
+beforeEach(() => {
+  room = openRoom();
+});
+afterEach(() => room.close());
+
+const SERVE = ["serve", "--port", "0"];
+const TAKEOVER = [...SERVE, "--takeover"];
+
+const takeOver = (env: Record<string, string> = {}): Promise<Server> =>
+  room.serve(TAKEOVER, { env });
+
+/** Requests a chat on a raw connection, as a client that keeps it. */
+const writeChat = (key: string, content: string, stream = false): string => {
+  const body = JSON.stringify({ messages: [{ role: "user", content }], stream });
+  return [
+    "POST /v1/chat/completions HTTP/1.1",
+    "Host: localhost",
+    `Authorization: Bearer ${key}`,
+    "Content-Type: application/json",
+    `Content-Length: ${body.length}`,
+    "",
+    body,
+  ].join("\r\n");
+};
+
+if (process.platform !== "linux") test.skip("a server takes over (Linux)", () => {});
+else {
+  test("a takeover serves kept connections to their next reply and ends a stream whole", async () => {
+    const old = await room.serve(SERVE);
+    const { key } = old;
+    const kept = await openRaw(old.url);
+    kept.write(writeChat(key, "Hello"));
+    expect((await kept.read())!.status).toBe(201);
+    const stream = await old.chat(`${"word ".repeat(40)}\n!delay 2s`, { body: { stream: true } });
+    const next = await takeOver();
+    expect(next.url).toBe(old.url);
+    kept.write(writeChat(key, "Hello"));
+    const reply = (await kept.read())!;
+    expect([reply.status, reply.headers.connection]).toEqual([201, "close"]);
+    await kept.closed;
+    expect((await next.chat("Hello", { key })).status).toBe(201);
+    expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+    expect(await old.exited).toBe(0);
+    await next.logged("takeover: the process before has ended");
+    expect((await next.chat("Hello", { key })).status).toBe(201);
+    const stray = await room.run(SERVE);
+    expect(stray.code).toBe(1);
+    next.signal("SIGTERM");
+    expect(await next.exited).toBe(0);
+  });
+
+  test("with nobody running a takeover is a start, also beside the socket of a killed server", async () => {
+    const first = await takeOver();
+    const socket = join(room.directory, "wadi-data", "control.sock");
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    first.signal("SIGKILL");
+    await first.exited;
+    expect(existsSync(socket)).toBeTrue();
+    const second = await takeOver();
+    expect((await second.chat("Hello", { key: first.key })).status).toBe(201);
+  });
+
+  test("a server on other data keeps its port", async () => {
+    const other = await room.serve([...SERVE, "--data", "other"]);
+    const { port } = new URL(other.url);
+    const taken = await room.run(["serve", "--port", port, "--takeover"]);
+    expect(taken.stderr).toContain(`port ${port} on 127.0.0.1 is taken`);
+    expect((await other.chat("Hello")).status).toBe(201);
+  });
+
+  test("limits count across a takeover, for both processes at once", async () => {
+    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "12" };
+    const old = await room.serve(SERVE, { env });
+    const { key } = old;
+    const kept = await Promise.all(Array.from({ length: 3 }, () => openRaw(old.url)));
+    const ask = async (client: (typeof kept)[number]) => {
+      client.write(writeChat(key, "Hello"));
+      return (await client.read())!.status;
+    };
+    for (const client of kept) expect(await ask(client)).toBe(201);
+    const next = await takeOver(env);
+    const chat = async () => (await next.chat("Hello", { key })).status;
+    for (let n = 0; n < 4; n++) expect(await chat()).toBe(201);
+    for (const client of kept.slice(0, 2)) expect(await ask(client)).toBe(201);
+    for (let n = 0; n < 3; n++) expect(await chat()).toBe(201);
+    expect(await chat()).toBe(429);
+    // The old process is told by the new one that the account is closed.
+    expect(await ask(kept[2]!)).toBe(429);
+    expect(await old.exited).toBe(0);
+    expect(await chat()).toBe(429);
+  });
+
+  test("a new process that ends before it is ready changes nothing, twice", async () => {
+    const blocker = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("") });
+    const old = await room.serve(SERVE);
+    const kept = await openRaw(old.url);
+    // It takes over the main port, and then finds that of the operators taken.
+    const env = { WADI_OPERATOR__LISTEN: `127.0.0.1:${blocker.port}` };
+    for (let n = 0; n < 2; n++) {
+      const failed = await room.run(TAKEOVER, { env });
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain(`port ${blocker.port} on 127.0.0.1 is taken`);
+      expect((await old.chat("Hello")).status).toBe(201);
+      kept.write(writeChat(old.key, "Hello"));
+      expect((await kept.read())!.headers.connection).not.toBe("close");
+    }
+    expect(old.countLogged("takeover: the other process has ended, and this one goes on")).toBe(2);
+    await blocker.stop(true);
+    const next = await takeOver();
+    expect(await old.exited).toBe(0);
+    expect((await next.chat("Hello", { key: old.key })).status).toBe(201);
+  });
+
+  test("`wadi upgrade` starts the program, and reports one that does not start", async () => {
+    const old = await room.serve(SERVE);
+    const broken = join(room.directory, "broken");
+    await Bun.write(broken, "#!/bin/sh\nexit 7\n");
+    await Bun.$`chmod 755 ${broken}`;
+    for (let n = 0; n < 2; n++) {
+      const failed = await room.run(["upgrade", broken]);
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain("it ended with exit code 7");
+      expect((await old.chat("Hello")).status).toBe(201);
+    }
+    const missing = await room.run(["upgrade", "nothing"]);
+    expect(missing.stderr).toContain("is no program that may be executed");
+    const upgraded = await room.run(["upgrade", executable(), "--json"]);
+    const { pid, replaced } = JSON.parse(upgraded.stdout);
+    expect(replaced).toBe(old.pid);
+    expect(await old.exited).toBe(0);
+    expect((await old.chat("Hello")).status).toBe(201);
+    process.kill(pid, "SIGTERM");
+    const nobody = await room.run(["upgrade", "--data", "empty"]);
+    expect(nobody.stderr).toContain("no server runs on empty");
+  });
+}

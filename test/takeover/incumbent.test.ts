@@ -1,0 +1,121 @@
+// Tests both sides of a takeover over a real socket, with parts that record what they are told.
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "../../src/platform/log.ts";
+import {
+  type Handover,
+  Incumbent,
+  listenForControl,
+  Predecessor,
+} from "../../src/takeover/index.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const undo: (() => void)[] = [];
+afterEach(() => {
+  for (const step of undo.splice(0)) step();
+});
+
+/** Parts of a server; `events` has the calls in their order. */
+function createParts(name: string, events: string[]): Handover {
+  const note = (what: string) => void events.push(`${name} ${what}`);
+  return {
+    epoch: 7,
+    addresses: [{ host: "127.0.0.1", port: 80 }],
+    limits: {
+      export: () => ({ keys: [["a", 0, [1]]] }),
+      import: (states) => note(`imports ${Object.keys(states)}`),
+      async claim(limiter, who) {
+        note(`counts ${limiter} ${who}`);
+        return 3;
+      },
+      follow(claim) {
+        note(claim ? "follows" : "counts again");
+        follow = claim;
+      },
+    },
+    share() {
+      note("shares");
+      return true;
+    },
+    spare: (spares) => note(spares(8) ? "spares" : "spares none"),
+    leave: (isLeaving) => note(isLeaving ? "leaves" : "stays"),
+    pause: async () => note("pauses"),
+    resume: () => note("resumes"),
+    retire: async () => {},
+    inherit: async () => {},
+  };
+}
+
+let follow: Parameters<Handover["limits"]["follow"]>[0] = null;
+
+async function startIncumbent() {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
+  const events: string[] = [];
+  const clock = createManualClock();
+  const takenBack = Promise.withResolvers<void>();
+  const log = createLog(clock, (line) => line.includes("goes on") && takenBack.resolve(), false);
+  const incumbent = new Incumbent({
+    ...{ handover: createParts("old", events), version: "1", clock, log, predecessor: null },
+    onReplaced: (pid) => void events.push(`replaced by ${pid === process.pid}`),
+  });
+  const path = join(directory, "control.sock");
+  const server = await listenForControl(path, (...request) => incumbent.answer(...request));
+  undo.push(server.close, () => rmSync(directory, { recursive: true }));
+  return { path, events, clock, takenBack: takenBack.promise, incumbent };
+}
+
+test("the parts change hands in order, and the new process counts for the old one", async () => {
+  const { path, events } = await startIncumbent();
+  const predecessor = (await Predecessor.connect(path, "2"))!;
+  expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7 });
+  await predecessor.change(createParts("new", events));
+  expect(await follow!("keys", "b")).toBe(3);
+  await predecessor.release();
+  await predecessor.replace();
+  expect(events).toEqual([
+    "old spares",
+    "old shares",
+    "old follows",
+    "new imports keys",
+    "new counts keys b",
+    "old leaves",
+    "old pauses",
+    "replaced by true",
+  ]);
+});
+
+test("a new process that fails gives everything back, and its reason is kept", async () => {
+  const { path, events, takenBack, incumbent } = await startIncumbent();
+  const predecessor = (await Predecessor.connect(path, "2"))!;
+  await predecessor.change(createParts("new", events));
+  await predecessor.release();
+  events.length = 0;
+  await predecessor.fail("no luck");
+  await takenBack;
+  expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
+  expect(incumbent.reasonOf(process.pid)).toBe("no luck");
+  expect(await Predecessor.connect(path, "3")).not.toBeNull();
+});
+
+test("a second process cannot take over meanwhile", async () => {
+  const { path } = await startIncumbent();
+  await Predecessor.connect(path, "2");
+  const second = Predecessor.connect(path, "3");
+  await expect(second).rejects.toThrow(`process ${process.pid} takes over already`);
+});
+
+test("a new process that is not ready in time loses what it was given", async () => {
+  const { path, events, clock, takenBack } = await startIncumbent();
+  const predecessor = (await Predecessor.connect(path, "2"))!;
+  await predecessor.change(createParts("new", events));
+  await clock.advance(30_000);
+  await takenBack;
+  expect(events.at(-1)).toBe("old resumes");
+  await predecessor.ended;
+});
+
+test("nobody listens at a socket that does not exist", async () => {
+  expect(await Predecessor.connect("/nowhere/control.sock", "2")).toBeNull();
+});
