@@ -8,7 +8,7 @@ import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { lockPostgres, prepareLock } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
-import { type Migration, migratePostgres, migrateSqlite } from "./migrate.ts";
+import { type MigrateOptions, migratePostgres, migrateSqlite } from "./migrate.ts";
 import { openPool, PostgresEngine } from "./postgres.ts";
 import { createQueue, type Registry } from "./registry.ts";
 import { openConnection } from "./sqlite.ts";
@@ -16,10 +16,8 @@ import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
 import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 import { WriterEngine } from "./writer.ts";
 
-export interface EngineOptions {
+export interface EngineOptions extends MigrateOptions {
   registry: Registry;
-  migrations: readonly Migration[];
-  now: number;
   exclusive: boolean | "later";
   acceptLoss?(what: string): void;
   bus: Bus;
@@ -57,7 +55,7 @@ async function openSqlite(
     const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);
     undo.unshift(() => connection.close(true));
     requireOpenableSqlite(connection, file);
-    await migrateSqlite(connection, options.migrations, options.now);
+    await migrateSqlite(connection, options);
     if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
       place.kind === "sqlite" && place.writer
@@ -110,8 +108,9 @@ function createInlineEngine(
 
 async function openPostgres(
   { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
-  { registry, migrations, now, exclusive, bus, onDeath }: EngineOptions,
+  options: EngineOptions,
 ): Promise<OpenedEngine> {
+  const { registry, exclusive, bus, onDeath } = options;
   const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
   const lock = async () => {
@@ -122,7 +121,7 @@ async function openPostgres(
     const pool = openPool(url, connectionsMax);
     undo.unshift(() => pool.close());
     await requireOpenablePostgres(pool, url);
-    await migratePostgres(pool, migrations, now);
+    await migratePostgres(pool, options);
     const engine = new PostgresEngine(pool, registry, bus);
     if (isShared) await engine.listen();
     return releaseAfter(engine, undo, lock);

@@ -24,6 +24,17 @@ export class NewerDatabase extends DatabaseUnusable {
   }
 }
 
+/** The server that runs could not read the database after the migration. */
+export class SchemaContracted extends DatabaseUnusable {
+  override name = "SchemaContracted";
+  constructor() {
+    super(
+      "this version changes the database in a way that the running server cannot read: " +
+        "stop that server, then start this one",
+    );
+  }
+}
+
 /** Another server works on the same data: limits would multiply, and runs run twice. */
 export class DatabaseInUse extends DatabaseUnusable {
   override name = "DatabaseInUse";

@@ -3,7 +3,7 @@ import type { Clock } from "../platform/clock.ts";
 import { Bus } from "./bus.ts";
 import { openEngine } from "./engine.ts";
 import { GuardedEngine } from "./health.ts";
-import type { Migration } from "./migrate.ts";
+import type { MigrateOptions, Migration } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { createRegistry } from "./registry.ts";
 import { measureDatabase } from "./size.ts";
@@ -87,6 +87,8 @@ export interface OpenOptions {
   /** Accepts lost commits; without it, they are an error. */
   acceptLoss?(what: string): void;
   migrations?: readonly Migration[];
+  /** Called before an existing database is migrated, for a backup. */
+  beforeMigration?: MigrateOptions["beforeMigration"];
   /**
    * Receives failures without a caller: a listener's bug, the writer's death, a lost lock, and once
    * a second a DatabaseUnavailable.
@@ -104,6 +106,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     migrations: options.migrations ?? migrations,
     now: clock.now(),
     exclusive: options.exclusive ?? false,
+    expandOnly: options.exclusive === "later",
+    beforeMigration: options.beforeMigration,
     acceptLoss: options.acceptLoss,
     bus,
     onDeath: (reason) => onFailure(reason, true),

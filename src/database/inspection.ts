@@ -4,10 +4,9 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { findLoss } from "./loss.ts";
-import { listMissing } from "./migrate.ts";
+import { listMissing, listPostgresMigrations, listSqliteMigrations } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { openPool } from "./postgres.ts";
-import { hasTable } from "./sqlite.ts";
 import type { DatabaseLocation } from "./store.ts";
 import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 
@@ -48,10 +47,8 @@ function inspectSqlite(file: string): Inspection {
       connection.run("PRAGMA query_only = ON");
       connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       requireOpenableSqlite(connection, file);
-      if (!hasTable(connection, "wadi_schema")) return OLDER;
-      const rows = connection.query("SELECT number FROM wadi_schema").values();
-      const applied = rows.map(([number]) => Number(number));
-      if (listMissing(migrations, applied).length > 0) return OLDER;
+      const applied = listSqliteMigrations(connection);
+      if (!applied || listMissing(migrations, applied).length > 0) return OLDER;
       const key_id = connection.query(FIND_KEY).values()[0]?.[0];
       const is_paused = connection.query(FIND_PAUSE).values()[0]?.[0] !== null;
       return { schema: "current", key_id: (key_id as string | undefined) ?? null, is_paused };
@@ -68,10 +65,8 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   try {
     pool = openPool(url, 1);
     await requireOpenablePostgres(pool, url);
-    const [found] = await pool.unsafe("SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there");
-    if (!found.is_there) return ABSENT;
-    const rows = await pool.unsafe("SELECT number FROM wadi_schema");
-    const applied = rows.map((row: { number: unknown }) => Number(row.number));
+    const applied = await listPostgresMigrations(pool);
+    if (!applied) return ABSENT;
     if (listMissing(migrations, applied).length > 0) return OLDER;
     const [key] = await pool.unsafe(FIND_KEY);
     const [installation] = await pool.unsafe(FIND_PAUSE);

@@ -23,7 +23,7 @@ test("a connection may be silent while its operation is performed, and no longer
     log: createLog(clock, () => {}, false),
     isEnabled: () => true,
     identify: async () => ({ id: "o-1", name: "noura", role: "operator" }),
-    limiter: { take() {} },
+    limiter: { take: () => null },
     addressOf: () => "192.0.2.1",
     holdOpen() {
       happened.push("hold");

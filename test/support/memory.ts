@@ -16,6 +16,6 @@ export async function placeInMemory(...further: Migration[]): Promise<DatabaseLo
 
 async function makeImage(all: readonly Migration[]): Promise<Uint8Array> {
   using connection = new Connection(":memory:");
-  await migrateSqlite(connection, all, 0);
+  await migrateSqlite(connection, { migrations: all, now: 0, expandOnly: false });
   return connection.serialize();
 }

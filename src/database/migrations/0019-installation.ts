@@ -9,6 +9,7 @@ const POSTGRES_ID = "SELECT CAST(gen_random_uuid() AS TEXT) AS id";
 export const installation: Migration = {
   number: 19,
   name: "installation",
+  kind: "expansion",
   statements: ({ integer, text, strict }) => [
     `CREATE TABLE wadi_installation (
       place ${integer} PRIMARY KEY,

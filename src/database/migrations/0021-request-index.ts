@@ -4,6 +4,7 @@ import type { Migration } from "../migrate.ts";
 export const requestIndex: Migration = {
   number: 21,
   name: "request index",
+  kind: "expansion",
   statements: () => [
     "DROP INDEX ledger_by_request",
     "CREATE INDEX ledger_by_request ON ledger (request_id, id)",

@@ -4,6 +4,7 @@ import type { Migration } from "../migrate.ts";
 export const estimatedCosts: Migration = {
   number: 22,
   name: "estimated costs",
+  kind: "expansion",
   statements: ({ integer }) => [
     `ALTER TABLE usage_sums ADD COLUMN estimated_cost ${integer} NOT NULL DEFAULT 0`,
   ],

@@ -15,7 +15,7 @@ import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";
 import { MOVE_TABLE, type TransferPlace } from "./state.ts";
-import { describeTables, type TransferTable } from "./tables.ts";
+import { describeTables, OWN_TABLES, type TransferTable } from "./tables.ts";
 
 /** One transaction on a target. */
 export interface LoadTransaction {
@@ -147,7 +147,7 @@ function createSteps(runner: MigrationRunner, tx: Tx) {
     bringForward: () => migrate(migrations, runner),
     async drop() {
       const known = await describeTables(migrations);
-      const own = ["wadi_schema", "wadi_probe", "wadi_commits", "ledger_days", MOVE_TABLE];
+      const own = [...OWN_TABLES, "ledger_days", MOVE_TABLE];
       const names = [...known.map(({ name }) => name).toReversed(), ...own];
       for (const name of names) await run(`DROP TABLE IF EXISTS ${name}`);
     },

@@ -4,6 +4,11 @@ import type { SQL } from "bun";
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "../errors.ts";
 import { findLoss } from "../loss.ts";
+import {
+  type AppliedMigrations,
+  listPostgresMigrations,
+  listSqliteMigrations,
+} from "../migrate.ts";
 import { openPool } from "../postgres.ts";
 import { hasTable } from "../sqlite.ts";
 import {
@@ -52,6 +57,11 @@ export async function openSnapshot(
     : openPostgres(place.url, isUnfinished);
 }
 
+/** Lists the numbers of migrations and expansions in order. */
+function numberMigrations({ schema, expansions }: AppliedMigrations): number[] {
+  return [...schema, ...expansions].toSorted((a, b) => a - b);
+}
+
 async function openSqlite(file: string, isUnfinished: boolean): Promise<Snapshot> {
   let connection: Connection | undefined;
   try {
@@ -63,13 +73,14 @@ async function openSqlite(file: string, isUnfinished: boolean): Promise<Snapshot
     own.run("PRAGMA query_only = ON");
     own.run("BEGIN");
     if (!isUnfinished && hasTable(own, MOVE_TABLE)) requireOpenableSqlite(own, file);
-    if (!hasTable(own, "wadi_schema")) throw new DatabaseUnusable(ABSENT);
+    const applied = listSqliteMigrations(own);
+    if (!applied) throw new DatabaseUnusable(ABSENT);
     const read = (text: string) =>
       own
         .query(text)
         .values()
         .map(([value]) => Number(value));
-    const schema = read("SELECT number FROM wadi_schema ORDER BY number");
+    const schema = numberMigrations(applied);
     const commits = hasTable(own, "wadi_commits") ? read("SELECT commits FROM wadi_commits") : [];
     const tables = await describeTables(pickMigrations(schema));
     return {
@@ -105,12 +116,12 @@ async function openPostgres(url: string, isUnfinished: boolean): Promise<Snapsho
       (await own.unsafe(text)).map((row: { n: unknown }) => Number(row.n)) as number[];
     await own.unsafe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     const [found] = await own.unsafe(
-      `SELECT to_regclass('wadi_schema') IS NOT NULL AS is_there,
-         to_regclass('${MOVE_TABLE}') IS NOT NULL AS is_unfinished`,
+      `SELECT to_regclass('${MOVE_TABLE}') IS NOT NULL AS is_unfinished`,
     );
-    if (!found.is_there) throw new DatabaseUnusable(ABSENT);
+    const applied = await listPostgresMigrations(own);
+    if (!applied) throw new DatabaseUnusable(ABSENT);
     if (!isUnfinished && found.is_unfinished) await requireOpenablePostgres(own, url);
-    const schema = await read("SELECT number AS n FROM wadi_schema ORDER BY number");
+    const schema = numberMigrations(applied);
     const changes = await read(
       "SELECT COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) AS n FROM pg_stat_user_tables",
     );

@@ -14,7 +14,7 @@ export interface TransferTable {
 }
 
 /** Tables that belong to a database itself: its schema, its trial row, its number of commits. */
-const OWN = ["wadi_schema", "wadi_probe", "wadi_commits"];
+export const OWN_TABLES = ["wadi_schema", "wadi_expansions", "wadi_probe", "wadi_commits"];
 
 /** Finds the migrations with these numbers; throws where one is unknown to this program. */
 export function pickMigrations(
@@ -33,7 +33,7 @@ export function pickMigrations(
 export async function describeTables(applied: readonly Migration[]): Promise<TransferTable[]> {
   const connection = new Connection(":memory:", { strict: true });
   try {
-    await migrateSqlite(connection, applied, 0);
+    await migrateSqlite(connection, { migrations: applied, now: 0, expandOnly: false });
     const names = connection
       .query<{ name: string }, []>(
         `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'
@@ -41,7 +41,9 @@ export async function describeTables(applied: readonly Migration[]): Promise<Tra
       )
       .all()
       .map(({ name }) => name);
-    return names.filter((name) => !OWN.includes(name)).map((name) => describe(connection, name));
+    return names
+      .filter((name) => !OWN_TABLES.includes(name))
+      .map((name) => describe(connection, name));
   } finally {
     connection.close();
   }
