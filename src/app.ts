@@ -238,6 +238,7 @@ function openHandover({ clock, predecessor = null }: AppOptions, site: HandoverS
   return createHandover({
     ...{ clock, database, services, process, server, predecessor },
     limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
+    slots: gateway.capacities,
     keepServers: (isKept) => models.keepServers(isKept),
     retire: (deadlineMs) => waitForClients(server, { clock, endStreams }, deadlineMs),
     settle: (until) => gateway.inherit(until),

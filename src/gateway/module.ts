@@ -18,6 +18,7 @@ import { InternalChatClient } from "./chat/internal-client.ts";
 import { openChatRoutes } from "./chat/routes.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import type { InFlight } from "./in-flight.ts";
+import { CapacityGroup } from "./metered/capacity-group.ts";
 import type { MeteredStatus } from "./metered/service.ts";
 import { RequestLog } from "./request-log/request-log.ts";
 import { requestLogStore } from "./request-log/store/index.ts";
@@ -52,6 +53,7 @@ export interface Gateway {
   /** Services in the order of their start; they stop after the server. */
   services: readonly Service[];
   limiters: Readonly<Record<string, RateLimiter>>;
+  capacities: CapacityGroup;
   listStatuses(): MeteredStatus[];
   change(settings: Settings): void;
   /** Continues alone: the process before, which served until that time, has ended. */
@@ -108,6 +110,10 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
       requestLog.service,
       { name: "keys of streams", start() {}, stop: () => keys.stop() },
     ],
+    capacities: new CapacityGroup({
+      embeddings: embeddings.capacity,
+      search: search.service.capacity,
+    }),
     limiters: { embeddings: embeddings.quota, search: search.service.quota },
     inherit: (until) => budgets.inherit(until),
     listStatuses: () => services.map((service) => service.status()),

@@ -9,6 +9,12 @@ export interface HandoverAddress {
   port: number;
 }
 
+/** Rate limits and shared slots, on which one process decides at any time. */
+export interface SharedLimits {
+  limits: LimitStates;
+  slots: Readonly<Record<string, number>>;
+}
+
 /** The parts of a server that change hands. */
 export interface Handover {
   /** Number of this process among those that claim work. */
@@ -19,6 +25,15 @@ export interface Handover {
     import(states: LimitStates): void;
     claim(limiter: string, name: string): Promise<number>;
     follow(claim: ((limiter: string, name: string) => Promise<number>) | null): void;
+  };
+  readonly slots: {
+    export(): SharedLimits["slots"];
+    import(counts: SharedLimits["slots"]): void;
+    take(service: string): boolean;
+    release(service: string): void;
+    follow(
+      leader: { take(service: string): Promise<boolean>; release(service: string): void } | null,
+    ): void;
   };
   /** Lets another process listen on the same addresses. */
   share(): boolean;
@@ -43,7 +58,7 @@ export interface Incumbency {
   addresses: HandoverAddress[];
 }
 
-export interface HandoverParts extends Pick<Handover, "limits" | "retire"> {
+export interface HandoverParts extends Pick<Handover, "limits" | "slots" | "retire"> {
   clock: Clock;
   database: Pick<Database, "lock">;
   services: Pick<JoinedServices, "pause" | "resume">;
@@ -69,6 +84,7 @@ export function createHandover(parts: HandoverParts): Handover {
   const builtAt = clock.now();
   return {
     limits: parts.limits,
+    slots: parts.slots,
     get epoch() {
       return process.epoch;
     },
@@ -94,6 +110,7 @@ export function createHandover(parts: HandoverParts): Handover {
       isAlone = true;
       process.spare(() => false);
       keepServers(false);
+      parts.slots.import({});
       await parts.settle(builtAt);
     },
   };

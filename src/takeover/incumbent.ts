@@ -3,7 +3,7 @@
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { type Channel, ChannelClosed } from "./channel.ts";
-import type { Handover, Incumbency } from "./handover.ts";
+import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
 
 /** Maximum time from the change of the limits to a new process that is ready. */
 const CHANGE_MS_MAX = 30_000;
@@ -90,19 +90,24 @@ export class Incumbent {
   #onReady: () => void = () => {};
 
   /** From here on the new process counts; all in one turn, so that no request counts in between. */
-  #change(successor: Successor) {
+  #change(successor: Successor): SharedLimits {
     const { handover, clock, log } = this.#options;
     const { channel } = successor;
     if (!handover.share()) throw new Error("the listening sockets could not be shared");
     successor.hasChanged = true;
-    const states = handover.limits.export();
+    const shared = { limits: handover.limits.export(), slots: handover.slots.export() };
     handover.limits.follow((limiter, name) => channel.request("claim", { limiter, name }));
+    handover.slots.follow({
+      take: (service) => channel.request("take", { service }),
+      // The end of the new process gives back everything.
+      release: (service) => void channel.request("release", { service }).catch(() => {}),
+    });
     void settlesWithin(clock, CHANGE_MS_MAX, successor.settled).then((isSettled) => {
       if (isSettled) return;
       log.error("takeover: the other process was not ready in time", { pid: successor.pid });
       channel.close();
     });
-    return states;
+    return shared;
   }
 
   async #release(): Promise<null> {
@@ -131,6 +136,7 @@ export class Incumbent {
     handover.spare(() => false);
     if (!hasChanged) return;
     handover.limits.follow(null);
+    handover.slots.follow(null);
     handover.leave(false);
     handover.resume();
   }

@@ -1,7 +1,7 @@
 // The side of a takeover that starts: the process that runs already, as the new one sees it.
 import { type Channel, ChannelClosed } from "./channel.ts";
 import { connectToControl } from "./control-socket.ts";
-import type { Handover, Incumbency } from "./handover.ts";
+import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
 
 export class Predecessor {
   readonly pid: number;
@@ -17,8 +17,7 @@ export class Predecessor {
   static async connect(path: string, version: string): Promise<Predecessor | null> {
     let predecessor: Predecessor | null = null;
     const channel = await connectToControl(path, async (method, params) => {
-      if (method !== "claim") throw new Error(`unknown request ${method}`);
-      return predecessor?.claim(String(params.limiter), String(params.name)) ?? 0;
+      return predecessor?.decide(method, params);
     });
     if (!channel) return null;
     const own = { pid: process.pid, version };
@@ -36,16 +35,28 @@ export class Predecessor {
     });
   }
 
-  /** Counts a request that it has received. */
-  async claim(limiter: string, name: string): Promise<number> {
-    return this.#handover?.limits.claim(limiter, name) ?? 0;
+  /** Decides on a request that it has received. */
+  async decide(method: string, params: Record<string, unknown>): Promise<unknown> {
+    const handover = this.#handover!;
+    switch (method) {
+      case "claim":
+        return handover.limits.claim(String(params.limiter), String(params.name));
+      case "take":
+        return handover.slots.take(String(params.service));
+      case "release":
+        return handover.slots.release(String(params.service));
+      default:
+        throw new Error(`unknown request ${method}`);
+    }
   }
 
   /** Takes over the limits and the right to listen; call it right before listening. */
   async change(handover: Handover): Promise<void> {
-    const states = await this.#ask<Parameters<Handover["limits"]["import"]>[0]>("change");
-    if (states) handover.limits.import(states);
     this.#handover = handover;
+    const shared = await this.#ask<SharedLimits>("change");
+    if (!shared) return;
+    handover.limits.import(shared.limits);
+    handover.slots.import(shared.slots);
   }
 
   /** Tells it that this process listens; returns once it begins no work any more. */

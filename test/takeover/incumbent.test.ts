@@ -32,7 +32,16 @@ function createParts(name: string, events: string[]): Handover {
       },
       follow(claim) {
         note(claim ? "follows" : "counts again");
-        follow = claim;
+        follow.limits = claim;
+      },
+    },
+    slots: {
+      export: () => ({ search: 2 }),
+      import: (counts) => note(`counts ${JSON.stringify(counts)}`),
+      take: (service) => service === "search",
+      release: (service) => note(`releases ${service}`),
+      follow(leader) {
+        follow.slots = leader;
       },
     },
     share() {
@@ -48,7 +57,11 @@ function createParts(name: string, events: string[]): Handover {
   };
 }
 
-let follow: Parameters<Handover["limits"]["follow"]>[0] = null;
+/** How the old process asks the new one. */
+const follow: {
+  limits: Parameters<Handover["limits"]["follow"]>[0];
+  slots: Parameters<Handover["slots"]["follow"]>[0];
+} = { limits: null, slots: null };
 
 async function startIncumbent() {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
@@ -71,7 +84,10 @@ test("the parts change hands in order, and the new process counts for the old on
   const predecessor = (await Predecessor.connect(path, "2"))!;
   expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7 });
   await predecessor.change(createParts("new", events));
-  expect(await follow!("keys", "b")).toBe(3);
+  expect(await follow.limits!("keys", "b")).toBe(3);
+  expect(await follow.slots!.take("search")).toBeTrue();
+  follow.slots!.release("search");
+  expect(await follow.slots!.take("other")).toBeFalse();
   await predecessor.release();
   await predecessor.replace();
   expect(events).toEqual([
@@ -79,7 +95,9 @@ test("the parts change hands in order, and the new process counts for the old on
     "old shares",
     "old follows",
     "new imports keys",
+    'new counts {"search":2}',
     "new counts keys b",
+    "new releases search",
     "old leaves",
     "old pauses",
     "replaced by true",

@@ -12,11 +12,22 @@ export interface CapacitySize {
   max_queued: number;
 }
 
+/** The process that has taken over, which decides on slots for this one too. */
+export interface CapacityLeader {
+  take(): Promise<boolean>;
+  release(): void;
+}
+
 export class Capacity {
   readonly #clock: Clock;
   readonly #queue: FairQueue<true>;
   #size: CapacitySize;
   #inUse = 0;
+  /** Slots that another process uses: the one before this one. */
+  #elsewhere = 0;
+  #leader: CapacityLeader | null = null;
+  /** Slots that the leader counts for this process. */
+  #granted = 0;
   /** Number of running requests, and the sum of their start times, for their average age. */
   #begun = { count: 0, startMs: 0 };
   #durationMs: number | undefined;
@@ -48,8 +59,10 @@ export class Capacity {
     if (signal.aborted) throw apiError("client_closed_request");
     // A released slot goes to the queue at once: with a free slot the queue is empty.
     const find = () => this.#take();
+    if (this.#leader && (await this.#leader.take().catch(() => true))) this.#granted += 1;
     if (!find()) {
-      if (this.#size.max_queued === 0) return null;
+      // Only slots of requests that end here are left to those that wait already.
+      if (this.#leader || this.#size.max_queued === 0) return null;
       const request = { account, find, isSkippable: false, timeoutMs: QUEUED_MS_MAX, signal };
       const slot = await this.#queue.wait(request);
       if (slot === "left") throw apiError("client_closed_request");
@@ -67,7 +80,8 @@ export class Capacity {
 
   /** Estimated milliseconds until all present requests are done, in whole seconds. */
   freeInMs(): number {
-    const rounds = (this.#inUse + this.#queue.size) / this.#size.max_concurrent;
+    const waiting = this.#elsewhere + this.#queue.size;
+    const rounds = (this.#inUse + waiting) / this.#size.max_concurrent;
     return 1000 * Math.max(1, Math.ceil((rounds * this.#expectedMs()) / 1000));
   }
 
@@ -77,14 +91,43 @@ export class Capacity {
     this.#queue.serve();
   }
 
+  /** Sets the number of slots that another process uses. */
+  import(elsewhere: number): void {
+    this.#elsewhere = elsewhere;
+    this.#queue.serve();
+  }
+
+  takeElsewhere(): boolean {
+    if (this.#countFree() <= 0) return false;
+    this.#elsewhere += 1;
+    return true;
+  }
+
+  releaseElsewhere(): void {
+    this.#elsewhere -= 1;
+    this.#queue.serve();
+  }
+
+  /** Lets another process decide, which counts the slots in use here; null decides here again. */
+  follow(leader: CapacityLeader | null): void {
+    this.#leader = leader;
+    this.#granted = this.#inUse;
+    this.#queue.serve();
+  }
+
   status(): { inUse: number; queued: number } {
     return { inUse: this.#inUse, queued: this.#queue.size };
   }
 
   #take(): true | null {
-    if (this.#inUse >= this.#size.max_concurrent) return null;
+    if (this.#countFree() <= 0) return null;
     this.#inUse += 1;
     return true;
+  }
+
+  #countFree(): number {
+    if (this.#leader) return this.#granted - this.#inUse;
+    return this.#size.max_concurrent - this.#inUse - this.#elsewhere;
   }
 
   #release(startMs: number): void {
@@ -95,6 +138,9 @@ export class Capacity {
     const before = this.#durationMs ?? durationMs;
     this.#durationMs = before + (durationMs - before) * NEWEST_WEIGHT;
     this.#queue.serve();
+    if (!this.#leader || this.#inUse === this.#granted) return;
+    this.#granted -= 1;
+    this.#leader.release();
   }
 
   /** Includes the age of present requests, all of which may hang. */

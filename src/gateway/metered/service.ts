@@ -50,7 +50,7 @@ export interface MeteredServiceOptions<P, B> {
 export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   readonly service: Service;
   readonly #options: MeteredServiceOptions<P, B>;
-  readonly #capacity: Capacity;
+  readonly capacity: Capacity;
   readonly quota: RateLimiter;
   #plan: P;
   #backend: B | null;
@@ -61,7 +61,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     this.#options = options;
     this.#plan = plan;
     this.#backend = open(plan);
-    this.#capacity = new Capacity(clock, plan);
+    this.capacity = new Capacity(clock, plan);
     // gateway.errors.rate_limit_exceeded: unlike the limit of every route its window slides.
     this.quota = new RateLimiter(clock, {
       requests_max: plan.requests_per_minute,
@@ -84,7 +84,7 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     const account = accountOf(caller);
     const taken = this.quota.take(account);
     if (taken) await taken;
-    return this.#capacity.use(account, signal, () => work(backend));
+    return this.capacity.use(account, signal, () => work(backend));
   }
 
   /**
@@ -107,8 +107,8 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
     }
     for (;;) {
       const backend = this.#requireBackend();
-      const done = await this.#capacity.tryUse(account, signal, () => work(backend));
-      const waitMs = done ? retryDelay(done.result) : this.#capacity.freeInMs();
+      const done = await this.capacity.tryUse(account, signal, () => work(backend));
+      const waitMs = done ? retryDelay(done.result) : this.capacity.freeInMs();
       if (done && waitMs === null) return done.result;
       await this.#wait(waitMs!, signal);
     }
@@ -117,13 +117,13 @@ export class MeteredService<P extends MeteredPlan, B extends MeteredBackend> {
   status(): MeteredStatus {
     const state = this.#backend === null ? "off" : this.#backend.isDown() ? "down" : "on";
     const servers = this.#backend?.status?.();
-    return { name: this.#options.name, state, ...this.#capacity.status(), servers };
+    return { name: this.#options.name, state, ...this.capacity.status(), servers };
   }
 
   change(plan: P): void {
     const before = this.#plan;
     this.#plan = plan;
-    this.#capacity.change(plan);
+    this.capacity.change(plan);
     this.quota.change(plan.requests_per_minute);
     if (Bun.deepEquals(withoutTerms(before), withoutTerms(plan))) return;
     this.#backend?.stop();

@@ -217,3 +217,42 @@ describe("gateway.errors.headers.retry_after", () => {
     expect(outcomes.at(-1)).toBe("b1 capacity_exceeded 8");
   });
 });
+
+describe("gateway.limits.shared_capacity another process decides on the slots", () => {
+  /** An old process with two of three slots in use, and the new one that takes over. */
+  async function handOver() {
+    const old = openCapacity(3, 5);
+    const next = openCapacity(3, 5);
+    await old.ask("a1", "a2");
+    next.capacity.import(old.capacity.status().inUse);
+    old.capacity.follow({
+      take: async () => next.capacity.takeElsewhere(),
+      release: () => next.capacity.releaseElsewhere(),
+    });
+    return { old, next };
+  }
+
+  test("so that both together never use more, and an ended request frees a slot for the other", async () => {
+    const { old, next } = await handOver();
+    await next.ask("b1", "b2");
+    expect(next.begun).toEqual(["b1"]);
+    await old.ask("c1");
+    expect(old.outcomes).toEqual(["c1 capacity_exceeded 1"]);
+    await old.end("a1");
+    expect(next.begun).toEqual(["b1", "b2"]);
+    await next.end("b1");
+    await old.ask("c2");
+    expect(old.begun).toEqual(["a1", "a2", "c2"]);
+    await next.ask("b3");
+    expect(next.begun).toEqual(["b1", "b2"]);
+  });
+
+  test("until the new process has ended, after which the old one decides again", async () => {
+    const { old, next } = await handOver();
+    await next.ask("b1");
+    old.capacity.follow(null);
+    await old.ask("c1", "c2");
+    expect(old.begun).toEqual(["a1", "a2", "c1"]);
+    expect(old.capacity.status()).toEqual({ inUse: 3, queued: 1 });
+  });
+});
