@@ -6,6 +6,7 @@ import { openLibc } from "./libc.ts";
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 0x80002;
 const MSG_NOSIGNAL = 0x4000;
+const CLOCK_MONOTONIC = 1;
 const MICROSECONDS_A_MS = 1_000;
 
 export interface SupervisorNotifier {
@@ -36,10 +37,19 @@ export function createSupervisorNotifier(
       if (!isReady && watchdogMs > 0) beat();
       isReady = true;
     },
-    reloading: () => send(`RELOADING=1\nMONOTONIC_USEC=${Math.floor(Bun.nanoseconds() / 1_000)}`),
+    reloading: () => send(`RELOADING=1\nMONOTONIC_USEC=${readMonotonicUs()}`),
     stopping: () => send("STOPPING=1"),
     replaced: (pid) => send(`MAINPID=${pid}`),
   };
+}
+
+/** The system's clock, which systemd compares; the runtime's begins with the process. */
+function readMonotonicUs(): bigint {
+  const libc = openLibc({ clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
+  const [seconds, nanoseconds] = [0, 1];
+  const time = new BigInt64Array(2);
+  libc?.clock_gettime(CLOCK_MONOTONIC, time);
+  return time[seconds]! * 1_000_000n + time[nanoseconds]! / 1_000n;
 }
 
 function openSocket(path: string | undefined): (text: string) => void {
