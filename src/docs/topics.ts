@@ -18,6 +18,7 @@ import services from "./services.md" with { type: "file" };
 import stub from "./stub.md" with { type: "file" };
 import tools from "./tools.md" with { type: "file" };
 import triggers from "./triggers.md" with { type: "file" };
+import upgrade from "./upgrade.md" with { type: "file" };
 import webhooks from "./webhooks.md" with { type: "file" };
 
 export interface Topic {
@@ -50,6 +51,7 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
     page("webhooks", "receive events: signatures, attempts, replays", webhooks),
     page("models", "connect model servers: replicas, health, start on demand", models),
     page("deployment", "accounts and keys, reload, stop, health checks", deployment),
+    page("upgrade", "replace the running server without downtime", upgrade),
     page(
       "operators",
       "tokens for operators, the command line from elsewhere, audit log",

@@ -18,6 +18,8 @@ const NOT_RUN = [
   "wadi models probe http://10.0.0.5:8000 --write",
   "wadi check",
   "wadi serve",
+  "wadi serve --takeover",
+  "wadi upgrade",
   "wadi dev --config wadi.toml --record talk.jsonl",
   "wadi dev --config wadi.toml --replay talk.jsonl",
   "wadi webhooks replay $DELIVERY",
