@@ -16,6 +16,7 @@ import type { Finding, Proof } from "./proof.ts";
 import { requestLog } from "./request-log.ts";
 import { requests } from "./requests.ts";
 import { runs } from "./runs.ts";
+import { takeover } from "./takeover.ts";
 
 const proofs: readonly Proof[] = [
   backup,
@@ -32,6 +33,7 @@ const proofs: readonly Proof[] = [
   outside,
   runs,
   autostart,
+  takeover,
 ];
 
 const { values: flags, positionals } = parseArgs({
