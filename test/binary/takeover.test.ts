@@ -32,6 +32,30 @@ const writeChat = (key: string, content: string, stream = false): string => {
   ].join("\r\n");
 };
 
+const CALL = '!tool calculator {"expression":"2 + 3"}';
+
+async function createAgent(server: Server): Promise<string> {
+  const body = { name: "Clerk", system_prompt: "Be brief.", tools: ["calculator"] };
+  const reply = await server.ask("POST", "/v1/agents", { body });
+  return ((await reply.json()) as { id: string }).id;
+}
+
+async function startRun(server: Server, agent: string, message: string, key = server.key) {
+  const body = { input: { message } };
+  const reply = await server.ask("POST", `/v1/agents/${agent}/runs`, { key, body });
+  return ((await reply.json()) as { id: string }).id;
+}
+
+/** Resolves with the run's steps as a text. */
+async function waitForRun(server: Server, id: string, status: string, key: string) {
+  for (;;) {
+    const reply = await server.ask("GET", `/v1/runs/${id}`, { key });
+    const run = (await reply.json()) as { status: string };
+    if (run.status !== status) continue;
+    return (await server.ask("GET", `/v1/runs/${id}/steps`, { key })).text();
+  }
+}
+
 if (process.platform !== "linux") test.skip("a server takes over (Linux)", () => {});
 else {
   test("a takeover serves kept connections to their next reply and ends a stream whole", async () => {
@@ -77,6 +101,25 @@ else {
     expect((await other.chat("Hello")).status).toBe(201);
   });
 
+  test("a run continues in the new process without a recovery, unless the old one is killed", async () => {
+    // The run is asked for again and again.
+    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+    const old = await room.serve(SERVE, { env });
+    const { key } = old;
+    const agent = await createAgent(old);
+    const spans = await startRun(old, agent, `Work.\n!delay 2s\n${CALL}\n!next\n!say Done.`);
+    const endless = await startRun(old, agent, "Wait.\n!delay 10m\n!say At last.");
+    const next = await takeOver(env);
+    const run = await startRun(next, agent, "!say Hello", key);
+    expect(await waitForRun(next, run, "succeeded", key)).not.toContain("recovered");
+    expect(await waitForRun(next, spans, "succeeded", key)).not.toContain("recovered");
+    // Its first round still waits for the model.
+    expect(await waitForRun(next, endless, "running", key)).not.toContain("recovered");
+    old.signal("SIGKILL");
+    await next.logged("takeover: the process before has ended");
+    while (!(await waitForRun(next, endless, "running", key)).includes("recovered"));
+  });
+
   test("limits count across a takeover, for both processes at once", async () => {
     const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "12" };
     const old = await room.serve(SERVE, { env });
@@ -114,6 +157,8 @@ else {
       expect((await kept.read())!.headers.connection).not.toBe("close");
     }
     expect(old.countLogged("takeover: the other process has ended, and this one goes on")).toBe(2);
+    const run = await startRun(old, await createAgent(old), "!say Hello");
+    await waitForRun(old, run, "succeeded", old.key);
     await blocker.stop(true);
     const next = await takeOver();
     expect(await old.exited).toBe(0);
