@@ -109,7 +109,10 @@ else {
     const agent = await createAgent(old);
     const spans = await startRun(old, agent, `Work.\n!delay 2s\n${CALL}\n!next\n!say Done.`);
     const endless = await startRun(old, agent, "Wait.\n!delay 10m\n!say At last.");
+    const events = await old.ask("GET", `/v1/runs/${endless}/events`);
     const next = await takeOver(env);
+    // Without [DONE] a client opens the stream again.
+    expect(await events.text()).not.toContain("[DONE]");
     const run = await startRun(next, agent, "!say Hello", key);
     expect(await waitForRun(next, run, "succeeded", key)).not.toContain("recovered");
     expect(await waitForRun(next, spans, "succeeded", key)).not.toContain("recovered");

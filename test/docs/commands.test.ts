@@ -161,7 +161,7 @@ test("commands of models, deployment, data and monitoring work without a server"
   mkdirSync(cwd);
   await Bun.write(join(cwd, "wadi.toml"), readBlock(findPage("models"), "with one model on two"));
   expect((await room.run(["accounts", "create", "default"], { cwd })).code).toBe(0);
-  for (const name of ["deployment", "models", "data", "monitoring"])
+  for (const name of ["deployment", "models", "data", "monitoring", "upgrade"])
     await runScript(shellOf(name), "", cwd);
 }, 120_000);
 
@@ -221,7 +221,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
-  run.push("monitoring", "requests", "budgets", "backup");
+  run.push("monitoring", "requests", "budgets", "backup", "upgrade");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);
