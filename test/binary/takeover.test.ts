@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { executable } from "../../scripts/build.ts";
 import { openRaw } from "../http/raw-client.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { listenForDatagrams } from "../support/datagrams.ts";
 
 let room: Room;
 beforeEach(() => {
@@ -168,8 +169,10 @@ else {
     expect((await next.chat("Hello", { key: old.key })).status).toBe(201);
   });
 
-  test("`wadi upgrade` starts the program, and reports one that does not start", async () => {
-    const old = await room.serve(SERVE);
+  test("`wadi upgrade` starts the program, tells systemd, and reports one that does not start", async () => {
+    const name = join(room.directory, "notify");
+    const supervisor = listenForDatagrams(name);
+    const old = await room.serve(SERVE, { env: { NOTIFY_SOCKET: name } });
     const broken = join(room.directory, "broken");
     await Bun.write(broken, "#!/bin/sh\nexit 7\n");
     await Bun.$`chmod 755 ${broken}`;
@@ -185,6 +188,8 @@ else {
     const { pid, replaced } = JSON.parse(upgraded.stdout);
     expect(replaced).toBe(old.pid);
     expect(await old.exited).toBe(0);
+    expect(supervisor.read().slice(0, 2)).toEqual(["READY=1", `MAINPID=${pid}`]);
+    supervisor.close();
     expect((await old.chat("Hello")).status).toBe(201);
     process.kill(pid, "SIGTERM");
     const nobody = await room.run(["upgrade", "--data", "empty"]);

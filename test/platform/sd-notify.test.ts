@@ -3,45 +3,22 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLibc } from "../../src/platform/libc.ts";
 import { createSupervisorNotifier } from "../../src/platform/sd-notify.ts";
 import { createManualClock } from "../support/clock.ts";
-
-const AF_UNIX = 1;
-const SOCK_DGRAM = 2;
-const MSG_DONTWAIT = 0x40;
-
-const libc = openLibc({
-  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-  bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
-  recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
-  close: { args: ["i32"], returns: "i32" },
-});
+import { hasDatagrams, listenForDatagrams } from "../support/datagrams.ts";
 
 const undo: (() => void)[] = [];
 afterEach(() => {
   for (const step of undo.splice(0)) step();
 });
 
-/** Listens at a name; "@" begins an abstract one. */
-function listen(name: string) {
-  const path = Buffer.from(name.startsWith("@") ? `\0${name.slice(1)}` : `${name}\0`);
-  const address = Buffer.concat([Buffer.from([AF_UNIX, 0]), path]);
-  const descriptor = libc!.socket(AF_UNIX, SOCK_DGRAM, 0);
-  expect(libc!.bind(descriptor, address, address.length)).toBe(0);
-  undo.push(() => libc!.close(descriptor));
-  return () => {
-    const texts: string[] = [];
-    const bytes = Buffer.alloc(256);
-    for (;;) {
-      const length = Number(libc!.recv(descriptor, bytes, bytes.length, MSG_DONTWAIT));
-      if (length < 0) return texts;
-      texts.push(bytes.toString("utf8", 0, length));
-    }
-  };
+function listen(name: string): () => string[] {
+  const { read, close } = listenForDatagrams(name);
+  undo.push(close);
+  return read;
 }
 
-if (!libc) test.skip("systemd is told (Linux)", () => {});
+if (!hasDatagrams) test.skip("systemd is told (Linux)", () => {});
 else {
   for (const kind of ["file", "abstract"]) {
     test(`states and the main process reach a socket of the kind ${kind}`, () => {
