@@ -21,23 +21,12 @@ import {
   PageChecks,
 } from "./database/index.ts";
 import { createDocsPages } from "./docs/index.ts";
-import {
-  createGateway,
-  type Gateway,
-  InFlight,
-  listServiceReplicas,
-  showRequests,
-  showShared,
-  writeChanges,
-} from "./gateway/index.ts";
+import { createGateway, type Gateway, InFlight, writeChanges } from "./gateway/index.ts";
 import {
   createDocumentPage,
   createHealthPages,
-  createMetricsPage,
   createRouters,
   HttpServer,
-  observeRequests,
-  type RequestObserver,
   type Router,
   type Routers,
   type StaticPage,
@@ -46,19 +35,17 @@ import {
 import { installationStore } from "./installation/index.ts";
 import {
   buildModels,
-  listModelReplicas,
   type ModelRegistry,
   type Models,
   type OpenBackend,
   openModelRoutes,
-  showModels,
-  showReplicas,
 } from "./models/index.ts";
-import { createTrustedEgress, GuardedEgress, type TrustedEgress } from "./net/index.ts";
+import { createTrustedEgress, GuardedEgress } from "./net/index.ts";
+import { openObservability } from "./observability/index.ts";
 import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
-import { type Metrics, openMetrics, registerProcessMetrics } from "./platform/metrics.ts";
+import type { Metrics } from "./platform/metrics.ts";
 import {
   type JoinedServices,
   joinServices,
@@ -71,7 +58,6 @@ import type { Settings } from "./settings/index.ts";
 import { DiskSpace } from "./storage/index.ts";
 import { stores } from "./stores.ts";
 import { createHandover, type Handover, type Predecessor } from "./takeover/index.ts";
-import type { Telemetry } from "./telemetry/index.ts";
 import { createTriggersModule, Fire, TriggerName } from "./triggers/index.ts";
 import { documentEvents, openWebhooks } from "./webhooks/index.ts";
 
@@ -161,16 +147,13 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const { clock, ids, log, onFatal, place, activity = UNWATCHED, predecessor = null } = options;
   let { settings } = options;
   const current = () => settings;
-  const { alias } = settings.service;
-  const egress = createTrustedEgress({ clock, log });
-  // Addresses that strangers name need the guarded client.
-  const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
+  const { egress, guarded, closeClients } = openClients(options, current);
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const { access, uses } = openAccess(options, database);
   const { identify, findCaller } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
-  const monitoring = await openMonitoring(options, egress);
+  const monitoring = await openObservability({ ...options, egress });
   const { observer, tracer } = monitoring;
   const routers = createRouters({ settings, identify, server, clock, ids, log, observer });
 
@@ -180,9 +163,10 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   openModelRoutes(routers.gateway, registry);
   const secrets = createSecrets({ database, file: options.secretsKeyFile, clock, log });
   const hashUser = (await secrets.openHashes())("users in the log");
-  const gatewayDeps = { ...deps, registry, running, hashUser, findCaller, predecessor };
-  const gateway = createGateway(routers.gateway, gatewayDeps);
+  const chat = { registry, running, hashUser, findCaller, predecessor };
+  const gateway = createGateway(routers.gateway, { ...deps, ...chat });
   const { internal } = gateway;
+  const { alias } = settings.service;
   const shared = { ...deps, settings: current, egress: guarded, activity, internal, place };
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
@@ -191,15 +175,16 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
     return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
-  monitoring.show({ registry, gateway, agents, compute });
   openSite(options, site, monitoring.pages);
+  monitoring.show({ registry, gateway, agents, compute });
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
+  const listening = [checks, taking, server, ...agents.listening];
   const backups = createBackups(options, database);
-  const listening = [...backups, checks, taking, server, ...agents.listening];
-  const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
+  const first = [...monitoring.services, uses, ...background, ...backups];
+  const services = joinServices([...first, ...listening]);
   const handover = openHandover(options, { ...site, services, agents, models });
   return {
     ...{ database, access, server, handover },
@@ -222,11 +207,21 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       try {
         await services.stop(deadlineMs);
       } finally {
-        for (const client of [egress, guarded]) client.close();
+        closeClients();
         await database.close();
       }
     },
   };
+}
+
+function openClients({ clock, log }: AppOptions, current: () => Settings) {
+  const egress = createTrustedEgress({ clock, log });
+  // Addresses that strangers name need the guarded client.
+  const guarded = new GuardedEgress({ clock, allow: () => current().egress.allow });
+  const closeClients = () => {
+    for (const client of [egress, guarded]) client.close();
+  };
+  return { egress, guarded, closeClients };
 }
 
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
@@ -301,23 +296,6 @@ interface Site {
   current(): Settings;
 }
 
-interface Shown extends Pick<Site, "registry" | "gateway"> {
-  agents: AgentService;
-  compute: ComputeService;
-}
-
-function showMetrics(metrics: Metrics, { registry, gateway, agents, compute }: Shown): void {
-  showModels(metrics, registry);
-  showReplicas(metrics, () => [
-    ...listModelReplicas(registry),
-    ...listServiceReplicas(gateway.listStatuses()),
-  ]);
-  showRequests(metrics, gateway.requestLog);
-  showShared(metrics, gateway.listStatuses);
-  compute.show?.(metrics);
-  agents.show(metrics);
-}
-
 function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[]): void {
   const { database, server, registry, gateway, checks, current } = site;
   const { clock, version, writeCommands = async () => "" } = options;
@@ -367,44 +345,4 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const { limiters } = triggers;
   const { change } = webhooks;
   return { process, services, limiters, listening, drain, endStreams, change, show };
-}
-
-interface Monitoring {
-  observer: RequestObserver | null;
-  tracer?: Tracer | undefined;
-  pages: readonly StaticPage[];
-  /** Services that stop last, so that the traces of what ends are sent. */
-  services: readonly Service[];
-  show(shown: Shown): void;
-}
-
-/** Opens the page of metrics and the export where the settings name them. */
-async function openMonitoring(options: AppOptions, egress: TrustedEgress): Promise<Monitoring> {
-  const { settings, hasOpenMetrics, clock, version } = options;
-  const { metrics_token } = settings.server;
-  const telemetry = await openExport(options, egress);
-  const hasPage = hasOpenMetrics === true || metrics_token !== null;
-  if (!hasPage && !telemetry) {
-    return { observer: null, pages: [], services: [], show() {} };
-  }
-  const metrics = await openMetrics();
-  registerProcessMetrics(metrics, { startedAt: clock.now(), version });
-  const page = createMetricsPage(metrics, hasOpenMetrics ? null : metrics_token);
-  return {
-    observer: observeRequests(metrics),
-    tracer: telemetry?.tracer,
-    pages: hasPage ? [page] : [],
-    services: telemetry?.open(metrics) ?? [],
-    show: (shown) => showMetrics(metrics, shown),
-  };
-}
-
-/** The code is loaded only where a collector is named. */
-async function openExport(
-  { settings, ...options }: AppOptions,
-  egress: TrustedEgress,
-): Promise<Telemetry | null> {
-  if (settings.telemetry.otlp === "") return null;
-  const { openTelemetry } = await import("./telemetry/index.ts");
-  return openTelemetry({ ...options, settings: settings.telemetry, egress });
 }

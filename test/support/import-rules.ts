@@ -16,6 +16,9 @@ export const mayImport: Record<string, readonly string[]> = {
     ...[...shared, "stores", "access", "models", "http"],
     ...["gateway", "agents", "triggers", "webhooks", "inventory"],
   ],
+  observability: [
+    ...["platform", "settings", "net", "compute", "models", "http", "gateway", "telemetry"],
+  ],
   inventory: [...shared, "access", "models", "gateway", "agents", "triggers", "webhooks"],
   webhooks: [...shared, "access", "http"],
   triggers: [...shared, "access", "http", "agents"],

@@ -1,0 +1,2 @@
+// The view of the server from outside: metrics and traces.
+export { openObservability } from "./observability.ts";
