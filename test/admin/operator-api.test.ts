@@ -63,6 +63,17 @@ describe("every route", () => {
     await stop();
   });
 
+  test("tells an approver nothing of the parameters of a route that it may not use", async () => {
+    const { call, make, stop } = await open();
+    const approver = await make("sami", "approver");
+    for (const { method, path, isForApprovers } of routes) {
+      if (isForApprovers) continue;
+      const reply = await call(method, `${path}?nonsense=1`, approver, bodyOf(method));
+      expect((await explain(reply)).slice(0, 2), path).toEqual([403, "permission_denied"]);
+    }
+    await stop();
+  });
+
   test("refuses unknown fields and parameters", async () => {
     const { call, stop } = await open();
     for (const { method, path } of routes) {

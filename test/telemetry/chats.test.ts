@@ -182,3 +182,13 @@ test("the collector's headers come from their file, and a stop sends what waits"
   expect(request!.headers.get("content-type")).toBe("application/json");
   expect(collector.spans()).toHaveLength(2);
 });
+
+test("the log has the status of a collector that takes no spans, and none of its words", async () => {
+  const { app, collector, chat } = await open("content = true\n");
+  collector.reply(() => new Response(collector.requests.at(-1)!.text, { status: 400 }));
+  await chat();
+  const isComplaint = ({ message }: Record<string, unknown>) =>
+    String(message).startsWith("telemetry:");
+  while (!app.lines.some(isComplaint)) await app.clock.advance(1_000);
+  expect(app.lines.filter(isComplaint)).toMatchObject([{ reason: "status 400" }]);
+});

@@ -76,6 +76,36 @@ test("a call that is approved before its round listens starts beside the others"
   await verify(trial, id);
 });
 
+test("a call that is approved while its round reads decisions starts beside the others", async () => {
+  const going = Promise.withResolvers<void>();
+  const looking = createReceiver(() => going.promise.then(() => done()));
+  const paying = createReceiver();
+  const senders = [
+    makeSender("look", looking, { risk: "read" }),
+    makeSender("pay", paying, { risk: "irreversible" }),
+  ];
+  let reads = 0;
+  const trial = await open(script(call(["look", {}], ["pay", { sum: 1 }])), {
+    ...pin(senders),
+    wrap: (store) => ({
+      ...store,
+      async listDecisions(...args) {
+        const found = await store.listDecisions(...args);
+        if (++reads > 1) return found;
+        await decideAll(trial, args[0], "approved");
+        // The round is woken before it gets what it has read.
+        for (let turns = 0; turns < 10; turns++) await trial.clock.advance(0);
+        return found;
+      },
+    }),
+  });
+  const id = await trial.run();
+  await trial.until(async () => paying.arrivals.length === 1);
+  going.resolve();
+  expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+  await verify(trial, id);
+});
+
 describe("a disabled tool", () => {
   test("between plan and sending is not called; others of the round are", async () => {
     const receiver = createReceiver();
