@@ -198,6 +198,22 @@ test("texts are in the spans only where they are asked for", async () => {
   expect(input.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool"]);
 });
 
+test("without `content` no text is in the spans, of a call that fails neither", async () => {
+  const collector = collect();
+  const app = await open(collector);
+  cleanups.push(app.stop);
+  const agent = await makeAgent(app, ["calculator"]);
+  const call = '!tool calculator {"expression":"canary + 1"}';
+  const id = await start(app, agent, `${call}\n!next\n!say canary`);
+  await becomes(app, id, "succeeded");
+  const steps = await (await app.get(`/v1/runs/${id}/steps`)).text();
+  expect(steps).toContain('"content":"There is no canary.');
+  expect(draw(await untilEnded(app, collector))).toContain(
+    "execute_tool calculator < invoke_agent ! error",
+  );
+  expect(JSON.stringify(collector.requests)).not.toContain("canary");
+});
+
 test.skipIf(!hasJudge)("opentelemetry-proto reads one trace for each run", async () => {
   const collector = collect();
   const app = await open(collector);

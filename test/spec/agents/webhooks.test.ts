@@ -117,6 +117,22 @@ describe("POST /v1/webhooks", () => {
     },
   );
 
+  test("agents.errors.url_refused agents.endpoints.webhooks.p3 an address is refused whatever else is changed with it", async () => {
+    const closed = await startApp();
+    const { id } = await createWebhook(closed, { url: URL });
+    const before = await read(id, closed);
+    const url = "https://10.0.0.1/";
+    for (const other of [
+      ...[{ status: "disabled" }, { status: "enabled" }],
+      ...[{ events: ["run.completed"] }, { description: "x" }],
+    ]) {
+      const reply = await patch(closed, id, { ...other, url });
+      await expectRefusal(reply, 400, "url_refused", "url");
+    }
+    expect(await read(id, closed)).toEqual(before);
+    await closed.stop();
+  });
+
   test("agents.errors.endpoints_limit agents.limits.run_admission_trigger_endpoint an account has at most the operator's number of endpoints, disabled ones included", async () => {
     const small = await startService({ env: { WADI_LIMITS__ENDPOINTS: "2" } });
     const add = (key = KEY) => small.post(PATH, { url: URL, events: ["run.failed"] }, { key });
