@@ -47,6 +47,8 @@ export { webhookOperations } from "./operations/webhooks.ts";
 export { createOperatorService, type OperatorService } from "./operator-service.ts";
 export type { Resumption } from "./pause.ts";
 export { type ProbeResult, probeModel } from "./probe.ts";
+/** Loaded only when used. */
+export const loadServiceTexts = () => import("./service-texts/texts.ts");
 export { addEmbeddings, addModel, createSettingsFile } from "./settings-file.ts";
 export type { InstallationStatus } from "./status.ts";
 export type { OwnedTrigger } from "./triggers.ts";

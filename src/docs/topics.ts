@@ -50,7 +50,7 @@ export function listTopics({ writeCommands }: References): readonly Topic[] {
     page("triggers", "start runs on a schedule or by a signed request", triggers),
     page("webhooks", "receive events: signatures, attempts, replays", webhooks),
     page("models", "connect model servers: replicas, health, start on demand", models),
-    page("deployment", "accounts and keys, reload, stop, health checks", deployment),
+    page("deployment", "service and proxy, accounts and keys, reload, stop, health", deployment),
     page("upgrade", "replace the running server without downtime", upgrade),
     page(
       "operators",

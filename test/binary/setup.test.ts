@@ -1,8 +1,16 @@
 // Setup with the compiled program: init, models probe, check, and a chat with the resulting
 // settings.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room } from "../support/binary.ts";
 import {
   behindKey,
@@ -79,6 +87,26 @@ test("--json is one document that contains the block", async () => {
   const { kind, id, block, file } = JSON.parse(stdout);
   expect({ kind, id, file }).toEqual({ kind: "vLLM", id: "q", file: null });
   expect(block).toContain('[[models]]\nid = "q"\n');
+});
+
+test("init prints the texts of a service for the settings in force, and writes no file", async () => {
+  writeFileSync(path("service.toml"), '[server]\nport = 9001\nstop_timeout = "45s"\n');
+  const before = readdirSync(room.directory);
+  const { code, stdout, stderr } = await room.run(
+    "init --systemd --config service.toml --data ./kept".split(" "),
+  );
+  expect([code, stderr]).toEqual([0, ""]);
+  const options = `--config ${path("service.toml")} --data ${path("kept")}`;
+  expect(stdout).toContain(`\nExecStart=${realpathSync(executable())} serve ${options}\n`);
+  expect(stdout).toContain("\nTimeoutStopSec=60\n");
+  for (const name of ["nginx", "caddy", "docker"]) {
+    expect((await run(`init --${name} --config service.toml`)).stdout).toContain("9001");
+  }
+  const { text } = JSON.parse((await run("init --caddy --config service.toml --json")).stdout);
+  expect(text).toContain("reverse_proxy 127.0.0.1:9001 {");
+  expect(await run("init --nginx --caddy")).toMatchObject({ code: 2 });
+  expect(await run("init --nginx wadi.toml")).toMatchObject({ code: 2 });
+  expect(readdirSync(room.directory)).toEqual(before);
 });
 
 describe("settings that would not serve", () => {

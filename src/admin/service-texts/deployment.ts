@@ -1,0 +1,51 @@
+// The installation that a text for a supervisor, a proxy or a container describes.
+import type { Settings } from "../../settings/index.ts";
+import { AdminError } from "../errors.ts";
+
+/** An installation; its paths are absolute. */
+export interface Deployment {
+  settings: Settings;
+  program: string;
+  workingDirectory: string;
+  /** Absent if no file holds the settings. */
+  settingsFile: string | null;
+  dataDirectory: string;
+  /** The command line names the data directory, so the service must too. */
+  namesData: boolean;
+}
+
+/** Time without requests after which a proxy closes a connection; the server waits for longer. */
+export const PROXY_IDLE_S = 30;
+
+/** A stop ends by itself ten seconds after `server.stop_timeout`. */
+const STOP_MARGIN_S = 15;
+const NAME = "wadi.example.com";
+
+/** Seconds after which a supervisor may kill a server that stops. */
+export function computeStopSeconds({ server }: Settings): number {
+  return Math.ceil(server.stop_timeout_ms / 1_000) + STOP_MARGIN_S;
+}
+
+/** The public host name, or one to be replaced. */
+export function namePublicHost({ server }: Settings): string {
+  return URL.parse(server.public_url)?.hostname ?? NAME;
+}
+
+/** The address at which a proxy on the same machine finds the server. */
+export function placeUpstream({ server }: Settings): string {
+  const { host, port } = server;
+  if (port === 0) throw new AdminError("a proxy needs a fixed port: set server.port");
+  if (host === "0.0.0.0") return `127.0.0.1:${port}`;
+  if (host === "::") return `[::1]:${port}`;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The settings that the server lacks behind a proxy, as comments. */
+export function listProxySettings({ server }: Settings): string[] {
+  const lines = [
+    ...(server.public_url === "" ? [`public_url = "https://${NAME}"`] : []),
+    ...(server.trusted_proxies.length === 0 ? ['trusted_proxies = ["127.0.0.1", "::1"]'] : []),
+  ];
+  if (lines.length === 0) return [];
+  return ["# Settings of [server] for this proxy:", ...lines.map((line) => `#   ${line}`)];
+}
