@@ -62,7 +62,9 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
     const servers = found.filter((row) => row !== null);
     return [
       { status: "ok", what: "settings", name, says },
-      ...listHints(options).map((hint): CheckRow => ({ status: "warn", name, ...hint })),
+      ...listHints({ ...options, now: options.clock.now() }).map(
+        (hint): CheckRow => ({ status: "warn", name, ...hint }),
+      ),
       data,
       ...checkDisk(options),
       checkSecretsKey(options.secretsKeyFile, key_id),

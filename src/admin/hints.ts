@@ -1,6 +1,6 @@
 // Hints at settings that work and are probably not meant.
 import { isLoopback } from "../net/index.ts";
-import type { Settings } from "../settings/index.ts";
+import { readExpiry, type Settings } from "../settings/index.ts";
 
 export interface Hint {
   what: "settings" | "data";
@@ -12,23 +12,36 @@ export interface HintOptions {
   settings: Settings;
   /** File of a SQLite database that the settings do not use. */
   unusedFile: string | null;
+  /** Wall time in milliseconds. */
+  now: number;
 }
 
-export function listHints({ settings, unusedFile }: HintOptions): Hint[] {
+/** Time in which an operator still renews a certificate. */
+const EXPIRES_SOON_MS = 7 * 86_400_000;
+
+export function listHints({ settings, unusedFile, now }: HintOptions): Hint[] {
   const { server, operator } = settings;
   const hints: Hint[] = [];
   const hasProxy = server.public_url.startsWith("https:") || server.trusted_proxies.length > 0;
-  if (!isLoopback(server.host) && !hasProxy) {
+  const hasTls = server.tls.cert !== "";
+  if (!isLoopback(server.host) && !hasProxy && !hasTls) {
     const says =
-      `keys travel unencrypted to ${server.host}: put a proxy with TLS in front, and name it in ` +
-      "server.public_url or server.trusted_proxies";
+      `keys travel unencrypted to ${server.host}: set server.tls, or put a proxy with TLS in ` +
+      "front and name it in server.public_url or server.trusted_proxies";
     hints.push({ what: "settings", says });
   }
   const operatorHost = operator.listen.replace(/:\d+$/, "");
-  if (operator.enabled && operatorHost !== "" && !isLoopback(operatorHost)) {
+  if (operator.enabled && operatorHost !== "" && !isLoopback(operatorHost) && !hasTls) {
     const says =
       `operators' tokens travel unencrypted to ${operator.listen}: ` +
-      "put a proxy with TLS in front";
+      "set server.tls, or put a proxy with TLS in front";
+    hints.push({ what: "settings", says });
+  }
+  const expires = server.certificate ? readExpiry(server.certificate) : Number.POSITIVE_INFINITY;
+  if (expires - now < EXPIRES_SOON_MS) {
+    const day = new Date(expires).toISOString().slice(0, 10);
+    const verb = expires < now ? "expired" : "expires";
+    const says = `the certificate of server.tls ${verb} on ${day}: renew it, and send SIGHUP`;
     hints.push({ what: "settings", says });
   }
   for (const { to, secret } of listClearText(settings)) {

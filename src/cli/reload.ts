@@ -19,6 +19,7 @@ export interface SettingsReloadOptions {
 
 export class SettingsReload {
   readonly #file: SettingsFile | null;
+  readonly #clock: Clock;
   readonly #log: Log;
   readonly #watch: FileWatch | null;
   #settings: Settings;
@@ -28,6 +29,7 @@ export class SettingsReload {
 
   constructor({ file, settings, clock, log }: SettingsReloadOptions) {
     this.#file = file;
+    this.#clock = clock;
     this.#settings = settings;
     this.#log = log;
     const onChange = () => void this.reload();
@@ -100,7 +102,8 @@ export class SettingsReload {
       this.#log.warn(message, { service: name });
     }
     const unusedFile = findUnusedDatabase(this.#settings);
-    for (const { says } of listHints({ settings: this.#settings, unusedFile })) {
+    const now = this.#clock.now();
+    for (const { says } of listHints({ settings: this.#settings, unusedFile, now })) {
       this.#log.warn(`settings: ${says}`);
     }
   }

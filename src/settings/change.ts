@@ -46,6 +46,9 @@ export function describeChange(before: Settings, after: Settings): string {
     if (Bun.deepEquals(old, now)) continue;
     parts.push(path.startsWith("limits.") ? `${path} ${old} -> ${now}` : path);
   }
+  if (!Bun.deepEquals(before.server.certificate, after.server.certificate)) {
+    parts.push("the certificate of the server");
+  }
   for (const name of SERVICES) {
     if (before[name].api_key !== after[name].api_key) parts.push(`${name}.api_key`);
   }

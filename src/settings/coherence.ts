@@ -1,4 +1,5 @@
 // Rules between settings, and the values that keys and addresses outside the file give them.
+import { readCertificate } from "./certificate.ts";
 import { FORMATS } from "./formats.ts";
 import { findNearest } from "./nearest.ts";
 import { type Environment, type Problems, quote } from "./problem.ts";
@@ -83,7 +84,9 @@ export function completeSettings(settings: Settings, context: SettingsContext): 
   validateStarts(settings.models, problems);
 }
 
-function completeServer(server: Mutable<Settings["server"]>, { env, problems }: SettingsContext) {
+function completeServer(server: Mutable<Settings["server"]>, context: SettingsContext) {
+  const { env, problems } = context;
+  server.certificate = readCertificate(server.tls, context);
   // Paths are appended to the address.
   server.public_url = server.public_url.replace(/\/+$/, "");
   if (server.database_env === "") return;

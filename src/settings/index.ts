@@ -1,5 +1,6 @@
 // The program's settings: `wadi.toml`, environment and flags as one typed, checked, frozen object.
 
+export { readExpiry, type ServerCertificate } from "./certificate.ts";
 export { applySettings, describeChange } from "./change.ts";
 export { nameUnit } from "./coherence.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loader.ts";

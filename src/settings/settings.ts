@@ -1,5 +1,6 @@
 // The types of the settings, derived from the table.
 import type { Static, TArray, TObject, TRecord, TSchema, TString, TUnion } from "@sinclair/typebox";
+import type { ServerCertificate } from "./certificate.ts";
 import type { Duration } from "./fields.ts";
 import type { Model, OpenaiUpstream, Start, StubUpstream } from "./model-table.ts";
 import type { Table } from "./table.ts";
@@ -55,7 +56,8 @@ export type BackupSettings = Value<typeof Table>["backup"] & {
 };
 
 /**
- * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did;
+ * `server.database` holds what database_env named, `metrics_token` what metrics_token_env did,
+ * `certificate` what the files of tls hold;
  * `service.default_model` is always a model.
  */
 export type Settings = Omit<
@@ -67,7 +69,10 @@ export type Settings = Omit<
   readonly models: readonly ModelSettings[];
   readonly embeddings: EmbeddingsSettings;
   readonly search: SearchSettings;
-  readonly server: Value<typeof Table>["server"] & { readonly metrics_token: string | null };
+  readonly server: Value<typeof Table>["server"] & {
+    readonly metrics_token: string | null;
+    readonly certificate: ServerCertificate | null;
+  };
 };
 
 /** Lists both permanent names of the default model; the second is not shown to callers. */

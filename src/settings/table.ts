@@ -80,6 +80,13 @@ export const Table = Type.Object(
         default: "",
         unquoted: true,
       }),
+      tls: section("Files in PEM for HTTPS; SIGHUP reads them again.", {
+        cert: anyText('The certificate and its chain; "": HTTP without encryption.', {
+          default: "",
+          unquoted: true,
+        }),
+        key: anyText("The private key of the certificate.", { default: "", unquoted: true }),
+      }),
       stop_timeout: duration("How long a stop waits for requests in progress.", {
         default: "30s",
         // A shorter stop would cut connections before each caller is told.

@@ -1,12 +1,19 @@
 // Tests the hints at settings that work and are probably not meant.
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { listHints } from "../../src/admin/index.ts";
 import { readSettings } from "../../src/settings/index.ts";
+import { localCertificate, localCertificateKey } from "../support/certificate.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "wadi-hints-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const list = (text: string, unusedFile: string | null = null) =>
-  listHints({ settings: readSettings(text, "wadi.toml", { GPU_KEY: "k" }, {}), unusedFile }).map(
-    ({ says }) => says,
-  );
+  listHints({
+    ...{ settings: readSettings(text, "wadi.toml", { GPU_KEY: "k" }, {}), unusedFile, now: 0 },
+  }).map(({ says }) => says);
 
 test("keys that travel unencrypted beyond this machine are one hint", () => {
   for (const host of ["0.0.0.0", "::", "10.0.0.5", "wadi.internal"]) {
@@ -63,4 +70,21 @@ api_key_env = "GPU_KEY"
   expect(list(write("http://127.0.0.1:8000/v1"))).toEqual([]);
   const keyless = write("http://10.0.0.5:8000/v1").replaceAll(/,? ?api_key_env = "GPU_KEY"/g, "");
   expect(list(keyless)).toEqual([]);
+});
+
+test("with a certificate nothing travels unencrypted, and its end is announced a week before", () => {
+  writeFileSync(join(directory, "c.pem"), localCertificate);
+  writeFileSync(join(directory, "k.pem"), localCertificateKey);
+  const tls = `tls = { cert = "${directory}/c.pem", key = "${directory}/k.pem" }`;
+  const text = `[server]\nhost = "0.0.0.0"\n${tls}\n[operator]\nlisten = "10.0.0.5:9090"\n`;
+  const settings = readSettings(text, "wadi.toml", {}, {});
+  const listAt = (date: string) =>
+    listHints({ settings, unusedFile: null, now: Date.parse(date) }).map(({ says }) => says);
+  expect(listAt("2125-12-24")).toEqual([]);
+  expect(listAt("2125-12-26")).toEqual([
+    "the certificate of server.tls expires on 2126-01-01: renew it, and send SIGHUP",
+  ]);
+  expect(listAt("2126-01-02")).toEqual([
+    "the certificate of server.tls expired on 2126-01-01: renew it, and send SIGHUP",
+  ]);
 });

@@ -110,7 +110,7 @@ trusted_proxies = ["10.0.0.1"]\n`;
   for (const kind of ["nginx", "caddy"] as const) {
     const text = write(kind, toml);
     expect(text).toContain(kind === "nginx" ? "server_name ai.acme.com;" : "\nai.acme.com {\n");
-    expect(text).toContain(" [::1]:9000");
+    expect(text).toContain("[::1]:9000");
     expect(text).not.toContain("Settings of [server]");
     expect(() => write(kind, "[server]\nport = 0\n")).toThrow("set server.port");
   }

@@ -103,7 +103,7 @@ test("init prints the texts of a service for the settings in force, and writes n
     expect((await run(`init --${name} --config service.toml`)).stdout).toContain("9001");
   }
   const { text } = JSON.parse((await run("init --caddy --config service.toml --json")).stdout);
-  expect(text).toContain("reverse_proxy 127.0.0.1:9001 {");
+  expect(text).toContain("reverse_proxy http://127.0.0.1:9001 {");
   expect(await run("init --nginx --caddy")).toMatchObject({ code: 2 });
   expect(await run("init --nginx wadi.toml")).toMatchObject({ code: 2 });
   expect(readdirSync(room.directory)).toEqual(before);

@@ -16,7 +16,7 @@ describe("unknown settings", () => {
         '; did you mean "limits.requests_per_minute"?',
     ],
     ["[server]\nvalkey = ''", 'wadi.toml:2:1: unknown setting "server.valkey"'],
-    ["server.tls.cert = ''", 'wadi.toml:1:8: unknown setting "server.tls"'],
+    ["server.ssl.cert = ''", 'wadi.toml:1:8: unknown setting "server.ssl"'],
     ['[server]\n"a b" = 1', 'wadi.toml:2:1: unknown setting "server."a b""'],
     [
       '[[models]]\nidd = "a"\nupstream = { kind = "stub" }',

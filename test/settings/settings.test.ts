@@ -127,6 +127,8 @@ describe("without a file", () => {
         reserved_descriptors: 64,
         cors_origins: [],
         public_url: "",
+        tls: { cert: "", key: "" },
+        certificate: null,
         stop_timeout_ms: 30_000,
       },
       operator: { enabled: true, listen: "", requests_per_minute: 600 },
@@ -257,6 +259,8 @@ describe("a file", () => {
       reserved_descriptors: 128,
       cors_origins: ["https://app.example", "http://localhost:3000"],
       public_url: "https://acme.example",
+      tls: { cert: "", key: "" },
+      certificate: null,
       stop_timeout_ms: 90_000,
     });
     expect(settings.service).toEqual({

@@ -111,6 +111,8 @@ test("settings with one place in the file are those that a variable can override
     "server.reserved_descriptors",
     "server.cors_origins",
     "server.public_url",
+    "server.tls.cert",
+    "server.tls.key",
     "server.stop_timeout",
     "service.alias",
     "service.default_model",

@@ -40,6 +40,11 @@ export function placeUpstream({ server }: Settings): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** Settings with a certificate make a proxy speak TLS, too. */
+export function nameScheme({ server }: Settings): "http" | "https" {
+  return server.tls.cert === "" ? "http" : "https";
+}
+
 /** The settings that the server lacks behind a proxy, as comments. */
 export function listProxySettings({ server }: Settings): string[] {
   const lines = [

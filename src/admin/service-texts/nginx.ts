@@ -3,6 +3,7 @@ import {
   type Deployment,
   listProxySettings,
   namePublicHost,
+  nameScheme,
   PROXY_IDLE_S,
   placeUpstream,
 } from "./deployment.ts";
@@ -30,7 +31,7 @@ server {
   ssl_certificate_key /etc/letsencrypt/live/${name}/privkey.pem;
 
   location / {
-    proxy_pass http://wadi;
+    proxy_pass ${nameScheme(settings)}://wadi;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
     proxy_set_header Host $http_host;
