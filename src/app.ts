@@ -195,10 +195,9 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       // Only this can fail, and it does so before it changes anything.
       await models.change(other);
       settings = other;
-      routers.change(other);
-      gateway.change(other);
+      for (const part of [routers, gateway, operators]) part.change(other);
+      server.changeCertificate(other.server.certificate);
       agents.change();
-      operators.change(other);
     },
     start: services.start,
     /** Stops the services first; closes what the build has opened even without a start. */

@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSettings, writeSettingsReference } from "../src/settings/index.ts";
 import { openRoom, type Room } from "./support/binary.ts";
+import { localCertificate, localCertificateKey } from "./support/certificate.ts";
 import { findPage, pages, readBlock, readme } from "./support/documents.ts";
 
 const LINES_MAX = 190;
@@ -74,8 +75,10 @@ test("every settings file that a page shows is valid", () => {
     blocks.flatMap(({ language, text }) => (language === "toml" ? [[name, text]] : [])),
   );
   expect(blocks.length).toBeGreaterThanOrEqual(7);
+  const readText = (file: string) =>
+    file.endsWith("privkey.pem") ? localCertificateKey : localCertificate;
   for (const [name, text] of blocks) {
-    const settings = readSettings(text!, `${name}.toml`, ENV, {});
+    const settings = readSettings(text!, `${name}.toml`, ENV, {}, { readText });
     expect(settings.models.length).toBe(1);
   }
 });

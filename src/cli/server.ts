@@ -190,7 +190,7 @@ function noteCrash({ installation }: ServerRun, watchdog: Watchdog | null): Inst
   return { ...installation, readCrash: () => describeCrash(watchdog?.note ?? null) };
 }
 
-const HTTP_PORT = 80;
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 /** Without a list of connections, only the idle timeout closes them. */
 function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): void {
@@ -198,11 +198,12 @@ function guardApp({ server }: Serving, { reload, clock, log }: RunningServer): v
   reserveDescriptors();
   const sockets = openProcessSockets();
   if (!sockets) return;
+  const url = new URL(server.url);
   guardConnections({
     sockets,
     clock,
     log,
-    port: Number(new URL(server.url).port || HTTP_PORT),
+    port: Number(url.port) || DEFAULT_PORTS[url.protocol]!,
     rules: () => reload.settings.server,
     listClients: () => server.listClients(),
   });

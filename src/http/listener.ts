@@ -1,5 +1,6 @@
 // Listens on an address, or explains why it cannot, with a way out.
 import { attractConnections } from "../net/index.ts";
+import type { ServerCertificate } from "../settings/index.ts";
 
 export interface ListenAddress {
   host: string;
@@ -23,9 +24,15 @@ export interface ListenSettings {
   port: string;
 }
 
+export type ListenAnswers = Pick<
+  Bun.Serve.Options<undefined, string>,
+  "routes" | "fetch" | "error"
+>;
+
 export interface ListenOptions {
   settings?: ListenSettings;
   shared?: readonly ListenAddress[];
+  certificate?: ServerCertificate | null;
 }
 
 const FLAGS: ListenSettings = { host: "--host", port: "--port" };
@@ -36,8 +43,8 @@ const FLAGS: ListenSettings = { host: "--host", port: "--port" };
  */
 export function listen(
   address: ListenAddress,
-  answers: Pick<Bun.Serve.Options<undefined, string>, "routes" | "fetch" | "error">,
-  { settings = FLAGS, shared = [] }: ListenOptions = {},
+  answers: ListenAnswers,
+  { settings = FLAGS, shared = [], certificate }: ListenOptions = {},
 ): Bun.Server<undefined> {
   const found = shared.find(
     ({ host, port }) => host === address.host && (port === address.port || address.port === 0),
@@ -51,6 +58,7 @@ export function listen(
       // Bun's own error page shows the message and 50 KB around it.
       development: false,
       idleTimeout: IDLE_TIMEOUT_S,
+      ...(certificate && { tls: { ...certificate } }),
       maxRequestBodySize: BODY_BYTES_UNBOUNDED,
       // Routes match the path as it was sent; Bun resolves dots in a request's URL.
       ...answers,

@@ -1,14 +1,17 @@
 // The HTTP server: checks a request's origin, lets Elysia find its route, and stops gracefully.
 import { Elysia } from "elysia";
-import { isLoopback, sharePort } from "../net/index.ts";
+import { isLoopback } from "../net/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
+import type { ServerCertificate } from "../settings/index.ts";
+import { createAnswers } from "./answers.ts";
 import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
+import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
-import { IDLE_TIMEOUT_S, type ListenAddress, listen, readListenAddress } from "./listener.ts";
+import { IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
 import { documentRoute } from "./openapi/document.ts";
 import { OPERATOR_PREFIX, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
@@ -38,12 +41,15 @@ export interface HttpServerOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** For all addresses; without one they speak HTTP in clear text. */
+  certificate?: ServerCertificate | null;
   /** Addresses of the server that this one takes over from; see `listen`. */
   shared?: readonly ListenAddress[];
   /** Ends what still runs at the deadline of a stop, with a message to its callers. */
   endRequests(): void;
 }
 
+type IsLeaving = () => boolean;
 type AnswerRequest = (request: Request) => Response | Promise<Response>;
 
 export class HttpServer implements Service {
@@ -58,9 +64,9 @@ export class HttpServer implements Service {
   readonly #nameClient: NameClient;
   /** Requests with a rebuilt URL, mapped to the originals that the socket knows. */
   readonly #rebuilt = new WeakMap<Request, Request>();
-  readonly #pages: Record<string, AnswerRequest> = {};
-  #server: Bun.Server<undefined> | undefined;
-  #operatorServer: Bun.Server<undefined> | undefined;
+  readonly #pages: string[] = [];
+  #endpoint: Endpoint | undefined;
+  #operatorEndpoint: Endpoint | undefined;
   /** Requests that arrived on the operator API's own address. */
   readonly #operatorRequests = new WeakSet<Request>();
   #isStopping = false;
@@ -74,7 +80,7 @@ export class HttpServer implements Service {
     const create = () =>
       new OpenRequests(
         (request) => this.#findSent(request),
-        (request) => this.#server?.requestIP(request) ?? null,
+        (request) => this.#endpoint?.server.requestIP(request) ?? null,
       );
     this.callers = create();
     this.#refused = create();
@@ -85,27 +91,22 @@ export class HttpServer implements Service {
   }
 
   get url(): string {
-    if (!this.#server) throw new Error("the server has not been started");
-    const { host } = this.#options;
-    return `http://${host.includes(":") ? `[${host}]` : host}:${this.#server.port}`;
+    if (!this.#endpoint) throw new Error("the server has not been started");
+    return this.#endpoint.url;
   }
 
   /** Addresses of the APIs and of the operators, with the ports that the system chose. */
   get addresses(): ListenAddress[] {
-    const { host, operatorListen = "" } = this.#options;
-    const main = this.#server ? [{ host, port: this.#server.port! }] : [];
-    const operator = readListenAddress(operatorListen);
-    if (!operator || !this.#operatorServer) return main;
-    return [...main, { host: operator.host, port: this.#operatorServer.port! }];
+    return this.#listEndpoints().map(({ address }) => address);
   }
 
   /** Lets a server that takes over listen on the same addresses; false where that is impossible. */
   share(): boolean {
-    return this.addresses.every(({ port }) => sharePort(port));
+    return this.#listEndpoints().every((endpoint) => endpoint.share());
   }
 
   get pendingRequests(): number {
-    return (this.#server?.pendingRequests ?? 0) + (this.#operatorServer?.pendingRequests ?? 0);
+    return this.#listEndpoints().reduce((sum, { pendingRequests }) => sum + pendingRequests, 0);
   }
 
   /** Adds the routes of the routers, and pages that need no key; all before the start. */
@@ -136,7 +137,7 @@ export class HttpServer implements Service {
       this.app.route(method, path, handle, { parse: "none", detail: { hide: true } });
     }
     for (const { path, answer } of pages) {
-      this.#pages[path] = (request) => this.#take(request, this.#route);
+      this.#pages.push(path);
       const hidden = { parse: "none", detail: { hide: true } } as const;
       this.app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
     }
@@ -145,15 +146,14 @@ export class HttpServer implements Service {
 
   /** Answers one request without a socket. */
   async answer(request: Request): Promise<Response> {
-    return this.#take(request, this.#route);
+    return this.#take(request, true, () => false);
   }
 
   /** Lets the connection of a request be silent until the returned function is called. */
   holdOpen(request: Request): () => void {
     const sent = this.#findSent(request);
-    const server = this.#serverOf(sent);
-    server?.timeout(sent, 0);
-    return () => server?.timeout(sent, IDLE_TIMEOUT_S);
+    this.#endpoint?.server.timeout(sent, 0);
+    return () => this.#endpoint?.server.timeout(sent, IDLE_TIMEOUT_S);
   }
 
   listClients() {
@@ -162,67 +162,76 @@ export class HttpServer implements Service {
 
   addressOf(request: Request): string {
     const sent = this.#findSent(request);
-    const peer = this.#serverOf(sent)?.requestIP(sent)?.address ?? null;
+    const peer = this.#endpoint?.server.requestIP(sent)?.address ?? null;
     return this.#nameClient(peer, request.headers.get("x-forwarded-for"));
   }
 
   start(): void {
-    const { ids, log, operatorListen = "", shared = [] } = this.#options;
-    const operatorAddress = readListenAddress(operatorListen);
-    const answerUnknown: AnswerRequest = (sent) => this.#take(sent, this.#refuseUnknown);
-    // A proxy that forwards only one prefix must not reach other pages by dots in the path.
-    const routeBelow = (prefix: string) => (sent: Request) =>
-      pathOf(sent.url).startsWith(prefix) ? this.#take(sent, this.#route) : answerUnknown(sent);
-    const error = (failure: unknown) => {
-      log.error("http: a request failed outside of every route", { error: failure });
-      return respondError(apiError("internal_error"), "gateway", ids.uuid());
-    };
-    const operators = { [`${OPERATOR_PREFIX}*`]: routeBelow(OPERATOR_PREFIX) };
-    const routes = { "/v1/*": routeBelow("/v1/"), ...this.#pages };
-    const served = operatorAddress === null ? { ...routes, ...operators } : routes;
-    const answers = { routes: served, fetch: answerUnknown, error };
-    this.#server = listen(this.#options, answers, { shared: shared.slice(0, 1) });
+    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
+    const operatorAddress = readListenAddress(this.#options.operatorListen ?? "");
+    const common = { clock, log, certificate };
+    this.#endpoint = new Endpoint({
+      ...common,
+      address: this.#options,
+      shared: shared.slice(0, 1),
+      createAnswers: (isLeaving) =>
+        createAnswers({
+          prefixes: operatorAddress ? ["/v1/"] : ["/v1/", OPERATOR_PREFIX],
+          pages: this.#pages,
+          take: (sent, isKnown) => this.#take(sent, isKnown, isLeaving),
+          ...{ ids, log },
+        }),
+    });
     if (operatorAddress === null) return;
-    const route = (sent: Request) => {
+    const take = (sent: Request, isKnown: boolean, isLeaving: IsLeaving) => {
       this.#operatorRequests.add(sent);
-      return routeBelow(OPERATOR_PREFIX)(sent);
+      return this.#take(sent, isKnown, isLeaving);
     };
     try {
-      const pages = {
-        routes: { [`${OPERATOR_PREFIX}*`]: route },
-        fetch: answerUnknown,
-        error,
-      };
-      this.#operatorServer = listen(operatorAddress, pages, {
-        settings: OPERATOR_SETTINGS,
+      this.#operatorEndpoint = new Endpoint({
+        ...common,
+        address: operatorAddress,
         shared: shared.slice(1),
+        settings: OPERATOR_SETTINGS,
+        createAnswers: (isLeaving) =>
+          createAnswers({
+            ...{ prefixes: [OPERATOR_PREFIX], pages: [], ids, log },
+            take: (sent, isKnown) => take(sent, isKnown, isLeaving),
+          }),
       });
     } catch (failure) {
-      this.#server.stop(true);
+      void this.#endpoint.stop(true);
       throw failure;
     }
   }
 
+  changeCertificate(certificate: ServerCertificate | null): void {
+    for (const endpoint of this.#listEndpoints()) endpoint.changeCertificate(certificate);
+  }
+
   /** Lets requests end until the deadline, then ends them with a message, then cuts them off. */
   async stop(deadlineMs: number): Promise<void> {
-    if (!this.#server) return;
+    if (!this.#endpoint) return;
     this.#isStopping = true;
     const { clock, endRequests } = this.#options;
     // The server accepts no more connections; open ones close when idle or after their reply.
-    const servers = [this.#server, ...(this.#operatorServer ? [this.#operatorServer] : [])];
-    const closed = Promise.all(servers.map((one) => one.stop())).then(() => {});
+    const endpoints = this.#listEndpoints();
+    const closed = Promise.all(endpoints.map((one) => one.stop())).then(() => {});
     if (!(await settlesWithin(clock, deadlineMs, closed))) {
       endRequests();
       await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
-    await Promise.all(servers.map((one) => one.stop(true)));
+    await Promise.all(endpoints.map((one) => one.stop(true)));
   }
 
-  #take(sent: Request, next: AnswerRequest): Response | Promise<Response> {
+  #take(sent: Request, isKnown: boolean, isLeaving: IsLeaving): Response | Promise<Response> {
     const request = this.#normalize(sent);
     const refusal = this.#origins.check(request);
-    const reply = refusal ? this.#refuse(refusal, request) : next(request);
-    if (hasBoundedBody(request)) return this.isLeaving ? sendAsLast(reply) : reply;
+    const answer = isKnown ? this.#route : this.#refuseUnknown;
+    const reply = refusal ? this.#refuse(refusal, request) : answer(request);
+    if (hasBoundedBody(request)) {
+      return this.isLeaving || isLeaving() ? sendAsLast(reply) : reply;
+    }
     return closeAfterReply(request, reply, this.#options.clock, this.#refused);
   }
 
@@ -244,10 +253,10 @@ export class HttpServer implements Service {
   /** Without an address of its own, the API is for this machine and not for a proxy's clients. */
   #mayReachOperator(request: Request): boolean {
     const sent = this.#findSent(request);
-    if (this.#operatorServer) return this.#operatorRequests.has(sent);
+    if (this.#operatorEndpoint) return this.#operatorRequests.has(sent);
     if (FORWARDED.some((name) => request.headers.has(name))) return false;
     // Requests without a socket come from the program itself.
-    const peer = this.#server?.requestIP(sent)?.address;
+    const peer = this.#endpoint?.server.requestIP(sent)?.address;
     return peer === undefined || isLoopback(peer);
   }
 
@@ -259,14 +268,15 @@ export class HttpServer implements Service {
   /** Gives a URL with a short or malformed host a plain one, as Elysia would misread its path. */
   #normalize(request: Request): Request {
     const url = request.url;
-    if (url.startsWith("http://") && url.indexOf("/", 7) >= PATH_FROM) return request;
+    const from = url.startsWith("https://") ? 8 : url.startsWith("http://") ? 7 : -1;
+    if (from >= 0 && url.indexOf("/", from) >= PATH_FROM) return request;
     const normal = new Request(`http://localhost${pathOf(url)}`, request);
     this.#rebuilt.set(normal, request);
     return normal;
   }
 
-  #serverOf(sent: Request): Bun.Server<undefined> | undefined {
-    return this.#operatorRequests.has(sent) ? this.#operatorServer : this.#server;
+  #listEndpoints(): Endpoint[] {
+    return [this.#endpoint, this.#operatorEndpoint].filter((one) => one !== undefined);
   }
 
   #findSent(request: Request): Request {

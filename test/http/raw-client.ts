@@ -1,5 +1,6 @@
 // A raw client: writes bytes unchanged and reads replies from the same connection.
 import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import type { ManualClock } from "../support/clock.ts";
 
 export interface RawReply {
@@ -27,8 +28,12 @@ export interface RawClient {
 
 /** `method` is that of the requests: a reply to HEAD has no body, whatever its length. */
 export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
+  const { protocol, hostname, port } = new URL(url);
+  const isSecure = protocol === "https:";
+  // Tests have certificates of their own.
+  const socket = isSecure
+    ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false })
+    : connect(Number(port), hostname);
   const ended = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   let received = "";
@@ -48,7 +53,7 @@ export async function openRaw(url: string, method = "GET"): Promise<RawClient> {
     wake();
   });
   await new Promise<void>((resolve, reject) => {
-    socket.once("connect", resolve);
+    socket.once(isSecure ? "secureConnect" : "connect", resolve);
     socket.once("error", reject);
   });
 
