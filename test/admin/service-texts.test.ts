@@ -25,7 +25,8 @@ chmodSync(program, 0o755);
 
 function write(kind: ServiceTextKind, toml = "", deployment: Partial<Deployment> = {}): string {
   return writeServiceText(kind, {
-    settings: readSettings(toml, "wadi.toml", {}, {}),
+    // The texts need no secrets, so files of keys need not exist.
+    settings: readSettings(toml, "wadi.toml", {}, {}, { wantsApiKeys: false }),
     program,
     workingDirectory: "/etc/wadi",
     settingsFile: "/etc/wadi/wadi.toml",
@@ -41,6 +42,8 @@ function judge(command: readonly string[]) {
   });
   return { code: exitCode, says: `${stdout}${stderr}` };
 }
+
+const CADDY = ["--adapter", "caddyfile", "--config"];
 
 const COMMAND = '[models.upstream.start]\ncommand = ["systemctl", "start", "vllm"]\n';
 const STARTED = `[[models]]
@@ -116,6 +119,17 @@ trusted_proxies = ["10.0.0.1"]\n`;
   }
 });
 
+test("a proxy speaks TLS to a server with a certificate", () => {
+  const tls = '[server]\ntls = { cert = "c.pem", key = "k.pem" }\n';
+  expect(write("nginx", tls)).toContain("    proxy_pass https://wadi;\n");
+  const caddyfile = write("caddy", tls);
+  expect(caddyfile).toContain("\treverse_proxy https://127.0.0.1:8080 {\n");
+  expect(caddyfile).toContain("\t\t\ttls_server_name wadi.example.com\n");
+  if (!caddy) return;
+  const file = put("Caddyfile.tls", caddyfile);
+  expect(judge([caddy, "validate", ...CADDY, file])).toMatchObject({ code: 0 });
+});
+
 interface Proxy {
   url: string;
   stop(): Promise<void>;
@@ -164,8 +178,6 @@ function writeCaddy(app: TestApp, port: number): string {
   const site = text.replace("wadi.example.com {", `http://127.0.0.1:${port} {`);
   return put("Caddyfile", `{\n\tadmin off\n}\n${site}`);
 }
-
-const CADDY = ["--adapter", "caddyfile", "--config"];
 
 const PROXIES = [
   {
