@@ -1,22 +1,23 @@
 // Compiles src/main.ts and the Workers' scripts into one executable under dist/.
 
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
+import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
 
-const root = dirname(import.meta.dir);
+export const root = dirname(import.meta.dir);
 
 export interface Build {
   failPoints?: boolean;
-  target?: string;
+  /** Without a target the platform of this process. */
+  target?: Bun.Build.CompileTarget;
+  outfile?: string;
 }
 
-/** Path of the executable; a build for another platform has its own. */
-export const executable = ({ failPoints, target }: Build = {}): string => {
-  const windows = target ? target.includes("windows") : process.platform === "win32";
-  const name = ["wadi", failPoints && "test", target?.replace(/^bun-/, "")].filter(Boolean);
-  return join(root, "dist", `${name.join("-")}${windows ? ".exe" : ""}`);
+export const executable = ({ failPoints, outfile }: Build = {}): string => {
+  const extension = process.platform === "win32" ? ".exe" : "";
+  return outfile ?? join(root, "dist", `${failPoints ? "wadi-test" : "wadi"}${extension}`);
 };
 
 export const isStale = (build: Build = {}): boolean => {
@@ -33,36 +34,58 @@ export const compile = async (build: Build = {}): Promise<string> => {
   const outfile = executable(build);
   // Built aside and moved in whole, so that no process runs half a file and two builds cannot collide.
   const aside = join(root, "dist", `.building-${process.pid}`);
+  // The executable contains the name that it is built under: one name makes the same bytes.
+  const built = join(aside, `wadi${outfile.endsWith(".exe") ? ".exe" : ""}`);
   mkdirSync(aside, { recursive: true });
   try {
-    await Bun.build({
-      // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
-      entrypoints: ["main", "writer-worker", "compute-worker", "watchdog-worker"].map((name) =>
-        join(root, `src/${name}.ts`),
-      ),
-      compile: {
-        outfile: join(aside, basename(outfile)),
-        autoloadDotenv: false,
-        autoloadBunfig: false,
-        ...(build.target && { target: build.target as Bun.Build.CompileTarget }),
-      },
-      minify: true,
-      bytecode: true,
-      format: "esm",
-      sourcemap: "linked",
-      define: {
-        WADI_VERSION: JSON.stringify(manifest.version),
-        WADI_COMMIT: JSON.stringify(commit()),
-        WADI_FAIL_POINTS: String(build.failPoints ?? false),
-      },
-    });
+    await Bun.build(bundle(build, built));
     // Sources changed during the build are newer than this time.
-    utimesSync(join(aside, basename(outfile)), started, started);
-    renameSync(join(aside, basename(outfile)), outfile);
+    utimesSync(built, started, started);
+    renameSync(built, outfile);
   } finally {
     rmSync(aside, { recursive: true });
   }
   return outfile;
+};
+
+/** Options of the bundler, for an executable with or without its source maps. */
+export const bundle = (build: Build, outfile: string) => ({
+  // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
+  entrypoints: ["main", "writer-worker", "compute-worker", "watchdog-worker"].map((name) =>
+    join(root, `src/${name}.ts`),
+  ),
+  compile: {
+    outfile,
+    autoloadDotenv: false,
+    autoloadBunfig: false,
+    ...(build.target && { target: build.target }),
+  },
+  format: "esm" as const,
+  bytecode: true,
+  minify: true,
+  // The entry points share their modules: 1.6 MB less and a faster start.
+  splitting: true,
+  // 3.1 MB; scripts/stack.ts makes them for the stack of an executable.
+  sourcemap: "none" as const,
+  // Elysia imports it to check uploaded files, which no route has.
+  external: ["file-type"],
+  plugins: [compressedRanks],
+  define: {
+    WADI_VERSION: JSON.stringify(manifest.version),
+    WADI_COMMIT: JSON.stringify(commit()),
+    WADI_FAIL_POINTS: String(build.failPoints ?? false),
+  },
+});
+
+const compressedRanks: BunPlugin = {
+  name: "compressed ranks",
+  setup: (builder) => {
+    builder.onLoad({ filter: /\.tiktoken$/ }, async ({ path }) => ({
+      // Level 19 saves another 0.2 MB and takes 7 s.
+      contents: await Bun.zstdCompress(await Bun.file(path).bytes(), { level: 9 }),
+      loader: "file",
+    }));
+  },
 };
 
 const commit = (): string => {
@@ -79,15 +102,14 @@ if (import.meta.main) {
     options: {
       "fail-points": { type: "boolean", default: false },
       "if-stale": { type: "boolean", default: false },
-      target: { type: "string" },
     },
   });
-  const build: Build = { failPoints: values["fail-points"], target: values.target };
+  const build: Build = { failPoints: values["fail-points"] };
   if (!values["if-stale"] || isStale(build)) {
     const started = performance.now();
     const path = await compile(build);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    const megabytes = Math.round(statSync(path).size / 1e6);
+    const megabytes = (statSync(path).size / 1e6).toFixed(1);
     console.error(`Built ${path.slice(root.length + 1)}: ${megabytes} MB in ${seconds} s.`);
   }
 }

@@ -47,11 +47,17 @@ function getRanks(): Promise<Ranks> {
 /** Each line of the file is a token's bytes in base64 and its rank, in order. */
 async function loadRanks(): Promise<Ranks> {
   const ranks = new Map<string, number>();
-  const lines = await Bun.file(ranksPath).text();
+  const bytes = await Bun.file(ranksPath).bytes();
+  const lines = (isZstd(bytes) ? Bun.zstdDecompressSync(bytes) : Buffer.from(bytes)).toString();
   for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
     ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
   }
   return ranks;
+}
+
+/** The executable embeds the file compressed; the source imports it as it is. */
+function isZstd(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x28 && bytes[1] === 0xb5;
 }
 
 /** Maximum bytes merged at once; a cut adds at most one token. */
