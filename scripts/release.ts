@@ -1,0 +1,69 @@
+// Builds a release into dist/release: executables of all or the named targets, and their sums.
+// With --verify everything is built twice and must have the same bytes.
+
+import { mkdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { compile, root } from "./build.ts";
+import { commandOn, smoke } from "./release/smoke.ts";
+import { findDifferences, SUMS, writeSums } from "./release/sums.ts";
+import { chooseTargets, fileName, type Target } from "./release/targets.ts";
+
+const build = async (folder: string, targets: readonly Target[]): Promise<void> => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const target of targets) await buildExecutable(folder, target);
+};
+
+const buildExecutable = async (folder: string, target: Target): Promise<void> => {
+  try {
+    await compile({ target: target.bun, outfile: join(folder, fileName(target)) });
+  } catch (failure) {
+    const errors: unknown[] = failure instanceof AggregateError ? failure.errors : [failure];
+    throw new Error(
+      `${fileName(target)} is not built: ${errors.join("; ")}. ` +
+        `The first build for ${target.name} downloads Bun's runtime from the npm registry.`,
+    );
+  }
+};
+
+const report = async (folder: string, targets: readonly Target[]): Promise<void> => {
+  for (const target of targets) {
+    const path = join(folder, fileName(target));
+    const command = commandOn(target, path);
+    const isRunnable = typeof command !== "string";
+    if (isRunnable) await smoke(command);
+    const outcome = isRunnable ? "starts, answers a chat, stops" : `not run here: ${command}`;
+    console.log(`${fileName(target)}: ${megabytes(path)}; ${outcome}`);
+  }
+};
+
+const megabytes = (path: string): string => `${(statSync(path).size / 1e6).toFixed(1)} MB`;
+
+const main = async (): Promise<void> => {
+  const { values, positionals } = parseArgs({
+    options: { verify: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const targets = chooseTargets(positionals);
+  const folder = join(root, "dist/release");
+  await build(folder, targets);
+  const sums = await writeSums(folder);
+  await report(folder, targets);
+  if (values.verify) {
+    const again = join(root, "dist/release-again");
+    await build(again, targets);
+    const differences = findDifferences(sums, await writeSums(again));
+    if (differences.length > 0) throw new Error(`Two builds differ: ${differences.join(", ")}.`);
+    rmSync(again, { recursive: true });
+    console.log("Two builds have the same bytes.");
+  }
+  console.log(`${SUMS}: ${Object.keys(sums).length} files in dist/release`);
+};
+
+try {
+  await main();
+} catch (failure) {
+  console.error(failure instanceof Error ? failure.message : failure);
+  process.exit(1);
+}
