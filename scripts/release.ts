@@ -1,10 +1,12 @@
-// Builds a release into dist/release: executables of all or the named targets, and their sums.
+// Builds a release into dist/release: executables of all or the named targets,
+// packages that carry them, and their sums.
 // With --verify everything is built twice and must have the same bytes.
 
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile, root } from "./build.ts";
+import { packNpm } from "./release/npm.ts";
 import { commandOn, smoke } from "./release/smoke.ts";
 import { findDifferences, SUMS, writeSums } from "./release/sums.ts";
 import { chooseTargets, fileName, type Target } from "./release/targets.ts";
@@ -13,6 +15,7 @@ const build = async (folder: string, targets: readonly Target[]): Promise<void> 
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const target of targets) await buildExecutable(folder, target);
+  await packNpm(folder, targets);
 };
 
 const buildExecutable = async (folder: string, target: Target): Promise<void> => {

@@ -46,8 +46,12 @@ function linux(
   return { name, bun, os: "linux", cpu, libc, needs: libc === "musl" ? MUSL : GLIBC };
 }
 
+const extension = (target: Target): string => (target.os === "win32" ? ".exe" : "");
+
+export const programName = (target: Target): string => `wadi${extension(target)}`;
+
 export const fileName = (target: Target): string =>
-  `wadi-${version}-${target.name}${target.os === "win32" ? ".exe" : ""}`;
+  `wadi-${version}-${target.name}${extension(target)}`;
 
 /** The targets of these names, or all; throws a sentence. */
 export const chooseTargets = (names: readonly string[]): readonly Target[] => {
