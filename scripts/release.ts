@@ -6,6 +6,7 @@ import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile, root } from "./build.ts";
+import { hasDeb, packDeb } from "./release/debian.ts";
 import { packNpm } from "./release/npm.ts";
 import { commandOn, smoke } from "./release/smoke.ts";
 import { findDifferences, SUMS, writeSums } from "./release/sums.ts";
@@ -16,6 +17,15 @@ const build = async (folder: string, targets: readonly Target[]): Promise<void> 
   mkdirSync(folder, { recursive: true });
   for (const target of targets) await buildExecutable(folder, target);
   await packNpm(folder, targets);
+  const epoch = commitTime();
+  for (const target of targets.filter(hasDeb)) await packDeb(folder, target, epoch);
+};
+
+/** Seconds since 1970, the only time that a package contains. */
+const commitTime = (): string => {
+  const git = Bun.spawnSync(["git", "log", "-1", "--format=%ct"], { cwd: root });
+  if (!git.success) throw new Error("A release is built in a clone, whose commit gives the time.");
+  return git.stdout.toString().trim();
 };
 
 const buildExecutable = async (folder: string, target: Target): Promise<void> => {
@@ -49,6 +59,8 @@ const main = async (): Promise<void> => {
     allowPositionals: true,
   });
   const targets = chooseTargets(positionals);
+  // The caller's mask would be in the packages.
+  process.umask(0o022);
   const folder = join(root, "dist/release");
   await build(folder, targets);
   const sums = await writeSums(folder);
