@@ -1,12 +1,13 @@
 // Writes the Grafana dashboard and the alert rules of Prometheus; existing files stay as they are.
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AdminError } from "../errors.ts";
-import alerts from "./alerts.yml" with { type: "text" };
-import dashboard from "./dashboard.json" with { type: "json" };
+import alerts from "./alerts.yml" with { type: "file" };
+import dashboard from "./dashboard.json" with { type: "file" };
 
-const FILES = {
-  "wadi-dashboard.json": `${JSON.stringify(dashboard, null, 2)}\n`,
+/** Paths of the files; the compiler takes the type of a JSON import from its content. */
+const FILES: Readonly<Record<string, string>> = {
+  "wadi-dashboard.json": dashboard as unknown as string,
   "wadi-alerts.yml": alerts,
 };
 
@@ -20,9 +21,9 @@ export function writeGrafanaFiles(directory: string): WrittenFiles {
   const files: WrittenFiles = { written: [], kept: [] };
   try {
     if (mkdirSync(directory, { recursive: true }) !== undefined) chmodSync(directory, 0o755);
-    for (const [name, text] of Object.entries(FILES)) {
+    for (const [name, path] of Object.entries(FILES)) {
       const file = join(directory, name);
-      files[addFile(file, text) ? "written" : "kept"].push(file);
+      files[addFile(file, readFileSync(path, "utf8")) ? "written" : "kept"].push(file);
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

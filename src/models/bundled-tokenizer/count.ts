@@ -44,18 +44,35 @@ function getRanks(): Promise<Ranks> {
   return loading;
 }
 
-/** Each line of the file is a token's bytes in base64 and its rank, in order. */
 async function loadRanks(): Promise<Ranks> {
   const ranks = new Map<string, number>();
   const bytes = await Bun.file(ranksPath).bytes();
-  const lines = (isZstd(bytes) ? Bun.zstdDecompressSync(bytes) : Buffer.from(bytes)).toString();
-  for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
-    ranks.set(atob(lines.slice(start, lines.indexOf(" ", start))), ranks.size);
+  for (const token of isZstd(bytes) ? unpackTokens(bytes) : parseTokens(bytes)) {
+    ranks.set(token, ranks.size);
   }
   return ranks;
 }
 
-/** The executable embeds the file compressed; the source imports it as it is. */
+/** Each line of the package's file is a token's bytes in base64 and its rank, in order. */
+function* parseTokens(bytes: Uint8Array): Generator<string> {
+  const lines = Buffer.from(bytes).toString("latin1");
+  for (let start = 0; start < lines.length; start = lines.indexOf("\n", start) + 1) {
+    yield atob(lines.slice(start, lines.indexOf(" ", start)));
+  }
+}
+
+/** The executable embeds the number of tokens, the length of each and all bytes, compressed. */
+function* unpackTokens(bytes: Uint8Array): Generator<string> {
+  const packed = Bun.zstdDecompressSync(bytes);
+  const count = packed.readUInt32LE(0);
+  let start = 4 + count;
+  for (let at = 4; at < 4 + count; at++) {
+    const end = start + packed[at]!;
+    yield packed.toString("latin1", start, end);
+    start = end;
+  }
+}
+
 function isZstd(bytes: Uint8Array): boolean {
   return bytes[0] === 0x28 && bytes[1] === 0xb5;
 }
