@@ -9,8 +9,8 @@ interface LoadedFamily {
 const GROUPS = {
   run: {
     dev: ["Serve a local stub in memory with fixed keys", () => import("./dev.ts")],
-    serve: ["Serve with the settings file", () => import("./serve.ts")],
-    upgrade: ["Replace the running server by another version", () => import("./upgrade.ts")],
+    serve: ["Serve with the settings file; change the version", () => import("./serve.ts")],
+    upgrade: ["Serve with the settings file; change the version", () => import("./upgrade.ts")],
     init: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
     check: ["Write settings; check all; keep a server's token", () => import("./setup.ts")],
     login: ["Write settings; check all; keep a server's token", () => import("./login.ts")],

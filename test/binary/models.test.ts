@@ -87,7 +87,7 @@ test("models are listed with their state, as a table and as JSON", async () => {
   ]);
   expect(row[0].first_seen_at).toMatch(/Z$/);
   const { stdout } = await room.perform(["models", "list"]);
-  expect(stdout).toMatch(/^ID +STATE +PROVIDER +SELF_HOSTED +VISIBILITY +CONTEXT_WINDOW +/);
+  expect(stdout).toMatch(/^ID +STATE +REPLICAS +PROVIDER +UPSTREAM +CAPABILITIES +/);
   expect(stdout).toMatch(/\nmain \(default\) +on +.*\nrented +off +.*\n$/);
   await run("models on rented");
 });

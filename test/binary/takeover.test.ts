@@ -104,7 +104,10 @@ else {
 
   test("a run continues in the new process without a recovery, unless the old one is killed", async () => {
     // The run is asked for again and again.
-    const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+    const env = {
+      WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
+      WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
+    };
     const old = await room.serve(SERVE, { env });
     const { key } = old;
     const agent = await createAgent(old);

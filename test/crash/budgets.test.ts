@@ -1,9 +1,9 @@
 // The compiled program, killed at every write of a budget: nothing is free, and nothing counts twice.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Child, runProgram, startProgram } from "../support/crash.ts";
+import { type Child, copyData, runProgram, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-budgets-"));
 const template = join(root, "template");
@@ -100,7 +100,7 @@ test.each([
   ["budgets.settle:after", "usage", 0],
 ] as const)("%s: the request counts by its %s, once", async (point, known, estimated) => {
   const data = join(root, point.replace(/\W/g, "-"));
-  cpSync(template, data, { recursive: true });
+  copyData(template, data);
   const server = await serve(data, point);
   // The reply may leave before its settlement is written.
   await chat(server).catch(() => null);
@@ -112,7 +112,7 @@ test.each([
 
 test("a server killed in its recovery charges once", async () => {
   const data = join(root, "recovery");
-  cpSync(template, data, { recursive: true });
+  copyData(template, data);
   const server = await serve(data, "budgets.reserve:after");
   await chat(server).catch(() => null);
   await server.child.ended;

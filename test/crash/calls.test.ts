@@ -2,12 +2,12 @@
 // what was written and allowed.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkCalls } from "../../scripts/prove/call-check.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
-import { type Child, runProgram, startProgram } from "../support/crash.ts";
+import { type Child, copyData, runProgram, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
 import { chooseCases } from "../support/rounds.ts";
 
@@ -202,7 +202,7 @@ function arrivalsOf(file: string) {
 let copies = 0;
 const copy = () => {
   const data = join(root, `copy-${++copies}`);
-  cpSync(template, data, { recursive: true });
+  copyData(template, data);
   return data;
 };
 

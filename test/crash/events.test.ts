@@ -2,7 +2,7 @@
 // every event is delivered.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -22,7 +22,7 @@ import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { outboxStore } from "../../src/outbox/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
-import { type Child, startProgram } from "../support/crash.ts";
+import { type Child, copyData, startProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-events-"));
@@ -245,7 +245,7 @@ interface Story {
 let copies = 0;
 function begin(): Story {
   const data = join(root, `copy-${++copies}`);
-  cpSync(template, data, { recursive: true });
+  copyData(template, data);
   return { data, tokens: [], hooks: new Map(), fires: [] };
 }
 

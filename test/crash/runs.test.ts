@@ -1,12 +1,12 @@
 // The compiled program, killed at every write of its runs: every accepted run ends once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
-import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
+import { type Child, copyData, dumpDatabase, startProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));
@@ -116,7 +116,7 @@ for (const [write, scene] of Object.entries(SCENES)) {
   const chosen = chooseCases(points, (point) => point === "after#1");
   test.each(chosen)(`a server killed at ${write}:%s leaves no run unfinished`, async (point) => {
     const data = join(root, `${write}-${point.replace("#", "-")}`);
-    cpSync(template, data, { recursive: true });
+    copyData(template, data);
     if (scene.isSecond) await live(data, scene, "runs.claim:after");
     await live(data, scene, `${write}:${point}`);
     const killed = progressOf(data);

@@ -1,7 +1,7 @@
 // The compiled program, killed at every write of a rotation: all that was stored opens, and the
 // next one ends it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readKeyFile } from "../../src/crypto/key-file.ts";
@@ -9,7 +9,7 @@ import { secretStore } from "../../src/crypto/store.ts";
 import { openDatabase } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
-import { dumpDatabase, runProgram } from "../support/crash.ts";
+import { copyData, dumpDatabase, runProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 import { keeperStore } from "../support/secret-keeper.ts";
 import { openTestSecrets } from "../support/secrets.ts";
@@ -69,7 +69,7 @@ for (const [write, passes] of Object.entries(PASSES)) {
     `a rotation killed at secrets.${write}:%s loses nothing`,
     async (point) => {
       const data = join(root, `${write}-${point.replace("#", "-")}`);
-      cpSync(template, data, { recursive: true });
+      copyData(template, data);
       const server = await openServer(data);
       await server.expectOpen(1);
       const [old] = keyIds(data);
@@ -108,7 +108,7 @@ for (const [write, passes] of Object.entries(PASSES)) {
 
 test("a rotation without a kill makes as many writes as the matrix kills", async () => {
   const data = join(root, "whole");
-  cpSync(template, data, { recursive: true });
+  copyData(template, data);
   const next = `secrets.reseal:before#${PASSES.reseal + 1}`;
   const { code, lines, errors } = await rotate(data, next);
   expect({ code, errors }).toEqual({
