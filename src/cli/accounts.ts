@@ -27,7 +27,9 @@ async function deleteAccount(
     from = next;
   }
   const deleted = [...sums].map(([what, rows]) => ({ what, rows }));
-  const kept = "audit rows stay; rows of requests under way now are deleted within hours";
+  const kept =
+    "its versions, steps and messages are among the rows; audit rows stay; " +
+    "rows of requests under way now are deleted within hours";
   output.say(`${account} is deleted: ${kept}`);
   output.print({ account, deleted }, layOutTable(output, deleted, ["what", "rows"]));
   return 0;

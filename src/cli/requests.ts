@@ -127,8 +127,11 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const [id] = input.args as [string];
       const found = await call(input, operations.explain, { id });
-      if (found.length > 1)
-        output.say(`${found.length} requests have this id; the newest is first`);
+      if (found.length > 1) {
+        const isWhole = found.every((row) => Object.values<unknown>(row).includes(id));
+        const ids = isWhole ? "this id" : "an id that begins or ends so";
+        output.say(`${found.length} requests have ${ids}; the newest is first`);
+      }
       output.print(found, found.map(drawExplained).join("\n"));
       return 0;
     },

@@ -44,7 +44,7 @@ const AccountRemoval = Type.Object({
   next: Type.Union([Type.String(), Type.Null()], {
     description: "`from` of the next request, which goes on there; null: it is done.",
   }),
-  deleted: rowCounts("Rows that this request has deleted."),
+  deleted: rowCounts("Rows that this request has deleted, with versions, steps and messages."),
 });
 
 const Release = Type.Object({
