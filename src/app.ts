@@ -8,7 +8,7 @@ import {
   type OperatorService,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
-import { BackupTimer, openBackupFolder } from "./backup/index.ts";
+import { BackupTimer, backUpBeforeMigration, openBackupFolder } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -134,6 +134,10 @@ export async function buildApp(given: AppOptions): Promise<App> {
       if (isFatal) options.onFatal(failure);
     },
     onRecovery: () => log.info("database: works again"),
+    beforeMigration: backUpBeforeMigration({
+      ...{ settings: options.settings, place, program: options.version, clock },
+      say: (message) => log.info(`backup: ${message}`),
+    }),
   });
   try {
     return await joinModules(options, database);

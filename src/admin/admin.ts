@@ -1,7 +1,12 @@
 // The use cases of an operator, on the modules of an app or on a database opened for one command.
 import { buildAccess } from "../access/index.ts";
 import { createSecrets } from "../crypto/index.ts";
-import { type DatabaseLocation, DatabaseUnavailable, openDatabase } from "../database/index.ts";
+import {
+  type DatabaseLocation,
+  DatabaseUnavailable,
+  type OpenOptions,
+  openDatabase,
+} from "../database/index.ts";
 import { needsGrant } from "../models/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -79,6 +84,7 @@ export interface OpenAdminOptions {
   /** Read by the use cases that need it only; null keeps a key in memory. */
   secretsKeyFile: string | null;
   installation: Installation;
+  beforeMigration?: OpenOptions["beforeMigration"];
   warn(message: string): void;
 }
 
@@ -89,7 +95,8 @@ export async function openAdmin(options: OpenAdminOptions) {
     // The command fails with the same error.
     if (!(failure instanceof DatabaseUnavailable)) throw failure;
   };
-  const database = await openDatabase({ place, stores, clock, onFailure });
+  const { beforeMigration } = options;
+  const database = await openDatabase({ place, stores, clock, onFailure, beforeMigration });
   const access = buildAccess({ database, clock, ids, alias: settings.service.alias });
   const secrets = createSecrets({ database, file, clock, log: { warn, info: warn } });
   const admin: Admin = buildAdmin({

@@ -103,7 +103,8 @@ export class BackupTimer implements Service {
   }
 }
 
-const writeStamp = (at: number) => new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+/** Writes a time such as `20261125T120500Z`. */
+export const writeStamp = (at: number) => new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, "");
 
 function readTime(name: string): number {
   const [, year, month, day, hour, minute, second] = STAMP.exec(name)!.map(Number);

@@ -10,6 +10,7 @@ import {
   type PerformOperation,
   perform,
 } from "../admin/index.ts";
+import { backUpBeforeMigration } from "../backup/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { STDERR, writeText } from "../platform/process.ts";
@@ -17,6 +18,7 @@ import type { CommandInput } from "./command.ts";
 import { createInstallation } from "./installation.ts";
 import { findServer, openRemote, warnOfClearText } from "./remote.ts";
 import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { VERSION } from "./version.ts";
 
 interface CallOptions {
   /** Creates the database where there is none. */
@@ -80,14 +82,19 @@ async function administer<T>(
         "or begin one with `wadi serve` or `wadi accounts create`",
     );
   }
+  const clock = createSystemClock();
+  const warn = (message: string) => writeText(STDERR, `wadi: ${message}\n`);
   const opened = await openAdmin({
     settings,
     place,
-    clock: createSystemClock(),
+    clock,
     ids: createSystemIds(),
     secretsKeyFile: placeSecretsKey(settings),
     installation: createInstallation(input),
-    warn: (message) => writeText(STDERR, `wadi: ${message}\n`),
+    beforeMigration: backUpBeforeMigration({
+      ...{ settings, place, program: VERSION, clock, say: warn },
+    }),
+    warn,
   });
   try {
     return await work(opened.admin);

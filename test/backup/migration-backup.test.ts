@@ -1,0 +1,59 @@
+// Tests the backup that is made before an existing database is migrated.
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { restoreBackup } from "../../src/backup/index.ts";
+import { startApp } from "../support/app.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { clock, placeFile, readAll } from "./fixture.ts";
+
+const FIXTURE = join(import.meta.dir, "../store/fixtures/wadi-0.1.0.db.zst");
+
+/** A database as 0.1.0 has left it. */
+function unpack() {
+  const place = placeFile();
+  writeFileSync(place.file, Bun.zstdDecompressSync(readFileSync(FIXTURE)));
+  return place;
+}
+
+const findBackups = (data: string) => {
+  const folder = join(data, "backups");
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+
+test("a start on an older database backs it up first, once, and the backup restores", async () => {
+  const place = unpack();
+  const before = await readAll(place);
+  for (let start = 0; start < 2; start++) await (await startApp({ place })).stop();
+  const data = dirname(place.file);
+  const [name, ...others] = findBackups(data);
+  expect(name).toMatch(/^before-schema-\d+-\d{8}T\d{6}Z\.backup$/);
+  expect(others).toEqual([]);
+  const copy = placeFile();
+  const manifest = await restoreBackup({
+    ...{ file: join(data, "backups", name!), place: copy, placeName: "a copy" },
+    ...{ replaces: false, clock, ids: createSeededIds() },
+  });
+  expect(manifest.schema.at(-1)).toBe(18);
+  const after = await readAll(copy);
+  for (const [table, rows] of Object.entries(before)) {
+    expect([table, after[table]?.length]).toEqual([table, rows.length]);
+  }
+});
+
+test("a new database has no backup", async () => {
+  const place = placeFile();
+  await (await startApp({ place })).stop();
+  expect(findBackups(dirname(place.file))).toEqual([]);
+});
+
+test("without a backup the database stays as it is", async () => {
+  const place = unpack();
+  const before = await readAll(place);
+  // A file in the place of the folder.
+  writeFileSync(join(dirname(place.file), "backups"), "");
+  await expect(startApp({ place })).rejects.toThrow(
+    "the database is not migrated without a backup: ",
+  );
+  expect(await readAll(place)).toEqual(before);
+});
