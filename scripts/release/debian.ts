@@ -11,7 +11,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { writeTemplate } from "../../src/settings/index.ts";
+import { writeSystemdUnit } from "../../src/admin/service-texts/systemd.ts";
+import { readSettings, writeTemplate } from "../../src/settings/index.ts";
 import { root } from "../build.ts";
 import { run } from "./run.ts";
 import { fileName, type Target, version } from "./targets.ts";
@@ -42,7 +43,7 @@ export const debFiles = (target: Target, programBytes: number): Record<string, P
     "DEBIAN/postinst": script("postinst"),
     "DEBIAN/prerm": script("prerm"),
     "etc/wadi/wadi.toml": text(settings(), 0o640),
-    "usr/lib/systemd/system/wadi.service": text(readPart("wadi.service")),
+    "usr/lib/systemd/system/wadi.service": text(unit()),
     "usr/lib/sysusers.d/wadi.conf": text(`u wadi - "Wadi" ${STATE}\n`),
     "usr/share/doc/wadi/copyright": text(readFileSync(join(root, "LICENSE"), "utf8")),
   };
@@ -53,6 +54,16 @@ const readPart = (name: string): string =>
 
 /** The template of `wadi init`, with the data in the state directory of the unit. */
 const settings = (): string => writeTemplate().replace(/^#data = .*$/m, `data = "${STATE}"`);
+
+/** The unit of `wadi init --systemd`, without the steps that the package has made. */
+const unit = (): string => {
+  const text = writeSystemdUnit({
+    settings: readSettings(settings(), SETTINGS, {}, {}),
+    ...{ settingsFile: SETTINGS, program: `/${PROGRAM}` },
+    ...{ workingDirectory: STATE, dataDirectory: STATE, namesData: false },
+  });
+  return text.slice(text.indexOf("[Unit]"));
+};
 
 const control = (target: Target, programBytes: number): string =>
   [
