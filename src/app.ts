@@ -276,6 +276,7 @@ function createServer(options: AppOptions, current: () => Settings, running: InF
   const { server, operator } = current();
   const operatorListen = operator.listen;
   const shared = options.predecessor?.addresses;
+  options.predecessor?.requirePort(server.port);
   return new HttpServer({
     ...server,
     operatorListen,

@@ -17,8 +17,9 @@ export const DRAFT_END = ".part";
 /** Creates a file that only its owner may read, and never replaces one. */
 export async function createBackupFile(file: string): Promise<BackupFile> {
   if (existsSync(file)) throw explainTaken(file);
-  const draft = `${file}${DRAFT_END}`;
-  // A killed backup may have left it behind.
+  // Two backups of one name at once must not write one file.
+  const draft = `${file}.${process.pid}${DRAFT_END}`;
+  // A killed process of the same number may have left it behind.
   await rm(draft, { force: true });
   const handle = await open(draft, "wx", 0o600);
   return {

@@ -1,7 +1,12 @@
 // `wadi upgrade`: lets the running server start the next version and give its place to it.
 import { accessSync, constants } from "node:fs";
 import { resolve } from "node:path";
-import { canTakeOver, connectToControl, placeControlSocket } from "../takeover/index.ts";
+import {
+  canTakeOver,
+  connectToControl,
+  placeControlSocket,
+  TakeoverRefused,
+} from "../takeover/index.ts";
 import { type Command, UsageError } from "./command.ts";
 import { printRow } from "./output.ts";
 import { readGivenSettings } from "./settings.ts";
@@ -18,7 +23,9 @@ export const commands: readonly Command[] = [
         throw new UsageError("upgrade works on the machine of the server only");
       }
       if (!canTakeOver) {
-        throw new Error("upgrade works on Linux only: stop the server, then start the new version");
+        throw new TakeoverRefused(
+          "upgrade works on Linux only: stop the server, then start the new version",
+        );
       }
       const { server } = readGivenSettings(input, { wantsApiKeys: false });
       const [file] = input.args;
@@ -27,7 +34,7 @@ export const commands: readonly Command[] = [
       const path = placeControlSocket(resolve(server.data));
       const channel = await connectToControl(path, async () => null);
       if (!channel) {
-        throw new Error(
+        throw new TakeoverRefused(
           `no server runs on ${server.data}: start the new version with \`wadi serve\``,
         );
       }
@@ -43,6 +50,6 @@ function requireProgram(program: string): void {
   try {
     accessSync(program, constants.X_OK);
   } catch {
-    throw new Error(`${program} is no program that may be executed`);
+    throw new TakeoverRefused(`${program} is no program that may be executed`);
   }
 }

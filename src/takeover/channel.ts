@@ -1,6 +1,8 @@
 // Requests and replies in both directions over one local connection, as lines of JSON.
+
 import type { Socket } from "node:net";
 import { parseJson } from "../platform/json.ts";
+import { TakeoverRefused } from "./errors.ts";
 
 /** The connection has ended before the reply. */
 export class ChannelClosed extends Error {
@@ -83,7 +85,7 @@ export class Channel {
     if (!message || !waiting) return;
     this.#waiting.delete(message.id);
     if (message.refusal === undefined) waiting.resolve(message.result);
-    else waiting.reject(new Error(message.refusal));
+    else waiting.reject(new TakeoverRefused(message.refusal));
   }
 
   async #reply(id: number, method: string, params: Record<string, unknown>): Promise<void> {

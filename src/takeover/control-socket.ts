@@ -1,8 +1,10 @@
 // The control socket of a data directory: only its owner reaches the process that serves the data.
+
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { type AnswerChannel, Channel } from "./channel.ts";
+import { TakeoverRefused } from "./errors.ts";
 
 const NAME = "control.sock";
 /** Maximum length that the system calls are known to accept here. */
@@ -21,7 +23,9 @@ export async function listenForControl(
   answer: AnswerChannel,
 ): Promise<{ close(): void }> {
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    throw new Error(`the path of the control socket is longer than ${PATH_BYTES_MAX} bytes`);
+    throw new TakeoverRefused(
+      `the path of the control socket is longer than ${PATH_BYTES_MAX} bytes`,
+    );
   }
   const own = `${path}.${process.pid}`;
   rmSync(own, { force: true });

@@ -1,8 +1,10 @@
 // The side of a takeover that runs already: it hands over step by step, and takes back when the
 // new process ends before it is ready.
+
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { type Channel, ChannelClosed } from "./channel.ts";
+import { TakeoverRefused } from "./errors.ts";
 import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
 
 /** Maximum time from the change of the limits to a new process that is ready. */
@@ -48,7 +50,7 @@ export class Incumbent {
   async answer(method: string, params: Record<string, unknown>, channel: Channel) {
     if (method === "begin") return this.#begin(channel, Number(params.pid), String(params.version));
     const successor = this.#successor;
-    if (successor?.channel !== channel) throw new Error("no takeover has begun");
+    if (successor?.channel !== channel) throw new TakeoverRefused("no takeover has begun");
     switch (method) {
       case "change":
         return this.#change(successor);
@@ -60,16 +62,19 @@ export class Incumbent {
         this.#failed = { pid: successor.pid, reason: String(params.reason) };
         return null;
       default:
-        throw new Error(`unknown request ${method}`);
+        throw new TypeError(`unknown request ${method}`);
     }
   }
 
   #begin(channel: Channel, pid: number, version: string): Incumbency {
     const { handover, log, predecessor, version: ownVersion } = this.#options;
-    if (this.#successor) throw new Error(`process ${this.#successor.pid} takes over already`);
+    if (this.#successor)
+      throw new TakeoverRefused(`process ${this.#successor.pid} takes over already`);
     if (predecessor && !predecessor.hasEnded) {
       const { pid } = predecessor;
-      throw new Error(`process ${pid} still ends its requests: try again when it has ended`);
+      throw new TakeoverRefused(
+        `process ${pid} still ends its requests: try again when it has ended`,
+      );
     }
     const ready = Promise.withResolvers<void>();
     const settled = Promise.race([ready.promise, channel.closed]);
@@ -93,7 +98,7 @@ export class Incumbent {
   #change(successor: Successor): SharedLimits {
     const { handover, clock, log } = this.#options;
     const { channel } = successor;
-    if (!handover.share()) throw new Error("the listening sockets could not be shared");
+    if (!handover.share()) throw new TakeoverRefused("the listening sockets could not be shared");
     successor.hasChanged = true;
     const shared = { limits: handover.limits.export(), slots: handover.slots.export() };
     handover.limits.follow((limiter, name) => channel.request("claim", { limiter, name }));

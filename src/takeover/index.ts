@@ -5,6 +5,7 @@ export {
   listenForControl,
   placeControlSocket,
 } from "./control-socket.ts";
+export { TakeoverRefused } from "./errors.ts";
 export { createHandover, type Handover } from "./handover.ts";
 export { Incumbent } from "./incumbent.ts";
 export { Predecessor } from "./predecessor.ts";

@@ -1,6 +1,7 @@
 // The side of a takeover that starts: the process that runs already, as the new one sees it.
 import { type Channel, ChannelClosed } from "./channel.ts";
 import { connectToControl } from "./control-socket.ts";
+import { TakeoverRefused } from "./errors.ts";
 import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
 
 export class Predecessor {
@@ -35,6 +36,16 @@ export class Predecessor {
     });
   }
 
+  /** Callers know the address of the running server, so a takeover cannot change it. */
+  requirePort(port: number): void {
+    const running = this.addresses[0]?.port;
+    if (port === 0 || running === undefined || port === running) return;
+    throw new TakeoverRefused(
+      `the running server listens on port ${running}, and a takeover cannot change it ` +
+        `to ${port}: restart the server instead`,
+    );
+  }
+
   /** Decides on a request that it has received. */
   async decide(method: string, params: Record<string, unknown>): Promise<unknown> {
     const handover = this.#handover!;
@@ -46,7 +57,7 @@ export class Predecessor {
       case "release":
         return handover.slots.release(String(params.service));
       default:
-        throw new Error(`unknown request ${method}`);
+        throw new TypeError(`unknown request ${method}`);
     }
   }
 

@@ -55,6 +55,20 @@ ${COMMAND}health = "http://127.0.0.1:8000/health"
 `;
 
 describe("the systemd unit", () => {
+  test("lets the server write to folders outside its data directory", () => {
+    const toml =
+      '[server]\nsecrets_key_file = "/etc/keys/wadi.key"\n' +
+      '[backup]\nevery = "1h"\nto = "/var/backups/wadi"\n';
+    const unit = write("systemd", toml);
+    for (const folder of ["/var/backups/wadi", "/etc/keys"]) {
+      expect(unit).toContain(`\nReadWritePaths=${folder}\n`);
+      expect(unit).toContain(`install -d -o wadi -g wadi -m 700 ${folder}\n`);
+    }
+    expect(write("systemd", '[backup]\nevery = "1h"\n')).not.toContain("ReadWritePaths");
+    const inside = '[backup]\nevery = "1h"\nto = "/var/lib/wadi/copies"\n';
+    expect(write("systemd", inside)).not.toContain("ReadWritePaths");
+  });
+
   test("names the files of the installation, and stops after the server's own timeout", () => {
     const unit = write("systemd", '[server]\nstop_timeout = "2m"\n');
     expect(unit).toContain(`ExecStart=${program} serve --config /etc/wadi/wadi.toml\n`);

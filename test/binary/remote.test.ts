@@ -209,16 +209,18 @@ function forgetServer(text: string): string {
 
 /** Replaces what differs between two performances: fresh ids, secrets, attempts and the time. */
 function normalise(text: string): string {
-  return forgetServer(text)
-    .replaceAll(/(?:svc_sk|wadi_op)_\w+/g, "SECRET")
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
-    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
-    // The server goes on sending what waits.
-    .replaceAll(/\bpending( +)\d+/g, "pending$1N")
-    .replaceAll(/"attempt_count":\d+/g, '"attempt_count":N')
-    .replaceAll(/(started_by_operator"?: ?"?)\w+/g, "$1WHO")
-    .replaceAll(/[\d.]+ (MB free|KB|MB|GB|ms)/g, "N $1")
-    .replaceAll(/"(bytes|wal_bytes|free_disk_bytes)":\d+/g, '"$1":N');
+  return (
+    forgetServer(text)
+      .replaceAll(/(?:svc_sk|wadi_op)_\w+/g, "SECRET")
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+      .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
+      // The server goes on sending what waits.
+      .replaceAll(/\bpending( +)\d+/g, "pending$1N")
+      .replaceAll(/"attempt_count":\d+/g, '"attempt_count":N')
+      .replaceAll(/(started_by_operator"?: ?"?)\w+/g, "$1WHO")
+      .replaceAll(/[\d.]+ (MB free|KB|MB|GB|ms)/g, "N $1")
+      .replaceAll(/"(bytes|wal_bytes|free_disk_bytes)":\d+/g, '"$1":N')
+  );
 }
 
 test("a server tells its own status and settings", async () => {

@@ -102,6 +102,17 @@ else {
     expect((await other.chat("Hello")).status).toBe(201);
   });
 
+  test("a takeover keeps the port of the running server", async () => {
+    const old = await room.serve(SERVE);
+    const { port } = new URL(old.url);
+    const other = await room.run(["serve", "--port", "1", "--takeover"]);
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain(
+      `wadi: the running server listens on port ${port}, and a takeover cannot change it to 1: `,
+    );
+    expect((await old.chat("Hello")).status).toBe(201);
+  });
+
   test("a run continues in the new process without a recovery, unless the old one is killed", async () => {
     // The run is asked for again and again.
     const env = {

@@ -1,5 +1,5 @@
 // The systemd unit of `wadi serve`: an own user, a watchdog, and walls that a JIT compiler allows.
-import { dirname, join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { computeStopSeconds, type Deployment } from "./deployment.ts";
 
 const USER = "wadi";
@@ -48,7 +48,20 @@ WantedBy=multi-user.target
 `;
 }
 
-function listSteps({ settingsFile, dataDirectory }: Deployment): string[] {
+/** Lists folders outside the data directory that the server writes to. */
+function listFolders({ settings, dataDirectory, workingDirectory }: Deployment): string[] {
+  const { to } = settings.backup;
+  const { secrets_key_file } = settings.server;
+  const folders = [
+    ...(to === "" || to.startsWith("s3://") ? [] : [to]),
+    ...(secrets_key_file === "" ? [] : [dirname(secrets_key_file)]),
+  ].map((path) => resolve(workingDirectory, path));
+  const isOutside = (path: string) => relative(dataDirectory, path).startsWith("..");
+  return [...new Set(folders.filter(isOutside))];
+}
+
+function listSteps(deployment: Deployment): string[] {
+  const { settingsFile, dataDirectory } = deployment;
   const file = settingsFile && quote(settingsFile);
   return [
     `useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`,
@@ -56,6 +69,9 @@ function listSteps({ settingsFile, dataDirectory }: Deployment): string[] {
     ...(nameState(dataDirectory) === null
       ? [`install -d -o ${USER} -g ${USER} -m 700 ${quote(dataDirectory)}`]
       : []),
+    ...listFolders(deployment).map(
+      (path) => `install -d -o ${USER} -g ${USER} -m 700 ${quote(path)}`,
+    ),
     "wadi init --systemd > /etc/systemd/system/wadi.service",
     "systemctl daemon-reload && systemctl enable --now wadi",
   ];
@@ -86,6 +102,7 @@ function writeWalls(deployment: Deployment): string[] {
     ...(state === null
       ? [`ReadWritePaths=${escapeSpecifiers(quote(dataDirectory))}`]
       : [`StateDirectory=${escapeSpecifiers(quote(state))}`, "StateDirectoryMode=0700"]),
+    ...listFolders(deployment).map((path) => `ReadWritePaths=${escapeSpecifiers(quote(path))}`),
     "ProtectSystem=strict",
     `ProtectHome=${isAtHome ? "read-only" : "yes"}`,
     "PrivateTmp=yes",
