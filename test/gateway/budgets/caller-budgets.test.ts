@@ -82,6 +82,20 @@ test("a model without a price is refused for good, also where a retry could fit 
   });
 });
 
+test.each<[string, Limits, Limits]>([
+  ["of the account, beside tokens of its key,", { cost_day: 100 }, { tokens_day: 100 }],
+  ["of the key, beside tokens of its account,", { tokens_day: 100 }, { cost_day: 100 }],
+])("money %s admits no model without a price", async (_, account, key) => {
+  const { budgets, caller } = open();
+  const asking = { ...caller, limits: { account, key } };
+  const needed = { requests: 1, tokens: 1, cost: null };
+  const refusal = { code: "permission_denied", details: { param: "model" } };
+  await expect(budgets.check(asking, needed)).rejects.toMatchObject(refusal);
+  const unused = { tokens: 0, cost: 0 };
+  await expect(budgets.reserve(asking, needed, () => unused)).rejects.toMatchObject(refusal);
+  await budgets.check(asking, { ...needed, cost: 1 });
+});
+
 test("a request that fits once those under way have ended waits for them, not for the day", async () => {
   const { reserve } = open();
   (await reserve(40)).settle({ tokens: 40, cost: 0 }, false);
