@@ -292,6 +292,31 @@ describe("a call that needs approval", () => {
     expect(await readThreads(trial.database).counts()).toEqual([{ account_id: "a-1", active: 0 }]);
     await verifyLog(trial, id);
   });
+
+  test("is closed before the event of a run that is cancelled beside another call, which names it no more", async () => {
+    const begun = Promise.withResolvers<void>();
+    const slow = {
+      ...trialTool("web_search"),
+      async run({ signal }: { signal: AbortSignal }) {
+        begun.resolve();
+        await untilAborted(signal);
+        return { outcome: "timeout" as const, content: "late", external: false };
+      },
+    };
+    const policy = { ...DEFAULT_POLICY, require_approval: ["calculator"] };
+    const options = { version: { policy }, tools: [slow] };
+    await open(() => call(["web_search", { query: "x" }], add()), options);
+    const id = await trial.run();
+    await begun.promise;
+    await trial.until(async () => (await trial.find(id)).pending_approvals.length === 1);
+    expect(await trial.cancel(id)).toMatchObject({ status: "running", cancel_requested: true });
+    const run = await trial.ended(id);
+    expect(run).toMatchObject({ status: "cancelled", pending_approvals: [] });
+    expect((await readThreads(trial.database).approvals())[0]).toMatchObject({ status: "closed" });
+    const ended = (await trial.outbox.list("a-1")).find(({ type }) => type === "run.failed");
+    expect(JSON.parse(ended!.data).run).toMatchObject({ id, pending_approvals: [] });
+    await verifyLog(trial, id);
+  });
 });
 
 function trialTool(name: string) {
