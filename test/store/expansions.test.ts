@@ -140,3 +140,21 @@ test("beside a running server a database is expanded, and never contracted", asy
   await next.close();
   await (await open(file, { exclusive: true })).close();
 });
+
+test("beside a running server nothing is backed up for a contraction, which is refused", async () => {
+  const { file } = unpack();
+  const running = await open(file, { migrations: known, exclusive: true });
+  const asked: number[][] = [];
+  const beside: Partial<OpenOptions> = {
+    exclusive: "later",
+    async beforeMigration(missing) {
+      asked.push(missing.map(({ number }) => number));
+    },
+  };
+  const refused = open(file, { ...beside, migrations: [...known, expansion, contraction] });
+  await expect(refused).rejects.toThrow("stop that server, then start this one");
+  expect(asked).toEqual([]);
+  await (await open(file, { ...beside, migrations: [...known, expansion] })).close();
+  expect(asked).toEqual([[9_001]]);
+  await running.close();
+});
