@@ -11,7 +11,8 @@ export class Predecessor {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
   readonly #channel: Channel;
-  #handover: Handover | null = null;
+  /** Resolves once the limits were imported, which replaces what was counted before. */
+  readonly #imported = Promise.withResolvers<Handover>();
   hasEnded = false;
 
   /** Returns null where no process serves the data. */
@@ -48,7 +49,8 @@ export class Predecessor {
 
   /** Decides on a request that it has received. */
   async decide(method: string, params: Record<string, unknown>): Promise<unknown> {
-    const handover = this.#handover!;
+    // A request may arrive together with the limits.
+    const handover = await this.#imported.promise;
     switch (method) {
       case "claim":
         return handover.limits.claim(String(params.limiter), String(params.name));
@@ -63,11 +65,11 @@ export class Predecessor {
 
   /** Takes over the limits and the right to listen; call it right before listening. */
   async change(handover: Handover): Promise<void> {
-    this.#handover = handover;
     const shared = await this.#ask<SharedLimits>("change");
     if (!shared) return;
     handover.limits.import(shared.limits);
     handover.slots.import(shared.slots);
+    this.#imported.resolve(handover);
   }
 
   /** Tells it that this process listens; returns once it begins no work any more. */

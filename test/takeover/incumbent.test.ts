@@ -17,8 +17,10 @@ afterEach(() => {
   for (const step of undo.splice(0)) step();
 });
 
+type OnFollow = (claim: Parameters<Handover["limits"]["follow"]>[0]) => void;
+
 /** Parts of a server; `events` has the calls in their order. */
-function createParts(name: string, events: string[]): Handover {
+function createParts(name: string, events: string[], onFollow?: OnFollow): Handover {
   const note = (what: string) => void events.push(`${name} ${what}`);
   return {
     epoch: 7,
@@ -33,6 +35,7 @@ function createParts(name: string, events: string[]): Handover {
       follow(claim) {
         note(claim ? "follows" : "counts again");
         follow.limits = claim;
+        onFollow?.(claim);
       },
     },
     slots: {
@@ -63,14 +66,20 @@ const follow: {
   slots: Parameters<Handover["slots"]["follow"]>[0];
 } = { limits: null, slots: null };
 
-async function startIncumbent() {
+async function startIncumbent(onFollow?: OnFollow) {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const events: string[] = [];
   const clock = createManualClock();
   const takenBack = Promise.withResolvers<void>();
   const log = createLog(clock, (line) => line.includes("goes on") && takenBack.resolve(), false);
   const incumbent = new Incumbent({
-    ...{ handover: createParts("old", events), version: "1", clock, log, predecessor: null },
+    ...{
+      handover: createParts("old", events, onFollow),
+      version: "1",
+      clock,
+      log,
+      predecessor: null,
+    },
     onReplaced: (pid) => void events.push(`replaced by ${pid === process.pid}`),
   });
   const path = join(directory, "control.sock");
@@ -102,6 +111,18 @@ test("the parts change hands in order, and the new process counts for the old on
     "old pauses",
     "replaced by true",
   ]);
+});
+
+test("a request of the old process waits for the limits, which would replace its count", async () => {
+  const early = Promise.withResolvers<number>();
+  const { path, events } = await startIncumbent((claim) => {
+    early.resolve(claim!("keys", "early"));
+  });
+  const predecessor = (await Predecessor.connect(path, "2"))!;
+  await predecessor.change(createParts("new", events));
+  expect(await early.promise).toBe(3);
+  const own = events.filter((event) => event.startsWith("new"));
+  expect(own).toEqual(["new imports keys", 'new counts {"search":2}', "new counts keys early"]);
 });
 
 test("a new process that fails gives everything back, and its reason is kept", async () => {
