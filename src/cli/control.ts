@@ -1,5 +1,5 @@
 // The control socket of a server: takeovers by new processes, and upgrades that start one.
-import type { Clock } from "../platform/clock.ts";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import {
   canTakeOver,
@@ -7,6 +7,7 @@ import {
   Incumbent,
   listenForControl,
   Predecessor,
+  TakeoverRefused,
 } from "../takeover/index.ts";
 import { VERSION } from "./version.ts";
 
@@ -23,11 +24,15 @@ const ARGUMENTS = process.argv.slice(2);
 /** A compiled program has its script inside. */
 const SCRIPT = Bun.main.startsWith("/$bunfs/") ? [] : [Bun.main];
 const TAKEOVER = "--takeover";
+/** Maximum time until a new process serves; it may back up and migrate the database. */
+const UPGRADE_MS_MAX = 30 * 60_000;
 
 export async function findPredecessor({ file, takesOver }: ControlOptions) {
   if (!takesOver) return null;
   if (canTakeOver) return Predecessor.connect(file, VERSION);
-  throw new Error(`${TAKEOVER} works on Linux only: stop the running server, then start this one`);
+  throw new TakeoverRefused(
+    `${TAKEOVER} works on Linux only: stop the running server, then start this one`,
+  );
 }
 
 /** Ends the takeover of a server that listens; returns once the one before has to end. */
@@ -64,7 +69,7 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
 export async function openControl(
   options: ServerControlOptions,
 ): Promise<{ close(): void } | null> {
-  const { file, log, onReplaced } = options;
+  const { file, clock, log, onReplaced } = options;
   if (!canTakeOver) return null;
   const upgrades = new Map<number, () => void>();
   const incumbent = new Incumbent({
@@ -79,7 +84,14 @@ export async function openControl(
     const child = startSuccessor(program ?? EXECUTABLE);
     const ready = Promise.withResolvers<"ready">();
     upgrades.set(child.pid, () => ready.resolve("ready"));
-    const result = await Promise.race([ready.promise, child.exited]);
+    const ended = Promise.race([ready.promise, child.exited]);
+    const isInTime = await settlesWithin(
+      clock,
+      UPGRADE_MS_MAX,
+      ended.then(() => {}),
+    );
+    if (!isInTime) child.kill("SIGKILL");
+    const result = await ended;
     upgrades.delete(child.pid);
     if (result === "ready") return { pid: child.pid, replaced: process.pid };
     const why = incumbent.reasonOf(child.pid) ?? `it ended with exit code ${result}`;
