@@ -8,7 +8,7 @@ import {
   type OperatorService,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
-import { BackupTimer, backUpBeforeMigration, openBackupFolder } from "./backup/index.ts";
+import { backUpBeforeMigration, createBackupTimers } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -32,7 +32,6 @@ import {
   type StaticPage,
   waitForClients,
 } from "./http/index.ts";
-import { installationStore } from "./installation/index.ts";
 import {
   buildModels,
   type ModelRegistry,
@@ -46,12 +45,7 @@ import type { Clock } from "./platform/clock.ts";
 import type { Ids } from "./platform/ids.ts";
 import type { Log } from "./platform/log.ts";
 import type { Metrics } from "./platform/metrics.ts";
-import {
-  type JoinedServices,
-  joinServices,
-  type Service,
-  type Services,
-} from "./platform/service.ts";
+import { type JoinedServices, joinServices, type Services } from "./platform/service.ts";
 import type { Tracer } from "./platform/spans.ts";
 import { Sweeper } from "./retention/index.ts";
 import type { Settings } from "./settings/index.ts";
@@ -96,7 +90,7 @@ export interface AppOptions {
 export interface App extends Services {
   database: Database;
   access: Access;
-  /** Follows the settings in force: read it anew each time. */
+  /** Changes with the settings, so callers must not keep it. */
   readonly admin: Admin;
   server: HttpServer;
   handover: Handover;
@@ -151,7 +145,9 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const { clock, ids, log, onFatal, place, activity = UNWATCHED, predecessor = null } = options;
   let { settings } = options;
   const current = () => settings;
-  const { egress, guarded, closeClients } = openClients(options, current);
+  const egress = createTrustedEgress({ clock, log });
+  // Addresses that strangers name need the guarded client.
+  const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const { access, uses } = openAccess(options, database);
   const { identify, findCaller } = access;
@@ -185,10 +181,9 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
-  const listening = [checks, taking, server, ...agents.listening];
-  const backups = createBackups(options, database);
-  const first = [...monitoring.services, uses, ...background, ...backups];
-  const services = joinServices([...first, ...listening]);
+  const backups = createBackupTimers({ ...options, database });
+  const listening = [...backups, checks, taking, server, ...agents.listening];
+  const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
   const handover = openHandover(options, { ...site, services, agents, models });
   return {
     ...{ database, access, server, handover },
@@ -210,21 +205,11 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       try {
         await services.stop(deadlineMs);
       } finally {
-        closeClients();
+        for (const client of [egress, guarded]) client.close();
         await database.close();
       }
     },
   };
-}
-
-function openClients({ clock, log }: AppOptions, current: () => Settings) {
-  const egress = createTrustedEgress({ clock, log });
-  // Addresses that strangers name need the guarded client.
-  const guarded = new GuardedEgress({ clock, allow: () => current().egress.allow });
-  const closeClients = () => {
-    for (const client of [egress, guarded]) client.close();
-  };
-  return { egress, guarded, closeClients };
 }
 
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
@@ -247,17 +232,6 @@ function openAccess({ settings, clock, ids, log }: AppOptions, database: Databas
   const uses = new KeyUses({ database, clock, log });
   const { alias } = settings.service;
   return { uses, access: buildAccess({ database, clock, ids, alias, noteUse: uses.note }) };
-}
-
-/** Creates the timer of backups; data in memory have none. */
-function createBackups(options: AppOptions, database: Database): Service[] {
-  const { settings, place, clock, log, version: program } = options;
-  const { every_ms: everyMs, keep } = settings.backup;
-  if (everyMs === 0 || place.kind === "memory") return [];
-  const installation = database.bind(installationStore);
-  const readId = async () => (await installation.find()).id;
-  const folder = openBackupFolder(settings.backup, settings.server.data, clock);
-  return [new BackupTimer({ place, folder, program, readId, everyMs, keep, clock, log })];
 }
 
 /** Describes failures of a disk or a server by a sentence, and bugs by their stack. */

@@ -29,7 +29,7 @@ export interface AccountRemoval {
   deleted: RowCount[];
 }
 
-/** Kind of rows, by its index, and the row behind which the walk goes on. */
+/** Position of a deletion: an index of `ACCOUNT_PARTS`, and the last row that it has passed. */
 interface WalkPosition {
   part: number;
   after: string;

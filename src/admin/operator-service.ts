@@ -16,7 +16,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
 }
 
 export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter"> {
-  /** Follows the settings in force: read it anew each time. */
+  /** Changes with the settings, so callers must not keep it. */
   readonly admin: Admin;
   change(settings: Settings): void;
 }

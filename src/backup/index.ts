@@ -6,4 +6,4 @@ export { BackupError, sumRows } from "./format.ts";
 export { backUpBeforeMigration } from "./migration-backup.ts";
 export { type MoveResult, moveData } from "./move.ts";
 export { restoreBackup } from "./restore.ts";
-export { BackupTimer } from "./timer.ts";
+export { BackupTimer, createBackupTimers } from "./timer.ts";

@@ -1,12 +1,14 @@
 // Makes backups on a timer inside a server, in small steps, and deletes the oldest ones.
-import type { TransferPlace } from "../database/index.ts";
+import type { Database, DatabaseLocation, TransferPlace } from "../database/index.ts";
+import { installationStore } from "../installation/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
+import type { Settings } from "../settings/index.ts";
 import { makeBackup } from "./backup.ts";
 import { DRAFT_END } from "./file.ts";
-import type { BackupFolder } from "./folder.ts";
+import { type BackupFolder, openBackupFolder } from "./folder.ts";
 
 export interface BackupTimerOptions {
   place: TransferPlace;
@@ -101,6 +103,26 @@ export class BackupTimer implements Service {
     const names = await this.#options.folder.list();
     return names.filter((name) => name.startsWith(prefix) && STAMP.test(name)).sort();
   }
+}
+
+export interface BackupServiceOptions {
+  settings: Pick<Settings, "backup" | "server">;
+  place: DatabaseLocation;
+  database: Database;
+  version: string;
+  clock: Clock;
+  log: Log;
+}
+
+/** Creates the timer that the settings ask for; data in memory have none. */
+export function createBackupTimers(options: BackupServiceOptions): BackupTimer[] {
+  const { settings, place, database, version: program, clock, log } = options;
+  const { every_ms: everyMs, keep } = settings.backup;
+  if (everyMs === 0 || place.kind === "memory") return [];
+  const installation = database.bind(installationStore);
+  const readId = async () => (await installation.find()).id;
+  const folder = openBackupFolder(settings.backup, settings.server.data, clock);
+  return [new BackupTimer({ place, folder, program, readId, everyMs, keep, clock, log })];
 }
 
 /** Writes a time such as `20261125T120500Z`. */

@@ -1,6 +1,6 @@
 // Runs a server for `dev` and `serve`: starts the app, prints the banner, reloads and stops.
 import { isatty } from "node:tty";
-import type { Admin, Installation, ModelState } from "../admin/index.ts";
+import type { Admin, Installation } from "../admin/index.ts";
 import { type Activity, UNWATCHED, Watchdog, type WatchdogOptions } from "../cluster/index.ts";
 import {
   type ConnectionGuardOptions,
@@ -17,6 +17,7 @@ import { createSupervisorNotifier, type SupervisorNotifier } from "../platform/s
 import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
 import type { Handover, Predecessor } from "../takeover/index.ts";
+import { type Start, writeBanner } from "./banner.ts";
 import { type ControlOptions, completeTakeover, findPredecessor, openControl } from "./control.ts";
 import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
@@ -264,60 +265,4 @@ function createStop(
       void finish((deadlineMs) => app.handover.retire(deadlineMs));
     },
   };
-}
-
-/** A start as it is printed: at most twelve lines that end with a command to paste. */
-export interface Start {
-  version: string;
-  url: string;
-  data: string;
-  models: readonly { id: string; state: ModelState }[];
-  default_model: string;
-  services: readonly { name: string; kind: string }[];
-  egress: { open: readonly string[] };
-  keys: readonly string[];
-  key_file: string | null;
-  operator_token?: string;
-  is_paused?: boolean;
-}
-
-const MODELS_SHOWN_MAX = 8;
-const PLACES_SHOWN_MAX = 8;
-const BODY = '{"messages":[{"role":"user","content":"Hello"}]}';
-
-export function writeBanner(start: Start, notes: readonly string[]): string {
-  const { url, models, services, egress } = start;
-  const names = models.map(({ id, state }) => {
-    const marks = [id === start.default_model ? "default" : "", state === "on" ? "" : state];
-    const text = marks.filter(Boolean).join(", ");
-    return text ? `${id} (${text})` : id;
-  });
-  const more = names.length > MODELS_SHOWN_MAX ? " …" : "";
-  const headers = `-H ${writeBearer(start)} -H 'Content-Type: application/json'`;
-  return [
-    `wadi ${start.version}`,
-    `address   ${url}/v1`,
-    `document  ${url}/openapi.json`,
-    `data      ${start.data}`,
-    `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
-    `services  ${services.map(({ name, kind }) => `${name} (${kind})`).join(" · ")}`,
-    ...(egress.open.length === 0 ? [] : [`egress    open to ${listPlaces(egress.open)}`]),
-    ...notes,
-    "",
-    `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
-    "",
-  ].join("\n");
-}
-
-function writeBearer({ keys, key_file }: Start): string {
-  if (keys[0]) return `'Authorization: Bearer ${keys[0]}'`;
-  // Double quotes let the shell insert the file's text or the variable.
-  const key = key_file === null ? "$KEY" : `$(cat '${key_file.replaceAll("'", "'\\''")}')`;
-  return `"Authorization: Bearer ${key}"`;
-}
-
-function listPlaces(places: readonly string[]): string {
-  const left = places.length - PLACES_SHOWN_MAX;
-  const shown = places.slice(0, PLACES_SHOWN_MAX).join(" ");
-  return left > 0 ? `${shown} and ${left} more` : shown;
 }

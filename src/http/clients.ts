@@ -19,8 +19,19 @@ const BRACKETED = /^\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?$/;
 const V4_WITH_PORT = /^([0-9.]+):[0-9]{1,5}$/;
 const ENTRY_CHARACTERS_MAX = 64;
 
+/** Headers by which proxies name themselves, the client, or the address that it asked. */
+const FORWARDED = [
+  ...["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host"],
+  ...["x-forwarded-proto", "x-forwarded-port", "x-forwarded-server"],
+];
+
 /** Number of requests beyond which ended ones are removed. */
 const REQUESTS_KEPT = 256;
+
+/** Tells a request that a proxy has passed on, unless the proxy hides that. */
+export function isForwarded(headers: Headers): boolean {
+  return FORWARDED.some((name) => headers.has(name));
+}
 
 export type NameClient = (peer: string | null, forwarded: string | null) => string;
 

@@ -8,7 +8,7 @@ import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import type { ServerCertificate } from "../settings/index.ts";
 import { createAnswers } from "./answers.ts";
-import { createNameClient, type NameClient, OpenRequests } from "./clients.ts";
+import { createNameClient, isForwarded, type NameClient, OpenRequests } from "./clients.ts";
 import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
@@ -254,7 +254,7 @@ export class HttpServer implements Service {
   #mayReachOperator(request: Request): boolean {
     const sent = this.#findSent(request);
     if (this.#operatorEndpoint) return this.#operatorRequests.has(sent);
-    if (FORWARDED.some((name) => request.headers.has(name))) return false;
+    if (isForwarded(request.headers)) return false;
     // Requests without a socket come from the program itself.
     const peer = this.#endpoint?.server.requestIP(sent)?.address;
     return peer === undefined || isLoopback(peer);
@@ -285,11 +285,6 @@ export class HttpServer implements Service {
 }
 
 const OPERATOR_SETTINGS = { host: "operator.listen", port: "operator.listen" };
-/** Headers by which proxies name themselves, the client, or the address that it asked. */
-const FORWARDED = [
-  ...["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host"],
-  ...["x-forwarded-proto", "x-forwarded-port", "x-forwarded-server"],
-];
 
 async function withRequestId(request: Request, answer: StaticPage["answer"], ids: Ids) {
   // Elysia answers HEAD for pages; only paths under /v1 refuse a wrong method.

@@ -1,6 +1,6 @@
 // Tests the output of a start: few lines, and a command that a shell parses.
 import { expect, test } from "bun:test";
-import { type Start, writeBanner } from "../../src/cli/server.ts";
+import { type Start, writeBanner } from "../../src/cli/banner.ts";
 
 const START: Start = {
   version: "1.2.3",

@@ -15,11 +15,11 @@ import {
   store,
   type Tx,
 } from "../../database/index.ts";
-import { apiError } from "../../platform/errors.ts";
 import { Row, spread } from "../../platform/schema.ts";
 import { countStored, measureWhole, storeDefinition } from "../../storage/store.ts";
 import { deleteNotes } from "../notes/store.ts";
 import { AgentRow, numberSlug } from "./agent.ts";
+import { slugTaken, versionConflict, versionLimitReached } from "./conflicts.ts";
 import { type BehaviourChange, hasSamePins, inherit, type ToolPin, VersionRow } from "./version.ts";
 
 export interface HeldAgent {
@@ -268,22 +268,6 @@ async function chooseSlug(tx: Tx, { account_id, slug }: AgentRow): Promise<strin
     else taken = middle;
   }
   return numberSlug(slug, free);
-}
-
-/** agents.errors.slug_taken */
-function slugTaken(slug: string) {
-  const message = `An agent of the slug \`${slug}\` exists.`;
-  return apiError("slug_taken", { param: "slug", message });
-}
-
-function versionLimitReached(versionsMax: number) {
-  const message = `The agent has ${versionsMax} versions, and may have no more.`;
-  return apiError("version_limit_reached", { message });
-}
-
-function versionConflict(current: number) {
-  const message = `The agent's current version is ${current} by now.`;
-  return apiError("version_conflict", { param: "expected_version", message });
 }
 
 /** Part of a transaction: deletes agents of an account with their versions and notes. */

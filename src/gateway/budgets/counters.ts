@@ -73,7 +73,7 @@ export class UseCounters {
     return { minute, day, month };
   }
 
-  /** Their use is in the database; no request takes so long. */
+  /** Forgets subjects idle for longer than any request; their use is in the database. */
   #dropIdle(now: number): void {
     for (const [subject, { foundAt }] of this.#subjects) {
       if (now - foundAt < IDLE_MS) return;

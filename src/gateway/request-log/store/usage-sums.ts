@@ -129,7 +129,7 @@ export async function sumRequests(db: Db, account_id: string): Promise<number> {
 export async function foldDay(tx: Tx, until: number): Promise<number> {
   const found = await tx.one(
     Slot,
-    // Folded days have one slot each, whatever their rows.
+    // One step per slot: a folded day has one slot, however many rows it has.
     sql`${walkSlots(sql`slots.slot % ${SLOTS_A_DAY} = ${NOON}`)}
         SELECT MAX(slot) AS slot FROM slots`,
   );
