@@ -1,6 +1,6 @@
 // Reads a backup: verifies it against its manifest, and yields its rows by table.
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createZstdDecompress } from "node:zlib";
 import {
   BackupError,
@@ -11,7 +11,8 @@ import {
   TableHead,
 } from "./format.ts";
 
-const LINE_CHARACTERS_MAX = 256 * 1_048_576;
+/** Longer than any row, whose texts have bounds of their own. */
+const LINE_CHARACTERS_MAX = 64 * 1_048_576;
 const BATCH_CHARACTERS = 256 * 1_024;
 const BATCH_ROWS_MAX = 1_000;
 
@@ -85,15 +86,24 @@ async function* readLines(file: string): AsyncGenerator<string[]> {
   const source = createReadStream(file).on("error", (failure) => bytes.destroy(failure));
   source.pipe(bytes);
   const decoder = new TextDecoder();
-  let rest = "";
+  // Only the new characters are searched, since a line may come in thousands of chunks.
+  let begun: string[] = [];
+  let characters = 0;
   try {
     for await (const chunk of bytes) {
-      rest += decoder.decode(chunk as Uint8Array, { stream: true });
-      const lines = rest.split("\n");
-      rest = lines.pop()!;
-      if (rest.length > LINE_CHARACTERS_MAX) throw damaged(file);
-      if (lines.length > 0) yield lines;
+      const lines = decoder.decode(chunk as Uint8Array, { stream: true }).split("\n");
+      const rest = lines.pop()!;
+      if (lines.length > 0) {
+        yield [begun.join("") + lines[0]!, ...lines.slice(1)];
+        begun = [];
+        characters = 0;
+      }
+      begun.push(rest);
+      characters += rest.length;
+      if (characters > LINE_CHARACTERS_MAX) throw damaged(file);
     }
+    // The decoder stops at the end of the last frame, whatever follows.
+    if (bytes.bytesWritten !== statSync(file).size) throw damaged(file);
   } catch (failure) {
     const { code } = failure as NodeJS.ErrnoException;
     if (failure instanceof BackupError) throw failure;
@@ -104,5 +114,5 @@ async function* readLines(file: string): AsyncGenerator<string[]> {
     source.destroy();
   }
   // A cut line would otherwise be taken for the manifest.
-  if (rest !== "") throw new BackupError(`${file} has no end: it is no whole backup`);
+  if (characters > 0) throw new BackupError(`${file} has no end: it is no whole backup`);
 }

@@ -147,6 +147,15 @@ describe("a restore changes nothing", () => {
     }
   });
 
+  test("with bytes behind the end of a file, or a line without an end", async () => {
+    const file = join(makeDirectory(), "longer");
+    writeFileSync(file, Buffer.concat([readFileSync(backup), Buffer.from("xx")]));
+    expect((await failureOf(restore(placeFile(), file))).message).toContain("is damaged");
+    const frame = Bun.zstdCompressSync(Buffer.alloc(1_048_576, "x"));
+    writeFileSync(file, Buffer.concat(Array.from({ length: 70 }, () => frame)));
+    expect((await failureOf(restore(placeFile(), file))).message).toContain("is damaged");
+  });
+
   test("with a file that is no backup, or is not there", async () => {
     const file = join(makeDirectory(), "other");
     writeFileSync(file, "hello");
