@@ -223,7 +223,7 @@ function openHandover({ clock, predecessor = null }: AppOptions, site: HandoverS
     limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
     slots: gateway.capacities,
     keepServers: (isKept) => models.keepServers(isKept),
-    retire: (deadlineMs) => waitForClients(server, { clock, endStreams }, deadlineMs),
+    retire: (...until) => waitForClients(server, { clock, endStreams }, ...until),
     settle: (until) => gateway.inherit(until),
   });
 }

@@ -62,22 +62,27 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
   predecessor: Predecessor | null;
   clock: Clock;
   log: Log;
-  onReplaced(pid: number): void;
+  /** Returns what lets this process go on; false: too late. */
+  onReplaced(pid: number): () => boolean;
 }
 
 /** Answers at the control socket; without one the server only cannot be taken over. */
-export async function openControl(
-  options: ServerControlOptions,
-): Promise<{ close(): void } | null> {
+export async function openControl(options: ServerControlOptions): Promise<void> {
   const { file, clock, log, onReplaced } = options;
-  if (!canTakeOver) return null;
+  if (!canTakeOver) return;
   const upgrades = new Map<number, () => void>();
   const incumbent = new Incumbent({
     ...options,
     version: VERSION,
     onReplaced(pid) {
       upgrades.get(pid)?.();
-      onReplaced(pid);
+      const cancelEnd = onReplaced(pid);
+      return () => {
+        const goesOn = cancelEnd();
+        // The new process has put its own socket there.
+        if (goesOn) void listen();
+        return goesOn;
+      };
     },
   });
   const upgrade = async (program: string | null) => {
@@ -97,16 +102,20 @@ export async function openControl(
     const why = incumbent.reasonOf(child.pid) ?? `it ended with exit code ${result}`;
     throw new Error(`the new process did not start, and the old one still serves: ${why}`);
   };
-  try {
-    return await listenForControl(file, async (method, params, channel) => {
-      if (method !== "upgrade") return incumbent.answer(method, params, channel);
-      return upgrade(typeof params.program === "string" ? params.program : null);
-    });
-  } catch (failure) {
-    const reason = (failure as Error).message;
-    log.warn("takeover: the server has no control socket and cannot be taken over", { reason });
-    return null;
-  }
+  let socket: { close(): void } | null = null;
+  const listen = async () => {
+    try {
+      socket?.close();
+      socket = await listenForControl(file, async (method, params, channel) => {
+        if (method !== "upgrade") return incumbent.answer(method, params, channel);
+        return upgrade(typeof params.program === "string" ? params.program : null);
+      });
+    } catch (failure) {
+      const reason = (failure as Error).message;
+      log.warn("takeover: the server has no control socket and cannot be taken over", { reason });
+    }
+  };
+  await listen();
 }
 
 function startSuccessor(program: string): Bun.Subprocess {

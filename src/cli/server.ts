@@ -231,38 +231,51 @@ function createStop(
 ) {
   let isEnding = false;
   let signals = 0;
-  const finish = async (retire: (deadlineMs: number) => Promise<void>) => {
-    isEnding = true;
+  const fail = (error: unknown) => {
+    log.error("server: the stop failed", { error });
+    end(1);
+  };
+  const finish = (deadlineMs: number) => {
     reload.stop();
-    const { stop_timeout_ms } = reload.settings.server;
-    const beganAt = clock.monotonic();
-    clock.after(stop_timeout_ms + STOP_GRACE_MS, () => {
+    clock.after(deadlineMs + STOP_GRACE_MS, () => {
       log.error("server: the stop timed out and is abandoned");
       end(1);
     });
-    try {
-      await retire(stop_timeout_ms);
-      await app.stop(Math.max(0, stop_timeout_ms - (clock.monotonic() - beganAt)));
-      end(0);
-    } catch (error) {
-      log.error("server: the stop failed", { error });
-      end(1);
-    }
+    app.stop(deadlineMs).then(() => end(0), fail);
   };
   return {
     stop() {
       signals += 1;
       if (signals > 1) return end(1);
       if (isEnding) return;
+      isEnding = true;
       log.info("server: stopping when running requests have ended; a second signal stops at once");
       supervisor.stopping();
-      void finish(async () => {});
+      finish(reload.settings.server.stop_timeout_ms);
     },
-    replace(pid: number) {
-      if (isEnding) return;
+    /** Returns what lets the server go on, while it still waits for clients. */
+    replace(pid: number): () => boolean {
+      if (isEnding) return () => false;
+      isEnding = true;
       log.info("takeover: another process serves; this one ends its requests", { pid });
       supervisor.replaced(pid);
-      void finish((deadlineMs) => app.handover.retire(deadlineMs));
+      const { stop_timeout_ms } = reload.settings.server;
+      const beganAt = clock.monotonic();
+      const waiting = new AbortController();
+      let isStopping = false;
+      const stop = () => {
+        if (waiting.signal.aborted) return;
+        isStopping = true;
+        finish(Math.max(0, stop_timeout_ms - (clock.monotonic() - beganAt)));
+      };
+      app.handover.retire(stop_timeout_ms, waiting.signal).then(stop, fail);
+      return () => {
+        if (isStopping) return false;
+        waiting.abort();
+        isEnding = false;
+        supervisor.replaced(process.pid);
+        return true;
+      };
     },
   };
 }

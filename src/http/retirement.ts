@@ -11,11 +11,15 @@ const IDLE_MS = 5_000;
 /** Number of descriptors beyond the open ones, which may have gaps. */
 const GAPS_MAX = 256;
 
-/** `endStreams` ends what clients open again elsewhere; streams opened meanwhile are ended too. */
+/**
+ * `endStreams` ends what clients open again elsewhere; streams opened meanwhile are ended too. The
+ * signal ends the waiting.
+ */
 export async function waitForClients(
   server: Pick<HttpServer, "addresses" | "pendingRequests">,
   { clock, endStreams }: { clock: Clock; endStreams(): void },
   deadlineMs: number,
+  signal: AbortSignal,
 ): Promise<void> {
   const beganAt = clock.monotonic();
   const sockets = openProcessSockets();
@@ -25,6 +29,7 @@ export async function waitForClients(
       .filter(({ receivedAgoMs, sentAgoMs }) => Math.min(receivedAgoMs, sentAgoMs) < IDLE_MS)
       .length;
   for (let pastMs = 0; pastMs < deadlineMs; pastMs = clock.monotonic() - beganAt) {
+    if (signal.aborted) return;
     endStreams();
     const isUsed = server.pendingRequests > 0 || countBusy() > 0;
     if (pastMs >= ARRIVAL_MS && !isUsed) return;

@@ -44,8 +44,11 @@ export interface Handover {
   /** Begins no work that the other process may begin. */
   pause(): Promise<void>;
   resume(): void;
-  /** Waits until no client is left, at most until the deadline; event streams are ended. */
-  retire(deadlineMs: number): Promise<void>;
+  /**
+   * Waits until no client is left, at most until the deadline; event streams are ended. The signal
+   * ends the waiting.
+   */
+  retire(deadlineMs: number, signal: AbortSignal): Promise<void>;
   /** Continues alone: the process before has ended, and this one takes the lock of the data. */
   inherit(): Promise<void>;
 }

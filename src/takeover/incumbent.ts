@@ -1,5 +1,5 @@
-// The side of a takeover that runs already: it hands over step by step, and takes back when the
-// new process ends before it is ready.
+// The side of a takeover that runs already: it hands over step by step. Where the new process dies
+// in time, it takes back.
 
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
@@ -17,8 +17,11 @@ export interface IncumbentOptions {
   log: Log;
   /** Process that this one took over from and that still ends. */
   predecessor: { readonly pid: number; readonly hasEnded: boolean } | null;
-  /** Called once the new process serves: this one has to end. */
-  onReplaced(pid: number): void;
+  /**
+   * Called once the new process serves: this one has to end. The returned function keeps it from
+   * that; false: too late.
+   */
+  onReplaced(pid: number): () => boolean;
 }
 
 /** A new process under way. */
@@ -27,7 +30,8 @@ interface Successor {
   pid: number;
   version: string;
   hasChanged: boolean;
-  isReady: boolean;
+  /** Set once it serves. */
+  cancelEnd: (() => boolean) | null;
   /** Resolves when it is ready, or has ended. */
   settled: Promise<void>;
 }
@@ -80,7 +84,7 @@ export class Incumbent {
     const settled = Promise.race([ready.promise, channel.closed]);
     const successor: Successor = {
       ...{ channel, pid, version, settled },
-      ...{ hasChanged: false, isReady: false },
+      ...{ hasChanged: false, cancelEnd: null },
     };
     this.#successor = successor;
     this.#onReady = ready.resolve;
@@ -123,14 +127,13 @@ export class Incumbent {
   }
 
   #end(successor: Successor): null {
-    successor.isReady = true;
     this.#onReady();
-    this.#options.onReplaced(successor.pid);
+    successor.cancelEnd = this.#options.onReplaced(successor.pid);
     return null;
   }
 
   #takeBack(successor: Successor): void {
-    if (successor.isReady) return;
+    if (successor.cancelEnd && !successor.cancelEnd()) return;
     const { handover, log } = this.#options;
     this.#successor = null;
     const { pid, hasChanged } = successor;

@@ -138,6 +138,23 @@ else {
     while (!(await waitForRun(next, endless, "running", key)).includes("recovered"));
   });
 
+  test("a server goes on when the new one dies while it ends its requests", async () => {
+    const old = await room.serve(SERVE);
+    const { key } = old;
+    const stream = await old.chat("word\n!delay 4s", { body: { stream: true } });
+    const next = await takeOver();
+    await old.logged("another process serves");
+    next.signal("SIGKILL");
+    await next.exited;
+    await old.logged("the other process has ended, and this one goes on");
+    expect((await old.chat("Hello")).status).toBe(201);
+    expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+    // Another takeover finds it at the control socket.
+    const last = await takeOver();
+    expect((await last.chat("Hello", { key })).status).toBe(201);
+    expect(await old.exited).toBe(0);
+  });
+
   test("limits count across a takeover, for both processes at once", async () => {
     const env = { WADI_LIMITS__REQUESTS_PER_MINUTE: "12" };
     const old = await room.serve(SERVE, { env });

@@ -66,7 +66,7 @@ const follow: {
   slots: Parameters<Handover["slots"]["follow"]>[0];
 } = { limits: null, slots: null };
 
-async function startIncumbent(onFollow?: OnFollow) {
+async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const events: string[] = [];
   const clock = createManualClock();
@@ -80,7 +80,10 @@ async function startIncumbent(onFollow?: OnFollow) {
       log,
       predecessor: null,
     },
-    onReplaced: (pid) => void events.push(`replaced by ${pid === process.pid}`),
+    onReplaced(pid) {
+      events.push(`replaced by ${pid === process.pid}`);
+      return () => mayGoOn;
+    },
   });
   const path = join(directory, "control.sock");
   const server = await listenForControl(path, (...request) => incumbent.answer(...request));
@@ -135,6 +138,19 @@ test("a new process that fails gives everything back, and its reason is kept", a
   await takenBack;
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
   expect(incumbent.reasonOf(process.pid)).toBe("no luck");
+  expect(await Predecessor.connect(path, "3")).not.toBeNull();
+});
+
+test("a new process that dies after it served gives back what the old one still can do", async () => {
+  const { path, events, takenBack } = await startIncumbent(undefined, true);
+  const predecessor = (await Predecessor.connect(path, "2"))!;
+  await predecessor.change(createParts("new", events));
+  await predecessor.release();
+  await predecessor.replace();
+  events.length = 0;
+  await predecessor.fail("");
+  await takenBack;
+  expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
   expect(await Predecessor.connect(path, "3")).not.toBeNull();
 });
 
