@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { Counter } from "../support/counter.ts";
 
 const LOAD_A_SECOND = 50;
 /** The load's own, so that none of it runs into the limits that the tests set. */
@@ -36,8 +37,7 @@ async function listModels(server: Server): Promise<string[]> {
 function startLoad(server: Server) {
   const statuses: Record<string, number> = {};
   const requests: Promise<void>[] = [];
-  let answered = 0;
-  let wake = () => {};
+  const answered = new Counter();
   const ask = async (number: number) => {
     // Every fourth is a stream, and is read to its end.
     const body = number % 4 === 0 ? { stream: true } : {};
@@ -51,20 +51,12 @@ function startLoad(server: Server) {
       status = String(failure);
     }
     statuses[status] = (statuses[status] ?? 0) + 1;
-    answered += 1;
-    wake();
+    answered.add();
   };
   const timer = setInterval(() => requests.push(ask(requests.length)), 1_000 / LOAD_A_SECOND);
   return {
     /** Resolves after this many further replies. */
-    pass(more: number) {
-      const until = answered + more;
-      return new Promise<void>((resolve) => {
-        wake = () => {
-          if (answered >= until) resolve();
-        };
-      });
-    },
+    pass: (more: number) => answered.pass(more),
     async end() {
       clearInterval(timer);
       await Promise.all(requests);

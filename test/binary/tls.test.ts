@@ -11,6 +11,7 @@ import {
   localCertificate,
   localCertificateKey,
 } from "../support/certificate.ts";
+import { Counter } from "../support/counter.ts";
 
 let room: Room;
 beforeAll(() => {
@@ -55,19 +56,16 @@ test.skipIf(process.platform !== "linux")(
       messages: [{ role: "user", content: "!say One two\n!delay 2s" }],
     });
     let isOver = false;
-    let asked = 0;
+    const asked = new Counter();
     const failures: string[] = [];
     const load = Array.from({ length: 4 }, async () => {
       while (!isOver) {
         const status = await send("/healthz").then((reply) => reply.status, String);
         if (status !== 200) failures.push(String(status));
-        asked += 1;
+        asked.add();
       }
     });
-    const pass = async (more: number) => {
-      for (const until = asked + more; asked < until; ) await Bun.sleep(0);
-    };
-    await pass(50);
+    await asked.pass(50);
     put("cert.pem", certificate);
     server.signal("SIGHUP");
     const refused = await server.logged("settings: refused, the old ones stay");
@@ -79,7 +77,7 @@ test.skipIf(process.platform !== "linux")(
     const line = await server.logged("settings: reloaded");
     expect(JSON.parse(line).what).toBe("the certificate of the server");
     expect(await readName(server.url)).toBe(certificateName);
-    await pass(200);
+    await asked.pass(200);
     isOver = true;
     await Promise.all(load);
     expect(failures).toEqual([]);

@@ -9,6 +9,7 @@ import {
   localCertificate,
   localCertificateKey,
 } from "../support/certificate.ts";
+import { Counter } from "../support/counter.ts";
 import { openRaw } from "./raw-client.ts";
 import { createTestServer, describeRoute } from "./test-server.ts";
 
@@ -18,12 +19,15 @@ const GET = "GET /v1/name HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k
 const ASK = { tls: { rejectUnauthorized: false }, headers: { authorization: "Bearer key" } };
 
 function open(at: Partial<HttpServerOptions> = {}) {
-  const waiting: (() => void)[] = [];
+  /** A slow request under way; it is answered once `release` is resolved. */
+  const reached = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
   const opened = createTestServer(
     (router) => {
       router.get("/v1/name", describeRoute<never>(), () => [200, { name: "wadi" }]);
       router.get("/v1/slow", describeRoute<never>(), async () => {
-        await new Promise<void>((resolve) => waiting.push(resolve));
+        reached.resolve();
+        await release.promise;
         return [200, { name: "slow" }];
       });
     },
@@ -32,7 +36,7 @@ function open(at: Partial<HttpServerOptions> = {}) {
     { certificate: FIRST, ...at },
   );
   opened.server.start();
-  return { ...opened, waiting };
+  return { ...opened, reached: reached.promise, release: release.resolve };
 }
 
 /** The name in the certificate that new connections are shown. */
@@ -66,48 +70,45 @@ test("the server speaks HTTPS with its certificate, and nothing else on that por
 const onLinux = test.skipIf(process.platform !== "linux");
 
 onLinux("another certificate drops no request, and kept connections end with a reply", async () => {
-  const { server, clock, waiting } = open();
+  const { server, clock, reached, release } = open();
   const kept = await openRaw(server.url);
   kept.write(GET);
   expect((await kept.read())!.headers.connection).not.toBe("close");
   const slow = fetch(`${server.url}/v1/slow`, ASK);
-  while (waiting.length === 0) await Bun.sleep(0);
+  await reached;
   let isOver = false;
   const failures: unknown[] = [];
-  let asked = 0;
+  const asked = new Counter();
   const load = Array.from({ length: 8 }, async () => {
     while (!isOver) {
       const reply = await fetch(`${server.url}/v1/name`, ASK).catch((failure) => failure);
       if (reply.status !== 200) failures.push(reply);
-      asked += 1;
+      asked.add();
     }
   });
-  const pass = async (more: number) => {
-    for (const until = asked + more; asked < until; ) await Bun.sleep(0);
-  };
-  await pass(50);
+  await asked.pass(50);
   expect(await nameCertificate(server.url)).toBe("localhost");
   const { url } = server;
   server.changeCertificate(SECOND);
   expect(server.url).toBe(url);
   expect(await nameCertificate(url)).toBe(certificateName);
-  await pass(200);
+  await asked.pass(200);
   kept.write(GET);
   const last = (await kept.read())!;
   expect([last.status, last.headers.connection]).toEqual([200, "close"]);
   await kept.closed;
   // The first listener closes while its last request is still in progress.
   await clock.advance(70_000);
-  waiting[0]!();
+  release();
   expect(await (await slow).json()).toEqual({ name: "slow" });
   // A change within the time of the one before waits for it.
   server.changeCertificate(FIRST);
   server.changeCertificate(SECOND);
   expect(await nameCertificate(url)).toBe("localhost");
-  await pass(200);
+  await asked.pass(200);
   await clock.advance(70_000);
   expect(await nameCertificate(url)).toBe(certificateName);
-  await pass(200);
+  await asked.pass(200);
   isOver = true;
   await Promise.all(load);
   expect(failures).toEqual([]);
