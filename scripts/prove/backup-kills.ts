@@ -1,10 +1,11 @@
 // Kills backup, restore and move at random moments, and looks at what each has left behind.
 import { Database as Connection } from "bun:sqlite";
-import { cpSync, existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
 import { launch, makeScratch } from "../bench/stage.ts";
 import { makeFilledFixture } from "./backup.ts";
+import { copyData } from "./data-copy.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
 const RUNS = 3_000;
@@ -174,7 +175,7 @@ const killMove = async (
   const { program, config, source, scratch, rows } = stage;
   const from = join(scratch, "from");
   rmSync(from, { recursive: true, force: true });
-  cpSync(source, from, { recursive: true });
+  copyData(source, from);
   await target.clear();
   const data = [...config, "--data", from];
   const move = [program, "move", "--to", target.to, ...data];

@@ -1,5 +1,4 @@
 // Starts servers whose clock is an hour or a year off, with a retention of one day.
-import { cpSync } from "node:fs";
 import { join } from "node:path";
 import {
   addAgent,
@@ -12,6 +11,7 @@ import {
   waitUntil,
 } from "../bench/run-fixture.ts";
 import { launch, readUntil } from "../bench/stage.ts";
+import { copyData } from "./data-copy.ts";
 import type { FaultShim } from "./fault-shim.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
@@ -80,7 +80,7 @@ const countMissing = (before: Counts, after: Counts): Counts =>
 const copyFixture = (fixture: RunFixture, what: string): RunFixture => {
   const [config_flag, config, data_flag, data] = fixture.at as [string, string, string, string];
   const other = `${data} ${what}`;
-  cpSync(data, other, { recursive: true });
+  copyData(data, other);
   return { ...fixture, at: [config_flag, config, data_flag, other], file: join(other, "wadi.db") };
 };
 

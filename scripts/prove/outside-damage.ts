@@ -1,9 +1,10 @@
 // Damages a stopped server's log and pages in many places; every loss must be reported or ruled
 // out.
 import { Database as Connection, SQLiteError } from "bun:sqlite";
-import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { findDamage } from "../../src/database/index.ts";
 import { launch, runWadi } from "../bench/stage.ts";
+import { copyData } from "./data-copy.ts";
 import { type DataFixture, makeDataFixture, refuseToServe, serve } from "./data-fixture.ts";
 import { atLeast, atMost, type Finding } from "./proof.ts";
 
@@ -30,7 +31,7 @@ const makeKilled = async (program: string): Promise<DataFixture> => {
 
 const copyFixture = (fixture: DataFixture): DataFixture => {
   const copy = makeDataFixture(fixture.program);
-  cpSync(fixture.data, copy.data, { recursive: true });
+  copyData(fixture.data, copy.data);
   return copy;
 };
 

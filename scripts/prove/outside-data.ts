@@ -1,9 +1,10 @@
 // Removes a running server's data, admits a second one, ends its epoch: it must report this and
 // exit.
 import { Database as Connection } from "bun:sqlite";
-import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildWadi, runWadi } from "../bench/stage.ts";
+import { copyData } from "./data-copy.ts";
 import { type DataFixture, makeDataFixture, refuseToServe, serve } from "./data-fixture.ts";
 import { proveDamage } from "./outside-damage.ts";
 import { atMost, type Finding } from "./proof.ts";
@@ -32,7 +33,7 @@ const REMOVALS: readonly [what: string, act: (fixture: DataFixture) => void][] =
     "data directory replaced by a copy",
     (fixture) => {
       moveData(fixture);
-      cpSync(`${fixture.data}.away`, fixture.data, { recursive: true });
+      copyData(`${fixture.data}.away`, fixture.data);
     },
   ],
   [

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Child, copyData, runProgram, startProgram } from "../support/crash.ts";
+import { copyData } from "../../scripts/prove/data-copy.ts";
+import { type Child, runProgram, startProgram } from "../support/crash.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-budgets-"));
 const template = join(root, "template");

@@ -6,8 +6,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkCalls } from "../../scripts/prove/call-check.ts";
+import { copyData } from "../../scripts/prove/data-copy.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
-import { type Child, copyData, runProgram, startProgram } from "../support/crash.ts";
+import { type Child, runProgram, startProgram } from "../support/crash.ts";
 import { openEndpoint } from "../support/receiver.ts";
 import { chooseCases } from "../support/rounds.ts";
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { copyData } from "../../scripts/prove/data-copy.ts";
 import {
   checkEvents,
   findLastEvent,
@@ -22,7 +23,7 @@ import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { outboxStore } from "../../src/outbox/store.ts";
 import { triggerStore } from "../../src/triggers/store/index.ts";
 import { webhookStore } from "../../src/webhooks/store/index.ts";
-import { type Child, copyData, startProgram } from "../support/crash.ts";
+import { type Child, startProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-events-"));

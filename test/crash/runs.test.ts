@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { copyData } from "../../scripts/prove/data-copy.ts";
 import { checkRuns } from "../../scripts/prove/run-check.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { processStore } from "../../src/cluster/store.ts";
-import { type Child, copyData, dumpDatabase, startProgram } from "../support/crash.ts";
+import { type Child, dumpDatabase, startProgram } from "../support/crash.ts";
 import { chooseCases } from "../support/rounds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "wadi-crash-runs-"));

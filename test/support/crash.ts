@@ -1,6 +1,6 @@
 // Processes that crash or hold locks on purpose: started, watched by their output, killed.
 import { Database as Connection } from "bun:sqlite";
-import { cpSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { executable } from "../../scripts/build.ts";
 
 export interface Child {
@@ -39,11 +39,6 @@ export function start(command: string[], env: Record<string, string> = {}): Chil
       return finish();
     },
   };
-}
-
-/** Copies a data directory; a killed server has left a socket there, which is no data. */
-export function copyData(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
 }
 
 /** Runs the program's test build to its end, or to `failPoint`, such as `keys.create:after`. */
