@@ -198,11 +198,10 @@ export const runStartCases: Case[] = [
         ),
       ),
     async check(answer, { ran }) {
-      const first = { run: { id: "r-1" } };
-      expect(answer).toMatchObject([
-        { ...first, isNew: true },
-        { ...first, isNew: false },
-      ]);
+      // PostgreSQL may serve either of the two first.
+      const started = answer as { run: { id: string }; isNew: boolean }[];
+      expect(new Set(started.map(({ run }) => run.id)).size).toBe(1);
+      expect(started.map(({ isNew }) => isNew).sort()).toEqual([false, true]);
       expect(await ran.messages("thread of r-0")).toHaveLength(2);
     },
   },
