@@ -24,8 +24,10 @@ const ARGUMENTS = process.argv.slice(2);
 /** A compiled program has its script inside. */
 const SCRIPT = Bun.main.startsWith("/$bunfs/") ? [] : [Bun.main];
 const TAKEOVER = "--takeover";
-/** Maximum time until a new process serves; it may back up and migrate the database. */
-const UPGRADE_MS_MAX = 30 * 60_000;
+/** Maximum time until a new process makes contact, which it does before it opens its data. */
+const CONTACT_MS_MAX = 60_000;
+/** Maximum time from then until it serves; it may back up and migrate the database. */
+const START_MS_MAX = 30 * 60_000;
 
 export async function findPredecessor({ file, takesOver }: ControlOptions) {
   if (!takesOver) return null;
@@ -57,6 +59,9 @@ export async function completeTakeover(
     );
 }
 
+/** Called when a process that an upgrade has started makes contact, and when it serves. */
+type UpgradeSteps = Record<"contact" | "ready", () => void>;
+
 export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
   handover: Handover;
   predecessor: Predecessor | null;
@@ -70,12 +75,13 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
 export async function openControl(options: ServerControlOptions): Promise<void> {
   const { file, clock, log, onReplaced } = options;
   if (!canTakeOver) return;
-  const upgrades = new Map<number, () => void>();
+  const upgrades = new Map<number, UpgradeSteps>();
   const incumbent = new Incumbent({
     ...options,
     version: VERSION,
+    onBegin: (pid) => upgrades.get(pid)?.contact(),
     onReplaced(pid) {
-      upgrades.get(pid)?.();
+      upgrades.get(pid)?.ready();
       const cancelEnd = onReplaced(pid);
       return () => {
         const goesOn = cancelEnd();
@@ -87,19 +93,20 @@ export async function openControl(options: ServerControlOptions): Promise<void> 
   });
   const upgrade = async (program: string | null) => {
     const child = startSuccessor(program ?? EXECUTABLE);
-    const ready = Promise.withResolvers<"ready">();
-    upgrades.set(child.pid, () => ready.resolve("ready"));
-    const ended = Promise.race([ready.promise, child.exited]);
-    const isInTime = await settlesWithin(
-      clock,
-      UPGRADE_MS_MAX,
-      ended.then(() => {}),
-    );
+    const contact = Promise.withResolvers<void>();
+    const ready = Promise.withResolvers<void>();
+    upgrades.set(child.pid, { contact: contact.resolve, ready: ready.resolve });
+    const ended = child.exited.then(() => {});
+    const isInTime =
+      (await settlesWithin(clock, CONTACT_MS_MAX, Promise.race([contact.promise, ended]))) &&
+      (await settlesWithin(clock, START_MS_MAX, Promise.race([ready.promise, ended])));
     if (!isInTime) child.kill("SIGKILL");
-    const result = await ended;
+    const result = await Promise.race([ready.promise, child.exited]);
     upgrades.delete(child.pid);
-    if (result === "ready") return { pid: child.pid, replaced: process.pid };
-    const why = incumbent.reasonOf(child.pid) ?? `it ended with exit code ${result}`;
+    if (result === undefined) return { pid: child.pid, replaced: process.pid };
+    const why = isInTime
+      ? (incumbent.reasonOf(child.pid) ?? `it ended with exit code ${result}`)
+      : "it hung and was ended";
     throw new Error(`the new process did not start, and the old one still serves: ${why}`);
   };
   let socket: { close(): void } | null = null;
@@ -122,10 +129,16 @@ function startSuccessor(program: string): Bun.Subprocess {
   const given = ARGUMENTS.includes(TAKEOVER) ? ARGUMENTS : [...ARGUMENTS, TAKEOVER];
   // The supervisor names this process there.
   const env = { ...process.env, WATCHDOG_PID: undefined };
-  const child = Bun.spawn([program, ...SCRIPT, ...given], {
-    env,
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  child.unref();
-  return child;
+  try {
+    const child = Bun.spawn([program, ...SCRIPT, ...given], {
+      env,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    child.unref();
+    return child;
+  } catch (failure) {
+    const { code } = failure as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw new TakeoverRefused(`there is no program at ${program}`);
+    throw new TakeoverRefused(`${program} is no program that this machine can run (${code})`);
+  }
 }

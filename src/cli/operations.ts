@@ -11,13 +11,14 @@ import {
   perform,
 } from "../admin/index.ts";
 import { backUpBeforeMigration } from "../backup/index.ts";
+import { hasDatabase, type TransferPlace } from "../database/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { STDERR, writeText } from "../platform/process.ts";
 import type { CommandInput } from "./command.ts";
 import { createInstallation } from "./installation.ts";
 import { findServer, openRemote, warnOfClearText } from "./remote.ts";
-import { placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 interface CallOptions {
@@ -76,10 +77,11 @@ async function administer<T>(
   const settings = readGivenSettings(input, { wantsApiKeys: false });
   const place = placeData(settings);
   // A mistyped directory must not become a new one.
-  if (!begins && place.kind === "sqlite" && isMissing(place.file)) {
+  if (!begins && (await isMissing(place))) {
+    const other = place.kind === "sqlite" ? "name its directory with --data, or " : "";
     throw new AdminError(
-      `there is no database in ${settings.server.data}: name its directory with --data, ` +
-        "or begin one with `wadi serve` or `wadi accounts create`",
+      `there is no database in ${nameData(settings)}: ${other}` +
+        "begin one with `wadi serve` or `wadi accounts create`",
     );
   }
   const clock = createSystemClock();
@@ -103,9 +105,10 @@ async function administer<T>(
   }
 }
 
-function isMissing(file: string): boolean {
+async function isMissing(place: TransferPlace): Promise<boolean> {
+  if (place.kind === "postgres") return !(await hasDatabase(place));
   try {
-    return statSync(file, { throwIfNoEntry: false }) === undefined;
+    return statSync(place.file, { throwIfNoEntry: false }) === undefined;
   } catch {
     // Opening an unreadable file explains the fault.
     return false;

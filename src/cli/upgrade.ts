@@ -1,5 +1,5 @@
 // `wadi upgrade`: lets the running server start the next version and give its place to it.
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   canTakeOver,
@@ -49,7 +49,9 @@ export const commands: readonly Command[] = [
 function requireProgram(program: string): void {
   try {
     accessSync(program, constants.X_OK);
+    if (statSync(program).isFile()) return;
   } catch {
-    throw new TakeoverRefused(`${program} is no program that may be executed`);
+    // The same sentence says it.
   }
+  throw new TakeoverRefused(`${program} is no program that may be executed`);
 }

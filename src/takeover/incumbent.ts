@@ -15,6 +15,8 @@ export interface IncumbentOptions {
   version: string;
   clock: Clock;
   log: Log;
+  /** Called once a new process has made contact. */
+  onBegin(pid: number): void;
   /** Process that this one took over from and that still ends. */
   predecessor: { readonly pid: number; readonly hasEnded: boolean } | null;
   /**
@@ -52,7 +54,15 @@ export class Incumbent {
 
   /** Answers a request of the new process. */
   async answer(method: string, params: Record<string, unknown>, channel: Channel) {
-    if (method === "begin") return this.#begin(channel, Number(params.pid), String(params.version));
+    if (method === "begin") {
+      const pid = Number(params.pid);
+      try {
+        return this.#begin(channel, pid, String(params.version));
+      } catch (failure) {
+        this.#failed = { pid, reason: (failure as Error).message };
+        throw failure;
+      }
+    }
     const successor = this.#successor;
     if (successor?.channel !== channel) throw new TakeoverRefused("no takeover has begun");
     switch (method) {
@@ -92,6 +102,7 @@ export class Incumbent {
     handover.spare(() => true);
     void channel.closed.then(() => this.#takeBack(successor));
     log.info("takeover: another process begins", { pid, version });
+    this.#options.onBegin(pid);
     const { epoch, addresses } = handover;
     return { pid: process.pid, version: ownVersion, epoch, addresses: [...addresses] };
   }

@@ -284,6 +284,16 @@ describe("the Dockerfile", () => {
     expect(text).toContain("--stop-timeout 75 ");
   });
 
+  test("mounts the certificate where the settings name it", () => {
+    const tls = `[server.tls]\ncert = "tls/cert.pem"\nkey = "/etc/ssl/key.pem"\n`;
+    const at = { workingDirectory: "/srv/wadi" };
+    const mounts = write("docker", tls, at).match(/-v \S+:ro/g);
+    expect(mounts).toEqual([
+      "-v /srv/wadi/tls/cert.pem:/etc/wadi/tls/cert.pem:ro",
+      "-v /etc/ssl/key.pem:/etc/ssl/key.pem:ro",
+    ]);
+  });
+
   test("sets only settings that exist", () => {
     const pairs = [...text.matchAll(/(WADI_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]);
     const { server } = readSettings("", "wadi.toml", Object.fromEntries(pairs), {});

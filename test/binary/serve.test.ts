@@ -128,6 +128,15 @@ else {
     });
     afterAll(() => setup.release());
 
+    // A schema without data would look like an installation to `wadi move`.
+    test("a command creates nothing in an empty database", async () => {
+      const status = await room.run(["status"], { env });
+      expect(status).toMatchObject({ code: 1, stdout: "" });
+      expect(status.stderr).toContain("there is no database in PostgreSQL at");
+      const check = await room.run(["check"], { env });
+      expect(check.stdout).toContain("there is no database yet");
+    });
+
     describeServer(() => ({ env }));
 
     test("a second server on the same database is refused", async () => {

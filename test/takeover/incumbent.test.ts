@@ -69,6 +69,7 @@ const follow: {
 async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const events: string[] = [];
+  const begun: number[] = [];
   const clock = createManualClock();
   const takenBack = Promise.withResolvers<void>();
   const log = createLog(clock, (line) => line.includes("goes on") && takenBack.resolve(), false);
@@ -80,6 +81,7 @@ async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
       log,
       predecessor: null,
     },
+    onBegin: (pid) => begun.push(pid),
     onReplaced(pid) {
       events.push(`replaced by ${pid === process.pid}`);
       return () => mayGoOn;
@@ -88,7 +90,7 @@ async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
   const path = join(directory, "control.sock");
   const server = await listenForControl(path, (...request) => incumbent.answer(...request));
   undo.push(server.close, () => rmSync(directory, { recursive: true }));
-  return { path, events, clock, takenBack: takenBack.promise, incumbent };
+  return { path, events, clock, begun, takenBack: takenBack.promise, incumbent };
 }
 
 test("the parts change hands in order, and the new process counts for the old one", async () => {
@@ -154,11 +156,13 @@ test("a new process that dies after it served gives back what the old one still 
   expect(await Predecessor.connect(path, "3")).not.toBeNull();
 });
 
-test("a second process cannot take over meanwhile", async () => {
-  const { path } = await startIncumbent();
+test("a second process cannot take over meanwhile, and its refusal is kept", async () => {
+  const { path, begun, incumbent } = await startIncumbent();
   await Predecessor.connect(path, "2");
   const second = Predecessor.connect(path, "3");
   await expect(second).rejects.toThrow(`process ${process.pid} takes over already`);
+  expect(begun).toEqual([process.pid]);
+  expect(incumbent.reasonOf(process.pid)).toBe(`process ${process.pid} takes over already`);
 });
 
 test("a new process that is not ready in time loses what it was given", async () => {

@@ -1,0 +1,62 @@
+// Tests upgrades with programs that do not become servers.
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openControl } from "../../src/cli/control.ts";
+import { createLog } from "../../src/platform/log.ts";
+import { canTakeOver, connectToControl, type Handover } from "../../src/takeover/index.ts";
+import { createManualClock } from "../support/clock.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "wadi-control-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const put = (name: string, text: string) => {
+  const file = join(directory, name);
+  writeFileSync(file, text);
+  chmodSync(file, 0o755);
+  return file;
+};
+
+async function startControl() {
+  const clock = createManualClock();
+  const waits = Promise.withResolvers<number>();
+  const after = (delay_ms: number, run: () => void) => {
+    waits.resolve(delay_ms);
+    return clock.after(delay_ms, run);
+  };
+  const file = join(directory, "control.sock");
+  await openControl({
+    ...{
+      file,
+      clock: { ...clock, after },
+      predecessor: null,
+      log: createLog(clock, () => {}, false),
+    },
+    handover: {} as Handover,
+    onReplaced: () => () => false,
+  });
+  const channel = (await connectToControl(file, async () => null))!;
+  return {
+    clock,
+    waits: waits.promise,
+    upgrade: (program: string) => channel.request("upgrade", { program }),
+  };
+}
+
+test.if(canTakeOver)("an upgrade ends a program that never makes contact", async () => {
+  const { clock, waits, upgrade } = await startControl();
+  const upgraded = upgrade(put("hangs", "#!/bin/sh\nexec sleep 1000\n"));
+  const refusal = upgraded.catch(({ message }) => message);
+  await clock.advance(await waits);
+  expect(await refusal).toContain("it hung and was ended");
+});
+
+test.if(canTakeOver).each([
+  ["nothing", "there is no program at"],
+  [put("text", "no program"), "is no program that this machine can run"],
+])("an upgrade to %p says what is wrong", async (program, says) => {
+  const { upgrade } = await startControl();
+  const refusal = await upgrade(program).catch(({ message }) => message);
+  expect(refusal).toContain(says);
+});
