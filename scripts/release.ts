@@ -28,6 +28,12 @@ const commitTime = (): string => {
   return git.stdout.toString().trim();
 };
 
+/** The executables name the commit that they are made of. */
+const requireCommitted = (): void => {
+  const git = Bun.spawnSync(["git", "status", "--porcelain"], { cwd: root });
+  if (git.stdout.length > 0) throw new Error("Files differ from the commit: commit them first.");
+};
+
 const buildExecutable = async (folder: string, target: Target): Promise<void> => {
   try {
     await compile({ target: target.bun, outfile: join(folder, fileName(target)) });
@@ -59,6 +65,7 @@ const main = async (): Promise<void> => {
     allowPositionals: true,
   });
   const targets = chooseTargets(positionals);
+  requireCommitted();
   // The caller's mask would be in the packages.
   process.umask(0o022);
   const folder = join(root, "dist/release");

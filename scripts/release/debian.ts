@@ -68,7 +68,8 @@ const unit = (): string => {
 const control = (target: Target, programBytes: number): string =>
   [
     "Package: wadi",
-    `Version: ${version}`,
+    // A tilde sorts before the end, so that a candidate comes before its release.
+    `Version: ${version.replace("-", "~")}`,
     `Architecture: ${architectures[target.cpu]}`,
     "Maintainer: The Wadi authors <wadi@localhost>",
     `Installed-Size: ${Math.ceil(programBytes / 1024)}`,

@@ -65,6 +65,9 @@ describe("the systemd unit", () => {
       expect(unit).toContain(`install -d -o wadi -g wadi -m 700 ${folder}\n`);
     }
     expect(write("systemd", '[backup]\nevery = "1h"\n')).not.toContain("ReadWritePaths");
+    const atHome = write("systemd", '[backup]\nevery = "1h"\nto = "/home/me/backups"\n');
+    expect(atHome).toContain("\nReadWritePaths=/home/me/backups\nProtectSystem=strict\n");
+    expect(atHome).toContain("\nProtectHome=read-only\n");
     const inside = '[backup]\nevery = "1h"\nto = "/var/lib/wadi/copies"\n';
     expect(write("systemd", inside)).not.toContain("ReadWritePaths");
   });
@@ -84,6 +87,7 @@ describe("the systemd unit", () => {
     expect(elsewhere).toContain(`ExecStart=${program} serve --data "/home/me/my data"\n`);
     expect(elsewhere).toContain('\nReadWritePaths="/home/me/my data"\n');
     expect(elsewhere).toContain("\nProtectHome=read-only\n");
+    expect(elsewhere).toContain('#   wadi init --systemd --data "/home/me/my data" >');
     expect(elsewhere).toContain('#   install -d -o wadi -g wadi -m 700 "/home/me/my data"\n');
   });
 

@@ -61,8 +61,9 @@ function listFolders({ settings, dataDirectory, workingDirectory }: Deployment):
 }
 
 function listSteps(deployment: Deployment): string[] {
-  const { settingsFile, dataDirectory } = deployment;
+  const { dataDirectory, settingsFile } = deployment;
   const file = settingsFile && quote(settingsFile);
+  const init = ["wadi", "init", "--systemd", ...listOptions(deployment)].map(quote).join(" ");
   return [
     `useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`,
     ...(file ? [`chown root:${USER} ${file} && chmod 640 ${file}`] : []),
@@ -72,37 +73,45 @@ function listSteps(deployment: Deployment): string[] {
     ...listFolders(deployment).map(
       (path) => `install -d -o ${USER} -g ${USER} -m 700 ${quote(path)}`,
     ),
-    "wadi init --systemd > /etc/systemd/system/wadi.service",
+    `${init} > /etc/systemd/system/wadi.service`,
     "systemctl daemon-reload && systemctl enable --now wadi",
   ];
 }
 
-function writeCommand({ program, settingsFile, namesData, dataDirectory }: Deployment): string {
-  const options = [
+/** Lists what the command line must name, too. */
+function listOptions({ settingsFile, namesData, dataDirectory }: Deployment): string[] {
+  return [
     ...(settingsFile ? ["--config", settingsFile] : []),
     ...(namesData ? ["--data", dataDirectory] : []),
   ];
-  const words = [program, "serve", ...options].map(quote).join(" ");
+}
+
+function writeCommand(deployment: Deployment): string {
+  const words = [deployment.program, "serve", ...listOptions(deployment)].map(quote).join(" ");
   // Systemd reads variables in a command.
   return escapeSpecifiers(words).replaceAll("$", "$$$$");
 }
 
 function writeWalls(deployment: Deployment): string[] {
-  const { settings, program, workingDirectory, dataDirectory } = deployment;
+  const { settings, settingsFile, program, workingDirectory, dataDirectory } = deployment;
   const { host, port } = settings.server;
   const ports = [port, Number(/:(\d+)$/.exec(settings.operator.listen)?.[1] ?? port)];
   const hasLowPort = ports.some((one) => one > 0 && one <= LOW_PORT_MAX);
   const startsPrograms = settings.models.some(
     ({ upstream }) => upstream.kind === "openai" && upstream.start?.command.length,
   );
-  const isAtHome = [program, workingDirectory, dataDirectory].some((path) => HOMES.test(path));
+  const folders = listFolders(deployment);
+  const { cert, key } = settings.server.tls;
+  const read = [settingsFile ?? "", cert, key].map((path) => resolve(workingDirectory, path));
+  const paths = [program, workingDirectory, dataDirectory, ...folders, ...read];
+  const isAtHome = paths.some((path) => HOMES.test(path));
   const state = nameState(dataDirectory);
   return [
     "",
     ...(state === null
       ? [`ReadWritePaths=${escapeSpecifiers(quote(dataDirectory))}`]
       : [`StateDirectory=${escapeSpecifiers(quote(state))}`, "StateDirectoryMode=0700"]),
-    ...listFolders(deployment).map((path) => `ReadWritePaths=${escapeSpecifiers(quote(path))}`),
+    ...folders.map((path) => `ReadWritePaths=${escapeSpecifiers(quote(path))}`),
     "ProtectSystem=strict",
     `ProtectHome=${isAtHome ? "read-only" : "yes"}`,
     "PrivateTmp=yes",
