@@ -128,6 +128,13 @@ describe("with caller-chosen names", () => {
     expect(take(limiter, "name 0")).toBeUndefined();
   });
 
+  test("agents.limits.request_rate as many names as the maximum are all kept", () => {
+    const limiter = new RateLimiter(createManualClock(), strange);
+    const names = Array.from({ length: 10 }, (_, n) => `name ${n}`);
+    for (const name of names) expect(take(limiter, name)).toBeUndefined();
+    for (const name of names) expect(take(limiter, name)).toBe("60");
+  });
+
   test("a refused name that keeps asking is not evicted", () => {
     const limiter = new RateLimiter(createManualClock(), strange);
     take(limiter, "eager");
