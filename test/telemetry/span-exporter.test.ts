@@ -89,12 +89,29 @@ test("while the collector is away the same spans are sent again, ever more rarel
   expect(lines).toMatchObject([{ level: "warn", reason: "refused" }]);
 });
 
+test("spans whose request failed go before those that came meanwhile", async () => {
+  const failing = Promise.withResolvers<Sent>();
+  const { clock, batches, take } = open(failing.promise);
+  take(1, 2);
+  await clock.advance(1_000);
+  take(3, 3);
+  failing.resolve(AWAY);
+  await clock.advance(0);
+  await clock.advance(1_000);
+  expect(batches).toEqual([
+    ["span 1", "span 2"],
+    ["span 1", "span 2", "span 3"],
+  ]);
+});
+
 test("above 4,096 waiting spans the oldest are dropped with a count", async () => {
   const never = new Promise<Sent>(() => {});
   const { clock, batches, take, count } = open(never);
   take(1, 512);
   await clock.advance(0);
-  take(513, 4_097);
+  take(513, 4_096);
+  expect(await count()).toEqual({ waiting: 4_096, exported: 0, full: 0, refused: 0 });
+  take(4_097, 4_097);
   expect(await count()).toEqual({ waiting: 3_841, exported: 0, full: 256, refused: 0 });
   expect(batches).toHaveLength(1);
 });
