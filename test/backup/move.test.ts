@@ -1,4 +1,5 @@
 // Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
+import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type MoveResult, moveData } from "../../src/backup/index.ts";
 import { openDatabase, type TransferPlace } from "../../src/database/index.ts";
@@ -29,16 +30,21 @@ const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
 interface Interruption {
   afterRows?: number;
   replaces?: boolean;
+  beforeEnd?(): void;
 }
 
 function move(
   from: TransferPlace,
   to: TransferPlace,
-  { afterRows = Number.POSITIVE_INFINITY, replaces = false }: Interruption = {},
+  {
+    afterRows = Number.POSITIVE_INFINITY,
+    replaces = false,
+    beforeEnd = () => {},
+  }: Interruption = {},
 ): Promise<MoveResult> {
   return moveData({
     ...{ source: from, sourceName: "the source", target: to, targetName: "the target" },
-    ...{ replaces, clock, beforeEnd() {} },
+    ...{ replaces, clock, beforeEnd },
     say: (line) => void said.push(line),
     onProgress(done) {
       if (done >= afterRows) throw new Error("killed");
@@ -94,6 +100,26 @@ test("an interrupted move continues where it was", async () => {
   expect(await move(source, target)).toMatchObject({ is_resumed: true });
   expect(said).toEqual(["the interrupted move continues"]);
   expect(await readAll(target)).toEqual(content);
+});
+
+test("a move cut off between its last steps leaves no place that opens, and the same command ends it", async () => {
+  const target = placeFile();
+  const change = (statement: string) => {
+    using connection = new Connection(target.file);
+    connection.run(statement);
+  };
+  const beforeEnd = () =>
+    change(
+      "CREATE TRIGGER cut BEFORE UPDATE ON wadi_installation BEGIN SELECT RAISE(ABORT, 'cut'); END",
+    );
+  expect((await failureOf(move(source, target, { beforeEnd }))).message).toContain("cut");
+  const moved = `the data of ${source.file} was moved to the target`;
+  expect((await failureOf(open(source))).message).toStartWith(moved);
+  expect((await failureOf(open(target))).message).toStartWith(`${target.file} is not whole: `);
+  change("DROP TRIGGER cut");
+  expect(await move(source, target)).toMatchObject({ is_resumed: true });
+  expect(await readAll(target)).toEqual(content);
+  expect((await open(target)).moved_to).toBeNull();
 });
 
 test("a move starts over where the source has changed since its interruption", async () => {
