@@ -14,7 +14,7 @@ import { migrations } from "../../src/database/migrations/index.ts";
 import { parseRow } from "../../src/database/transfer/loader.ts";
 import { installationStore } from "../../src/installation/index.ts";
 import { stores } from "../../src/stores.ts";
-import { failureOf, type Ground } from "../support/database.ts";
+import { failureOf, type Ground, openTestDatabase } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { openPostgres } from "../support/pglite.ts";
 import { backUp, clock, fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
@@ -177,6 +177,16 @@ describe("a restore changes nothing", () => {
     await restore(place, backup, true);
     expect(await readAll(place)).toEqual(content);
   });
+
+  test.each(["SQLite", "PostgreSQL"])(
+    "over data of a newer program in %s, also with --yes",
+    async (engine) => {
+      const place = engine === "SQLite" ? placeFile() : await makePostgres();
+      await (await openTestDatabase(place)).close();
+      expect((await failureOf(restore(place, backup, true))).name).toBe("NewerDatabase");
+      expect((await failureOf(readState(place))).name).toBe("NewerDatabase");
+    },
+  );
 
   test("under a running server, also with --yes", async () => {
     const place = placeFile();
