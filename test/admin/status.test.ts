@@ -10,6 +10,7 @@ import { openFiles } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { NO_INSTALLATION } from "../support/installation.ts";
 import { startModelServer } from "../support/model-servers.ts";
+import { openPostgres } from "../support/pglite.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -83,6 +84,20 @@ test("the database alone tells its size and no state of a server", async () => {
   const { kind, bytes, wal_bytes, free_disk_bytes } = status.database;
   expect(kind).toBe("sqlite");
   for (const size of [bytes, wal_bytes, free_disk_bytes]) expect(size).toBeGreaterThan(1_000);
+});
+
+test("a database in PostgreSQL is named without its user and password", async () => {
+  const ground = await openPostgres();
+  closing.push(() => ground.release());
+  const place = await ground.makePlace();
+  if (place.kind !== "postgres") throw new Error("not a PostgreSQL");
+  const url = new URL(place.url);
+  // A server that asks for none ignores it.
+  url.password ||= "s3cret";
+  const app = await startApp({ place: { ...place, url: url.href }, installation: INSTALLATION });
+  closing.push(app.stop);
+  const { database } = await read(app.app.admin);
+  expect(database).toMatchObject({ kind: "postgres", name: `${url.host}${url.pathname}` });
 });
 
 test("runs, approvals and endpoints that wait or fail are counted", async () => {
