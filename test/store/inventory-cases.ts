@@ -7,6 +7,7 @@ import { writeEntries } from "../../src/gateway/request-log/entry.ts";
 import { ACCOUNT_PARTS, TOP } from "../../src/inventory/index.ts";
 import { makeEntry, NOON } from "../support/request-log.ts";
 import { makeRecord, makeStep } from "../support/runs.ts";
+import { create } from "./agent-cases.ts";
 import type { Case, Stores } from "./cases.ts";
 import { claimRuns, start, startMany } from "./run-acts.ts";
 
@@ -175,6 +176,51 @@ const deletionCases: Case[] = [
       for (const id of ["r-1", "r-2", "r-3"]) expect(await runs.find(id, null)).toBeUndefined();
       expect(await runs.listSteps("r-1", 0, 10)).toEqual([]);
       expect(await runs.find("r-4", null)).toBeDefined();
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "deletes threads with their messages and summaries, and no other account's",
+    async setup(stores) {
+      await startMany(stores, ["r-1"]);
+      await start(stores, "r-4", { account_id: "a-2", thread_id: "t-9" });
+      await claimRuns(stores);
+      await stores.runs.claim(1, [{ account_id: "a-2", runsMax: 1 }], NOW);
+      const summary = { through_seq: 0, content: "what was said" };
+      for (const id of ["r-1", "r-4"]) await stores.runs.note(makeRecord(id, { summary }));
+    },
+    act: ({ accountDeletions }) => accountDeletions.deletePart("threads", part()),
+    async check(answer, { runs }) {
+      expect(answer).toEqual({ rows: 2, next: null });
+      const read = async (id: string) => runs.load((await runs.find(id, null))!);
+      expect(await read("r-1")).toMatchObject({ messages: [], summary: null });
+      const kept = { messages: [{ thread_id: "t-9" }], summary: "what was said" };
+      expect(await read("r-4")).toMatchObject(kept);
+    },
+  },
+  {
+    method: "account_deletions.deletePart",
+    title: "deletes agents with their notes and versions, and no other account's",
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2", { account_id: "a-2" });
+      for (const [agent_id, key] of [
+        ["g-1", "camels"],
+        ["g-1", "dunes"],
+        ["g-2", "wells"],
+      ] as const) {
+        await stores.noted.apply(agent_id, { set: { key, content: "x" } }, false, NOW);
+      }
+    },
+    act: ({ accountDeletions }) => accountDeletions.deletePart("agents", part("", 2)),
+    async check(answer, { accountDeletions, agents, notes }) {
+      expect(answer).toEqual({ rows: 2, next: "" });
+      const rest = await accountDeletions.deletePart("agents", part());
+      expect(rest).toEqual({ rows: 2, next: null });
+      expect(await agents.find("g-1", "a-1")).toBeUndefined();
+      expect(await notes.list("g-1")).toEqual([]);
+      expect(await agents.find("g-2", "a-2")).toBeDefined();
+      expect(await notes.list("g-2")).toMatchObject([{ key: "wells" }]);
     },
   },
   {
