@@ -31,7 +31,7 @@ const START_MS_MAX = 30 * 60_000;
 
 export async function findPredecessor({ file, takesOver }: ControlOptions) {
   if (!takesOver) return null;
-  if (canTakeOver) return Predecessor.connect(file, VERSION);
+  if (canTakeOver) return Predecessor.begin(file, VERSION);
   throw new TakeoverRefused(
     `${TAKEOVER} works on Linux only: stop the running server, then start this one`,
   );
@@ -43,9 +43,9 @@ export async function completeTakeover(
   handover: Handover,
   { log, onFatal }: { log: Log; onFatal(): void },
 ): Promise<void> {
-  await predecessor.release();
+  await predecessor.listening();
   handover.resume();
-  await predecessor.replace();
+  await predecessor.ready();
   const { pid } = predecessor;
   log.info("takeover: this process serves; the one before ends its requests", { pid });
   void predecessor.ended

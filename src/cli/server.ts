@@ -181,7 +181,7 @@ async function startApp(
     await completeTakeover(predecessor, app.handover, deps);
     return app;
   } catch (failure) {
-    await predecessor.fail((failure as Error).message);
+    await predecessor.failed((failure as Error).message);
     throw failure;
   }
 }
@@ -222,7 +222,7 @@ const STOP_GRACE_MS = 10_000;
 
 /**
  * `stop`: the first signal waits for running requests, the second does not. `replace` ends the
- * server for one that has taken over; a signal then changes nothing, a second one ends it at once.
+ * server for one that has taken over. A signal then changes nothing; a second one ends it at once.
  */
 function createStop(
   app: Pick<Serving, "stop" | "handover">,

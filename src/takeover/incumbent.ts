@@ -69,9 +69,9 @@ export class Incumbent {
       case "change":
         return this.#change(successor);
       case "listening":
-        return this.#release();
+        return this.#listening();
       case "ready":
-        return this.#end(successor);
+        return this.#ready(successor);
       case "failed":
         this.#failed = { pid: successor.pid, reason: String(params.reason) };
         return null;
@@ -130,14 +130,14 @@ export class Incumbent {
     return shared;
   }
 
-  async #release(): Promise<null> {
+  async #listening(): Promise<null> {
     const { handover } = this.#options;
     handover.leave(true);
     await handover.pause();
     return null;
   }
 
-  #end(successor: Successor): null {
+  #ready(successor: Successor): null {
     this.#onReady();
     successor.cancelEnd = this.#options.onReplaced(successor.pid);
     return null;

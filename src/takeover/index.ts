@@ -1,4 +1,24 @@
 // A new process takes the place of the running one on the same data, without a refused connection.
+
+/*
+ * The messages at the control socket. A method of Predecessor, which sends, and one of Incumbent,
+ * which answers, are named after their message.
+ *
+ * | message     | from, to     | meaning                                                      |
+ * |-------------|--------------|--------------------------------------------------------------|
+ * | `upgrade`   | command, old | Start a program that takes over.                             |
+ * | `begin`     | new, old     | I take over. Reply: `Incumbency`, or a refusal.              |
+ * | `change`    | new, old     | I listen next. Reply: `SharedLimits`, which count in me now. |
+ * | `listening` | new, old     | Close your connections and begin no work.                    |
+ * | `ready`     | new, old     | I serve. End your requests, then yourself.                   |
+ * | `failed`    | new, old     | I do not take over, for this reason.                         |
+ * | `claim`     | old, new     | Count a request in a rate limit.                             |
+ * | `take`      | old, new     | Take a slot of a shared service.                             |
+ * | `release`   | old, new     | Give that slot back.                                         |
+ *
+ * `upgrade` has a connection of its own. The end of the connection of the others takes everything
+ * back, as long as the old process still can.
+ */
 export {
   canTakeOver,
   connectToControl,

@@ -16,7 +16,7 @@ export class Predecessor {
   hasEnded = false;
 
   /** Returns null where no process serves the data. */
-  static async connect(path: string, version: string): Promise<Predecessor | null> {
+  static async begin(path: string, version: string): Promise<Predecessor | null> {
     let predecessor: Predecessor | null = null;
     const channel = await connectToControl(path, async (method, params) => {
       return predecessor?.decide(method, params);
@@ -73,16 +73,17 @@ export class Predecessor {
   }
 
   /** Tells it that this process listens; returns once it begins no work any more. */
-  async release(): Promise<void> {
+  async listening(): Promise<void> {
     await this.#ask("listening");
   }
 
   /** Tells it to end. */
-  async replace(): Promise<void> {
+  async ready(): Promise<void> {
     await this.#ask("ready");
   }
 
-  async fail(reason: string): Promise<void> {
+  /** Tells it why this process does not take over. */
+  async failed(reason: string): Promise<void> {
     await this.#ask("failed", { reason });
     this.#channel.close();
   }

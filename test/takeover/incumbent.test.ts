@@ -95,15 +95,15 @@ async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
 
 test("the parts change hands in order, and the new process counts for the old one", async () => {
   const { path, events } = await startIncumbent();
-  const predecessor = (await Predecessor.connect(path, "2"))!;
+  const predecessor = (await Predecessor.begin(path, "2"))!;
   expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7 });
   await predecessor.change(createParts("new", events));
   expect(await follow.limits!("keys", "b")).toBe(3);
   expect(await follow.slots!.take("search")).toBeTrue();
   follow.slots!.release("search");
   expect(await follow.slots!.take("other")).toBeFalse();
-  await predecessor.release();
-  await predecessor.replace();
+  await predecessor.listening();
+  await predecessor.ready();
   expect(events).toEqual([
     "old spares",
     "old shares",
@@ -123,7 +123,7 @@ test("a request of the old process waits for the limits, which would replace its
   const { path, events } = await startIncumbent((claim) => {
     early.resolve(claim!("keys", "early"));
   });
-  const predecessor = (await Predecessor.connect(path, "2"))!;
+  const predecessor = (await Predecessor.begin(path, "2"))!;
   await predecessor.change(createParts("new", events));
   expect(await early.promise).toBe(3);
   const own = events.filter((event) => event.startsWith("new"));
@@ -132,34 +132,34 @@ test("a request of the old process waits for the limits, which would replace its
 
 test("a new process that fails gives everything back, and its reason is kept", async () => {
   const { path, events, takenBack, incumbent } = await startIncumbent();
-  const predecessor = (await Predecessor.connect(path, "2"))!;
+  const predecessor = (await Predecessor.begin(path, "2"))!;
   await predecessor.change(createParts("new", events));
-  await predecessor.release();
+  await predecessor.listening();
   events.length = 0;
-  await predecessor.fail("no luck");
+  await predecessor.failed("no luck");
   await takenBack;
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
   expect(incumbent.reasonOf(process.pid)).toBe("no luck");
-  expect(await Predecessor.connect(path, "3")).not.toBeNull();
+  expect(await Predecessor.begin(path, "3")).not.toBeNull();
 });
 
 test("a new process that dies after it served gives back what the old one still can do", async () => {
   const { path, events, takenBack } = await startIncumbent(undefined, true);
-  const predecessor = (await Predecessor.connect(path, "2"))!;
+  const predecessor = (await Predecessor.begin(path, "2"))!;
   await predecessor.change(createParts("new", events));
-  await predecessor.release();
-  await predecessor.replace();
+  await predecessor.listening();
+  await predecessor.ready();
   events.length = 0;
-  await predecessor.fail("");
+  await predecessor.failed("");
   await takenBack;
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
-  expect(await Predecessor.connect(path, "3")).not.toBeNull();
+  expect(await Predecessor.begin(path, "3")).not.toBeNull();
 });
 
 test("a second process cannot take over meanwhile, and its refusal is kept", async () => {
   const { path, begun, incumbent } = await startIncumbent();
-  await Predecessor.connect(path, "2");
-  const second = Predecessor.connect(path, "3");
+  await Predecessor.begin(path, "2");
+  const second = Predecessor.begin(path, "3");
   await expect(second).rejects.toThrow(`process ${process.pid} takes over already`);
   expect(begun).toEqual([process.pid]);
   expect(incumbent.reasonOf(process.pid)).toBe(`process ${process.pid} takes over already`);
@@ -167,7 +167,7 @@ test("a second process cannot take over meanwhile, and its refusal is kept", asy
 
 test("a new process that is not ready in time loses what it was given", async () => {
   const { path, events, clock, takenBack } = await startIncumbent();
-  const predecessor = (await Predecessor.connect(path, "2"))!;
+  const predecessor = (await Predecessor.begin(path, "2"))!;
   await predecessor.change(createParts("new", events));
   await clock.advance(30_000);
   await takenBack;
@@ -176,5 +176,5 @@ test("a new process that is not ready in time loses what it was given", async ()
 });
 
 test("nobody listens at a socket that does not exist", async () => {
-  expect(await Predecessor.connect("/nowhere/control.sock", "2")).toBeNull();
+  expect(await Predecessor.begin("/nowhere/control.sock", "2")).toBeNull();
 });
