@@ -12,6 +12,7 @@ import {
 } from "./help.ts";
 import { createOutput } from "./output.ts";
 import { findTerminal } from "./terminal.ts";
+import { reportFailure } from "./upgrade-origin.ts";
 
 const print = (text: string) => writeText(STDOUT, text);
 const BUGS: readonly unknown[] = [Error, TypeError, RangeError, ReferenceError, AggregateError];
@@ -22,7 +23,9 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
     return await runArguments(moveServer(argv));
   } catch (failure) {
-    printError(`wadi: ${explain(failure)}\n`);
+    const sentence = explain(failure);
+    printError(`wadi: ${sentence}\n`);
+    await reportFailure(sentence);
     return failure instanceof UsageError ? 2 : 1;
   }
 }

@@ -53,6 +53,16 @@ export interface Handover {
   inherit(): Promise<void>;
 }
 
+/** A new process, as it introduces itself. */
+export interface Newcomer {
+  pid: number;
+  version: string;
+  /** Names the upgrade that has started it; null: a person has. */
+  token: string | null;
+  /** Namespace of its number; null where it is unknown. */
+  namespace: string | null;
+}
+
 /** The first reply of the process that runs. */
 export interface Incumbency {
   pid: number;

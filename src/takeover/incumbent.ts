@@ -5,7 +5,8 @@ import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { type Channel, ChannelClosed } from "./channel.ts";
 import { TakeoverRefused } from "./errors.ts";
-import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
+import type { Handover, Incumbency, Newcomer, SharedLimits } from "./handover.ts";
+import { openProcesses, type Processes } from "./processes.ts";
 
 /** Maximum time from the change of the limits to a new process that is ready. */
 const CHANGE_MS_MAX = 30_000;
@@ -15,22 +16,27 @@ export interface IncumbentOptions {
   version: string;
   clock: Clock;
   log: Log;
-  /** Called once a new process has made contact. */
-  onBegin(pid: number): void;
+  /** Called when a new process makes contact; throws to refuse it. */
+  onBegin(newcomer: Newcomer): void;
+  /** Called with the reason why a new process does not take over, if it is known. */
+  onFailed(newcomer: Newcomer, reason: string): void;
   /** Process that this one took over from and that still ends. */
   predecessor: { readonly pid: number; readonly hasEnded: boolean } | null;
   /**
    * Called once the new process serves: this one has to end. The returned function keeps it from
    * that; false: too late.
    */
-  onReplaced(pid: number): () => boolean;
+  onReplaced(newcomer: Newcomer): () => boolean;
+  processes?: Processes;
 }
 
 /** A new process under way. */
-interface Successor {
+interface Successor extends Newcomer {
   channel: Channel;
-  pid: number;
-  version: string;
+  /** Set where its number names it here too. */
+  isNear: boolean;
+  /** Why it does not take over. */
+  reason: string | null;
   hasChanged: boolean;
   /** Set once it serves. */
   cancelEnd: (() => boolean) | null;
@@ -40,29 +46,17 @@ interface Successor {
 
 export class Incumbent {
   readonly #options: IncumbentOptions;
+  readonly #processes: Processes;
   #successor: Successor | null = null;
-  #failed: { pid: number; reason: string | null } | null = null;
 
   constructor(options: IncumbentOptions) {
     this.#options = options;
-  }
-
-  /** Why the last new process could not start; null where it did not say so. */
-  reasonOf(pid: number): string | null {
-    return this.#failed?.pid === pid ? this.#failed.reason : null;
+    this.#processes = options.processes ?? openProcesses();
   }
 
   /** Answers a request of the new process. */
   async answer(method: string, params: Record<string, unknown>, channel: Channel) {
-    if (method === "begin") {
-      const pid = Number(params.pid);
-      try {
-        return this.#begin(channel, pid, String(params.version));
-      } catch (failure) {
-        this.#failed = { pid, reason: (failure as Error).message };
-        throw failure;
-      }
-    }
+    if (method === "begin") return this.#begin(channel, params as unknown as Newcomer);
     const successor = this.#successor;
     if (successor?.channel !== channel) throw new TakeoverRefused("no takeover has begun");
     switch (method) {
@@ -73,45 +67,56 @@ export class Incumbent {
       case "ready":
         return this.#ready(successor);
       case "failed":
-        this.#failed = { pid: successor.pid, reason: String(params.reason) };
-        return null;
+        return this.#failed(successor, String(params.reason));
       default:
         throw new TypeError(`unknown request ${method}`);
     }
   }
 
-  #begin(channel: Channel, pid: number, version: string): Incumbency {
-    const { handover, log, predecessor, version: ownVersion } = this.#options;
-    if (this.#successor)
-      throw new TakeoverRefused(`process ${this.#successor.pid} takes over already`);
-    if (predecessor && !predecessor.hasEnded) {
-      const { pid } = predecessor;
-      throw new TakeoverRefused(
-        `process ${pid} still ends its requests: try again when it has ended`,
-      );
-    }
+  /** Ends the new process of an upgrade that has failed, if it is still there. */
+  abandon(token: string, reason: string): void {
+    if (this.#successor?.token === token) this.#abandon(this.#successor, reason);
+  }
+
+  #begin(channel: Channel, newcomer: Newcomer): Incumbency {
+    const { handover, log, version } = this.#options;
+    const { pid, namespace } = newcomer;
+    const isNear = namespace !== null && namespace === this.#processes.namespace && pid > 1;
+    this.#requireAlone();
+    this.#options.onBegin(newcomer);
     const ready = Promise.withResolvers<void>();
     const settled = Promise.race([ready.promise, channel.closed]);
     const successor: Successor = {
-      ...{ channel, pid, version, settled },
-      ...{ hasChanged: false, cancelEnd: null },
+      ...{ ...newcomer, channel, isNear, settled },
+      ...{ hasChanged: false, cancelEnd: null, reason: null },
     };
     this.#successor = successor;
     this.#onReady = ready.resolve;
     // Every other epoch is the new process's.
     handover.spare(() => true);
     void channel.closed.then(() => this.#takeBack(successor));
-    log.info("takeover: another process begins", { pid, version });
-    this.#options.onBegin(pid);
+    log.info("takeover: another process begins", { pid, version: newcomer.version });
     const { epoch, addresses } = handover;
-    return { pid: process.pid, version: ownVersion, epoch, addresses: [...addresses] };
+    return { pid: process.pid, version, epoch, addresses: [...addresses] };
+  }
+
+  #requireAlone(): void {
+    const { predecessor } = this.#options;
+    if (this.#successor) {
+      throw new TakeoverRefused(`process ${this.#successor.pid} takes over already`);
+    }
+    if (predecessor && !predecessor.hasEnded) {
+      throw new TakeoverRefused(
+        `process ${predecessor.pid} still ends its requests: try again when it has ended`,
+      );
+    }
   }
 
   #onReady: () => void = () => {};
 
   /** From here on the new process counts; all in one turn, so that no request counts in between. */
   #change(successor: Successor): SharedLimits {
-    const { handover, clock, log } = this.#options;
+    const { handover, clock } = this.#options;
     const { channel } = successor;
     if (!handover.share()) throw new TakeoverRefused("the listening sockets could not be shared");
     successor.hasChanged = true;
@@ -123,9 +128,7 @@ export class Incumbent {
       release: (service) => void channel.request("release", { service }).catch(() => {}),
     });
     void settlesWithin(clock, CHANGE_MS_MAX, successor.settled).then((isSettled) => {
-      if (isSettled) return;
-      log.error("takeover: the other process was not ready in time", { pid: successor.pid });
-      channel.close();
+      if (!isSettled) this.#abandon(successor, "it was not ready in time");
     });
     return shared;
   }
@@ -139,18 +142,33 @@ export class Incumbent {
 
   #ready(successor: Successor): null {
     this.#onReady();
-    successor.cancelEnd = this.#options.onReplaced(successor.pid);
+    successor.cancelEnd = this.#options.onReplaced(successor);
     return null;
+  }
+
+  #failed(successor: Successor, reason: string): null {
+    successor.reason = reason;
+    this.#options.onFailed(successor, reason);
+    return null;
+  }
+
+  /** A hanging process would still get new connections, so it ends before this one goes on. */
+  #abandon(successor: Successor, reason: string): void {
+    const { pid, isNear, channel } = successor;
+    if (isNear) this.#processes.kill(pid);
+    const then = isNear ? "was ended" : "may still listen: end it where it runs";
+    this.#failed(successor, `${reason}, and it ${then}`);
+    channel.close();
   }
 
   #takeBack(successor: Successor): void {
     if (successor.cancelEnd && !successor.cancelEnd()) return;
     const { handover, log } = this.#options;
     this.#successor = null;
-    const { pid, hasChanged } = successor;
-    log.error("takeover: the other process has ended, and this one goes on", {
+    const { pid, hasChanged, reason } = successor;
+    log.error("takeover: the other process has failed, and this one goes on", {
       pid,
-      reason: this.reasonOf(pid) ?? new ChannelClosed().message,
+      reason: reason ?? new ChannelClosed().message,
     });
     handover.spare(() => false);
     if (!hasChanged) return;

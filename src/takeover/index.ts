@@ -1,13 +1,13 @@
 // A new process takes the place of the running one on the same data, without a refused connection.
 
 /*
- * The messages at the control socket. A method of Predecessor, which sends, and one of Incumbent,
- * which answers, are named after their message.
+ * The messages at the control socket. For each of the new process, Predecessor has a method of that
+ * name, and so has Incumbent, which answers. `Predecessor.decide` answers those of the old one.
  *
  * | message     | from, to     | meaning                                                      |
  * |-------------|--------------|--------------------------------------------------------------|
  * | `upgrade`   | command, old | Start a program that takes over.                             |
- * | `begin`     | new, old     | I take over. Reply: `Incumbency`, or a refusal.              |
+ * | `begin`     | new, old     | I take over (`Newcomer`). Reply: `Incumbency`, or a refusal. |
  * | `change`    | new, old     | I listen next. Reply: `SharedLimits`, which count in me now. |
  * | `listening` | new, old     | Close your connections and begin no work.                    |
  * | `ready`     | new, old     | I serve. End your requests, then yourself.                   |
@@ -15,10 +15,12 @@
  * | `claim`     | old, new     | Count a request in a rate limit.                             |
  * | `take`      | old, new     | Take a slot of a shared service.                             |
  * | `release`   | old, new     | Give that slot back.                                         |
+ * | `report`    | started, old | An upgrade's process has failed, perhaps before `begin`.     |
  *
- * `upgrade` has a connection of its own. The end of the connection of the others takes everything
- * back, as long as the old process still can.
+ * `upgrade` and `report` have connections of their own. The end of the connection of the others
+ * takes everything back, as long as the old process still can.
  */
+export type { AnswerChannel } from "./channel.ts";
 export {
   canTakeOver,
   connectToControl,

@@ -2,7 +2,8 @@
 import { type Channel, ChannelClosed } from "./channel.ts";
 import { connectToControl } from "./control-socket.ts";
 import { TakeoverRefused } from "./errors.ts";
-import type { Handover, Incumbency, SharedLimits } from "./handover.ts";
+import type { Handover, Incumbency, Newcomer, SharedLimits } from "./handover.ts";
+import { openProcesses } from "./processes.ts";
 
 export class Predecessor {
   readonly pid: number;
@@ -16,14 +17,17 @@ export class Predecessor {
   hasEnded = false;
 
   /** Returns null where no process serves the data. */
-  static async begin(path: string, version: string): Promise<Predecessor | null> {
+  static async begin(
+    path: string,
+    about: Pick<Newcomer, "version" | "token">,
+  ): Promise<Predecessor | null> {
     let predecessor: Predecessor | null = null;
     const channel = await connectToControl(path, async (method, params) => {
       return predecessor?.decide(method, params);
     });
     if (!channel) return null;
-    const own = { pid: process.pid, version };
-    predecessor = new Predecessor(channel, await channel.request<Incumbency>("begin", own));
+    const own: Newcomer = { ...about, pid: process.pid, namespace: openProcesses().namespace };
+    predecessor = new Predecessor(channel, await channel.request<Incumbency>("begin", { ...own }));
     return predecessor;
   }
 

@@ -146,7 +146,7 @@ else {
     await old.logged("another process serves");
     next.signal("SIGKILL");
     await next.exited;
-    await old.logged("the other process has ended, and this one goes on");
+    await old.logged("the other process has failed, and this one goes on");
     expect((await old.chat("Hello")).status).toBe(201);
     expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     // Another takeover finds it at the control socket.
@@ -191,7 +191,7 @@ else {
       kept.write(writeChat(old.key, "Hello"));
       expect((await kept.read())!.headers.connection).not.toBe("close");
     }
-    expect(old.countLogged("takeover: the other process has ended, and this one goes on")).toBe(2);
+    expect(old.countLogged("takeover: the other process has failed, and this one goes on")).toBe(2);
     const run = await startRun(old, await createAgent(old), "!say Hello");
     await waitForRun(old, run, "succeeded", old.key);
     await blocker.stop(true);
@@ -225,5 +225,33 @@ else {
     process.kill(pid, "SIGTERM");
     const nobody = await room.run(["upgrade", "--data", "empty"]);
     expect(nobody.stderr).toContain("no server runs on empty");
+  });
+
+  test("`wadi upgrade` follows a script to the program that it starts", async () => {
+    const old = await room.serve(SERVE);
+    const script = join(room.directory, "script");
+    await Bun.write(script, `#!/bin/sh\n${executable()} "$@"\n`);
+    await Bun.$`chmod 755 ${script}`;
+    const upgraded = await room.run(["upgrade", script, "--json"]);
+    expect(upgraded.stderr).not.toContain("wadi:");
+    const { pid } = JSON.parse(upgraded.stdout);
+    expect(await old.exited).toBe(0);
+    expect((await old.chat("Hello")).status).toBe(201);
+    process.kill(pid, "SIGTERM");
+  });
+
+  test("`wadi upgrade` says why the new process refuses its settings", async () => {
+    const old = await room.serve(SERVE);
+    const upstream =
+      '{ kind = "openai", urls = ["http://127.0.0.1:1/v1"], api_key_env = "NO_KEY" }';
+    await Bun.write(
+      join(room.directory, "wadi.toml"),
+      `[[models]]\nid = "m"\nupstream = ${upstream}\n`,
+    );
+    const failed = await room.run(["upgrade"]);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("the old one still serves: wadi.toml:");
+    expect(failed.stderr).toContain("names an environment variable that is not set");
+    expect((await old.chat("Hello")).status).toBe(201);
   });
 }

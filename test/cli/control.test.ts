@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openControl } from "../../src/cli/control.ts";
 import { createLog } from "../../src/platform/log.ts";
-import { canTakeOver, connectToControl, type Handover } from "../../src/takeover/index.ts";
+import {
+  canTakeOver,
+  connectToControl,
+  type Handover,
+  Predecessor,
+} from "../../src/takeover/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-control-"));
@@ -38,6 +43,7 @@ async function startControl() {
   });
   const channel = (await connectToControl(file, async () => null))!;
   return {
+    file,
     clock,
     waits: waits.promise,
     upgrade: (program: string) => channel.request("upgrade", { program }),
@@ -59,4 +65,20 @@ test.if(canTakeOver).each([
   const { upgrade } = await startControl();
   const refusal = await upgrade(program).catch(({ message }) => message);
   expect(refusal).toContain(says);
+});
+
+test.if(canTakeOver)("a process whose upgrade is over may not take over any more", async () => {
+  const { file } = await startControl();
+  const late = Predecessor.begin(file, { version: "2", token: "gone" });
+  expect(await late.catch(({ message }) => message)).toContain("has ended");
+});
+
+test("a process keeps the token of its upgrade from its children", () => {
+  const script = `
+    const { ORIGIN } = await import("${import.meta.dir}/../../src/cli/upgrade-origin.ts");
+    console.log(ORIGIN.token, ORIGIN.file, process.env.WADI_UPGRADE);`;
+  const { stdout } = Bun.spawnSync([process.execPath, "-e", script], {
+    env: { WADI_UPGRADE: "abc:/run/a:b.sock" },
+  });
+  expect(stdout.toString()).toBe("abc /run/a:b.sock undefined\n");
 });

@@ -10,6 +10,7 @@ import {
   listenForControl,
   Predecessor,
 } from "../../src/takeover/index.ts";
+import { openProcesses, type Processes } from "../../src/takeover/processes.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const undo: (() => void)[] = [];
@@ -66,12 +67,21 @@ const follow: {
   slots: Parameters<Handover["slots"]["follow"]>[0];
 } = { limits: null, slots: null };
 
-async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
+interface Situation {
+  onFollow?: OnFollow;
+  mayGoOn?: boolean;
+  processes?: Partial<Processes>;
+}
+
+const begin = (path: string, version = "2") => Predecessor.begin(path, { version, token: "t" });
+
+async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situation = {}) {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const events: string[] = [];
   const begun: number[] = [];
   const clock = createManualClock();
   const takenBack = Promise.withResolvers<void>();
+  const reasons: string[] = [];
   const log = createLog(clock, (line) => line.includes("goes on") && takenBack.resolve(), false);
   const incumbent = new Incumbent({
     ...{
@@ -81,21 +91,28 @@ async function startIncumbent(onFollow?: OnFollow, mayGoOn = false) {
       log,
       predecessor: null,
     },
-    onBegin: (pid) => begun.push(pid),
-    onReplaced(pid) {
+    onBegin: ({ pid }) => begun.push(pid),
+    onFailed: ({ token }, reason) => reasons.push(`${token}: ${reason}`),
+    onReplaced({ pid }) {
       events.push(`replaced by ${pid === process.pid}`);
       return () => mayGoOn;
+    },
+    processes: {
+      // Both sides are this process.
+      namespace: openProcesses().namespace,
+      kill: (pid) => events.push(`kills ${pid === process.pid}`),
+      ...processes,
     },
   });
   const path = join(directory, "control.sock");
   const server = await listenForControl(path, (...request) => incumbent.answer(...request));
   undo.push(server.close, () => rmSync(directory, { recursive: true }));
-  return { path, events, clock, begun, takenBack: takenBack.promise, incumbent };
+  return { path, events, clock, begun, takenBack: takenBack.promise, incumbent, reasons };
 }
 
 test("the parts change hands in order, and the new process counts for the old one", async () => {
   const { path, events } = await startIncumbent();
-  const predecessor = (await Predecessor.begin(path, "2"))!;
+  const predecessor = (await begin(path))!;
   expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7 });
   await predecessor.change(createParts("new", events));
   expect(await follow.limits!("keys", "b")).toBe(3);
@@ -120,10 +137,10 @@ test("the parts change hands in order, and the new process counts for the old on
 
 test("a request of the old process waits for the limits, which would replace its count", async () => {
   const early = Promise.withResolvers<number>();
-  const { path, events } = await startIncumbent((claim) => {
-    early.resolve(claim!("keys", "early"));
+  const { path, events } = await startIncumbent({
+    onFollow: (claim) => early.resolve(claim!("keys", "early")),
   });
-  const predecessor = (await Predecessor.begin(path, "2"))!;
+  const predecessor = (await begin(path))!;
   await predecessor.change(createParts("new", events));
   expect(await early.promise).toBe(3);
   const own = events.filter((event) => event.startsWith("new"));
@@ -131,21 +148,21 @@ test("a request of the old process waits for the limits, which would replace its
 });
 
 test("a new process that fails gives everything back, and its reason is kept", async () => {
-  const { path, events, takenBack, incumbent } = await startIncumbent();
-  const predecessor = (await Predecessor.begin(path, "2"))!;
+  const { path, events, takenBack, reasons } = await startIncumbent();
+  const predecessor = (await begin(path))!;
   await predecessor.change(createParts("new", events));
   await predecessor.listening();
   events.length = 0;
   await predecessor.failed("no luck");
   await takenBack;
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
-  expect(incumbent.reasonOf(process.pid)).toBe("no luck");
-  expect(await Predecessor.begin(path, "3")).not.toBeNull();
+  expect(reasons).toEqual(["t: no luck"]);
+  expect(await begin(path, "3")).not.toBeNull();
 });
 
 test("a new process that dies after it served gives back what the old one still can do", async () => {
-  const { path, events, takenBack } = await startIncumbent(undefined, true);
-  const predecessor = (await Predecessor.begin(path, "2"))!;
+  const { path, events, takenBack } = await startIncumbent({ mayGoOn: true });
+  const predecessor = (await begin(path))!;
   await predecessor.change(createParts("new", events));
   await predecessor.listening();
   await predecessor.ready();
@@ -153,28 +170,58 @@ test("a new process that dies after it served gives back what the old one still 
   await predecessor.failed("");
   await takenBack;
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
-  expect(await Predecessor.begin(path, "3")).not.toBeNull();
+  expect(await begin(path, "3")).not.toBeNull();
 });
 
-test("a second process cannot take over meanwhile, and its refusal is kept", async () => {
-  const { path, begun, incumbent } = await startIncumbent();
-  await Predecessor.begin(path, "2");
-  const second = Predecessor.begin(path, "3");
+test("a second process cannot take over meanwhile", async () => {
+  const { path, begun } = await startIncumbent();
+  await begin(path);
+  const second = begin(path, "3");
   await expect(second).rejects.toThrow(`process ${process.pid} takes over already`);
   expect(begun).toEqual([process.pid]);
-  expect(incumbent.reasonOf(process.pid)).toBe(`process ${process.pid} takes over already`);
 });
 
-test("a new process that is not ready in time loses what it was given", async () => {
-  const { path, events, clock, takenBack } = await startIncumbent();
-  const predecessor = (await Predecessor.begin(path, "2"))!;
+const LATE = "t: it was not ready in time, and it";
+
+test("a new process that is not ready in time is ended before the old one goes on", async () => {
+  const { path, events, clock, takenBack, reasons } = await startIncumbent();
+  const predecessor = (await begin(path))!;
   await predecessor.change(createParts("new", events));
   await clock.advance(30_000);
   await takenBack;
-  expect(events.at(-1)).toBe("old resumes");
+  expect(events.slice(-5)).toEqual([
+    "kills true",
+    "old spares none",
+    "old counts again",
+    "old stays",
+    "old resumes",
+  ]);
+  expect(reasons).toEqual([`${LATE} was ended`]);
   await predecessor.ended;
 });
 
+test("a number of another namespace names another process here, which is not ended", async () => {
+  const processes = { namespace: "pid:[1]" };
+  const { path, events, clock, takenBack, reasons } = await startIncumbent({ processes });
+  const predecessor = (await begin(path))!;
+  await predecessor.change(createParts("new", events));
+  await clock.advance(30_000);
+  await takenBack;
+  expect(events).not.toContain("kills true");
+  expect(events.at(-1)).toBe("old resumes");
+  expect(reasons).toEqual([`${LATE} may still listen: end it where it runs`]);
+});
+
+test("an upgrade that has failed ends its own process only", async () => {
+  const { path, events, takenBack, incumbent } = await startIncumbent();
+  await begin(path);
+  incumbent.abandon("other", "");
+  expect(events).toEqual(["old spares"]);
+  incumbent.abandon("t", "its upgrade has failed");
+  await takenBack;
+  expect(events).toEqual(["old spares", "kills true", "old spares none"]);
+});
+
 test("nobody listens at a socket that does not exist", async () => {
-  expect(await Predecessor.begin("/nowhere/control.sock", "2")).toBeNull();
+  expect(await begin("/nowhere/control.sock")).toBeNull();
 });
