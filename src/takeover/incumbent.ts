@@ -82,7 +82,7 @@ export class Incumbent {
     const { handover, log, version } = this.#options;
     const { pid, namespace } = newcomer;
     const isNear = namespace !== null && namespace === this.#processes.namespace && pid > 1;
-    this.#requireAlone();
+    this.#requireAlone(isNear);
     this.#options.onBegin(newcomer);
     const ready = Promise.withResolvers<void>();
     const settled = Promise.race([ready.promise, channel.closed]);
@@ -100,7 +100,7 @@ export class Incumbent {
     return { pid: process.pid, version, epoch, addresses: [...addresses] };
   }
 
-  #requireAlone(): void {
+  #requireAlone(isNear: boolean): void {
     const { predecessor } = this.#options;
     if (this.#successor) {
       throw new TakeoverRefused(`process ${this.#successor.pid} takes over already`);
@@ -108,6 +108,11 @@ export class Incumbent {
     if (predecessor && !predecessor.hasEnded) {
       throw new TakeoverRefused(
         `process ${predecessor.pid} still ends its requests: try again when it has ended`,
+      );
+    }
+    if (isNear && this.#processes.endsContainer()) {
+      throw new TakeoverRefused(
+        "the container may end with the running server: start a container with the new image",
       );
     }
   }

@@ -1,15 +1,28 @@
-// Numbers of processes: whom one names here.
-import { readlinkSync } from "node:fs";
+// Numbers of processes: whom one names here, and whether a container ends with this process.
+import { readFileSync, readlinkSync } from "node:fs";
 
 export interface Processes {
   /** Name of the namespace in which a number names one process; null where it is unknown. */
   readonly namespace: string | null;
+  /** Tells if a container may end with this process, although others go on in it. */
+  endsContainer(): boolean;
   kill(pid: number): void;
 }
 
+/** Namespace of the machine itself: a constant of the kernel. */
+const MACHINE = "pid:[4026531836]";
+/** First processes that go on when a service ends. */
+const INIT_SYSTEMS = ["systemd", "init"];
+
 export function openProcesses(proc = "/proc"): Processes {
+  const namespace = readOr(null, () => readlinkSync(`${proc}/self/ns/pid`));
   return {
-    namespace: readOr(null, () => readlinkSync(`${proc}/self/ns/pid`)),
+    namespace,
+    endsContainer() {
+      if (namespace === MACHINE || !isFirstWork(proc)) return false;
+      const first = readOr("init", () => readFileSync(`${proc}/1/comm`, "utf8").trim());
+      return !INIT_SYSTEMS.includes(first);
+    },
     kill(pid) {
       try {
         process.kill(pid, "SIGKILL");
@@ -18,6 +31,17 @@ export function openProcesses(proc = "/proc"): Processes {
       }
     },
   };
+}
+
+/** Tells if this process is what the container was started for, or a part of it. */
+function isFirstWork(proc: string): boolean {
+  const stat = readOr("", () => readFileSync(`${proc}/self/stat`, "utf8"));
+  // The name before may hold anything.
+  const [, parent, , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // A parent outside the namespace has the number 0.
+  if (parent === "0" || session === "1") return true;
+  // Some first processes give their child a session; one that they inherit seldom leads it.
+  return parent === "1" && session === Number.parseInt(stat, 10).toString();
 }
 
 function readOr<T>(fallback: T, read: () => T): T {

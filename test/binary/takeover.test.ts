@@ -254,4 +254,15 @@ else {
     expect(failed.stderr).toContain("names an environment variable that is not set");
     expect((await old.chat("Hello")).status).toBe(201);
   });
+
+  const alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+  const isolate = [...alone, "--mount-proc"];
+  const isIsolated = Bun.which("unshare") !== null && Bun.spawnSync([...isolate, "true"]).success;
+  test.if(isIsolated)("a server that its container waits for refuses an upgrade", async () => {
+    const old = await room.serve(SERVE, { command: [...isolate, executable()] });
+    const failed = await room.run(["upgrade"]);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("the container may end with the running server");
+    expect((await old.chat("Hello")).status).toBe(201);
+  });
 }

@@ -100,6 +100,7 @@ async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situatio
     processes: {
       // Both sides are this process.
       namespace: openProcesses().namespace,
+      endsContainer: () => false,
       kill: (pid) => events.push(`kills ${pid === process.pid}`),
       ...processes,
     },
@@ -220,6 +221,16 @@ test("an upgrade that has failed ends its own process only", async () => {
   incumbent.abandon("t", "its upgrade has failed");
   await takenBack;
   expect(events).toEqual(["old spares", "kills true", "old spares none"]);
+});
+
+test("a process that would end with its container is not taken over from inside", async () => {
+  const refused = "the container may end with the running server";
+  const inside = await startIncumbent({ processes: { endsContainer: () => true } });
+  await expect(begin(inside.path)).rejects.toThrow(refused);
+  expect(inside.events).toEqual([]);
+  const processes = { endsContainer: () => true, namespace: "pid:[1]" };
+  const outside = await startIncumbent({ processes });
+  expect(await begin(outside.path)).not.toBeNull();
 });
 
 test("nobody listens at a socket that does not exist", async () => {

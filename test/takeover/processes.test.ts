@@ -1,0 +1,50 @@
+// Tests whether a container would end with this process, by what the system says about it.
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openProcesses } from "../../src/takeover/processes.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "wadi-proc-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const MACHINE = "pid:[4026531836]";
+const CONTAINER = "pid:[4026532179]";
+
+/** `stat` has the process, its parent and its session. */
+function pretend(namespace: string, first: string | null, stat: [number, number, number]) {
+  const proc = mkdtempSync(join(directory, "proc-"));
+  mkdirSync(join(proc, "self", "ns"), { recursive: true });
+  mkdirSync(join(proc, "1"));
+  symlinkSync(namespace, join(proc, "self", "ns", "pid"));
+  const [pid, parent, session] = stat;
+  writeFileSync(join(proc, "self", "stat"), `${pid} (a ) b) S ${parent} ${pid} ${session} 0 -1\n`);
+  if (first !== null) writeFileSync(join(proc, "1", "comm"), `${first}\n`);
+  return openProcesses(proc);
+}
+
+test.each([
+  ["as the first process", CONTAINER, "wadi", [1, 0, 1]],
+  ["below tini", CONTAINER, "tini", [7, 1, 1]],
+  ["below dumb-init, which gives it a session", CONTAINER, "dumb-init", [7, 1, 7]],
+  ["below a script of the first process", CONTAINER, "docker-init", [9, 7, 1]],
+  ["in a pod that shares its processes", CONTAINER, "pause", [7, 0, 7]],
+] as const)("a container ends with its server %s", (_, namespace, first, stat) => {
+  expect(pretend(namespace, first, [...stat]).endsContainer()).toBeTrue();
+});
+
+test.each([
+  ["on a machine, also of an unknown first process", MACHINE, "other", [7, 1, 7]],
+  ["below systemd in a container", CONTAINER, "systemd", [7, 1, 7]],
+  ["started later in a container", CONTAINER, "tini", [30, 20, 20]],
+  ["after a takeover in a container", CONTAINER, "tini", [31, 1, 20]],
+  ["where the first process is hidden", CONTAINER, null, [7, 1, 7]],
+] as const)("nothing ends with a server %s", (_, namespace, first, stat) => {
+  expect(pretend(namespace, first, [...stat]).endsContainer()).toBeFalse();
+});
+
+test("a system without these files is asked nothing", () => {
+  const processes = openProcesses(join(directory, "nowhere"));
+  expect(processes.namespace).toBeNull();
+  expect(processes.endsContainer()).toBeFalse();
+});
