@@ -77,6 +77,8 @@ describe("the systemd unit", () => {
     expect(unit).toContain(`ExecStart=${program} serve --config /etc/wadi/wadi.toml\n`);
     expect(unit).toContain("\nStateDirectory=wadi\n");
     expect(unit).toContain("\nTimeoutStopSec=135\n");
+    // Otherwise systemd would not hear the old process after a failed takeover.
+    expect(unit).toContain("\nNotifyAccess=all\n");
     expect(unit).toContain("\nProtectHome=yes\n");
     expect(unit).not.toContain("ReadWritePaths=");
     const elsewhere = write("systemd", "", {

@@ -139,7 +139,9 @@ else {
   });
 
   test("a server goes on when the new one dies while it ends its requests", async () => {
-    const old = await room.serve(SERVE);
+    const name = join(room.directory, "notify");
+    const supervisor = listenForDatagrams(name);
+    const old = await room.serve(SERVE, { env: { NOTIFY_SOCKET: name } });
     const { key } = old;
     const stream = await old.chat("word\n!delay 4s", { body: { stream: true } });
     const next = await takeOver();
@@ -147,6 +149,9 @@ else {
     next.signal("SIGKILL");
     await next.exited;
     await old.logged("the other process has failed, and this one goes on");
+    const mains = [next.pid, old.pid].map((pid) => `MAINPID=${pid}`);
+    expect(supervisor.read()).toEqual(["READY=1", ...mains]);
+    supervisor.close();
     expect((await old.chat("Hello")).status).toBe(201);
     expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     // Another takeover finds it at the control socket.

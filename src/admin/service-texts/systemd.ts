@@ -24,6 +24,8 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=notify
+# After a failed takeover the old process names itself again, although it is not the main one.
+NotifyAccess=all
 User=${USER}
 WorkingDirectory=${escapeSpecifiers(workingDirectory)}
 # Variables that the settings name, such as keys of model servers: one NAME=VALUE a line.
