@@ -52,7 +52,9 @@ const RESERVED_BODY_FIELDS = [
 
 const HEALTH_EVERY_MIN_MS = 1_000;
 const BACKUP_EVERY_MIN_MS = 60_000;
-const BUCKET = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w./-]*)?$/;
+const BUCKET = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/(?!.*\.\.)[\w./-]*)?$/;
+/** A folder on Windows may begin with one letter and a colon. */
+const ADDRESS = /^[a-z][a-z0-9+.-]+:/i;
 /** Minimum retention of runs: the daily limit and idempotency keys depend on them. */
 const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
 
@@ -138,17 +140,21 @@ function completeTelemetry(
   else telemetry.headers = Object.fromEntries(pairs.map((pair) => [pair![1]!, pair![2]!]));
 }
 
+const NO_DESTINATION =
+  'must be a folder, or "s3://BUCKET/PREFIX": the bucket has 3 to 63 lower-case letters, digits, ' +
+  '"." and "-", the prefix letters, digits, "_", ".", "-" and "/"';
+
 function completeBackup(backup: Mutable<BackupSettings>, context: SettingsContext) {
   const { env, readText, problems, wantsApiKeys } = context;
   const { every_ms, to, access_key_id, secret_access_key_env, secret_access_key_file } = backup;
   backup.secret_access_key = null;
   const isEarly = every_ms > 0 && every_ms < BACKUP_EVERY_MIN_MS;
   problems.addEach("backup", [[isEarly, "every", "must be 0s or at least 1m"]]);
-  if (!to.startsWith("s3://")) return;
+  if (!ADDRESS.test(to)) return;
   const hasVariable = secret_access_key_env !== "";
   const hasOne = hasVariable !== (secret_access_key_file !== "");
   problems.addEach("backup", [
-    [!BUCKET.test(to), "to", 'must be a folder, or a bucket such as "s3://acme/wadi"'],
+    [!BUCKET.test(to), "to", NO_DESTINATION],
     [access_key_id === "", "access_key_id", "is needed for a bucket"],
     [!hasOne, "secret_access_key_env", "or secret_access_key_file, one of them, must be set"],
   ]);

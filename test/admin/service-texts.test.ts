@@ -68,6 +68,13 @@ describe("the systemd unit", () => {
     const atHome = write("systemd", '[backup]\nevery = "1h"\nto = "/home/me/backups"\n');
     expect(atHome).toContain("\nReadWritePaths=/home/me/backups\nProtectSystem=strict\n");
     expect(atHome).toContain("\nProtectHome=read-only\n");
+    const key = '[search]\nkind = "searxng"\nurl = "http://127.0.0.1:8888"\napi_key_file = ';
+    expect(write("systemd", `${key}"/home/me/key"\n`)).toContain("\nProtectHome=read-only\n");
+    const installed = { program: "/usr/bin/wadi" };
+    expect(write("systemd", "", installed)).toContain("\nPrivateTmp=yes\n");
+    expect(write("systemd", "", { ...installed, dataDirectory: "/var/tmp/wadi" })).toContain(
+      "\nPrivateTmp=no\n",
+    );
     const inside = '[backup]\nevery = "1h"\nto = "/var/lib/wadi/copies"\n';
     expect(write("systemd", inside)).not.toContain("ReadWritePaths");
   });
@@ -89,8 +96,8 @@ describe("the systemd unit", () => {
     expect(elsewhere).toContain(`ExecStart=${program} serve --data "/home/me/my data"\n`);
     expect(elsewhere).toContain('\nReadWritePaths="/home/me/my data"\n');
     expect(elsewhere).toContain("\nProtectHome=read-only\n");
-    expect(elsewhere).toContain('#   wadi init --systemd --data "/home/me/my data" >');
-    expect(elsewhere).toContain('#   install -d -o wadi -g wadi -m 700 "/home/me/my data"\n');
+    expect(elsewhere).toContain("#   wadi init --systemd --data '/home/me/my data' >");
+    expect(elsewhere).toContain("#   install -d -o wadi -g wadi -m 700 '/home/me/my data'\n");
   });
 
   test("keeps the one capability that a low port needs, and devices for started model servers", () => {
@@ -290,14 +297,30 @@ describe("the Dockerfile", () => {
     expect(text).toContain("--stop-timeout 75 ");
   });
 
-  test("mounts the certificate where the settings name it", () => {
-    const tls = `[server.tls]\ncert = "tls/cert.pem"\nkey = "/etc/ssl/key.pem"\n`;
+  test("mounts files and folders where the settings name them", () => {
+    const toml = `[server]
+secrets_key_file = "keys/wadi.key"
+tls = { cert = "tls/cert.pem", key = "/etc/ssl/$my key.pem" }
+[backup]
+to = "/srv/backups"
+[search]
+kind = "searxng"
+url = "http://127.0.0.1:8888"
+api_key_file = "/etc/ssl/search"
+`;
     const at = { workingDirectory: "/srv/wadi" };
-    const mounts = write("docker", tls, at).match(/-v \S+:ro/g);
-    expect(mounts).toEqual([
+    const text = write("docker", toml, at);
+    expect(text.match(/-v (?:'.+?'|\S+)/g)).toEqual([
+      "-v wadi:/var/lib/wadi",
       "-v /srv/wadi/tls/cert.pem:/etc/wadi/tls/cert.pem:ro",
-      "-v /etc/ssl/key.pem:/etc/ssl/key.pem:ro",
+      "-v '/etc/ssl/$my key.pem:/etc/ssl/$my key.pem:ro'",
+      "-v /etc/ssl/search:/etc/ssl/search:ro",
+      "-v /srv/backups:/srv/backups",
+      "-v /srv/wadi/keys:/etc/wadi/keys",
     ]);
+    expect(text).toContain("# User 10001 needs its rights on what is mounted.\n");
+    const beside = '[server]\nsecrets_key_file = "wadi.key"\n';
+    expect(() => write("docker", beside, at)).toThrow("a folder of its own for keys");
   });
 
   test("sets only settings that exist", () => {

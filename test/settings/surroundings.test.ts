@@ -101,8 +101,19 @@ test("a bucket of backups needs a name, a key's id and its secret, which no mess
   expect(() => read(bucket)).toThrow("one of them, must be set");
   const nameless = 'to = "s3://acme-backups"\nsecret_access_key_file = "f"';
   expect(() => read(nameless)).toThrow("access_key_id is needed for a bucket");
-  const shouted = `to = "s3://A/"\n${key}secret_access_key_file = "f"`;
-  expect(() => read(shouted)).toThrow("must be a folder, or a bucket");
+  // Whoever names a bucket must not find backups in a folder of that name.
+  for (const to of [
+    "s3://A/",
+    "s3://b/p",
+    "S3://acme/x",
+    "s3:/acme/x",
+    "gs://acme",
+    "s3://acme/..",
+  ]) {
+    const named = `to = "${to}"\n${key}secret_access_key_file = "f"`;
+    expect(() => read(named)).toThrow("the bucket has 3 to 63 lower-case letters");
+  }
+  expect(read('to = "C:/backups"')).toMatchObject({ to: "C:/backups" });
   expect(() => read('every = "59s"')).toThrow("backup.every must be 0s or at least 1m");
 });
 

@@ -1,4 +1,5 @@
 // The installation that a text for a supervisor, a proxy or a container describes.
+import { dirname, relative, resolve } from "node:path";
 import type { Settings } from "../../settings/index.ts";
 import { AdminError } from "../errors.ts";
 
@@ -53,4 +54,34 @@ export function listProxySettings({ server }: Settings): string[] {
   ];
   if (lines.length === 0) return [];
   return ["# Settings of [server] for this proxy:", ...lines.map((line) => `#   ${line}`)];
+}
+
+/** Lists the other folders that the server writes to; paths as in the settings. */
+export function listFolders({ settings, dataDirectory, workingDirectory }: Deployment): string[] {
+  const { to } = settings.backup;
+  const { secrets_key_file } = settings.server;
+  const folders = [
+    ...(to === "" || to.startsWith("s3://") ? [] : [to]),
+    ...(secrets_key_file === "" ? [] : [dirname(secrets_key_file)]),
+  ];
+  const isOutside = (path: string) =>
+    relative(dataDirectory, resolve(workingDirectory, path)).startsWith("..");
+  return [...new Set(folders.filter(isOutside))];
+}
+
+/** Lists files that the server only reads; paths as in the settings. */
+export function listFiles({ settings }: Deployment): string[] {
+  const { server, backup, telemetry, embeddings, search, models } = settings;
+  const files = [
+    ...[server.tls.cert, server.tls.key, backup.secret_access_key_file, telemetry.headers_file],
+    ...[embeddings, search, ...models.map(({ upstream }) => upstream)].map((service) =>
+      "api_key_file" in service ? service.api_key_file : "",
+    ),
+  ];
+  return [...new Set(files.filter((file) => file !== ""))];
+}
+
+/** Quotes a word as a shell reads it. */
+export function quoteWord(word: string): string {
+  return /^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

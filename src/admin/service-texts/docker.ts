@@ -1,6 +1,13 @@
 // The Dockerfile: a user without rights, a volume for the data, the program as entry point.
 import { basename, resolve } from "node:path";
-import { computeStopSeconds, type Deployment } from "./deployment.ts";
+import { AdminError } from "../errors.ts";
+import {
+  computeStopSeconds,
+  type Deployment,
+  listFiles,
+  listFolders,
+  quoteWord,
+} from "./deployment.ts";
 
 const DATA = "/var/lib/wadi";
 const CONFIG = "/etc/wadi";
@@ -12,14 +19,16 @@ export function writeDockerfile(deployment: Deployment): string {
   const opened = settings.server.port || DEFAULT_PORT;
   const names = [program, ...(settingsFile ? [settingsFile] : [])].map((path) => basename(path));
   const stop_s = computeStopSeconds(settings);
+  const mounts = listMounts(deployment);
   const run = [
     `--init --stop-timeout ${stop_s} -p 127.0.0.1:${opened}:${opened} -v wadi:${DATA}`,
-    ...listCertificates(deployment),
+    ...mounts,
   ].join(" ");
   const config = names[1] ? `COPY --chown=${USER_ID} ["${names[1]}", "${CONFIG}/wadi.toml"]\n` : "";
+  const rights = mounts.length > 0 ? `\n# User ${USER_ID} needs its rights on what is mounted.` : "";
   return `# Beside ${names.join(" and ")}:
 #   docker build -t wadi . && docker run -d --name wadi ${run} wadi
-#   docker exec wadi wadi keys create --account default
+#   docker exec wadi wadi keys create --account default${rights}
 FROM debian:12-slim
 RUN useradd --system --uid ${USER_ID} --user-group --no-create-home wadi \\
     && install -d -o wadi -g wadi -m 700 ${DATA}
@@ -38,10 +47,15 @@ CMD ["serve"]
 `;
 }
 
-/** Mounts the files of TLS, which an image must not hold. */
-function listCertificates({ settings, workingDirectory }: Deployment): string[] {
-  const { cert, key } = settings.server.tls;
-  return [cert, key]
-    .filter((file) => file !== "")
-    .map((file) => `-v ${resolve(workingDirectory, file)}:${resolve(CONFIG, file)}:ro`);
+/** An image must not hold secrets, nor what the server writes. */
+function listMounts(deployment: Deployment): string[] {
+  const mount = (path: string, mode: string) => {
+    const inside = resolve(CONFIG, path);
+    if (inside === CONFIG) throw new AdminError("a container needs a folder of its own for keys");
+    return `-v ${quoteWord(`${resolve(deployment.workingDirectory, path)}:${inside}${mode}`)}`;
+  };
+  return [
+    ...listFiles(deployment).map((file) => mount(file, ":ro")),
+    ...listFolders(deployment).map((folder) => mount(folder, "")),
+  ];
 }

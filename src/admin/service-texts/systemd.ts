@@ -1,12 +1,19 @@
 // The systemd unit of `wadi serve`: an own user, a watchdog, and walls that a JIT compiler allows.
-import { dirname, join, relative, resolve } from "node:path";
-import { computeStopSeconds, type Deployment } from "./deployment.ts";
+import { dirname, join, resolve } from "node:path";
+import {
+  computeStopSeconds,
+  type Deployment,
+  listFiles,
+  listFolders,
+  quoteWord,
+} from "./deployment.ts";
 
 const USER = "wadi";
 /** Longer than the silence after which the server's own watchdog writes a note and ends it. */
 const WATCHDOG_S = 30;
 const STATE = "/var/lib/";
 const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
+const TEMPORARY = /^\/(?:var\/)?tmp(?:\/|$)/;
 const LOW_PORT_MAX = 1_023;
 
 export function writeSystemdUnit(deployment: Deployment): string {
@@ -50,34 +57,26 @@ WantedBy=multi-user.target
 `;
 }
 
-/** Lists folders outside the data directory that the server writes to. */
-function listFolders({ settings, dataDirectory, workingDirectory }: Deployment): string[] {
-  const { to } = settings.backup;
-  const { secrets_key_file } = settings.server;
-  const folders = [
-    ...(to === "" || to.startsWith("s3://") ? [] : [to]),
-    ...(secrets_key_file === "" ? [] : [dirname(secrets_key_file)]),
-  ].map((path) => resolve(workingDirectory, path));
-  const isOutside = (path: string) => relative(dataDirectory, path).startsWith("..");
-  return [...new Set(folders.filter(isOutside))];
-}
-
 function listSteps(deployment: Deployment): string[] {
   const { dataDirectory, settingsFile } = deployment;
-  const file = settingsFile && quote(settingsFile);
-  const init = ["wadi", "init", "--systemd", ...listOptions(deployment)].map(quote).join(" ");
+  const file = settingsFile && quoteWord(settingsFile);
+  const init = ["wadi", "init", "--systemd", ...listOptions(deployment)].map(quoteWord).join(" ");
   return [
     `useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`,
     ...(file ? [`chown root:${USER} ${file} && chmod 640 ${file}`] : []),
     ...(nameState(dataDirectory) === null
-      ? [`install -d -o ${USER} -g ${USER} -m 700 ${quote(dataDirectory)}`]
+      ? [`install -d -o ${USER} -g ${USER} -m 700 ${quoteWord(dataDirectory)}`]
       : []),
-    ...listFolders(deployment).map(
-      (path) => `install -d -o ${USER} -g ${USER} -m 700 ${quote(path)}`,
+    ...resolveFolders(deployment).map(
+      (path) => `install -d -o ${USER} -g ${USER} -m 700 ${quoteWord(path)}`,
     ),
     `${init} > /etc/systemd/system/wadi.service`,
     "systemctl daemon-reload && systemctl enable --now wadi",
   ];
+}
+
+function resolveFolders(deployment: Deployment): string[] {
+  return listFolders(deployment).map((path) => resolve(deployment.workingDirectory, path));
 }
 
 /** Lists what the command line must name, too. */
@@ -102,11 +101,13 @@ function writeWalls(deployment: Deployment): string[] {
   const startsPrograms = settings.models.some(
     ({ upstream }) => upstream.kind === "openai" && upstream.start?.command.length,
   );
-  const folders = listFolders(deployment);
-  const { cert, key } = settings.server.tls;
-  const read = [settingsFile ?? "", cert, key].map((path) => resolve(workingDirectory, path));
-  const paths = [program, workingDirectory, dataDirectory, ...folders, ...read];
-  const isAtHome = paths.some((path) => HOMES.test(path));
+  const folders = resolveFolders(deployment);
+  const read = [settingsFile ?? "", ...listFiles(deployment)];
+  const paths = [
+    ...[program, dataDirectory, ...folders],
+    ...read.map((path) => resolve(workingDirectory, path)),
+  ];
+  const isIn = (place: RegExp) => [workingDirectory, ...paths].some((path) => place.test(path));
   const state = nameState(dataDirectory);
   return [
     "",
@@ -115,8 +116,8 @@ function writeWalls(deployment: Deployment): string[] {
       : [`StateDirectory=${escapeSpecifiers(quote(state))}`, "StateDirectoryMode=0700"]),
     ...folders.map((path) => `ReadWritePaths=${escapeSpecifiers(quote(path))}`),
     "ProtectSystem=strict",
-    `ProtectHome=${isAtHome ? "read-only" : "yes"}`,
-    "PrivateTmp=yes",
+    `ProtectHome=${isIn(HOMES) ? "read-only" : "yes"}`,
+    `PrivateTmp=${isIn(TEMPORARY) ? "no" : "yes"}`,
     ...(startsPrograms
       ? ["# Model servers that it starts may need graphics cards.", "PrivateDevices=no"]
       : ["PrivateDevices=yes"]),
@@ -162,7 +163,7 @@ function escapeSpecifiers(text: string): string {
   return text.replaceAll("%", "%%");
 }
 
-/** Quotes a word as both systemd and a shell read it. */
+/** Quotes a word as systemd reads it. */
 function quote(word: string): string {
   if (/^[\w./:@+-]+$/.test(word)) return word;
   return `"${word.replace(/["\\]/g, "\\$&")}"`;
