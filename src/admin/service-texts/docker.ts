@@ -25,7 +25,8 @@ export function writeDockerfile(deployment: Deployment): string {
     ...mounts,
   ].join(" ");
   const config = names[1] ? `COPY --chown=${USER_ID} ["${names[1]}", "${CONFIG}/wadi.toml"]\n` : "";
-  const rights = mounts.length > 0 ? `\n# User ${USER_ID} needs its rights on what is mounted.` : "";
+  const rights =
+    mounts.length > 0 ? `\n# User ${USER_ID} needs its rights on what is mounted.` : "";
   return `# Beside ${names.join(" and ")}:
 #   docker build -t wadi . && docker run -d --name wadi ${run} wadi
 #   docker exec wadi wadi keys create --account default${rights}
