@@ -7,12 +7,14 @@ import {
   copyBatch,
   endMove,
   hasDatabase,
+  isSamePlace,
   type Loader,
   lockPlace,
   type MoveOrigin,
   NO_PROGRESS,
   openLoader,
   openSnapshot,
+  type PlaceLock,
   readMove,
   type Snapshot,
   type TableProgress,
@@ -34,8 +36,8 @@ export interface MoveOptions {
   onProgress?: OnProgress;
   /** Takes a sentence about what the move does. */
   say(line: string): void;
-  /** Called when the target holds all data, before it becomes their place. */
-  beforeEnd(): void;
+  /** Called when the target holds all data, before it becomes their place; again after changes. */
+  beforeEnd(): void | Promise<void>;
 }
 
 export interface MoveResult {
@@ -55,24 +57,24 @@ const CHANGED = "the source has changed since, so the move starts over";
 
 export async function moveData(options: MoveOptions): Promise<MoveResult> {
   const { source, sourceName, target, clock } = options;
+  if (isSamePlace(source, target)) throw new BackupError(`the data are in ${sourceName} already`);
   if (!(await hasDatabase(source))) throw new BackupError(`${sourceName} has no data to move`);
-  const releases = [await lockPlace(source)];
+  const locks = [await lockPlace(source)];
   try {
-    releases.push(await lockPlace(target));
+    locks.push(await lockPlace(target));
     await bringForward(source, clock.now());
     const origin = await readOrigin(source);
     const isResumed = await openTarget(options, origin);
     const loader = openLoader(target, { now: clock.now() });
     try {
-      const copied = await copyUnchanged(options, loader);
-      options.beforeEnd();
-      await end(options, loader);
+      const copied = await copyUnchanged(options, loader, locks);
+      await endTarget(options, loader);
       return { ...copied, is_resumed: isResumed };
     } finally {
       await loader.close();
     }
   } finally {
-    for (const release of releases.reverse()) await release();
+    for (const lock of locks.reverse()) await lock.release();
   }
 }
 
@@ -96,7 +98,7 @@ async function readOrigin(source: TransferPlace): Promise<Origin> {
     const read = (column: string) => row[table.columns.indexOf(column)] ?? null;
     return {
       installation_id: read("id")!,
-      stamp: snapshot.stamp,
+      stamp: await snapshot.readStamp(),
       moved_to: read("moved_to"),
     };
   } finally {
@@ -116,8 +118,10 @@ async function openTarget(options: MoveOptions, origin: Origin): Promise<boolean
   await using loader = openClosing(target, clock.now());
   const found = await loader.transact(readMove);
   const isOwn = found?.origin.installation_id === origin.installation_id;
-  if (!isOwn) requireUnmoved(options, origin);
-  if (isOwn && found?.origin.stamp === origin.stamp) {
+  // A kill between the last two steps of a move leaves both a source and a target that name it.
+  const isEnding = isOwn && origin.moved_to === targetName;
+  if (!isEnding) requireUnmoved(options, origin);
+  if (isEnding || (isOwn && found?.origin.stamp === origin.stamp)) {
     say("the interrupted move continues");
     return true;
   }
@@ -154,16 +158,23 @@ async function begin({ target }: MoveOptions, loader: Loader, origin: MoveOrigin
   await loader.transact((load) => beginMove(load, origin));
 }
 
-/** Copies everything; starts over where a command has written to the source meanwhile. */
-async function copyUnchanged(options: MoveOptions, loader: Loader) {
+/**
+ * Copies everything, and ends the source; starts over where a command has written to it meanwhile.
+ * The source ends before the target is whole, so that never both start. A kill between the two
+ * leaves a source that names the target, and the same command ends the move.
+ */
+async function copyUnchanged(options: MoveOptions, loader: Loader, locks: readonly PlaceLock[]) {
   const { source, say } = options;
   for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
     const copied = await copyAll(options, loader);
     const { origin } = (await loader.transact(readMove))!;
-    const now = await readOrigin(source);
-    if (copied && now.stamp === origin.stamp) return copied;
+    if (copied) {
+      await options.beforeEnd();
+      for (const lock of locks) lock.requireHeld();
+      if (await endSource(options, origin.stamp)) return copied;
+    }
     say(CHANGED);
-    await begin(options, loader, now);
+    await begin(options, loader, await readOrigin(source));
   }
   throw new BackupError("the source changes again and again: end all commands that write to it");
 }
@@ -226,16 +237,25 @@ async function isWhole(
   }
 }
 
-/**
- * Ends the source before the target is whole, so that never both start. A kill between the two
- * leaves a source that names the target, and the same command ends the move.
- */
-async function end({ source, targetName, clock }: MoveOptions, loader: Loader): Promise<void> {
+/** Ends the source unless it has changed since it was stamped; then returns false. */
+async function endSource(
+  { source, targetName, clock }: MoveOptions,
+  stamp: string,
+): Promise<boolean> {
   const now = clock.now();
-  {
-    await using from = openClosing(source, now);
-    await from.transact(({ tx }) => installationStore.writes.noteMove(tx, targetName, now));
-  }
+  await using loader = openClosing(source, now);
+  return await loader.transact(async (load) => {
+    // Ended before a kill: nothing has written to it since.
+    if ((await installationStore.reads.find(load.tx)).moved_to !== null) return true;
+    if (!(await load.lockUnchanged(stamp))) return false;
+    await installationStore.writes.noteMove(load.tx, targetName, now);
+    await load.refuseWrites();
+    return true;
+  });
+}
+
+async function endTarget({ clock }: MoveOptions, loader: Loader): Promise<void> {
+  const now = clock.now();
   await loader.transact(async (load) => {
     for (const { epoch } of await processStore.reads.list(load.tx)) {
       await processStore.writes.end(load.tx, epoch, now);

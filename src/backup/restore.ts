@@ -10,6 +10,7 @@ import {
   mergeLog,
   NewerDatabase,
   openLoader,
+  type PlaceLock,
   pickMigrations,
   type TransferPlace,
 } from "../database/index.ts";
@@ -32,22 +33,27 @@ export interface RestoreOptions {
   onProgress?: OnProgress;
 }
 
+interface RestoreWork extends RestoreOptions, Pick<PlaceLock, "requireHeld"> {
+  manifest: BackupManifest;
+}
+
 export async function restoreBackup(options: RestoreOptions): Promise<BackupManifest> {
   const { file, place } = options;
   // Everything is verified before anything is changed.
   const manifest = await verifyBackup(file);
   pickMigrations(manifest.schema);
-  const release = await lockPlace(place);
+  const lock = await lockPlace(place);
   try {
     await requirePermission(options);
-    if (place.kind === "postgres") await load(options, manifest, place);
+    const work = { ...options, manifest, requireHeld: lock.requireHeld };
+    if (place.kind === "postgres") await load(work, place);
     else {
       // A link to a database stays one.
       const file = existsSync(place.file) ? realpathSync(place.file) : place.file;
-      await replaceFile(options, manifest, file);
+      await replaceFile(work, file);
     }
   } finally {
-    await release();
+    await lock.release();
   }
   return manifest;
 }
@@ -65,11 +71,11 @@ async function requirePermission({ place, placeName, replaces }: RestoreOptions)
   }
 }
 
-async function replaceFile(options: RestoreOptions, manifest: BackupManifest, file: string) {
+async function replaceFile(work: RestoreWork, file: string) {
   const draft = `${file}.restore`;
   rmSync(draft, { force: true });
   try {
-    await load(options, manifest, { kind: "sqlite", file: draft });
+    await load(work, { kind: "sqlite", file: draft });
     // From here on the old database consists of one file, which the new one replaces at once.
     if (statSync(file, { throwIfNoEntry: false })?.size) mergeLog(file);
     for (const part of ["-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
@@ -81,8 +87,7 @@ async function replaceFile(options: RestoreOptions, manifest: BackupManifest, fi
 }
 
 async function load(
-  { file, clock, ids, onProgress }: RestoreOptions,
-  manifest: BackupManifest,
+  { file, manifest, clock, ids, onProgress, requireHeld }: RestoreWork,
   place: TransferPlace,
 ): Promise<void> {
   const now = clock.now();
@@ -105,6 +110,7 @@ async function load(
         throw new BackupError(`${file} has changed while it was read`);
       await target.bringForward();
       await adopt(target, manifest, ids.uuid(), now);
+      requireHeld();
     });
   } finally {
     await loader.close();

@@ -54,6 +54,10 @@ export class DatabaseLost extends DatabaseUnusable {
   }
 }
 
+/** PostgreSQL's code of the refusal to write to the source of a move. */
+export const MOVED_STATE = "WM001";
+const MOVED = "were moved while this ran: name their new place in the settings";
+
 export function explainSqlite(file: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;
   const directory = dirname(file);
@@ -75,6 +79,7 @@ export function explainSqlite(file: string, failure: unknown): unknown {
       `${file} is no database of SQLite: move it away, or choose another data directory`,
     ],
     [/^SQLITE_CORRUPT/, `${file} is damaged: restore a backup with \`wadi restore FILE --yes\``],
+    [/^SQLITE_CONSTRAINT_TRIGGER/, `the data of ${directory} ${MOVED}`],
     [/^SQLITE_BUSY/, `another process keeps ${file} locked: wait for it or end it`],
     [/^(EIO|SQLITE_IOERR)/, `the disk of ${directory} fails to read or write: look after it`],
   ];
@@ -101,6 +106,8 @@ export function explainPostgres(url: string, failure: unknown): unknown {
     [/^42501/, `${server} does not let ${user} make tables in its ${name}: grant that right`],
     [/^53300/, `${server} has no connection left: raise its limit or close others`],
     [/^53/, `${server} has no disk or memory left: make room`],
+    [/^55P03/, `another program keeps tables of ${name} locked: wait for it or end it`],
+    [new RegExp(`^${MOVED_STATE}`), `the data of ${server} ${MOVED}`],
     [/^25006/, `${server} is read-only: give the address of the one that takes writes`],
     [
       /^(08|57P|ERR_POSTGRES_CONNECTION)/,

@@ -1,8 +1,11 @@
 // Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
 import { Database as Connection } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { basename, dirname } from "node:path";
+import { SQL } from "bun";
+import { accountStore } from "../../src/access/store.ts";
 import { type MoveResult, moveData } from "../../src/backup/index.ts";
-import { openDatabase, type TransferPlace } from "../../src/database/index.ts";
+import { openDatabase, openLoader, type TransferPlace } from "../../src/database/index.ts";
 import { installationStore } from "../../src/installation/index.ts";
 import { stores } from "../../src/stores.ts";
 import { failureOf, type Ground } from "../support/database.ts";
@@ -30,26 +33,39 @@ const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
 interface Interruption {
   afterRows?: number;
   replaces?: boolean;
-  beforeEnd?(): void;
+  targetName?: string;
+  beforeEnd?(): void | Promise<void>;
 }
 
 function move(
   from: TransferPlace,
   to: TransferPlace,
-  {
-    afterRows = Number.POSITIVE_INFINITY,
-    replaces = false,
-    beforeEnd = () => {},
-  }: Interruption = {},
+  { afterRows = Number.POSITIVE_INFINITY, ...others }: Interruption = {},
 ): Promise<MoveResult> {
   return moveData({
     ...{ source: from, sourceName: "the source", target: to, targetName: "the target" },
-    ...{ replaces, clock, beforeEnd },
+    ...{ replaces: false, clock, beforeEnd() {}, ...others },
     say: (line) => void said.push(line),
     onProgress(done) {
       if (done >= afterRows) throw new Error("killed");
     },
   });
+}
+
+/** Opens a place as a command does. */
+const openAccounts = async (place: TransferPlace) => {
+  const database = await openDatabase({ place, stores, clock, onFailure() {} });
+  return { ...database.bind(accountStore), close: database.close };
+};
+const account = (name: string) => ({ id: name, name, created_at: 5, limits: null });
+
+/** Creates a source with the same rows on each engine. */
+async function makeSource(engine: string): Promise<TransferPlace> {
+  if (engine === "SQLite") return source;
+  const server = await makePostgres();
+  await move(source, server);
+  said.length = 0;
+  return server;
 }
 
 const open = (place: TransferPlace) =>
@@ -112,7 +128,7 @@ test("a move cut off between its last steps leaves no place that opens, and the 
     change(
       "CREATE TRIGGER cut BEFORE UPDATE ON wadi_installation BEGIN SELECT RAISE(ABORT, 'cut'); END",
     );
-  expect((await failureOf(move(source, target, { beforeEnd }))).message).toContain("cut");
+  await failureOf(move(source, target, { beforeEnd }));
   const moved = `the data of ${source.file} was moved to the target`;
   expect((await failureOf(open(source))).message).toStartWith(moved);
   expect((await failureOf(open(target))).message).toStartWith(`${target.file} is not whole: `);
@@ -149,6 +165,91 @@ test("data move back to the place that they have left", async () => {
   await move(server, source, { replaces: true });
   expect(await readAll(source)).toEqual(content);
   expect((await open(source)).moved_to).toBeNull();
+});
+
+describe.each(["SQLite", "PostgreSQL"])("a source in %s", (engine) => {
+  test("that a command changes at the very end is copied again", async () => {
+    const from = await makeSource(engine);
+    const target = placeFile();
+    let times = 0;
+    const beforeEnd = async () => {
+      if (++times > 1) return;
+      const accounts = await openAccounts(from);
+      await accounts.create(account("late"));
+      await accounts.close();
+    };
+    await move(from, target, { beforeEnd });
+    expect(said).toEqual(["the source has changed since, so the move starts over"]);
+    const accounts = await openAccounts(target);
+    expect(await accounts.find("late")).toMatchObject({ id: "late" });
+    await accounts.close();
+  });
+
+  test("that a kill ended before its target is ended by the same move", async () => {
+    const from = await makeSource(engine);
+    const target = placeFile();
+    const beforeEnd = async () => {
+      throw new Error("killed");
+    };
+    await failureOf(move(from, target, { beforeEnd }));
+    const loader = openLoader(from, { now: 1 });
+    await loader.transact(async (load) => {
+      await installationStore.writes.noteMove(load.tx, "the target", 1);
+      await load.refuseWrites();
+    });
+    await loader.close();
+    const other = await failureOf(move(from, placeFile(), { targetName: "another" }));
+    expect(other.message).toBe("the data of the source was moved to the target already");
+    expect(await move(from, target)).toMatchObject({ is_resumed: true });
+    expect(await readAll(target)).toEqual(content);
+  });
+});
+
+const REFUSED = /^the data of .* were moved while this ran: name their new place in the settings$/;
+
+test("a source in SQLite refuses the writes of a command that opened it before", async () => {
+  const accounts = await openAccounts(source);
+  await move(source, placeFile());
+  expect((await failureOf(accounts.create(account("lost")))).message).toMatch(REFUSED);
+  expect(await accounts.find("lost")).toBeUndefined();
+  await accounts.close();
+});
+
+test("a source in PostgreSQL refuses every later write", async () => {
+  const from = await makeSource("PostgreSQL");
+  await move(from, placeFile());
+  const loader = openLoader(from, { now: 1 });
+  const write = loader.transact(({ tx }) => accountStore.writes.create(tx, account("lost")));
+  expect((await failureOf(write)).message).toMatch(REFUSED);
+  await loader.close();
+});
+
+test("tables of other programs in the same PostgreSQL may change during a move", async () => {
+  const from = await makeSource("PostgreSQL");
+  if (from.kind !== "postgres") throw new Error("it is no PostgreSQL");
+  const { url } = from;
+  const beforeEnd = async () => {
+    const pool = new SQL({ url, max: 1 });
+    await pool.unsafe("CREATE TABLE others AS SELECT 1 AS number");
+    await pool.close();
+  };
+  await move(from, placeFile(), { beforeEnd });
+  expect(said).toEqual([]);
+});
+
+test("an interrupted move does not continue when the data were moved elsewhere", async () => {
+  const first = placeFile();
+  await failureOf(move(source, first, { afterRows: 50 }));
+  await move(source, placeFile(), { targetName: "another" });
+  expect((await failureOf(move(source, first))).message).toBe(
+    "the data of the source was moved to another already",
+  );
+});
+
+test("a move to its own source is refused as such", async () => {
+  const same = `${dirname(source.file)}/../${basename(dirname(source.file))}/wadi.db`;
+  const failure = await failureOf(move(source, { kind: "sqlite", file: same }));
+  expect(failure.message).toBe("the data are in the source already");
 });
 
 test("a place without data cannot be moved", async () => {

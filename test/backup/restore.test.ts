@@ -191,7 +191,7 @@ describe("a restore changes nothing", () => {
   test("under a running server, also with --yes", async () => {
     const place = placeFile();
     await restore(place);
-    const release = await lockPlace(place);
+    const lock = await lockPlace(place);
     const script = `
       const { lockPlace } = await import(${JSON.stringify(
         join(import.meta.dir, "../../src/database/index.ts"),
@@ -201,7 +201,7 @@ describe("a restore changes nothing", () => {
       process.exit(0)`;
     const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
     expect((await other.stdout.text()).trim()).toBe("DatabaseInUse");
-    await release();
+    await lock.release();
   });
 });
 

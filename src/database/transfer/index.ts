@@ -1,6 +1,6 @@
 // The transfer of whole databases: what is read at one moment, and written to an empty place.
 export { type Loader, type LoadTransaction, openLoader } from "./loader.ts";
-export { lockPlace } from "./lock.ts";
+export { lockPlace, type PlaceLock } from "./lock.ts";
 export {
   advance,
   beginMove,
@@ -12,5 +12,5 @@ export {
   type TableProgress,
 } from "./move-progress.ts";
 export { openSnapshot, type Snapshot } from "./snapshot.ts";
-export { hasDatabase, mergeLog, type TransferPlace } from "./state.ts";
+export { hasDatabase, isSamePlace, mergeLog, type TransferPlace } from "./state.ts";
 export { pickMigrations, type TransferTable } from "./tables.ts";

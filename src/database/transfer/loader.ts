@@ -14,11 +14,12 @@ import { migrations } from "../migrations/index.ts";
 import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../postgres.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";
+import { createPostgresSeal, createSqliteSeal, type Seal } from "./seal.ts";
 import { MOVE_TABLE, type TransferPlace } from "./state.ts";
 import { describeTables, OWN_TABLES, type TransferTable } from "./tables.ts";
 
 /** One transaction on a target. */
-export interface LoadTransaction {
+export interface LoadTransaction extends Seal {
   tx: Tx;
   hasTable(name: string): Promise<boolean>;
   run(text: string): Promise<unknown>;
@@ -55,6 +56,7 @@ function openSqlite(file: string, { now, isFresh = false }: LoaderOptions): Load
   const run = async (text: string) => connection.run(text);
   const load: LoadTransaction = {
     ...createSteps(createSqliteRunner(connection, now), { ...executor, tell: () => {} }),
+    ...createSqliteSeal(connection),
     hasTable: async (name) => hasTable(connection, name),
     async insert({ name, columns }, rows) {
       let insertion = insertions.get(name);
@@ -113,6 +115,11 @@ function openPostgres(url: string, { now }: LoaderOptions): Loader {
           });
           return work({
             ...steps,
+            ...createPostgresSeal(runner),
+            async drop() {
+              await steps.drop();
+              await runner.unsafe("DROP FUNCTION IF EXISTS wadi_moved()");
+            },
             async hasTable(name) {
               const [found] = await runner.unsafe(
                 `SELECT to_regclass('${name}') IS NOT NULL AS is_there`,

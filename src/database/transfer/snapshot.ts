@@ -11,6 +11,7 @@ import {
 } from "../migrate.ts";
 import { openPool } from "../postgres.ts";
 import { hasTable } from "../sqlite.ts";
+import { stampPostgres, stampSqlite } from "./seal.ts";
 import {
   MOVE_TABLE,
   requireOpenablePostgres,
@@ -25,8 +26,8 @@ export interface Snapshot {
   /** Numbers of the applied migrations. */
   schema: readonly number[];
   tables: readonly TransferTable[];
-  /** Another text after every change of the data, as far as the engine tells. */
-  stamp: string;
+  /** Reads a text that is another one after every change of the data. */
+  readStamp(): Promise<string>;
   /** Counts the rows of all tables. */
   countAll(): Promise<number>;
   /** Yields batches of rows, each row a JSON array, in the order of the key behind `after`. */
@@ -81,12 +82,11 @@ async function openSqlite(file: string, isUnfinished: boolean): Promise<Snapshot
         .values()
         .map(([value]) => Number(value));
     const schema = numberMigrations(applied);
-    const commits = hasTable(own, "wadi_commits") ? read("SELECT commits FROM wadi_commits") : [];
     const tables = await describeTables(pickMigrations(schema));
     return {
       schema,
       tables,
-      stamp: `${commits}`,
+      readStamp: async () => stampSqlite(own),
       countAll: async () => read(writeCount(tables))[0]!,
       async *scan(table, after) {
         const row = `json_array(${table.columns.join(", ")})`;
@@ -122,14 +122,11 @@ async function openPostgres(url: string, isUnfinished: boolean): Promise<Snapsho
     if (!applied) throw new DatabaseUnusable(ABSENT);
     if (!isUnfinished && found.is_unfinished) await requireOpenablePostgres(own, url);
     const schema = numberMigrations(applied);
-    const changes = await read(
-      "SELECT COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) AS n FROM pg_stat_user_tables",
-    );
     const tables = await describeTables(pickMigrations(schema));
     return {
       schema,
       tables,
-      stamp: `${changes}`,
+      readStamp: () => stampPostgres(own, tables),
       countAll: async () => (await read(writeCount(tables)))[0]!,
       async *scan(table, after) {
         const cells = table.columns.map((column) => writeCell(column, table.texts.has(column)));

@@ -1,6 +1,7 @@
 // Databases that no program may open: targets of unfinished moves, and sources of whole ones.
 import type { Database as Connection } from "bun:sqlite";
-import { statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import type { SQL } from "bun";
 import { DatabaseUnusable, explainPostgres } from "../errors.ts";
 import { openPool } from "../postgres.ts";
@@ -12,6 +13,7 @@ export type TransferPlace = Exclude<DatabaseLocation, { kind: "memory" }>;
 /** Table of a move's progress, which a target has until it is whole. */
 export const MOVE_TABLE = "wadi_move";
 
+const POSTGRES_PORT = "5432";
 const FIND_MOVED = "SELECT moved_to, moved_at FROM wadi_installation";
 
 export function requireOpenableSqlite(connection: Connection, file: string): void {
@@ -61,6 +63,21 @@ export async function hasDatabase(place: TransferPlace): Promise<boolean> {
   } finally {
     await pool.close();
   }
+}
+
+/** Finds whether two names lead to the same data. */
+export function isSamePlace(one: TransferPlace, other: TransferPlace): boolean {
+  return identify(one) === identify(other);
+}
+
+function identify(place: TransferPlace): string {
+  if (place.kind === "sqlite") {
+    const directory = dirname(resolve(place.file));
+    const real = existsSync(directory) ? realpathSync(directory) : directory;
+    return join(real, basename(place.file));
+  }
+  const address = URL.parse(place.url);
+  return `${address?.hostname}:${address?.port || POSTGRES_PORT}${address?.pathname}`;
 }
 
 /** Brings the log of a SQLite database back into its file; a damaged one stays as it is. */
