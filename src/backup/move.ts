@@ -1,5 +1,6 @@
 // Moves the data of a stopped installation to another place: in steps, each stored at the target.
 import { renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { processStore } from "../cluster/index.ts";
 import {
   advance,
@@ -23,6 +24,7 @@ import {
 } from "../database/index.ts";
 import { installationStore } from "../installation/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { BackupError, type OnProgress } from "./format.ts";
 
 export interface MoveOptions {
@@ -149,6 +151,7 @@ async function createTarget(file: string, origin: MoveOrigin, now: number): Prom
     await loader.close();
   }
   for (const part of ["", "-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
+  giveToOwnerOf(dirname(file), draft);
   renameSync(draft, file);
 }
 

@@ -1,6 +1,7 @@
 // Restores a backup: into a new file that replaces the old one, or in one PostgreSQL transaction.
 // A kill at any moment leaves the target as it was, or whole.
 import { existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { processStore } from "../cluster/index.ts";
 import {
   hasDatabase,
@@ -16,6 +17,7 @@ import {
 } from "../database/index.ts";
 import { installationStore } from "../installation/index.ts";
 import type { Clock } from "../platform/clock.ts";
+import { giveToOwnerOf } from "../platform/file-owner.ts";
 import type { Ids } from "../platform/ids.ts";
 import { syncDirectory } from "./file.ts";
 import { BackupError, type BackupManifest, type OnProgress, sumRows } from "./format.ts";
@@ -76,6 +78,7 @@ async function replaceFile(work: RestoreWork, file: string) {
   rmSync(draft, { force: true });
   try {
     await load(work, { kind: "sqlite", file: draft });
+    giveToOwnerOf(existsSync(file) ? file : dirname(file), draft);
     // From here on the old database consists of one file, which the new one replaces at once.
     if (statSync(file, { throwIfNoEntry: false })?.size) mergeLog(file);
     for (const part of ["-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });

@@ -3,6 +3,7 @@ import { Database as Connection } from "bun:sqlite";
 import { constants, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
+import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
 import { CONNECT_TIMEOUT_S } from "./postgres.ts";
@@ -57,6 +58,7 @@ export function lockFile(file: string): (() => void) | null {
     // The file is never written to, so it needs no journal beside it.
     connection.run("PRAGMA journal_mode = MEMORY");
     connection.run("BEGIN EXCLUSIVE");
+    giveToOwnerOf(dirname(file), file);
   } catch (failure) {
     connection.close(true);
     if (isBusy(failure)) return null;

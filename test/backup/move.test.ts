@@ -1,6 +1,7 @@
 // Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { chownSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { SQL } from "bun";
 import { accountStore } from "../../src/access/store.ts";
@@ -251,6 +252,16 @@ test("a move to its own source is refused as such", async () => {
   const failure = await failureOf(move(source, { kind: "sqlite", file: same }));
   expect(failure.message).toBe("the data are in the source already");
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "a directory's owner gets what root moves to it",
+  async () => {
+    const target = placeFile();
+    chownSync(dirname(target.file), 4_321, 4_322);
+    await move(source, target);
+    expect(statSync(target.file)).toMatchObject({ uid: 4_321, gid: 4_322 });
+  },
+);
 
 test("a place without data cannot be moved", async () => {
   const failure = await failureOf(move(placeFile(), placeFile()));

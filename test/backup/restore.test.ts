@@ -1,7 +1,8 @@
 // Tests backups of each engine, restored into each engine, and what no restore accepts.
+import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
 import {
   lockPlace,
@@ -126,6 +127,27 @@ describe("a backup", () => {
 });
 
 describe("a restore changes nothing", () => {
+  test("while another program reads the data that it is to replace", async () => {
+    const place = placeFile();
+    await restore(place);
+    await readState(place);
+    const reader = new Connection(place.file, { readonly: true, strict: true });
+    reader.run("BEGIN");
+    reader.query("SELECT * FROM accounts").all();
+    const accounts = await readAll(place);
+    const failure = await failureOf(restore(place, backup, true));
+    expect(failure.message).toBe(
+      `another process keeps ${place.file} locked: wait for it or end it`,
+    );
+    expect(existsSync(`${place.file}-wal`)).toBe(true);
+    expect(await readAll(place)).toEqual(accounts);
+    reader.close(true);
+    await restore(place, backup, true);
+    writeFileSync(place.file, "damaged beyond any repair".repeat(1_000));
+    await restore(place, backup, true);
+    expect(await readAll(place)).toEqual(content);
+  });
+
   test("with a file that is cut or changed at any place", async () => {
     const bytes = readFileSync(backup);
     const directory = makeDirectory();
@@ -204,6 +226,25 @@ describe("a restore changes nothing", () => {
     await lock.release();
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "files that root makes get the owner of the data",
+  async () => {
+    const ownerOf = (file: string) => {
+      const { uid, gid } = statSync(file);
+      return [uid, gid];
+    };
+    const place = placeFile();
+    const directory = dirname(place.file);
+    chownSync(directory, 4_321, 4_322);
+    await restore(place);
+    const names = ["wadi.db", "serve.lock"];
+    for (const name of names) expect(ownerOf(join(directory, name))).toEqual([4_321, 4_322]);
+    chownSync(place.file, 4_323, 4_324);
+    await restore(place, backup, true);
+    expect(ownerOf(place.file)).toEqual([4_323, 4_324]);
+  },
+);
 
 test("integers beyond 2^53 keep their last digit", () => {
   expect(parseRow('["a",9223372036854775807,1,null]')).toEqual([

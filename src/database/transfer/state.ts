@@ -1,11 +1,11 @@
 // Databases that no program may open: targets of unfinished moves, and sources of whole ones.
-import type { Database as Connection } from "bun:sqlite";
+import { Database as Connection } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { SQL } from "bun";
-import { DatabaseUnusable, explainPostgres } from "../errors.ts";
+import { DatabaseUnusable, explainPostgres, explainSqlite } from "../errors.ts";
 import { openPool } from "../postgres.ts";
-import { hasTable, openConnection } from "../sqlite.ts";
+import { codeOf, hasTable } from "../sqlite.ts";
 import type { DatabaseLocation } from "../store.ts";
 
 export type TransferPlace = Exclude<DatabaseLocation, { kind: "memory" }>;
@@ -80,13 +80,18 @@ function identify(place: TransferPlace): string {
   return `${address?.hostname}:${address?.port || POSTGRES_PORT}${address?.pathname}`;
 }
 
-/** Brings the log of a SQLite database back into its file; a damaged one stays as it is. */
+/**
+ * Brings the log of a SQLite database back into its file; a damaged one stays as it is. Throws
+ * where another program still uses the log.
+ */
 export function mergeLog(file: string): void {
+  let connection: Connection | undefined;
   try {
-    const connection = openConnection(file);
+    connection = new Connection(file, { readwrite: true, strict: true });
     connection.run("PRAGMA journal_mode = DELETE");
-    connection.close();
-  } catch {
-    // The database is replaced because it cannot be opened.
+  } catch (failure) {
+    if (!/^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(failure))) throw explainSqlite(file, failure);
+  } finally {
+    connection?.close();
   }
 }
