@@ -1,9 +1,9 @@
 // Makes one backup of a database, also while a server runs on it.
-import { readFileSync } from "node:fs";
 import { openSnapshot, type TransferPlace } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { BackupFile } from "./file.ts";
 import { type BackupManifest, type OnProgress, sumRows } from "./format.ts";
+import { openBackupKey } from "./secrets-key.ts";
 import { writeBackup } from "./writer.ts";
 
 export interface BackupOptions {
@@ -25,7 +25,6 @@ export interface BackupResult {
 
 export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
   const { place, open, secretsKeyFile } = options;
-  const secretsKey = secretsKeyFile === null ? null : readFileSync(secretsKeyFile, "latin1");
   const file = await open();
   let bytes = 0;
   const write = (chunk: Uint8Array) => {
@@ -36,7 +35,9 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
     const snapshot = await openSnapshot(place);
     let manifest: BackupManifest;
     try {
-      manifest = await writeBackup({ ...options, snapshot, secretsKey, write });
+      // Read behind the snapshot: a rotation before it would leave the older key.
+      const takeKey = secretsKeyFile === null ? () => null : openBackupKey(secretsKeyFile);
+      manifest = await writeBackup({ ...options, snapshot, takeKey, write });
     } finally {
       await snapshot.close();
     }

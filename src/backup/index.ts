@@ -2,8 +2,9 @@
 export { makeBackup } from "./backup.ts";
 export { createBackupFile } from "./file.ts";
 export { openBackupFolder } from "./folder.ts";
-export { BackupError, sumRows } from "./format.ts";
+export { sumRows } from "./format.ts";
 export { backUpBeforeMigration } from "./migration-backup.ts";
 export { type MoveResult, moveData } from "./move.ts";
 export { restoreBackup } from "./restore.ts";
+export { findBackupKey, prepareKeyFile, readKeys } from "./secrets-key.ts";
 export { BackupTimer, createBackupTimers } from "./timer.ts";

@@ -22,6 +22,7 @@ import type { Ids } from "../platform/ids.ts";
 import { syncDirectory } from "./file.ts";
 import { BackupError, type BackupManifest, type OnProgress, sumRows } from "./format.ts";
 import { readRows, verifyBackup } from "./reader.ts";
+import { findBackupKey, prepareKeyFile } from "./secrets-key.ts";
 
 export interface RestoreOptions {
   file: string;
@@ -30,6 +31,8 @@ export interface RestoreOptions {
   placeName: string;
   /** Replaces data that is there. */
   replaces: boolean;
+  /** File that gets the backup's secrets key, where the restore is to write it. */
+  secretsKeyFile?: string | undefined;
   clock: Clock;
   ids: Ids;
   onProgress?: OnProgress;
@@ -44,6 +47,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<BackupMani
   // Everything is verified before anything is changed.
   const manifest = await verifyBackup(file);
   pickMigrations(manifest.schema);
+  const writeKey = prepareKey(options, manifest);
   const lock = await lockPlace(place);
   try {
     await requirePermission(options);
@@ -54,10 +58,18 @@ export async function restoreBackup(options: RestoreOptions): Promise<BackupMani
       const file = existsSync(place.file) ? realpathSync(place.file) : place.file;
       await replaceFile(work, file);
     }
+    writeKey();
   } finally {
     await lock.release();
   }
   return manifest;
+}
+
+function prepareKey({ file, secretsKeyFile }: RestoreOptions, manifest: BackupManifest) {
+  if (secretsKeyFile === undefined) return () => {};
+  const keys = findBackupKey(manifest);
+  if (keys) return prepareKeyFile(keys, secretsKeyFile);
+  throw new BackupError(`${file} does not hold the key of its secrets: drop --with-key`);
 }
 
 async function requirePermission({ place, placeName, replaces }: RestoreOptions): Promise<void> {

@@ -8,8 +8,8 @@ export interface BackupWriteOptions {
   snapshot: Snapshot;
   program: string;
   clock: Pick<Clock, "now">;
-  /** Text of the key file, where the backup is to hold it. */
-  secretsKey: string | null;
+  /** Returns the text of the key that the backup is to hold. */
+  takeKey(key_id: string | null): string | null;
   write(bytes: Uint8Array): Promise<void>;
   onProgress?: OnProgress;
   /** Ends the writing with an error. */
@@ -47,7 +47,7 @@ export async function writeBackup(options: BackupWriteOptions): Promise<BackupMa
   }
   const manifest = {
     ...{ program, created_at, schema: [...schema], ...known },
-    ...{ secrets_key: options.secretsKey, tables },
+    ...{ secrets_key: options.takeKey(known.key_id), tables },
   };
   return lines.end((sha256) => ({ ...manifest, sha256 }));
 }

@@ -1,7 +1,15 @@
 // `wadi backup`, `wadi restore` and `wadi move`: whole databases, on the machine that has them.
-import { existsSync, readFileSync } from "node:fs";
-import { BackupError, createBackupFile, makeBackup, sumRows } from "../backup/index.ts";
-import { copyKeyFile, readKeyFile } from "../crypto/index.ts";
+import {
+  createBackupFile,
+  findBackupKey,
+  makeBackup,
+  moveData,
+  prepareKeyFile,
+  readKeys,
+  restoreBackup,
+  sumRows,
+} from "../backup/index.ts";
+import { readKeyFile } from "../crypto/index.ts";
 import { inspectDatabase } from "../database/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
@@ -52,22 +60,23 @@ async function restore(input: CommandInput, output: Output): Promise<number> {
   const settings = readLocalSettings(input);
   const file = input.args[0]!;
   const bar = createProgressBar("restore");
-  const { restoreBackup } = await import("../backup/index.ts");
   const place = placeData(settings);
   const placeName = nameData(settings);
+  const keyFile = placeSecretsKey(settings);
+  const withKey = hasFlag(input, "with-key");
   const manifest = await restoreBackup({
     ...{ file, place, placeName },
     replaces: hasFlag(input, "yes"),
+    secretsKeyFile: withKey ? keyFile : undefined,
     clock: createSystemClock(),
     ids: createSystemIds(),
     onProgress: bar.show,
   }).finally(bar.end);
-  const keyFile = placeSecretsKey(settings);
-  if (hasFlag(input, "with-key")) restoreKey(manifest.secrets_key, keyFile, output);
   const { key_id } = await inspectDatabase(place);
   const has_secrets_key = hasKey(keyFile, key_id);
   if (!has_secrets_key) {
-    const hint = manifest.secrets_key === null ? "" : "; this backup holds it, for --with-key";
+    const isInBackup = !withKey && findBackupKey(manifest) !== undefined;
+    const hint = isInBackup ? "; this backup holds it, for --with-key" : "";
     output.say(
       `the key of its secrets (${key_id}) is not in ${keyFile}: put the file there, or what ` +
         `needs a secret is refused${hint}`,
@@ -80,12 +89,6 @@ async function restore(input: CommandInput, output: Output): Promise<number> {
     `${placeName}: ${rows} rows of ${manifest.created_at}\n`,
   );
   return 0;
-}
-
-function restoreKey(text: string | null, keyFile: string, output: Output): void {
-  if (text === null) output.say("the backup holds no secrets key");
-  else if (existsSync(keyFile)) output.say(`${keyFile} exists, and is not replaced`);
-  else copyKeyFile(keyFile, text);
 }
 
 function hasKey(file: string, key_id: string | null): boolean {
@@ -106,10 +109,8 @@ async function move(input: CommandInput, output: Output): Promise<number> {
     ? { ...settings.server, database: to }
     : { ...settings.server, database: "", data: to, secrets_key_file: "" };
   const moved = { ...settings, server };
-  const [keyFile, newKeyFile] = [placeSecretsKey(settings), placeSecretsKey(moved)];
-  const takesKey = !isServer && existsSync(keyFile) && keyFile !== newKeyFile;
-  if (takesKey) requireSameKey(keyFile, newKeyFile);
-  const { moveData } = await import("../backup/index.ts");
+  const keys = isServer ? undefined : readKeys(placeSecretsKey(settings));
+  const writeKey = keys && prepareKeyFile(keys, placeSecretsKey(moved));
   const bar = createProgressBar("move");
   const targetName = nameData(moved);
   const result = await moveData({
@@ -122,27 +123,17 @@ async function move(input: CommandInput, output: Output): Promise<number> {
       bar.end();
       output.say(line);
     },
-    beforeEnd() {
-      if (takesKey && !existsSync(newKeyFile)) copyKeyFile(newKeyFile, readKeyText(keyFile));
-    },
+    beforeEnd: () => writeKey?.(),
   }).finally(bar.end);
   output.say(
     isServer
       ? "name it as `database` in `[server]`, or by `database_env`; the secrets key stays here"
       : `name it as \`data\` in \`[server]\`, without \`database\`${
-          takesKey ? "; the secrets key is in it" : ""
+          keys ? "; the secrets key is in it" : ""
         }`,
   );
   output.print({ place: targetName, ...result }, `${targetName}: ${result.rows} rows\n`);
   return 0;
-}
-
-const readKeyText = (file: string) => readFileSync(file, "latin1");
-
-/** Throws where the target has the key of another installation. */
-function requireSameKey(keyFile: string, newKeyFile: string): void {
-  if (!existsSync(newKeyFile) || readKeyText(keyFile) === readKeyText(newKeyFile)) return;
-  throw new BackupError(`${newKeyFile} is another secrets key: move to another directory`);
 }
 
 export const commands: readonly Command[] = [

@@ -6,7 +6,8 @@ import { KeyRing } from "./key-ring.ts";
 import { SecretStore } from "./secret-store.ts";
 import { secretStore } from "./store.ts";
 
-export { copyKeyFile, explainKeyFile, readKeyFile } from "./key-file.ts";
+export { copyKeyFile, explainKeyFile, parseKeys, readKeyFile, writeKeys } from "./key-file.ts";
+export type { MasterKey } from "./master-key.ts";
 export type { RotationResult } from "./rotation.ts";
 export type { SecretStore, Secrets } from "./secret-store.ts";
 export {

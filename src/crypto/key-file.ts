@@ -1,6 +1,7 @@
 // The file of the secrets key: one line, or two during a rotation, newest first.
 import {
   closeSync,
+  existsSync,
   fchmodSync,
   fchownSync,
   fstatSync,
@@ -16,6 +17,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { type MasterKey, makeMasterKey, readMasterKey } from "./master-key.ts";
 
 const FORM = /^[A-Za-z0-9+/]{43}=(?:\n[A-Za-z0-9+/]{43}=)?\n?$/;
@@ -31,27 +33,31 @@ export function readKeyFile(
   // Reading a pipe would block.
   if (!stat.isFile()) throw new Error("it is no file");
   const text = stat.size > FILE_BYTES_MAX ? "" : readFileSync(file, "latin1");
-  if (!FORM.test(text)) throw new Error("it holds no key");
+  const keys = parseKeys(text);
+  if (!keys) throw new Error("it holds no key");
   if (stat.mode & 0o077) warn(`the secrets key in ${file} can be read by others: chmod 600 it`);
-  return text.trimEnd().split("\n").map(readMasterKey);
+  return keys;
+}
+
+/** Parses the text of a key file; undefined where it is no such text. */
+export function parseKeys(text: string): readonly MasterKey[] | undefined {
+  return FORM.test(text) ? text.trimEnd().split("\n").map(readMasterKey) : undefined;
+}
+
+export function writeKeys(keys: readonly MasterKey[]): string {
+  return keys.map(({ line }) => `${line}\n`).join("");
 }
 
 /** Makes a file that only its owner may read; of two processes at once, the first one wins. */
 export function makeKeyFile(file: string): readonly MasterKey[] {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const key = makeMasterKey();
-  const draft = writeDraft(`${file}.${process.pid}`, [key]);
+  const keys = [makeMasterKey()];
   try {
-    linkSync(draft, file);
-    keepNames(file);
-    return [key];
+    copyKeyFile(file, keys);
+    return keys;
   } catch (failure) {
-    const isMade = (failure as NodeJS.ErrnoException).code === "EEXIST";
-    const made = isMade ? readKeyFile(file, () => undefined) : undefined;
+    const made = existsSync(file) && readKeyFile(file, () => undefined);
     if (made) return made;
     throw failure;
-  } finally {
-    rmSync(draft);
   }
 }
 
@@ -72,13 +78,12 @@ export function replaceKeyFile(name: string, keys: readonly MasterKey[]): void {
   keepNames(file);
 }
 
-/** Writes keys, in the text of another key file, to a file that is not there yet. */
-export function copyKeyFile(file: string, text: string): void {
-  if (!FORM.test(text)) throw new Error("it holds no key");
+/** Writes keys to a file that is not there yet. */
+export function copyKeyFile(file: string, keys: readonly MasterKey[]): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const keys = text.trimEnd().split("\n").map(readMasterKey);
   const draft = writeDraft(`${file}.${process.pid}`, keys);
   try {
+    giveToOwnerOf(dirname(file), draft);
     linkSync(draft, file);
     keepNames(file);
   } finally {
@@ -101,7 +106,7 @@ function writeDraft(draft: string, keys: readonly MasterKey[], owner?: Owner): s
   const descriptor = openSync(draft, "wx", 0o600);
   try {
     if (owner) giveTo(descriptor, owner);
-    writeSync(descriptor, keys.map(({ line }) => `${line}\n`).join(""));
+    writeSync(descriptor, writeKeys(keys));
     fsyncSync(descriptor);
     return draft;
   } catch (failure) {

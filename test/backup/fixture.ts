@@ -17,8 +17,8 @@ export const placeFile = (directory = makeDirectory()): TransferPlace & { kind: 
 });
 
 /** Fills a place through the API of a server, which then stops. */
-export async function fill(place: TransferPlace): Promise<void> {
-  const app = await startService({ place, listens: true });
+export async function fill(place: TransferPlace, secretsKeyFile?: string): Promise<void> {
+  const app = await startService({ place, listens: true, secretsKeyFile });
   await populate(app, KEY);
   await app.chat("Hello");
   const notes = await app.post("/v1/agents", {

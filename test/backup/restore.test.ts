@@ -1,7 +1,7 @@
 // Tests backups of each engine, restored into each engine, and what no restore accepts.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
 import {
@@ -24,20 +24,23 @@ let ground: Ground;
 let original: TransferPlace;
 let content: Record<string, string[]>;
 let backup: string;
+let key: string;
+const OTHER_KEY = `${"A".repeat(43)}=\n`;
 
 beforeAll(async () => {
   ground = await openPostgres();
   original = placeFile();
-  await fill(original);
+  key = join(makeDirectory(), "secrets.key");
+  await fill(original, key);
   content = await readAll(original);
   backup = join(makeDirectory(), "one.backup");
   await backUp(original, backup);
 });
 afterAll(() => ground.release());
 
-const restore = (place: TransferPlace, file = backup, replaces = false) =>
+const restore = (place: TransferPlace, file = backup, replaces = false, secretsKeyFile?: string) =>
   restoreBackup({
-    ...{ file, place, placeName: "the target", replaces, clock },
+    ...{ file, place, placeName: "the target", replaces, clock, secretsKeyFile },
     ids: createSeededIds(7),
   });
 const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
@@ -108,12 +111,22 @@ describe("a backup", () => {
   });
 
   test("holds the secrets key only where it is asked for", async () => {
-    const directory = makeDirectory();
-    const key = join(directory, "secrets.key");
-    writeFileSync(key, `${"A".repeat(43)}=\n`);
-    const { manifest } = await backUp(original, join(directory, "with"), key);
-    expect(manifest.secrets_key).toBe(`${"A".repeat(43)}=\n`);
+    const { manifest } = await backUp(original, join(makeDirectory(), "with"), key);
+    expect(manifest.secrets_key).toBe(readFileSync(key, "latin1"));
     expect((await restore(placeFile())).secrets_key).toBeNull();
+  });
+
+  test("with a key that does not open its secrets is refused, and leaves no file", async () => {
+    const directory = makeDirectory();
+    const other = join(directory, "secrets.key");
+    const file = join(directory, "with");
+    const refusal = async () => (await failureOf(backUp(original, file, other))).message;
+    expect(await refusal()).toBe(`there is no secrets key ${other} to put into the backup`);
+    writeFileSync(other, "garbage");
+    expect(await refusal()).toBe(`the secrets key ${other} cannot be used (it holds no key)`);
+    writeFileSync(other, OTHER_KEY);
+    expect(await refusal()).toStartWith(`${other} is another key than that of the secrets (`);
+    expect(existsSync(file)).toBe(false);
   });
 
   test("of a place without data fails and leaves no file", async () => {
@@ -127,6 +140,24 @@ describe("a backup", () => {
 });
 
 describe("a restore changes nothing", () => {
+  test("where it cannot write the key that it is to write", async () => {
+    const place = placeFile();
+    const file = join(dirname(place.file), "secrets.key");
+    expect((await failureOf(restore(place, backup, false, file))).message).toBe(
+      `${backup} does not hold the key of its secrets: drop --with-key`,
+    );
+    const withKey = join(makeDirectory(), "with");
+    await backUp(original, withKey, key);
+    writeFileSync(file, OTHER_KEY);
+    expect((await failureOf(restore(place, withKey, false, file))).message).toBe(
+      `${file} is another secrets key: move it away, or name another place`,
+    );
+    expect(existsSync(place.file)).toBe(false);
+    rmSync(file);
+    await restore(place, withKey, false, file);
+    expect(readFileSync(file)).toEqual(readFileSync(key));
+  });
+
   test("while another program reads the data that it is to replace", async () => {
     const place = placeFile();
     await restore(place);
@@ -237,8 +268,10 @@ test.skipIf(process.getuid?.() !== 0)(
     const place = placeFile();
     const directory = dirname(place.file);
     chownSync(directory, 4_321, 4_322);
-    await restore(place);
-    const names = ["wadi.db", "serve.lock"];
+    const withKey = join(makeDirectory(), "with");
+    await backUp(original, withKey, key);
+    await restore(place, withKey, false, join(directory, "secrets.key"));
+    const names = ["wadi.db", "serve.lock", "secrets.key"];
     for (const name of names) expect(ownerOf(join(directory, name))).toEqual([4_321, 4_322]);
     chownSync(place.file, 4_323, 4_324);
     await restore(place, backup, true);

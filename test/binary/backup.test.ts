@@ -1,6 +1,6 @@
 // The compiled program's backup, restore, resume and move: what they print, refuse and leave behind.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
@@ -112,4 +112,18 @@ test("a move without a target, and commands about another machine, are wrong usa
   expect([remote.code, remote.stderr]).toEqual([
     ...[2, "wadi: this command works on the data of this machine: drop --server\n"],
   ]);
+});
+
+test("a key in place that is not that of the backup is not taken for it", async () => {
+  const restored = await room.perform(["restore", "with-key.backup", "--data", "wrong"]);
+  expect(restored.stderr).toContain("this backup holds it, for --with-key");
+  writeFileSync(at("wrong/secrets.key"), `${"A".repeat(43)}=\n`);
+  const again = ["restore", "with-key.backup", "--data", "wrong", "--yes", "--with-key"];
+  expect(await room.perform(again)).toMatchObject({
+    code: 1,
+    stderr: "wadi: wrong/secrets.key is another secrets key: move it away, or name another place\n",
+  });
+  rmSync(at("wrong/secrets.key"));
+  const { code, stderr } = await room.perform(again);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^it is paused: /)]);
 });
