@@ -93,8 +93,8 @@ const nameDirectory = ({ scratch }: Stage): Target => {
 
 const nameServer = ({ scratch }: Stage, url: string): Target => ({
   to: url,
-  flags: ["--data", join(scratch, "beside-postgres")],
-  env: { WADI_SERVER__DATABASE: url },
+  flags: [],
+  env: { WADI_SERVER__DATABASE: url, WADI_SERVER__DATA: join(scratch, "beside-postgres") },
   async clear() {
     const pool = new SQL({ url, max: 1 });
     await pool.unsafe("DROP SCHEMA public CASCADE; CREATE SCHEMA public");

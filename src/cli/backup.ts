@@ -1,4 +1,5 @@
 // `wadi backup`, `wadi restore` and `wadi move`: whole databases, on the machine that has them.
+import { resolve } from "node:path";
 import {
   createBackupFile,
   findBackupKey,
@@ -29,7 +30,15 @@ function readLocalSettings(input: CommandInput): Settings {
   if (readText(input, "server") !== undefined) {
     throw new UsageError("this command works on the data of this machine: drop --server");
   }
-  return readGivenSettings(input, { wantsApiKeys: false });
+  const settings = readGivenSettings(input, { wantsApiKeys: false });
+  // Otherwise a restore into a named directory would replace the data on PostgreSQL.
+  if (readText(input, "data") !== undefined && settings.server.database !== "") {
+    throw new UsageError(
+      `--data names a directory, but the data are on ${nameData(settings)}: drop --data, ` +
+        "or name settings without `database` by --config",
+    );
+  }
+  return settings;
 }
 
 async function backup(input: CommandInput, output: Output): Promise<number> {
@@ -102,12 +111,11 @@ function hasKey(file: string, key_id: string | null): boolean {
 
 async function move(input: CommandInput, output: Output): Promise<number> {
   const settings = readLocalSettings(input);
-  const to = readText(input, "to");
-  if (to === undefined) throw new UsageError("move needs --to: postgres://… or a directory");
+  const to = readTarget(input);
   const isServer = /^postgres(ql)?:\/\//.test(to);
   const server = isServer
     ? { ...settings.server, database: to }
-    : { ...settings.server, database: "", data: to, secrets_key_file: "" };
+    : { ...settings.server, database: "", data: resolve(to), secrets_key_file: "" };
   const moved = { ...settings, server };
   const keys = isServer ? undefined : readKeys(placeSecretsKey(settings));
   const writeKey = keys && prepareKeyFile(keys, placeSecretsKey(moved));
@@ -136,6 +144,17 @@ async function move(input: CommandInput, output: Output): Promise<number> {
   return 0;
 }
 
+/** Reads where to move; a variable keeps a password out of the list of processes. */
+function readTarget(input: CommandInput): string {
+  const [to, variable] = [readText(input, "to"), readText(input, "to-env")];
+  if ((to === undefined) === (variable === undefined)) {
+    throw new UsageError("move needs --to or --to-env: postgres://… or a directory");
+  }
+  const target = to ?? process.env[variable!];
+  if (!target) throw new UsageError(`--to-env: the variable ${variable} is not set`);
+  return target;
+}
+
 export const commands: readonly Command[] = [
   {
     name: "backup",
@@ -161,6 +180,7 @@ export const commands: readonly Command[] = [
     name: "move",
     flags: {
       to: { takes: "PLACE", help: "postgres:// address or directory" },
+      "to-env": { takes: "NAME", help: "variable that holds it, with its password" },
       yes: { help: "replace data that is there" },
     },
     help: "Move all data to PostgreSQL or to a directory; the server is stopped",

@@ -89,13 +89,16 @@ test("a move to a directory takes the key along, and the source names the target
   await server.exited;
   const moved = await room.run(["move", "--to", "elsewhere", "--json"]);
   expect([moved.code, JSON.parse(moved.stdout)]).toMatchObject([
-    ...[0, { place: "elsewhere", is_resumed: false }],
+    ...[0, { place: at("elsewhere"), is_resumed: false }],
   ]);
   const key = at("elsewhere/secrets.key");
   expect(readFileSync(key)).toEqual(readFileSync(at("wadi-data/secrets.key")));
   expect(statSync(key).mode & 0o777).toBe(0o600);
   const left = await room.run(["serve", "--port", "0"]);
-  expect([left.code, left.stderr]).toEqual([1, expect.stringContaining("was moved to elsewhere")]);
+  expect([left.code, left.stderr]).toEqual([
+    1,
+    expect.stringContaining(`was moved to ${at("elsewhere")} at`),
+  ]);
   const target = await room.serve(["serve", "--port", "0", "--data", "elsewhere"]);
   expect(target.banner.join("\n")).not.toContain("paused");
   expect((await target.chat("Hello", { key: server.key })).status).toBe(201);
@@ -106,12 +109,46 @@ test("a move to a directory takes the key along, and the source names the target
 test("a move without a target, and commands about another machine, are wrong usage", async () => {
   const move = await room.run(["move"]);
   expect([move.code, move.stderr]).toEqual([
-    ...[2, "wadi: move needs --to: postgres://… or a directory\n"],
+    ...[2, "wadi: move needs --to or --to-env: postgres://… or a directory\n"],
   ]);
   const remote = await room.run(["backup", "x", "--server", "http://127.0.0.1:1"]);
   expect([remote.code, remote.stderr]).toEqual([
     ...[2, "wadi: this command works on the data of this machine: drop --server\n"],
   ]);
+});
+
+const SERVER = { WADI_SERVER__DATABASE: "postgres://wadi:s3cret@127.0.0.1:1/wadi" };
+
+test.each([
+  ["restore", ["restore", "one.backup", "--yes"]],
+  ["backup", ["backup", "two.backup"]],
+  ["move", ["move", "--to", "nowhere"]],
+])("%s with --data beside settings that name PostgreSQL is refused", async (_, args) => {
+  const { code, stderr } = await room.perform([...args, "--data", "copy"], { env: SERVER });
+  expect([code, stderr]).toEqual([
+    2,
+    "wadi: --data names a directory, but the data are on PostgreSQL at 127.0.0.1:1/wadi: " +
+      "drop --data, or name settings without `database` by --config\n",
+  ]);
+});
+
+test("a variable may hold the target of a move", async () => {
+  const move = (variable: string, ...more: string[]) =>
+    room.perform(["move", "--data", "copy", "--to-env", variable, ...more], {
+      env: { TARGET: SERVER.WADI_SERVER__DATABASE },
+    });
+  const { code, stderr } = await move("TARGET");
+  expect([code, stderr]).toEqual([
+    1,
+    "wadi: PostgreSQL at 127.0.0.1:1 does not answer: start it, or correct the address\n",
+  ]);
+  expect((await move("NONE")).stderr).toBe("wadi: --to-env: the variable NONE is not set\n");
+  expect((await move("TARGET", "--to", "x")).code).toBe(2);
+});
+
+test("a move to the directory of its source says so", async () => {
+  const { code, stderr } = await room.perform(["move", "--data", "copy", "--to", "./copy"]);
+  expect([code, stderr]).toEqual([1, "wadi: the data are in copy already\n"]);
 });
 
 test("a key in place that is not that of the backup is not taken for it", async () => {
