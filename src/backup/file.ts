@@ -1,45 +1,93 @@
 // Files of backups: written aside, synced, and given their name only when they are whole.
-import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
-import { link, open, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync } from "node:fs";
+import { link, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { BackupError } from "./format.ts";
 
 export interface BackupFile {
   write(bytes: Uint8Array): Promise<void>;
   /** Gives the file its name; throws where another has taken it. */
   finish(): Promise<void>;
+  /** Removes what was written; never throws, since a failure has come before it. */
   abandon(): Promise<void>;
 }
 
-/** End of the name of a file that is not whole yet. */
-export const DRAFT_END = ".part";
+/** Name of a file that is not whole yet, with the process that writes it. */
+const DRAFT = /\.(\d+)\.part$/;
+/** Codes of FAT and of network shares that have no hard links. */
+const LINKLESS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
-/** Creates a file that only its owner may read, and never replaces one. */
-export async function createBackupFile(file: string): Promise<BackupFile> {
+/**
+ * Creates a file that only its owner may read, and never replaces one. Drafts with the prefix that
+ * killed processes have left are removed first.
+ */
+export async function createBackupFile(
+  file: string,
+  prefix = `${basename(file)}.`,
+): Promise<BackupFile> {
   if (existsSync(file)) throw explainTaken(file);
+  removeDrafts(dirname(file), prefix);
   // Two backups of one name at once must not write one file.
-  const draft = `${file}.${process.pid}${DRAFT_END}`;
-  // A killed process of the same number may have left it behind.
-  await rm(draft, { force: true });
+  const draft = `${file}.${process.pid}.part`;
   const handle = await open(draft, "wx", 0o600);
   return {
     write: (bytes) => handle.writeFile(bytes),
     async finish() {
       await handle.sync();
-      try {
-        await link(draft, file);
-      } catch (failure) {
-        throw (failure as NodeJS.ErrnoException).code === "EEXIST" ? explainTaken(file) : failure;
-      }
       await handle.close();
-      await rm(draft);
+      await giveName(draft, file);
       syncDirectory(file);
     },
     async abandon() {
-      await handle.close();
-      await rm(draft, { force: true });
+      // A finish whose name was taken has closed it.
+      await handle.close().catch(() => {});
+      await rm(draft, { force: true }).catch(() => {});
     },
   };
+}
+
+async function giveName(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file).catch((failure) => {
+      if (!LINKLESS.includes(failure.code)) throw failure;
+      return moveDraft(draft, file);
+    });
+  } catch (failure) {
+    throw (failure as NodeJS.ErrnoException).code === "EEXIST" ? explainTaken(file) : failure;
+  }
+  // The backup is whole, also where its first name stays.
+  await rm(draft, { force: true }).catch(() => {});
+}
+
+async function moveDraft(draft: string, file: string): Promise<void> {
+  // The empty file keeps others from taking the name.
+  await (await open(file, "wx", 0o600)).close();
+  await rename(draft, file).catch(async (failure) => {
+    await rm(file);
+    throw failure;
+  });
+}
+
+/** Removes drafts of processes that have ended; this process writes one draft at a time. */
+function removeDrafts(directory: string, prefix: string): void {
+  try {
+    for (const name of readdirSync(directory)) {
+      const pid = Number(DRAFT.exec(name)?.[1]);
+      if (!name.startsWith(prefix) || !pid || (pid !== process.pid && isLiving(pid))) continue;
+      rmSync(join(directory, name), { force: true });
+    }
+  } catch {
+    // A draft that stays only takes room.
+  }
+}
+
+function isLiving(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (failure) {
+    // Another user's process may not be signalled, but lives.
+    return (failure as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }
 
 const explainTaken = (file: string) =>

@@ -4,7 +4,7 @@ import type { DatabaseLocation } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Settings } from "../settings/index.ts";
 import { makeBackup } from "./backup.ts";
-import { openBackupFolder } from "./folder.ts";
+import { openBackupDestination } from "./destination.ts";
 import { BackupError } from "./format.ts";
 import { writeStamp } from "./timer.ts";
 
@@ -23,12 +23,12 @@ export function backUpBeforeMigration(options: MigrationBackupOptions) {
   return async (missing: readonly { number: number }[]): Promise<void> => {
     if (place.kind === "memory") return;
     const data = place.kind === "sqlite" ? dirname(place.file) : settings.server.data;
-    const folder = openBackupFolder(settings.backup, data, clock);
+    const destination = openBackupDestination(settings.backup, data, clock);
     const number = Math.max(...missing.map((migration) => migration.number));
-    const name = `before-schema-${number}-${writeStamp(clock.now())}.backup`;
+    const prefix = `before-schema-${number}-`;
+    const name = `${prefix}${writeStamp(clock.now())}.backup`;
     try {
-      await folder.list();
-      const open = () => folder.create(name);
+      const open = () => destination.create(prefix, name);
       await makeBackup({ place, program, clock, secretsKeyFile: null, open });
     } catch (failure) {
       const { message } = failure as Error;

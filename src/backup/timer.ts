@@ -7,12 +7,11 @@ import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { Settings } from "../settings/index.ts";
 import { makeBackup } from "./backup.ts";
-import { DRAFT_END } from "./file.ts";
-import { type BackupFolder, openBackupFolder } from "./folder.ts";
+import { type BackupDestination, openBackupDestination } from "./destination.ts";
 
 export interface BackupTimerOptions {
   place: TransferPlace;
-  folder: BackupFolder;
+  destination: BackupDestination;
   program: string;
   /** Identity in the names, by which a copy never deletes backups of its original. */
   readId(): Promise<string>;
@@ -24,6 +23,8 @@ export interface BackupTimerOptions {
 
 const RETRY_MS = 60_000;
 const CHECK_EVERY_MAX_MS = 3_600_000;
+/** A destination that does not answer may not delay a takeover. */
+const PAUSE_MS_MAX = 5_000;
 const ID_CHARACTERS = 8;
 const STAMP = /-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/;
 
@@ -31,8 +32,9 @@ export class BackupTimer implements Service {
   readonly name = "backups";
   readonly #options: BackupTimerOptions;
   readonly #loop: WorkerLoop;
-  /** Monotonic time of the next backup; null before the folder was looked at. */
+  /** Monotonic time of the next backup; null: found by the newest one that is there. */
   #dueAt: number | null = null;
+  #pausing = new AbortController();
 
   constructor(options: BackupTimerOptions) {
     const { clock, log } = options;
@@ -53,14 +55,29 @@ export class BackupTimer implements Service {
     await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
   }
 
+  /** Ends the backup under way, which the end of the process would cut; the next one makes it. */
+  async pause(): Promise<void> {
+    this.#pausing.abort();
+    await settlesWithin(this.#options.clock, PAUSE_MS_MAX, this.#loop.pause());
+  }
+
+  resume(): void {
+    this.#pausing = new AbortController();
+    // The other process may have made some.
+    this.#dueAt = null;
+    this.#loop.resume();
+  }
+
   async #work(stopping: AbortSignal): Promise<NextPass> {
     const { clock, everyMs } = this.#options;
-    const prefix = `wadi-${(await this.#options.readId()).slice(0, ID_CHARACTERS)}-`;
+    const signal = AbortSignal.any([stopping, this.#pausing.signal]);
+    const prefix = `wadi-${shortenId(await this.#options.readId())}-`;
     this.#dueAt ??= await this.#findDue(prefix);
     const waitMs = this.#dueAt - clock.monotonic();
     if (waitMs > 0) return { inMs: Math.min(waitMs, CHECK_EVERY_MAX_MS) };
-    await this.#make(prefix, stopping);
+    if (!(await this.#make(prefix, signal))) return "on_wake";
     this.#dueAt = clock.monotonic() + everyMs;
+    await this.#removeOld(prefix);
     return { inMs: Math.min(everyMs, CHECK_EVERY_MAX_MS) };
   }
 
@@ -73,35 +90,38 @@ export class BackupTimer implements Service {
     return clock.monotonic() + everyMs - sinceMs;
   }
 
-  async #make(prefix: string, stopping: AbortSignal): Promise<void> {
-    const { folder, place, program, clock, log, keep } = this.#options;
+  /** Returns false where the signal has ended it. */
+  async #make(prefix: string, signal: AbortSignal): Promise<boolean> {
+    const { destination, place, program, clock, log } = this.#options;
     const startedAt = clock.monotonic();
     const name = `${prefix}${writeStamp(clock.now())}.backup`;
     try {
       const { rows } = await makeBackup({
-        ...{ place, program, clock, secretsKeyFile: null, signal: stopping },
-        open: () => folder.create(name),
+        ...{ place, program, clock, secretsKeyFile: null, signal },
+        open: () => destination.create(prefix, name),
       });
       const duration_ms = Math.round(clock.monotonic() - startedAt);
       log.info("backup: made", { what: name, rows, duration_ms });
+      return true;
     } catch (failure) {
-      if (stopping.aborted) return;
+      if (signal.aborted) return false;
       throw failure;
     }
-    for (const old of (await this.#list(prefix)).slice(0, -keep)) await folder.remove(old);
-    await this.#removeDrafts(prefix);
   }
 
-  /** Removes what killed backups have left; one timer writes one backup at a time. */
-  async #removeDrafts(prefix: string): Promise<void> {
-    const { folder } = this.#options;
-    const isDraft = (name: string) => name.startsWith(prefix) && name.endsWith(DRAFT_END);
-    for (const draft of (await folder.list()).filter(isDraft)) await folder.remove(draft);
+  /** A failure is no reason to make the backup again. */
+  async #removeOld(prefix: string): Promise<void> {
+    const { destination, keep, log } = this.#options;
+    try {
+      for (const old of (await this.#list(prefix)).slice(0, -keep)) await destination.remove(old);
+    } catch (error) {
+      log.error("backup: old backups were not removed", { error });
+    }
   }
 
   async #list(prefix: string): Promise<string[]> {
-    const names = await this.#options.folder.list();
-    return names.filter((name) => name.startsWith(prefix) && STAMP.test(name)).sort();
+    const names = await this.#options.destination.list(prefix);
+    return names.filter((name) => STAMP.test(name)).sort();
   }
 }
 
@@ -121,9 +141,12 @@ export function createBackupTimers(options: BackupServiceOptions): BackupTimer[]
   if (everyMs === 0 || place.kind === "memory") return [];
   const installation = database.bind(installationStore);
   const readId = async () => (await installation.find()).id;
-  const folder = openBackupFolder(settings.backup, settings.server.data, clock);
-  return [new BackupTimer({ place, folder, program, readId, everyMs, keep, clock, log })];
+  const destination = openBackupDestination(settings.backup, settings.server.data, clock);
+  return [new BackupTimer({ place, destination, program, readId, everyMs, keep, clock, log })];
 }
+
+/** Shortens the id of an installation for names of backups. */
+export const shortenId = (id: string) => id.slice(0, ID_CHARACTERS);
 
 /** Writes a time such as `20261125T120500Z`. */
 export const writeStamp = (at: number) => new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, "");

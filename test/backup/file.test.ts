@@ -1,9 +1,10 @@
 // Tests the files of backups.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import * as files from "node:fs/promises";
 import { join } from "node:path";
 import { createBackupFile } from "../../src/backup/index.ts";
-import { makeDirectory } from "./fixture.ts";
+import { findDeadPid, makeDirectory } from "./fixture.ts";
 
 test("a backup has its name once it is whole, and only its owner reads it", async () => {
   const directory = makeDirectory();
@@ -29,3 +30,38 @@ test("another process's draft of the same name is left alone, and the first to e
   expect(readFileSync(draft, "utf8")).toBe("of another process");
   expect(readFileSync(file, "utf8")).toBe("the other's");
 });
+
+test("drafts of one file are removed where their process has ended", async () => {
+  const directory = makeDirectory();
+  const dead = await findDeadPid();
+  const others = ["one.backup.1.part", `two.backup.${dead}.part`];
+  for (const name of [`one.backup.${dead}.part`, `one.backup.${process.pid}.part`, ...others]) {
+    writeFileSync(join(directory, name), "");
+  }
+  const made = await createBackupFile(join(directory, "one.backup"));
+  await made.finish();
+  expect(readdirSync(directory).sort()).toEqual(["one.backup", ...others]);
+});
+
+test.each(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])(
+  "a file system without hard links (%s) gets whole backups, and replaces none",
+  async (code) => {
+    const fail = async () => {
+      throw Object.assign(new Error(code), { code });
+    };
+    using _ = spyOn(files, "link").mockImplementation(fail);
+    const directory = makeDirectory();
+    const file = join(directory, "one.backup");
+    const [first, second] = [await createBackupFile(file), join(directory, "two.backup")];
+    await first.write(Buffer.from("whole"));
+    await first.finish();
+    expect(readdirSync(directory)).toEqual(["one.backup"]);
+    expect(readFileSync(file, "utf8")).toBe("whole");
+    const late = await createBackupFile(second);
+    writeFileSync(second, "the other's");
+    await expect(late.finish()).rejects.toThrow("no backup replaces a file");
+    await late.abandon();
+    expect(readdirSync(directory).sort()).toEqual(["one.backup", "two.backup"]);
+    expect(readFileSync(second, "utf8")).toBe("the other's");
+  },
+);

@@ -16,6 +16,13 @@ export const placeFile = (directory = makeDirectory()): TransferPlace & { kind: 
   ...{ kind: "sqlite", file: join(directory, "wadi.db") },
 });
 
+/** Finds the number of a process that has ended. */
+export async function findDeadPid(): Promise<number> {
+  const child = Bun.spawn([process.execPath, "--version"], { stdout: "ignore" });
+  await child.exited;
+  return child.pid;
+}
+
 /** Fills a place through the API of a server, which then stops. */
 export async function fill(place: TransferPlace, secretsKeyFile?: string): Promise<void> {
   const app = await startService({ place, listens: true, secretsKeyFile });

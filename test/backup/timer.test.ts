@@ -2,14 +2,19 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BackupTimer, openBackupFolder, restoreBackup } from "../../src/backup/index.ts";
+import {
+  type BackupDestination,
+  BackupTimer,
+  openBackupDestination,
+  restoreBackup,
+} from "../../src/backup/index.ts";
 import type { TransferPlace } from "../../src/database/index.ts";
 import type { LogFields } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
-import { openBucket } from "../support/bucket.ts";
+import { type Bucket, openBucket } from "../support/bucket.ts";
 import { createManualClock } from "../support/clock.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
+import { fill, findDeadPid, makeDirectory, placeFile, readAll } from "./fixture.ts";
 
 const MINUTE_MS = 60_000;
 const ID = "0198f000-0000-4000-8000-000000000001";
@@ -20,10 +25,14 @@ beforeAll(async () => {
   await fill(place);
 });
 
+const read = (lines: string) =>
+  readSettings(`[backup]\n${lines}`, "wadi.toml", { SECRET: "abc" }, {}).backup;
+
 /** A timer that says when it has made, or failed to make, its next backup. */
-function openTimer(lines: string) {
+function openTimer(lines: string, changed: Partial<BackupDestination> = {}) {
   const clock = createManualClock();
-  const settings = readSettings(`[backup]\n${lines}`, "wadi.toml", { SECRET: "abc" }, {}).backup;
+  const settings = read(lines);
+  const destination = openBackupDestination(settings, "unused", clock);
   let next = Promise.withResolvers<[string, LogFields?]>();
   const note = (message: string, fields?: LogFields) => {
     next.resolve([message, fields]);
@@ -31,21 +40,24 @@ function openTimer(lines: string) {
   };
   const timer = new BackupTimer({
     ...{ place, program: "1.2.3", clock, log: { info: note, warn: note, error: note } },
-    folder: openBackupFolder(settings, "unused", clock),
+    destination: { ...destination, ...changed },
     readId: async () => ID,
     everyMs: settings.every_ms,
     keep: settings.keep,
   });
-  return { timer, clock, said: () => next.promise };
+  return { timer, clock, destination, said: () => next.promise };
 }
 
+const nameBucket = ({ url }: Bucket, keyId = "AK") =>
+  `every = "5m"\nkeep = 3\nto = "s3://acme-backups/wadi/"\nendpoint = "${url}"\n` +
+  `access_key_id = "${keyId}"\nsecret_access_key_env = "SECRET"`;
 const nameAt = (time: string) => `wadi-0198f000-20261120T${time}Z.backup`;
 
 test("backups are made at once and then each interval, and the oldest are deleted", async () => {
   const directory = makeDirectory();
   const foreign = "wadi-11111111-20200101T000000Z.backup";
   writeFileSync(join(directory, foreign), "of another installation");
-  writeFileSync(join(directory, `${nameAt("110000")}.part`), "left by a kill");
+  writeFileSync(join(directory, `${nameAt("110000")}.${await findDeadPid()}.part`), "of a kill");
   const { timer, clock, said } = openTimer(`every = "5m"\nkeep = 2\nto = "${directory}"`);
   for (let count = 0; count < 4; count++) {
     const made = said();
@@ -86,9 +98,7 @@ test("a folder that cannot be written to is logged, and tried again after a minu
 
 test("a bucket gets whole backups, keeps the newest, and refuses a wrong key", async () => {
   using bucket = openBucket("AK");
-  const lines = (keyId: string) =>
-    `every = "5m"\nkeep = 3\nto = "s3://acme-backups/wadi/"\nendpoint = "${bucket.url}"\n` +
-    `access_key_id = "${keyId}"\nsecret_access_key_env = "SECRET"`;
+  const lines = (keyId: string) => nameBucket(bucket, keyId);
   for (const name of ["110000", "110500", "111000", "111500"]) {
     bucket.objects.set(`wadi/${nameAt(name)}`, new Uint8Array());
   }
@@ -112,4 +122,58 @@ test("a bucket gets whole backups, keeps the newest, and refuses a wrong key", a
   refused.timer.start();
   expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
   await refused.timer.stop(1_000);
+});
+
+test("an abandoned upload leaves no object, in one part or in many", async () => {
+  using bucket = openBucket("AK");
+  const { destination } = openTimer(nameBucket(bucket));
+  for (const bytes of [1_000, 40 * 1_048_576]) {
+    const file = await destination.create("wadi-", nameAt("120000"));
+    await file.write(Buffer.alloc(bytes));
+    await file.abandon();
+    expect(bucket.objects.size).toBe(0);
+  }
+  await bucket.cancelled;
+  expect(bucket.objects.size).toBe(0);
+});
+
+test("a pause ends the backup under way, and none begins before the resume", async () => {
+  const directory = makeDirectory();
+  const begun = Promise.withResolvers<void>();
+  const opened = openTimer(`every = "5m"\nto = "${directory}"`, {
+    create(prefix, name) {
+      begun.resolve();
+      return opened.destination.create(prefix, name);
+    },
+  });
+  const { timer, clock, said } = opened;
+  timer.start();
+  await begun.promise;
+  await timer.pause();
+  await clock.advance(10 * MINUTE_MS);
+  expect(readdirSync(directory)).toEqual([]);
+  // Another process has made one meanwhile.
+  writeFileSync(join(directory, nameAt("120900")), "");
+  timer.resume();
+  await clock.advance(4 * MINUTE_MS - 1);
+  expect(readdirSync(directory)).toHaveLength(1);
+  const made = said();
+  await clock.advance(1);
+  expect((await made)[1]).toMatchObject({ what: nameAt("121400") });
+  await timer.stop(1_000);
+});
+
+test("an old backup that cannot be deleted is no reason to make one again", async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, nameAt("110000")), "");
+  const { timer, clock, said } = openTimer(`every = "5m"\nkeep = 1\nto = "${directory}"`, {
+    remove: () => Promise.reject(new Error("denied")),
+  });
+  const made = said();
+  timer.start();
+  expect((await made)[0]).toBe("backup: made");
+  expect((await said())[0]).toBe("backup: old backups were not removed");
+  await clock.advance(2 * MINUTE_MS);
+  expect(readdirSync(directory).sort()).toEqual([nameAt("110000"), nameAt("120000")]);
+  await timer.stop(1_000);
 });

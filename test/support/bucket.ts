@@ -3,6 +3,8 @@
 export interface Bucket extends Disposable {
   url: string;
   objects: Map<string, Uint8Array>;
+  /** Resolves once an upload in parts was cancelled. */
+  cancelled: Promise<void>;
 }
 
 const PAGE = 2;
@@ -10,6 +12,7 @@ const PAGE = 2;
 /** Refuses requests without a signature by this key. */
 export function openBucket(keyId: string): Bucket {
   const objects = new Map<string, Uint8Array>();
+  const cancelled = Promise.withResolvers<void>();
   const uploads = new Map<string, Map<number, Uint8Array>>();
   const server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
@@ -20,13 +23,18 @@ export function openBucket(keyId: string): Bucket {
       if (!request.headers.get("authorization")?.includes(`Credential=${keyId}/`)) {
         return new Response("<Error><Code>AccessDenied</Code></Error>", { status: 403 });
       }
-      if (request.method === "DELETE") return new Response(null, { status: remove(key) });
+      const upload = searchParams.get("uploadId");
+      if (request.method === "DELETE") {
+        if (upload !== null) cancelled.resolve();
+        const isThere = upload === null ? objects.delete(key) : uploads.delete(upload);
+        return new Response(null, { status: isThere ? 204 : 404 });
+      }
       if (request.method === "GET") return new Response(list(objects, searchParams));
       const bytes = new Uint8Array(await request.arrayBuffer());
-      const upload = searchParams.get("uploadId");
       if (request.method === "PUT" && upload === null) objects.set(key, bytes);
       else if (request.method === "PUT") {
-        uploads.get(upload!)!.set(Number(searchParams.get("partNumber")), bytes);
+        // A part may arrive after its upload was cancelled.
+        uploads.get(upload!)?.set(Number(searchParams.get("partNumber")), bytes);
       } else if (upload === null) {
         uploads.set(key, new Map());
         return new Response(answer("InitiateMultipartUpload", `<UploadId>${key}</UploadId>`));
@@ -38,10 +46,10 @@ export function openBucket(keyId: string): Bucket {
       return new Response(null, { headers: { etag: '"e"' } });
     },
   });
-  const remove = (key: string) => (objects.delete(key) ? 204 : 404);
   return {
     url: `http://127.0.0.1:${server.port}`,
     objects,
+    cancelled: cancelled.promise,
     [Symbol.dispose]: () => void server.stop(true),
   };
 }

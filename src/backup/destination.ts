@@ -1,0 +1,107 @@
+// The destination of backups that a server makes by itself: a folder, or a bucket of S3.
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
+import type { BackupSettings } from "../settings/index.ts";
+import { type BackupFile, createBackupFile } from "./file.ts";
+import { BackupError } from "./format.ts";
+
+export interface BackupDestination {
+  /** Lists the names that begin with the prefix. */
+  list(prefix: string): Promise<readonly string[]>;
+  /** Begins a backup, and removes what killed ones of the same prefix have left. */
+  create(prefix: string, name: string): Promise<BackupFile>;
+  remove(name: string): Promise<void>;
+}
+
+const PART_BYTES = 8 * 1_048_576;
+/** Maximum time of one request: a snapshot that stays open lets the log of SQLite grow. */
+const REQUEST_MS_MAX = 120_000;
+
+export function openBackupDestination(
+  settings: BackupSettings,
+  data: string,
+  clock: Clock,
+): BackupDestination {
+  const { to } = settings;
+  return to.startsWith("s3://")
+    ? openBucket(settings, clock)
+    : openFolder(to === "" ? join(data, "backups") : to);
+}
+
+function openFolder(folder: string): BackupDestination {
+  const make = () => mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return {
+    async list(prefix) {
+      make();
+      return readdirSync(folder).filter((name) => name.startsWith(prefix));
+    },
+    async create(prefix, name) {
+      make();
+      return createBackupFile(join(folder, name), prefix);
+    },
+    remove: async (name) => rmSync(join(folder, name), { force: true }),
+  };
+}
+
+function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
+  // A URL would change the text of keys.
+  const [bucket, ...path] = settings.to.slice("s3://".length).split("/");
+  const folder = path.join("/").replace(/^\/+|\/+$/g, "");
+  const keyOf = (name: string) => (folder === "" ? name : `${folder}/${name}`);
+  const client = new Bun.S3Client({
+    ...{ bucket, accessKeyId: settings.access_key_id },
+    secretAccessKey: settings.secret_access_key ?? "",
+    region: settings.region || "us-east-1",
+    ...(settings.endpoint !== "" && { endpoint: settings.endpoint }),
+  });
+  const within = async <T>(request: Promise<T> | T): Promise<T> => {
+    const answer = Promise.resolve(request);
+    const isDone = answer.then(
+      () => {},
+      () => {},
+    );
+    if (await settlesWithin(clock, REQUEST_MS_MAX, isDone)) return answer;
+    throw new BackupError(`the bucket ${bucket} does not answer`);
+  };
+  return {
+    async list(prefix) {
+      const names: string[] = [];
+      for (let startAfter: string | undefined; ; ) {
+        const page = await within(client.list({ prefix: keyOf(prefix), startAfter }));
+        const keys = (page.contents ?? []).map(({ key }) => key);
+        names.push(...keys.map((key) => key.slice(keyOf("").length)));
+        if (!page.isTruncated || keys.length === 0) return names;
+        startAfter = keys.at(-1);
+      }
+    },
+    create: async (_, name) => upload(client, keyOf(name), within),
+    remove: (name) => within(client.delete(keyOf(name))),
+  };
+}
+
+/** An upload whose object appears at its end; a kill before that leaves no object. */
+function upload(
+  client: Bun.S3Client,
+  key: string,
+  within: <T>(request: Promise<T>) => Promise<T>,
+): BackupFile {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  // Bun's S3 writer would publish what it has, since only a failed stream cancels an upload.
+  const uploaded = client.write(key, new Response(readable), { partSize: PART_BYTES });
+  // The caller that writes or finishes gets the failure, too.
+  uploaded.catch(() => {});
+  return {
+    async write(bytes) {
+      await within(Promise.race([writer.write(bytes), uploaded]));
+    },
+    async finish() {
+      await within(Promise.all([writer.close(), uploaded]));
+    },
+    async abandon() {
+      writer.abort(new BackupError("the backup was abandoned")).catch(() => {});
+      await within(uploaded).catch(() => {});
+    },
+  };
+}
