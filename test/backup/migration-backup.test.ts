@@ -1,9 +1,12 @@
 // Tests the backup that is made before an existing database is migrated.
+import { Database as Connection } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
+import { migrations } from "../../src/database/migrations/index.ts";
 import { startApp } from "../support/app.ts";
+import { failureOf } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { clock, placeFile, readAll } from "./fixture.ts";
 
@@ -57,3 +60,43 @@ test("without a backup the database stays as it is", async () => {
   );
   expect(await readAll(place)).toEqual(before);
 });
+
+test("starts whose migration fails leave one backup, that of the last one", async () => {
+  const place = placeFile();
+  await (await startApp({ place })).stop();
+  const { number } = migrations.at(-1)!;
+  forget(place.file, number);
+  const data = dirname(place.file);
+  const foreign = `before-schema-${number}-11111111-20200101T000000Z.backup`;
+  mkdirSync(join(data, "backups"));
+  writeFileSync(join(data, "backups", foreign), "of another installation");
+  for (let start = 0; start < 3; start++) {
+    const start_ms = Date.UTC(2026, 10, 20, 12, 0, start);
+    expect((await failureOf(startApp({ place, start_ms }))).message).toContain("duplicate column");
+  }
+  expect(findBackups(data).sort()).toEqual([
+    foreign,
+    expect.stringMatching(/^before-schema-\d+-[0-9a-f]{8}-20261120T120002Z\.backup$/),
+  ]);
+});
+
+test("so do those of a database that has no id yet", async () => {
+  const place = unpack();
+  using connection = new Connection(place.file);
+  connection.run("ALTER TABLE usage_sums ADD COLUMN estimated_cost INTEGER");
+  for (let start = 0; start < 3; start++) {
+    const start_ms = Date.UTC(2026, 10, 20, 12, 0, start);
+    expect((await failureOf(startApp({ place, start_ms }))).message).toContain("duplicate column");
+  }
+  expect(findBackups(dirname(place.file))).toEqual([
+    expect.stringMatching(/^before-schema-\d+-20261120T120002Z\.backup$/),
+  ]);
+});
+
+/** Makes the next start apply a migration again, which fails since its changes are there. */
+function forget(file: string, number: number): void {
+  using connection = new Connection(file);
+  for (const table of ["wadi_schema", "wadi_expansions"]) {
+    connection.run(`DELETE FROM ${table} WHERE number = ?`, [number]);
+  }
+}
