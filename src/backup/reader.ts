@@ -13,6 +13,8 @@ import {
 
 /** Longer than any row, whose texts have bounds of their own. */
 const LINE_CHARACTERS_MAX = 64 * 1_048_576;
+/** Maximum of all lines that are no rows; a thousand tables need less. */
+const HEADS_CHARACTERS_MAX = 1_048_576;
 const BATCH_CHARACTERS = 256 * 1_024;
 const BATCH_ROWS_MAX = 1_000;
 
@@ -26,12 +28,19 @@ export async function verifyBackup(file: string): Promise<BackupManifest> {
   const tables: BackupManifest["tables"] = [];
   let header: BackupHeader | null = null;
   let held: string | null = null;
+  let characters = 0;
+  // A small file can hold millions of heads, and nothing of it is verified yet.
+  const limit = (line: string) => {
+    characters += line.length;
+    if (characters > HEADS_CHARACTERS_MAX) throw damaged(file);
+    return line;
+  };
   const take = (line: string) => {
     hash.update(`${line}\n`);
-    if (!header) header = readHeader(file, line);
+    if (!header) header = readHeader(file, limit(line));
     else if (line.startsWith("[") && tables.length > 0) tables.at(-1)!.rows += 1;
     else {
-      const head = parseLine<TableHead>(TableHead, line);
+      const head = parseLine<TableHead>(TableHead, limit(line));
       if (!head) throw damaged(file);
       tables.push({ name: head.table, rows: 0 });
     }
@@ -43,7 +52,7 @@ export async function verifyBackup(file: string): Promise<BackupManifest> {
       held = line;
     }
   }
-  const manifest = held === null ? null : parseLine<BackupManifest>(BackupManifest, held);
+  const manifest = held === null ? null : parseLine<BackupManifest>(BackupManifest, limit(held));
   if (!manifest) throw new BackupError(`${file} has no end: it is no whole backup`);
   const isSame = Bun.deepEquals(tables, manifest.tables);
   if (!isSame || manifest.sha256 !== hash.digest("hex")) throw damaged(file);

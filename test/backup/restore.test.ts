@@ -209,6 +209,14 @@ describe("a restore changes nothing", () => {
     expect((await failureOf(restore(placeFile(), file))).message).toContain("is damaged");
   });
 
+  test("with more heads of tables than any schema has", async () => {
+    const file = join(makeDirectory(), "heads");
+    const [header] = Bun.zstdDecompressSync(readFileSync(backup)).toString().split("\n");
+    const heads = `${JSON.stringify({ table: "keys", columns: [] })}\n`.repeat(50_000);
+    writeFileSync(file, Bun.zstdCompressSync(`${header}\n${heads}`));
+    expect((await failureOf(restore(placeFile(), file))).message).toContain("is damaged");
+  });
+
   test("with a file that is no backup, or is not there", async () => {
     const file = join(makeDirectory(), "other");
     writeFileSync(file, "hello");
