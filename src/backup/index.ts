@@ -2,7 +2,7 @@
 export { makeBackup } from "./backup.ts";
 export { type BackupDestination, openBackupDestination } from "./destination.ts";
 export { createBackupFile } from "./file.ts";
-export { BackupError, sumRows } from "./format.ts";
+export { sumRows } from "./format.ts";
 export { backUpBeforeMigration } from "./migration-backup.ts";
 export { type MoveResult, moveData } from "./move.ts";
 export { restoreBackup } from "./restore.ts";

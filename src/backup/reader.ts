@@ -22,8 +22,11 @@ export interface TableBatch extends TableHead {
   rows: readonly string[];
 }
 
-/** Reads the whole file; throws a BackupError unless all of it is as its manifest says. */
-export async function verifyBackup(file: string): Promise<BackupManifest> {
+/**
+ * Reads the whole file; throws a BackupError unless all of it is as its manifest says. The signal
+ * ends the reading.
+ */
+export async function verifyBackup(file: string, signal?: AbortSignal): Promise<BackupManifest> {
   const hash = createHash("sha256");
   const tables: BackupManifest["tables"] = [];
   let header: BackupHeader | null = null;
@@ -46,6 +49,7 @@ export async function verifyBackup(file: string): Promise<BackupManifest> {
     }
   };
   for await (const lines of readLines(file)) {
+    signal?.throwIfAborted();
     for (const line of lines) {
       // The last line is the manifest, which is no part of its own sum.
       if (held !== null) take(held);
@@ -59,12 +63,13 @@ export async function verifyBackup(file: string): Promise<BackupManifest> {
   return manifest;
 }
 
-/** Yields the rows of a verified backup in batches. */
-export async function* readRows(file: string): AsyncGenerator<TableBatch> {
+/** Yields the rows of a verified backup in batches; the signal ends the reading. */
+export async function* readRows(file: string, signal?: AbortSignal): AsyncGenerator<TableBatch> {
   let head: TableHead | null = null;
   let rows: string[] = [];
   let characters = 0;
   for await (const lines of readLines(file)) {
+    signal?.throwIfAborted();
     for (const line of lines) {
       if (line.startsWith("[")) {
         rows.push(line);

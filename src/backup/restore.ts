@@ -36,6 +36,8 @@ export interface RestoreOptions {
   clock: Clock;
   ids: Ids;
   onProgress?: OnProgress;
+  /** Ends the restore with an error while the target is still as it was. */
+  signal?: AbortSignal;
 }
 
 interface RestoreWork extends RestoreOptions, Pick<PlaceLock, "requireHeld"> {
@@ -43,9 +45,9 @@ interface RestoreWork extends RestoreOptions, Pick<PlaceLock, "requireHeld"> {
 }
 
 export async function restoreBackup(options: RestoreOptions): Promise<BackupManifest> {
-  const { file, place } = options;
+  const { file, place, signal } = options;
   // Everything is verified before anything is changed.
-  const manifest = await verifyBackup(file);
+  const manifest = await verifyBackup(file, signal);
   pickMigrations(manifest.schema);
   const writeKey = prepareKey(options, manifest);
   const lock = await lockPlace(place);
@@ -87,7 +89,8 @@ async function requirePermission({ place, placeName, replaces }: RestoreOptions)
 
 async function replaceFile(work: RestoreWork, file: string) {
   const draft = `${file}.restore`;
-  rmSync(draft, { force: true });
+  // A killed restore may have left them behind.
+  for (const part of ["", "-journal"]) rmSync(`${draft}${part}`, { force: true });
   try {
     await load(work, { kind: "sqlite", file: draft });
     giveToOwnerOf(existsSync(file) ? file : dirname(file), draft);
@@ -102,7 +105,7 @@ async function replaceFile(work: RestoreWork, file: string) {
 }
 
 async function load(
-  { file, manifest, clock, ids, onProgress, requireHeld }: RestoreWork,
+  { file, manifest, clock, ids, onProgress, requireHeld, signal }: RestoreWork,
   place: TransferPlace,
 ): Promise<void> {
   const now = clock.now();
@@ -112,7 +115,7 @@ async function load(
       await target.drop();
       const tables = await target.create(pickMigrations(manifest.schema));
       let done = 0;
-      for await (const { table: name, columns, rows } of readRows(file)) {
+      for await (const { table: name, columns, rows } of readRows(file, signal)) {
         const table = tables.find((one) => one.name === name);
         if (!table || !Bun.deepEquals(table.columns, columns)) {
           throw new BackupError(`${file} holds a table ${name} that its schema does not have`);

@@ -16,6 +16,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import type { Settings } from "../settings/index.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
+import { interruptible } from "./interruption.ts";
 import type { Output } from "./output.ts";
 import { createProgressBar } from "./progress.ts";
 import { nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
@@ -41,7 +42,7 @@ function readLocalSettings(input: CommandInput): Settings {
   return settings;
 }
 
-async function backup(input: CommandInput, output: Output): Promise<number> {
+async function backup(input: CommandInput, output: Output, signal: AbortSignal): Promise<number> {
   const settings = readLocalSettings(input);
   const file = input.args[0]!;
   const bar = createProgressBar("backup");
@@ -53,6 +54,7 @@ async function backup(input: CommandInput, output: Output): Promise<number> {
     secretsKeyFile: withKey ? placeSecretsKey(settings) : null,
     open: () => createBackupFile(file),
     onProgress: bar.show,
+    signal,
   }).finally(bar.end);
   const { secrets_key: _, ...described } = manifest;
   if (!withKey && manifest.key_id !== null) {
@@ -65,7 +67,7 @@ async function backup(input: CommandInput, output: Output): Promise<number> {
   return 0;
 }
 
-async function restore(input: CommandInput, output: Output): Promise<number> {
+async function restore(input: CommandInput, output: Output, signal: AbortSignal): Promise<number> {
   const settings = readLocalSettings(input);
   const file = input.args[0]!;
   const bar = createProgressBar("restore");
@@ -80,6 +82,7 @@ async function restore(input: CommandInput, output: Output): Promise<number> {
     clock: createSystemClock(),
     ids: createSystemIds(),
     onProgress: bar.show,
+    signal,
   }).finally(bar.end);
   const { key_id } = await inspectDatabase(place);
   const has_secrets_key = hasKey(keyFile, key_id);
@@ -162,7 +165,7 @@ export const commands: readonly Command[] = [
     flags: { "with-key": { help: "secrets key in the file, which then opens all secrets" } },
     help: "Write all data to one file, also while a server runs",
     example: "wadi backup wadi-2027-01-05.backup",
-    run: backup,
+    run: interruptible(backup),
   },
   {
     name: "restore",
@@ -174,7 +177,7 @@ export const commands: readonly Command[] = [
     help: "Restore a backup as a copy that is paused until `wadi resume`",
     example: "wadi restore wadi-2027-01-05.backup --data ./copy",
     isUnsuggested: true,
-    run: restore,
+    run: interruptible(restore),
   },
   {
     name: "move",

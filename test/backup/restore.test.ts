@@ -1,7 +1,15 @@
 // Tests backups of each engine, restored into each engine, and what no restore accepts.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chownSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
 import {
@@ -215,6 +223,24 @@ describe("a restore changes nothing", () => {
     const heads = `${JSON.stringify({ table: "keys", columns: [] })}\n`.repeat(50_000);
     writeFileSync(file, Bun.zstdCompressSync(`${header}\n${heads}`));
     expect((await failureOf(restore(placeFile(), file))).message).toContain("is damaged");
+  });
+
+  test("after its signal, and leaves nothing beside it", async () => {
+    const place = placeFile();
+    await restore(place);
+    const before = await readAll(place);
+    const names = readdirSync(dirname(place.file));
+    const interruption = new AbortController();
+    const onProgress = () => interruption.abort(new Error("interrupted"));
+    const failure = await failureOf(
+      restoreBackup({
+        ...{ file: backup, place, placeName: "the target", replaces: true, clock, onProgress },
+        ...{ ids: createSeededIds(7), signal: interruption.signal },
+      }),
+    );
+    expect(failure.message).toBe("interrupted");
+    expect(readdirSync(dirname(place.file))).toEqual(names);
+    expect(await readAll(place)).toEqual(before);
   });
 
   test("with a file that is no backup, or is not there", async () => {
