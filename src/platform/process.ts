@@ -49,8 +49,11 @@ export function dropProxyVariables(env: Record<string, string | undefined>): voi
 /** Command with an absolute path, since PATH and USER cannot be trusted. */
 const ID_COMMAND = ["/usr/bin/id", "-un"];
 
+let user: string | undefined;
+
 export function nameUser(): string {
-  return askSystem() || `uid ${process.getuid?.() ?? "unknown"}`;
+  user ??= askSystem() || `uid ${process.getuid?.() ?? "unknown"}`;
+  return user;
 }
 
 function askSystem(): string {

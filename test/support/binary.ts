@@ -68,6 +68,9 @@ export interface Room {
   close(): Promise<void>;
 }
 
+/** A program that lives for a second starts a quarter faster without optimized machine code. */
+export const QUICK = { BUN_JSC_useDFGJIT: "0" };
+
 /** Throws when the program has not been built. */
 export function openRoom(): Room {
   const program = executable();
@@ -100,7 +103,7 @@ export function openRoom(): Room {
       return session.run({ args, cwd, env: createEnv(env), stdin });
     },
     async serve(args, options = {}) {
-      const child = spawn(args, options);
+      const child = spawn(args, { ...options, env: { ...QUICK, ...options.env } });
       const log = readLog(child.stderr);
       const banner = await readBanner(child.stdout);
       if (banner === undefined) throw new Error(await log.whole);

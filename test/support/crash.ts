@@ -2,6 +2,7 @@
 import { Database as Connection } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { executable } from "../../scripts/build.ts";
+import { QUICK } from "./binary.ts";
 
 export interface Child {
   next(): Promise<string | undefined>;
@@ -53,7 +54,7 @@ export function startProgram(
 ): Child {
   const program = executable({ failPoints: true });
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
-  return start([program, ...args], { ...env, WADI_FAIL_POINT: failPoint });
+  return start([program, ...args], { ...QUICK, ...env, WADI_FAIL_POINT: failPoint });
 }
 
 /** Another process that holds the write lock of a SQLite file until its release. */
