@@ -8,7 +8,7 @@ import {
   type OperatorService,
 } from "./admin/index.ts";
 import { Approval, createAgents, Run } from "./agents/index.ts";
-import { backUpBeforeMigration, createBackupTimers } from "./backup/index.ts";
+import { backUpBeforeMigration, openBackups } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
 import { createSecrets } from "./crypto/index.ts";
@@ -171,18 +171,18 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const agents = createAgentService(routers.agents, { ...shared, access, alias, secrets });
 
   const checks = new PageChecks(options);
-  const operators = createOperatorService(options, { server, registry }, () => {
+  const backups = openBackups({ ...options, database });
+  const operators = createOperatorService(options, { server, registry, backups }, () => {
     return { settings, access, database, place, clock, ids, secrets };
   });
   const site = { database, server, routers, registry, gateway, checks, current, operators };
   openSite(options, site, monitoring.pages);
-  monitoring.show({ registry, gateway, agents, compute });
+  monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
   const background = [sweeper, compute, models.service, ...gateway.services, ...agents.services];
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
-  const backups = createBackupTimers({ ...options, database });
-  const listening = [...backups, checks, taking, server, ...agents.listening];
+  const listening = [...backups.timers, checks, taking, server, ...agents.listening];
   const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
   const handover = openHandover(options, { ...site, services, agents, models });
   return {

@@ -34,6 +34,8 @@ export interface CheckOptions {
   clock: Clock;
   ids: Ids;
   openers?: ServiceOpeners;
+  /** Throws why no backup could be made on the timer of the settings. */
+  checkBackups(): Promise<void>;
   /** File of a SQLite database that the settings do not use. */
   unusedFile: string | null;
 }
@@ -68,6 +70,7 @@ export async function checkInstallation(options: CheckOptions): Promise<CheckRow
       data,
       ...checkDisk(options),
       checkSecretsKey(options.secretsKeyFile, key_id),
+      ...(await checkBackups(options)),
       ...servers,
       ...checkClock(servers),
     ];
@@ -109,6 +112,19 @@ function checkDisk({ place, dataName: name, settings }: CheckOptions): CheckRow[
   const [room, bound] = [writeMegabytes(free), writeMegabytes(free_disk_bytes)];
   const says = `${room} free; nothing new is accepted below ${bound} (limits.free_disk_bytes)`;
   return [{ status: free < free_disk_bytes ? "fail" : "ok", what: "disk", name, says }];
+}
+
+/** Skipped without backups on a timer. */
+async function checkBackups({ settings, checkBackups }: CheckOptions): Promise<CheckRow[]> {
+  const { every_ms, to } = settings.backup;
+  if (every_ms === 0) return [];
+  const row = { what: "backups", name: to === "" ? "backups" : to } as const;
+  try {
+    await checkBackups();
+    return [{ ...row, status: "ok", says: `one is made every ${formatDuration(every_ms)}` }];
+  } catch (failure) {
+    return [{ ...row, status: "fail", says: (failure as Error).message }];
+  }
 }
 
 const writeMegabytes = (bytes: number) => `${Math.floor(bytes / 1_048_576)} MB`;

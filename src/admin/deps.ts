@@ -25,6 +25,8 @@ export interface AdminDeps {
 /** State of a running server that its database does not hold. */
 export interface ServerState {
   uptimeMs(): number;
+  /** Returns null where no backup is made on a timer. */
+  readBackups(): { made_at: number | null; failure: string | null } | null;
   /** Counts replicas that get requests; undefined for a model that it does not serve. */
   countHealthy(model: string): number | undefined;
 }

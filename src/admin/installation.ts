@@ -6,7 +6,17 @@ import { maybe, oneOf } from "../platform/schema.ts";
 export const CheckRow = Type.Object({
   status: oneOf(["ok", "warn", "fail"], "`fail`: something would not serve."),
   what: oneOf(
-    ["settings", "data", "disk", "secrets key", "model", "embeddings", "search", "clock"],
+    [
+      "settings",
+      "data",
+      "disk",
+      "secrets key",
+      "backups",
+      "model",
+      "embeddings",
+      "search",
+      "clock",
+    ],
     "What was checked.",
   ),
   name: Type.String({ description: "A file, a model's id, a kind or a server." }),

@@ -4,7 +4,7 @@ import type { ModelRegistry } from "../models/index.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import { type Admin, buildAdmin } from "./admin.ts";
-import type { AdminDeps } from "./deps.ts";
+import type { AdminDeps, ServerState } from "./deps.ts";
 import type { Installation } from "./installation.ts";
 import { createOperatorApi, type OperatorApi } from "./operator-api.ts";
 import { createServerState } from "./server-state.ts";
@@ -21,13 +21,19 @@ export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter">
   change(settings: Settings): void;
 }
 
+interface ServerParts {
+  server: HttpServer;
+  registry: ModelRegistry;
+  backups: { readState: ServerState["readBackups"] };
+}
+
 /** `deps` are read again after each change of the settings. */
 export function createOperatorService(
   { clock, ids, log, version, installation }: OperatorServiceOptions,
-  { server, registry }: { server: HttpServer; registry: ModelRegistry },
+  { server, registry, backups }: ServerParts,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ): OperatorService {
-  const state = createServerState(clock, registry);
+  const state = createServerState(clock, registry, backups.readState);
   const own = { ...installation, readDocument: () => readDocument(server) };
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
   let admin = build();

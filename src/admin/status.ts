@@ -5,7 +5,7 @@ import { activityStore } from "../inventory/index.ts";
 import { maybe } from "../platform/schema.ts";
 import { isDoubtful, sweepStore } from "../retention/index.ts";
 import { readFreeBytes } from "../storage/index.ts";
-import type { AdminDeps } from "./deps.ts";
+import type { AdminDeps, ServerState } from "./deps.ts";
 import { Crash } from "./installation.ts";
 import { createModelAdmin } from "./models.ts";
 import { createPauseAdmin, InstallationState } from "./pause.ts";
@@ -22,6 +22,17 @@ export const InstallationStatus = Type.Object({
       {
         started_at: time("Start of the server."),
         uptime_ms: count("Milliseconds since then."),
+        backups: maybe(
+          Type.Object(
+            {
+              made_at: maybe(time("Time of the newest; null: none is known.")),
+              failure: maybe(
+                Type.String({ description: "Why the last try made none; null: it made one." }),
+              ),
+            },
+            { description: "Backups on a timer; null: `backup.every` is 0." },
+          ),
+        ),
       },
       { description: "The answering server; null: a command that only reads the database." },
     ),
@@ -84,6 +95,10 @@ export const InstallationStatus = Type.Object({
 });
 export type InstallationStatus = Static<typeof InstallationStatus>;
 
+function writeBackups(state: ReturnType<ServerState["readBackups"]>) {
+  return state && { made_at: writeKnown(state.made_at), failure: state.failure };
+}
+
 export function createStatusReader(deps: AdminDeps) {
   const { database, place, clock, server, installation } = deps;
   const activity = database.bind(activityStore);
@@ -105,6 +120,7 @@ export function createStatusReader(deps: AdminDeps) {
       server: server && {
         started_at: writeTime(now - server.uptimeMs()),
         uptime_ms: Math.round(server.uptimeMs()),
+        backups: writeBackups(server.readBackups()),
       },
       database: {
         kind: place.kind,

@@ -1,6 +1,6 @@
 // The destination of backups that a server makes by itself: a folder, or a bucket of S3.
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { accessSync, constants, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { BackupSettings } from "../settings/index.ts";
 import { type BackupFile, createBackupFile } from "./file.ts";
@@ -12,6 +12,8 @@ export interface BackupDestination {
   /** Begins a backup, and removes what killed ones of the same prefix have left. */
   create(prefix: string, name: string): Promise<BackupFile>;
   remove(name: string): Promise<void>;
+  /** Throws where no backup could be made; changes nothing. */
+  check(): Promise<void>;
 }
 
 const PART_BYTES = 8 * 1_048_576;
@@ -41,7 +43,23 @@ function openFolder(folder: string): BackupDestination {
       return createBackupFile(join(folder, name), prefix);
     },
     remove: async (name) => rmSync(join(folder, name), { force: true }),
+    check: async () => requireWritable(folder),
   };
+}
+
+/** A missing folder is made with the first backup. */
+function requireWritable(folder: string): void {
+  const stat = statSync(folder, { throwIfNoEntry: false });
+  if (!stat) {
+    requireWritable(dirname(resolve(folder)));
+    return;
+  }
+  if (!stat.isDirectory()) throw new BackupError(`${folder} is no folder`);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    throw new BackupError(`${folder} cannot be written to by this user`);
+  }
 }
 
 function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
@@ -77,6 +95,7 @@ function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
     },
     create: async (_, name) => upload(client, keyOf(name), within),
     remove: (name) => within(client.delete(keyOf(name))),
+    check: async () => void (await within(client.list({ prefix: keyOf(""), maxKeys: 1 }))),
   };
 }
 

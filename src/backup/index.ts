@@ -7,4 +7,4 @@ export { backUpBeforeMigration } from "./migration-backup.ts";
 export { type MoveResult, moveData } from "./move.ts";
 export { restoreBackup } from "./restore.ts";
 export { findBackupKey, prepareKeyFile, readKeys } from "./secrets-key.ts";
-export { BackupTimer, createBackupTimers } from "./timer.ts";
+export { BackupTimer, openBackups } from "./timer.ts";

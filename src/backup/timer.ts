@@ -3,6 +3,7 @@ import type { Database, DatabaseLocation, TransferPlace } from "../database/inde
 import { installationStore } from "../installation/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { Settings } from "../settings/index.ts";
@@ -21,6 +22,14 @@ export interface BackupTimerOptions {
   log: Log;
 }
 
+/** Backups as this process knows them. */
+export interface BackupState {
+  /** Time of the newest; null: none is there, or the destination did not answer yet. */
+  made_at: number | null;
+  /** Why the last try made none; null: it made one, or there was none yet. */
+  failure: string | null;
+}
+
 const RETRY_MS = 60_000;
 const CHECK_EVERY_MAX_MS = 3_600_000;
 /** A destination that does not answer may not delay a takeover. */
@@ -35,6 +44,7 @@ export class BackupTimer implements Service {
   /** Monotonic time of the next backup; null: found by the newest one that is there. */
   #dueAt: number | null = null;
   #pausing = new AbortController();
+  #state: BackupState = { made_at: null, failure: null };
 
   constructor(options: BackupTimerOptions) {
     const { clock, log } = options;
@@ -43,8 +53,34 @@ export class BackupTimer implements Service {
       clock,
       retryMs: RETRY_MS,
       work: (stopping) => this.#work(stopping),
-      onError: (error) => log.error("backup: no backup was made; it is tried again", { error }),
+      onError: (error) => {
+        const failure = error instanceof Error ? error.message : String(error);
+        this.#state = { ...this.#state, failure };
+        log.error("backup: no backup was made; it is tried again", { error });
+      },
     });
+  }
+
+  readState(): BackupState {
+    return this.#state;
+  }
+
+  show(metrics: Metrics): void {
+    metrics.gauge(
+      {
+        name: "wadi_backup_last_made_timestamp_seconds",
+        help: "Time of the newest backup in seconds since 1970; 0: there is none.",
+      },
+      (set) => {
+        const { made_at, failure } = this.#state;
+        // Until the destination has answered or failed, nothing is known.
+        if (made_at !== null || failure !== null) set((made_at ?? 0) / 1_000);
+      },
+    );
+    metrics.gauge(
+      { name: "wadi_backup_interval_seconds", help: "Seconds between backups: backup.every." },
+      (set) => set(this.#options.everyMs / 1_000),
+    );
   }
 
   start(): void {
@@ -86,7 +122,9 @@ export class BackupTimer implements Service {
     const { clock, everyMs } = this.#options;
     const newest = (await this.#list(prefix)).at(-1);
     if (newest === undefined) return clock.monotonic();
-    const sinceMs = Math.max(clock.now() - readTime(newest), 0);
+    const made_at = Math.min(readTime(newest), clock.now());
+    this.#state = { ...this.#state, made_at };
+    const sinceMs = clock.now() - made_at;
     return clock.monotonic() + everyMs - sinceMs;
   }
 
@@ -94,13 +132,15 @@ export class BackupTimer implements Service {
   async #make(prefix: string, signal: AbortSignal): Promise<boolean> {
     const { destination, place, program, clock, log } = this.#options;
     const startedAt = clock.monotonic();
-    const name = `${prefix}${writeStamp(clock.now())}.backup`;
+    const made_at = clock.now();
+    const name = `${prefix}${writeStamp(made_at)}.backup`;
     try {
       const { rows } = await makeBackup({
         ...{ place, program, clock, secretsKeyFile: null, signal },
         open: () => destination.create(prefix, name),
       });
       const duration_ms = Math.round(clock.monotonic() - startedAt);
+      this.#state = { made_at, failure: null };
       log.info("backup: made", { what: name, rows, duration_ms });
       return true;
     } catch (failure) {
@@ -134,8 +174,19 @@ export interface BackupServiceOptions {
   log: Log;
 }
 
+export interface Backups {
+  timers: readonly BackupTimer[];
+  /** Returns null without a timer. */
+  readState(): BackupState | null;
+}
+
+export function openBackups(options: BackupServiceOptions): Backups {
+  const timers = createTimers(options);
+  return { timers, readState: () => timers[0]?.readState() ?? null };
+}
+
 /** Creates the timer that the settings ask for; data in memory have none. */
-export function createBackupTimers(options: BackupServiceOptions): BackupTimer[] {
+function createTimers(options: BackupServiceOptions): BackupTimer[] {
   const { settings, place, database, version: program, clock, log } = options;
   const { every_ms: everyMs, keep } = settings.backup;
   if (everyMs === 0 || place.kind === "memory") return [];

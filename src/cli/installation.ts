@@ -1,6 +1,7 @@
 // The installation that a command or a server belongs to: its version, document and checks.
 import { existsSync } from "node:fs";
 import { type CheckRow, type Crash, checkInstallation, type Installation } from "../admin/index.ts";
+import { openBackupDestination } from "../backup/index.ts";
 import { type Note, readNote } from "../cluster/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
@@ -78,6 +79,8 @@ async function checkAll(input: CommandInput): Promise<CheckRow[]> {
     dataName: nameData(settings),
     secretsKeyFile: placeSecretsKey(settings),
     unusedFile: findUnusedDatabase(settings),
+    checkBackups: () =>
+      openBackupDestination(settings.backup, settings.server.data, createSystemClock()).check(),
     clock: createSystemClock(),
     ids: createSystemIds(),
   });

@@ -33,6 +33,7 @@ function drawStatus(status: InstallationStatus, output: Output): string {
     ...drawPause(status),
     ["server", drawServer(status)],
     ["data", drawData(database)],
+    ...drawBackups(status, since),
     ...models,
     [
       "runs",
@@ -64,6 +65,13 @@ function drawPause({ installation, now }: InstallationStatus): string[][] {
 function drawServer({ server, now }: InstallationStatus): string {
   if (!server) return "not asked: this reads the database; `--server URL` asks a server";
   return `started ${writeRelative(Date.parse(server.started_at), Date.parse(now))}`;
+}
+
+function drawBackups({ server }: InstallationStatus, since: (at: string) => string): string[][] {
+  if (!server?.backups) return [];
+  const { made_at, failure } = server.backups;
+  const newest = made_at === null ? "none is known" : `the newest was made ${since(made_at)}`;
+  return [["backups", failure === null ? newest : `${newest}; the last try failed: ${failure}`]];
 }
 
 function drawData({

@@ -1,5 +1,4 @@
 // The page of metrics and the export of traces and metrics, and what all modules show there.
-import type { ComputeService } from "../compute/index.ts";
 import { type Gateway, listServiceReplicas, showRequests, showShared } from "../gateway/index.ts";
 import {
   createMetricsPage,
@@ -37,9 +36,8 @@ export interface ObservabilityOptions {
 interface Shown {
   registry: ModelRegistry;
   gateway: Gateway;
-  /** Agents with their triggers and webhooks. */
-  agents: { show(metrics: Metrics): void };
-  compute: ComputeService;
+  /** Parts that show values of their own. */
+  parts: readonly { show?(metrics: Metrics): void }[];
 }
 
 interface Observability {
@@ -82,7 +80,7 @@ async function openExport({
   return openTelemetry({ ...options, settings: settings.telemetry });
 }
 
-function showMetrics(metrics: Metrics, { registry, gateway, agents, compute }: Shown): void {
+function showMetrics(metrics: Metrics, { registry, gateway, parts }: Shown): void {
   showModels(metrics, registry);
   showReplicas(metrics, () => [
     ...listModelReplicas(registry),
@@ -90,6 +88,5 @@ function showMetrics(metrics: Metrics, { registry, gateway, agents, compute }: S
   ]);
   showRequests(metrics, gateway.requestLog);
   showShared(metrics, gateway.listStatuses);
-  compute.show?.(metrics);
-  agents.show(metrics);
+  for (const part of parts) part.show?.(metrics);
 }

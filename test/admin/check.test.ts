@@ -58,7 +58,12 @@ urls = ${JSON.stringify(urls)}
 model = "Qwen/Qwen3-32B"
 ${more}
 `;
-const check = (text: string, data = join(place, "absent"), env = {}): Promise<CheckRow[]> =>
+const check = (
+  text: string,
+  data = join(place, "absent"),
+  env = {},
+  checkBackups = async () => {},
+) =>
   checkInstallation({
     settings: readSettings(text, "wadi.toml", env, {}),
     settingsName: "wadi.toml",
@@ -66,6 +71,7 @@ const check = (text: string, data = join(place, "absent"), env = {}): Promise<Ch
     dataName: data,
     secretsKeyFile: join(data, "secrets.key"),
     unusedFile: null,
+    checkBackups,
     clock,
     ids: createSeededIds(),
   });
@@ -204,6 +210,18 @@ describe("the model servers", () => {
     expect(rows.map(({ status }) => status)).toEqual(many.map(() => "ok"));
     expect(most).toBeLessThanOrEqual(8);
   });
+});
+
+test("backups on a timer are checked by their destination", async () => {
+  expect(find(await check(""), "backups")).toBeUndefined();
+  const settings = '[backup]\nevery = "1h"\nto = "copies"\n';
+  const row = { name: "copies", status: "ok", says: "one is made every 1h" };
+  expect(find(await check(settings), "backups")).toMatchObject(row);
+  const fails = async () => {
+    throw new Error("copies is no folder");
+  };
+  const found = find(await check(settings, undefined, {}, fails), "backups");
+  expect(found).toMatchObject({ status: "fail", says: "copies is no folder" });
 });
 
 describe("the clock", () => {

@@ -59,6 +59,7 @@ async function check(text: string, openers: ServiceOpeners | undefined, env = {}
     dataName: "/nowhere",
     secretsKeyFile: "/nowhere/secrets.key",
     unusedFile: null,
+    checkBackups: async () => {},
     clock,
     ids: createSeededIds(),
     openers,

@@ -47,7 +47,8 @@ health_every = "1s"
     database: { kind: "memory", bytes: null, wal_bytes: null, free_disk_bytes: null },
     crash: null,
   });
-  const { started_at, uptime_ms } = status.server!;
+  const { started_at, uptime_ms, backups } = status.server!;
+  expect(backups).toBeNull();
   expect(Date.parse(started_at) + uptime_ms).toBe(clock.now());
   expect(uptime_ms).toBe(clock.monotonic());
   expect((await app.app.admin.models.list())[0]).toMatchObject({

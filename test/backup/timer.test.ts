@@ -1,6 +1,6 @@
 // Tests backups on a timer: when they are made, which are kept, in a folder and in a bucket.
 import { beforeAll, expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type BackupDestination,
@@ -10,9 +10,11 @@ import {
 } from "../../src/backup/index.ts";
 import type { TransferPlace } from "../../src/database/index.ts";
 import type { LogFields } from "../../src/platform/log.ts";
+import { openMetrics } from "../../src/platform/metrics.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { type Bucket, openBucket } from "../support/bucket.ts";
 import { createManualClock } from "../support/clock.ts";
+import { failureOf } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { fill, findDeadPid, makeDirectory, placeFile, readAll } from "./fixture.ts";
 
@@ -68,6 +70,51 @@ test("backups are made at once and then each interval, and the oldest are delete
   }
   await timer.stop(1_000);
   expect(readdirSync(directory).sort()).toEqual([nameAt("121000"), nameAt("121500"), foreign]);
+});
+
+test("the state and the metrics tell the newest backup, and why none was made", async () => {
+  const directory = makeDirectory();
+  const file = join(directory, "file");
+  writeFileSync(file, "");
+  const broken = openTimer(`every = "5m"\nto = "${file}"`);
+  const { timer, clock, said } = openTimer(`every = "5m"\nto = "${directory}"`);
+  const show = async (shown: BackupTimer) => {
+    const metrics = await openMetrics();
+    shown.show(metrics);
+    const values = (await metrics.read()).map(({ values }) => values[0]?.value);
+    return { ...shown.readState(), values };
+  };
+  expect(await show(timer)).toEqual({ made_at: null, failure: null, values: [undefined, 300] });
+  const failed = broken.said();
+  broken.timer.start();
+  await failed;
+  const { made_at, failure, values } = await show(broken.timer);
+  expect([made_at, values]).toEqual([null, [0, 300]]);
+  expect(failure).toContain("file");
+  await broken.timer.stop(1_000);
+  const made = said();
+  timer.start();
+  await made;
+  const now = clock.now();
+  expect(await show(timer)).toEqual({ made_at: now, failure: null, values: [now / 1_000, 300] });
+  await timer.stop(1_000);
+});
+
+test("a destination that could not take a backup is found before one is due", async () => {
+  const clock = createManualClock();
+  const directory = makeDirectory();
+  const open = (lines: string) => openBackupDestination(read(lines), "unused", clock);
+  const below = join(directory, "not", "there");
+  await open(`to = "${below}"`).check();
+  expect(existsSync(below)).toBeFalse();
+  const file = join(directory, "file");
+  writeFileSync(file, "");
+  const refusal = await failureOf(open(`to = "${file}"`).check());
+  expect(refusal.message).toBe(`${file} is no folder`);
+  using bucket = openBucket("AK");
+  await open(nameBucket(bucket)).check();
+  await failureOf(open(nameBucket(bucket, "other")).check());
+  expect(bucket.objects.size).toBe(0);
 });
 
 test("a start makes none before the interval since the last one has passed", async () => {

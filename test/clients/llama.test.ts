@@ -134,6 +134,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       dataName: data,
       secretsKeyFile: join(data, "secrets.key"),
       unusedFile: null,
+      checkBackups: async () => {},
       clock,
       ids: createSystemIds(),
     });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const servers = `kind = "openai"\nurls = ["${upstream.url}"]\n`;
   const model = '[[models]]\nid = "m-1"\nprovider = "wadi"\nself_hosted = true\n';
   app = await startApp({
-    settings: `${model}[models.upstream]\n${servers}[embeddings]\n${servers}[telemetry]\notlp = "${upstream.url}"\n`,
+    settings: `${model}[models.upstream]\n${servers}[embeddings]\n${servers}[telemetry]\notlp = "${upstream.url}"\n[backup]\nevery = "1h"\nto = "${directory}"\n`,
     // Figures of the disk exist for files only.
     place: { kind: "sqlite", file: join(directory, "wadi.db") },
     hasOpenMetrics: true,
