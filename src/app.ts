@@ -32,6 +32,7 @@ import {
   type StaticPage,
   waitForClients,
 } from "./http/index.ts";
+import { installationStore } from "./installation/index.ts";
 import {
   buildModels,
   type ModelRegistry,
@@ -120,6 +121,7 @@ export async function buildApp(given: AppOptions): Promise<App> {
     stores,
     clock,
     exclusive: options.predecessor ? "later" : true,
+    installation: options.predecessor?.installation,
     acceptLoss: options.acceptsLoss
       ? (what) => log.warn("database: the start accepts the loss of data", { error: what })
       : undefined,
@@ -184,7 +186,7 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
   const listening = [...backups.timers, checks, taking, server, ...agents.listening];
   const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
-  const handover = openHandover(options, { ...site, services, agents, models });
+  const handover = await openHandover(options, { ...site, services, agents, models });
   return {
     ...{ database, access, server, handover },
     get admin() {
@@ -214,12 +216,16 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
 
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
 
-function openHandover({ clock, predecessor = null }: AppOptions, site: HandoverSite): Handover {
+async function openHandover(
+  { clock, predecessor = null }: AppOptions,
+  site: HandoverSite,
+): Promise<Handover> {
   const { database, server, services, routers, operators, gateway, models, agents } = site;
+  const { id: installation } = await database.bind(installationStore).find();
   const { process, endStreams, limiters } = agents;
   const own = { ...routers.limiters, operators: operators.limiter };
   return createHandover({
-    ...{ clock, database, services, process, server, predecessor },
+    ...{ clock, database, services, process, server, predecessor, installation },
     limits: new LimiterGroup({ ...own, ...gateway.limiters, ...limiters }),
     slots: gateway.capacities,
     keepServers: (isKept) => models.keepServers(isKept),

@@ -6,6 +6,7 @@ import type { Bus } from "./bus.ts";
 import { alignCounter } from "./commit-counter.ts";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { requirePostgresIdentity, requireSqliteFile, requireSqliteIdentity } from "./identity.ts";
 import { lockPostgres, prepareLock } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
 import { type MigrateOptions, migratePostgres, migrateSqlite } from "./migrate.ts";
@@ -19,6 +20,8 @@ import { WriterEngine } from "./writer.ts";
 export interface EngineOptions extends MigrateOptions {
   registry: Registry;
   exclusive: boolean | "later";
+  /** Id of the only installation that may be opened. */
+  installation?: string;
   acceptLoss?(what: string): void;
   bus: Bus;
   onDeath(reason: Error): void;
@@ -37,13 +40,14 @@ async function openSqlite(
   place: Exclude<DatabaseLocation, { kind: "postgres" }>,
   options: EngineOptions,
 ): Promise<OpenedEngine> {
-  const { registry, bus, exclusive } = options;
+  const { registry, bus, exclusive, installation } = options;
   const file = place.kind === "memory" ? ":memory:" : place.file;
   const undo: (() => void)[] = [];
   let lock = async () => {};
   try {
     let noted: number | null = null;
     if (place.kind === "sqlite") {
+      if (installation !== undefined) requireSqliteFile(file);
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       if (exclusive) {
         const take = prepareLock(file);
@@ -55,6 +59,7 @@ async function openSqlite(
     const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);
     undo.unshift(() => connection.close(true));
     requireOpenableSqlite(connection, file);
+    if (installation !== undefined) requireSqliteIdentity(connection, file, installation);
     await migrateSqlite(connection, options);
     if (place.kind === "sqlite") alignCounter(connection, noted);
     const engine =
@@ -110,7 +115,7 @@ async function openPostgres(
   { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
   options: EngineOptions,
 ): Promise<OpenedEngine> {
-  const { registry, exclusive, bus, onDeath } = options;
+  const { registry, exclusive, installation, bus, onDeath } = options;
   const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
   const lock = async () => {
@@ -121,6 +126,7 @@ async function openPostgres(
     const pool = openPool(url, connectionsMax);
     undo.unshift(() => pool.close());
     await requireOpenablePostgres(pool, url);
+    if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
     await migratePostgres(pool, options);
     const engine = new PostgresEngine(pool, registry, bus);
     if (isShared) await engine.listen();

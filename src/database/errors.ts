@@ -43,6 +43,17 @@ export class DatabaseInUse extends DatabaseUnusable {
   }
 }
 
+/** A takeover found other data than those of the running server, whose clients it would get. */
+export class OtherDatabase extends DatabaseUnusable {
+  override name = "OtherDatabase";
+  constructor(place: string) {
+    super(
+      `the running server serves other data than ${place}, and a takeover cannot change them: ` +
+        "restart the server instead",
+    );
+  }
+}
+
 /** A file under a running server is not the one that it opened: what is written is lost. */
 export class DatabaseLost extends DatabaseUnusable {
   override name = "DatabaseLost";

@@ -86,6 +86,8 @@ export interface OpenOptions {
    * has the lock, which `lock` takes.
    */
   exclusive?: boolean | "later";
+  /** Id of the only installation that may be opened. */
+  installation?: string;
   /** Accepts lost commits; without it, they are an error. */
   acceptLoss?(what: string): void;
   migrations?: readonly Migration[];
@@ -108,6 +110,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     migrations: options.migrations ?? migrations,
     now: clock.now(),
     exclusive: options.exclusive ?? false,
+    installation: options.installation,
     expandOnly: options.exclusive === "later",
     beforeMigration: options.beforeMigration,
     acceptLoss: options.acceptLoss,

@@ -19,6 +19,8 @@ export interface SharedLimits {
 export interface Handover {
   /** Number of this process among those that claim work. */
   readonly epoch: number;
+  /** Id of the data, which both processes serve. */
+  readonly installation: string;
   readonly addresses: readonly HandoverAddress[];
   readonly limits: {
     export(): LimitStates;
@@ -68,10 +70,12 @@ export interface Incumbency {
   pid: number;
   version: string;
   epoch: number;
+  installation: string;
   addresses: HandoverAddress[];
 }
 
-export interface HandoverParts extends Pick<Handover, "limits" | "slots" | "retire"> {
+export interface HandoverParts
+  extends Pick<Handover, "installation" | "limits" | "slots" | "retire"> {
   clock: Clock;
   database: Pick<Database, "lock">;
   services: Pick<JoinedServices, "pause" | "resume">;
@@ -96,6 +100,7 @@ export function createHandover(parts: HandoverParts): Handover {
   }
   const builtAt = clock.now();
   return {
+    installation: parts.installation,
     limits: parts.limits,
     slots: parts.slots,
     get epoch() {

@@ -96,8 +96,8 @@ export class Incumbent {
     handover.spare(() => true);
     void channel.closed.then(() => this.#takeBack(successor));
     log.info("takeover: another process begins", { pid, version: newcomer.version });
-    const { epoch, addresses } = handover;
-    return { pid: process.pid, version, epoch, addresses: [...addresses] };
+    const { epoch, installation, addresses } = handover;
+    return { pid: process.pid, version, epoch, installation, addresses: [...addresses] };
   }
 
   #requireAlone(isNear: boolean): void {

@@ -8,6 +8,7 @@ import { openProcesses } from "./processes.ts";
 export class Predecessor {
   readonly pid: number;
   readonly epoch: number;
+  readonly installation: string;
   readonly addresses: Incumbency["addresses"];
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
@@ -31,11 +32,12 @@ export class Predecessor {
     return predecessor;
   }
 
-  private constructor(channel: Channel, { pid, epoch, addresses }: Incumbency) {
+  private constructor(channel: Channel, about: Incumbency) {
     this.#channel = channel;
-    this.pid = pid;
-    this.epoch = epoch;
-    this.addresses = addresses;
+    this.pid = about.pid;
+    this.epoch = about.epoch;
+    this.installation = about.installation;
+    this.addresses = about.addresses;
     this.ended = channel.closed.then(() => {
       this.hasEnded = true;
     });

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { executable } from "../../scripts/build.ts";
 import { openRaw } from "../http/raw-client.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { openServer } from "../support/database.ts";
 import { listenForDatagrams } from "../support/datagrams.ts";
+
+const POSTGRES = process.env.WADI_TEST_POSTGRES;
 
 let room: Room;
 beforeEach(() => {
@@ -100,6 +103,18 @@ else {
     const taken = await room.run(["serve", "--port", port, "--takeover"]);
     expect(taken.stderr).toContain(`port ${port} on 127.0.0.1 is taken`);
     expect((await other.chat("Hello")).status).toBe(201);
+  });
+
+  test.if(POSTGRES !== undefined)("a takeover keeps the data of the running server", async () => {
+    const setup = openServer(POSTGRES!, false);
+    const place = await setup.makePlace();
+    const old = await room.serve(SERVE);
+    const url = place.kind === "postgres" ? place.url : "";
+    const other = await room.run(TAKEOVER, { env: { WADI_SERVER__DATABASE: url } });
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain("the running server serves other data than PostgreSQL at ");
+    expect((await old.chat("Hello")).status).toBe(201);
+    await setup.release();
   });
 
   test("a takeover keeps the port of the running server", async () => {

@@ -7,11 +7,14 @@ import {
   DatabaseInUse,
   type DatabaseLocation,
   DatabaseUnusable,
+  hasDatabase,
   NewerDatabase,
   openDatabase,
+  type TransferPlace,
 } from "../../src/database/index.ts";
 import { lockDatabase } from "../../src/database/lock.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
+import { installationStore } from "../../src/installation/index.ts";
 import { modelStore } from "../../src/models/store.ts";
 import { stores } from "../../src/stores.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -49,6 +52,23 @@ for (const [engine, openGround] of [
       `the database is newer than this program (schema 9000, this program knows ${newest}): ` +
         "use the newer wadi, or restore a backup made by this one: `wadi restore FILE --data DIR`",
     );
+    await ground.release();
+  });
+
+  test(`a takeover opens the data of the running server only on ${engine}`, async () => {
+    const ground = await openGround();
+    const [place, empty] = [await ground.makePlace(), await ground.makePlace()];
+    const first = await open(place, { stores });
+    const { id: installation } = await first.bind(installationStore).find();
+    const beside = (at: DatabaseLocation, id: string) =>
+      open(at, { exclusive: "later", installation: id });
+    await (await beside(place, installation)).close();
+    const refusal = /^the running server serves other data than .*: restart the server instead$/;
+    expect((await failureOf(beside(place, "other"))).message).toMatch(refusal);
+    expect((await failureOf(beside(empty, installation))).message).toMatch(refusal);
+    // Nothing was made there, not even a file.
+    expect(await hasDatabase(empty as TransferPlace)).toBeFalse();
+    await first.close();
     await ground.release();
   });
 

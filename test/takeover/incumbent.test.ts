@@ -25,6 +25,7 @@ function createParts(name: string, events: string[], onFollow?: OnFollow): Hando
   const note = (what: string) => void events.push(`${name} ${what}`);
   return {
     epoch: 7,
+    installation: "i",
     addresses: [{ host: "127.0.0.1", port: 80 }],
     limits: {
       export: () => ({ keys: [["a", 0, [1]]] }),
@@ -114,7 +115,7 @@ async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situatio
 test("the parts change hands in order, and the new process counts for the old one", async () => {
   const { path, events } = await startIncumbent();
   const predecessor = (await begin(path))!;
-  expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7 });
+  expect(predecessor).toMatchObject({ pid: process.pid, epoch: 7, installation: "i" });
   await predecessor.change(createParts("new", events));
   expect(await follow.limits!("keys", "b")).toBe(3);
   expect(await follow.slots!.take("search")).toBeTrue();
