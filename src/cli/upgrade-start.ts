@@ -1,7 +1,7 @@
 // Starts a new process for an upgrade, and waits until it serves, has failed or hangs.
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import { TakeoverRefused } from "../takeover/index.ts";
+import { openProcesses, START_MS_MAX, TakeoverRefused } from "../takeover/index.ts";
 import { nameUpgrade } from "./upgrade-origin.ts";
 
 export const TAKEOVER = "--takeover";
@@ -13,8 +13,6 @@ const SCRIPT = Bun.main.startsWith("/$bunfs/") ? [] : [Bun.main];
 const TOKEN_LENGTH = 22;
 /** Maximum time until a new process makes contact, which it does before it opens its data. */
 const CONTACT_MS_MAX = 60_000;
-/** Maximum time from then until it serves; it may back up and migrate the database. */
-const START_MS_MAX = 30 * 60_000;
 
 interface UpgradeStart {
   begun: PromiseWithResolvers<void>;
@@ -79,7 +77,8 @@ export class UpgradeStarts {
       (await settlesWithin(clock, START_MS_MAX, Promise.race([start.ready.promise, ended])));
     this.#starts.delete(token);
     if (start.isReady) return start.pid!;
-    child.kill("SIGKILL");
+    // A script that waits may be above a program that hangs before it makes contact.
+    if (child.exitCode === null && child.signalCode === null) openProcesses().kill(child.pid);
     abandon(token, "its upgrade has failed");
     const code = await child.exited;
     const why = isInTime

@@ -8,6 +8,8 @@ import { TakeoverRefused } from "./errors.ts";
 import type { Handover, Incumbency, Newcomer, SharedLimits } from "./handover.ts";
 import { openProcesses, type Processes } from "./processes.ts";
 
+/** Maximum time from the contact to a new process that is ready; it may migrate the database. */
+export const START_MS_MAX = 30 * 60_000;
 /** Maximum time from the change of the limits to a new process that is ready. */
 const CHANGE_MS_MAX = 30_000;
 
@@ -95,6 +97,7 @@ export class Incumbent {
     // Every other epoch is the new process's.
     handover.spare(() => true);
     void channel.closed.then(() => this.#takeBack(successor));
+    this.#limit(successor, START_MS_MAX);
     log.info("takeover: another process begins", { pid, version: newcomer.version });
     const { epoch, installation, addresses } = handover;
     return { pid: process.pid, version, epoch, installation, addresses: [...addresses] };
@@ -103,7 +106,9 @@ export class Incumbent {
   #requireAlone(isNear: boolean): void {
     const { predecessor } = this.#options;
     if (this.#successor) {
-      throw new TakeoverRefused(`process ${this.#successor.pid} takes over already`);
+      throw new TakeoverRefused(
+        `process ${this.#successor.pid} takes over already: wait, or end it if it hangs`,
+      );
     }
     if (predecessor && !predecessor.hasEnded) {
       throw new TakeoverRefused(
@@ -121,7 +126,7 @@ export class Incumbent {
 
   /** From here on the new process counts; all in one turn, so that no request counts in between. */
   #change(successor: Successor): SharedLimits {
-    const { handover, clock } = this.#options;
+    const { handover } = this.#options;
     const { channel } = successor;
     if (!handover.share()) throw new TakeoverRefused("the listening sockets could not be shared");
     successor.hasChanged = true;
@@ -132,10 +137,15 @@ export class Incumbent {
       // The end of the new process gives back everything.
       release: (service) => void channel.request("release", { service }).catch(() => {}),
     });
-    void settlesWithin(clock, CHANGE_MS_MAX, successor.settled).then((isSettled) => {
+    this.#limit(successor, CHANGE_MS_MAX);
+    return shared;
+  }
+
+  /** A process that hangs, or was stopped, would keep all others from a takeover. */
+  #limit(successor: Successor, withinMs: number): void {
+    void settlesWithin(this.#options.clock, withinMs, successor.settled).then((isSettled) => {
       if (!isSettled) this.#abandon(successor, "it was not ready in time");
     });
-    return shared;
   }
 
   async #listening(): Promise<null> {
@@ -161,7 +171,7 @@ export class Incumbent {
   #abandon(successor: Successor, reason: string): void {
     const { pid, isNear, channel } = successor;
     if (isNear) this.#processes.kill(pid);
-    const then = isNear ? "was ended" : "may still listen: end it where it runs";
+    const then = isNear ? "was ended" : "may still run: end it where it runs";
     this.#failed(successor, `${reason}, and it ${then}`);
     channel.close();
   }

@@ -29,5 +29,6 @@ export {
 } from "./control-socket.ts";
 export { TakeoverRefused } from "./errors.ts";
 export { createHandover, type Handover } from "./handover.ts";
-export { Incumbent } from "./incumbent.ts";
+export { Incumbent, START_MS_MAX } from "./incumbent.ts";
 export { Predecessor } from "./predecessor.ts";
+export { openProcesses } from "./processes.ts";

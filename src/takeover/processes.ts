@@ -1,11 +1,12 @@
 // Numbers of processes: whom one names here, and whether a container ends with this process.
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 export interface Processes {
   /** Name of the namespace in which a number names one process; null where it is unknown. */
   readonly namespace: string | null;
   /** Tells if a container may end with this process, although others go on in it. */
   endsContainer(): boolean;
+  /** Ends a process and all below it, such as the program of a script. */
   kill(pid: number): void;
 }
 
@@ -24,24 +25,42 @@ export function openProcesses(proc = "/proc"): Processes {
       return !INIT_SYSTEMS.includes(first);
     },
     kill(pid) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // The process has ended already.
+      for (const one of listTree(proc, pid)) {
+        try {
+          process.kill(one, "SIGKILL");
+        } catch {
+          // The process has ended already.
+        }
       }
     },
   };
 }
 
+/** Lists a process and those below it; one that hangs begins no other meanwhile. */
+function listTree(proc: string, pid: number): number[] {
+  const names = readOr([], () => readdirSync(proc)).filter((name) => /^\d+$/.test(name));
+  const stats = names.map((name) => readStat(proc, name));
+  const tree = [pid];
+  for (const above of tree) {
+    tree.push(...stats.flatMap(({ pid, parent }) => (parent === above ? [pid] : [])));
+  }
+  return tree;
+}
+
 /** Tells if this process is what the container was started for, or a part of it. */
 function isFirstWork(proc: string): boolean {
-  const stat = readOr("", () => readFileSync(`${proc}/self/stat`, "utf8"));
+  const { pid, parent, session } = readStat(proc, "self");
+  // A parent outside the namespace has the number 0.
+  if (parent === 0 || session === 1) return true;
+  // Some first processes give their child a session; one that they inherit seldom leads it.
+  return parent === 1 && session === pid;
+}
+
+function readStat(proc: string, name: string) {
+  const stat = readOr("", () => readFileSync(`${proc}/${name}/stat`, "utf8"));
   // The name before may hold anything.
   const [, parent, , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A parent outside the namespace has the number 0.
-  if (parent === "0" || session === "1") return true;
-  // Some first processes give their child a session; one that they inherit seldom leads it.
-  return parent === "1" && session === Number.parseInt(stat, 10).toString();
+  return { pid: Number.parseInt(stat, 10), parent: Number(parent), session: Number(session) };
 }
 
 function readOr<T>(fallback: T, read: () => T): T {

@@ -58,6 +58,21 @@ test.if(canTakeOver)("an upgrade ends a program that never makes contact", async
   expect(await refusal).toContain("it hung and was ended");
 });
 
+test.if(canTakeOver)("an upgrade ends a program below a script that waits for it", async () => {
+  const { clock, waits, upgrade } = await startControl();
+  const pipe = join(directory, "pipe");
+  Bun.spawnSync(["mkfifo", pipe]);
+  const reader = Bun.spawn(["cat", pipe], { stdout: "pipe" }).stdout.getReader();
+  const script = `#!/bin/sh\nsh -c 'echo; exec sleep 1000' > ${pipe} &\nwait\n`;
+  const upgraded = upgrade(put("waits", script));
+  const refusal = upgraded.catch(({ message }) => message);
+  await reader.read();
+  await clock.advance(await waits);
+  expect(await refusal).toContain("it hung and was ended");
+  // The pipe ends with the last process that has it open.
+  expect((await reader.read()).done).toBeTrue();
+});
+
 test.if(canTakeOver).each([
   ["nothing", "there is no program at"],
   [put("text", "no program"), "is no program that this machine can run"],

@@ -202,6 +202,20 @@ test("a new process that is not ready in time is ended before the old one goes o
   await predecessor.ended;
 });
 
+test("a new process that hangs before it listens blocks others for half an hour at most", async () => {
+  const { path, events, clock, takenBack, reasons } = await startIncumbent();
+  await begin(path);
+  await clock.advance(30 * 60_000 - 1);
+  expect(await begin(path).catch(({ message }) => message)).toContain(
+    "wait, or end it if it hangs",
+  );
+  await clock.advance(1);
+  await takenBack;
+  expect(events).toEqual(["old spares", "kills true", "old spares none"]);
+  expect(reasons).toEqual([`${LATE} was ended`]);
+  expect(await begin(path)).not.toBeNull();
+});
+
 test("a number of another namespace names another process here, which is not ended", async () => {
   const processes = { namespace: "pid:[1]" };
   const { path, events, clock, takenBack, reasons } = await startIncumbent({ processes });
@@ -211,7 +225,7 @@ test("a number of another namespace names another process here, which is not end
   await takenBack;
   expect(events).not.toContain("kills true");
   expect(events.at(-1)).toBe("old resumes");
-  expect(reasons).toEqual([`${LATE} may still listen: end it where it runs`]);
+  expect(reasons).toEqual([`${LATE} may still run: end it where it runs`]);
 });
 
 test("an upgrade that has failed ends its own process only", async () => {

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { canTakeOver } from "../../src/takeover/index.ts";
 import { openProcesses } from "../../src/takeover/processes.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-proc-"));
@@ -41,6 +42,17 @@ test.each([
   ["where the first process is hidden", CONTAINER, null, [7, 1, 7]],
 ] as const)("nothing ends with a server %s", (_, namespace, first, stat) => {
   expect(pretend(namespace, first, [...stat]).endsContainer()).toBeFalse();
+});
+
+test.if(canTakeOver)("the end of a process is that of the ones below it", async () => {
+  const script = "sh -c 'echo; exec sleep 1000' & wait";
+  const child = Bun.spawn(["sh", "-c", script], { stdout: "pipe" });
+  const reader = child.stdout.getReader();
+  await reader.read();
+  openProcesses().kill(child.pid);
+  await child.exited;
+  // The output ends with the last process that has it open.
+  expect((await reader.read()).done).toBeTrue();
 });
 
 test("a system without these files is asked nothing", () => {
