@@ -1,4 +1,5 @@
 // The control socket of a server: takeovers by new processes, and upgrades that start one.
+import { existsSync } from "node:fs";
 import type { Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import {
@@ -62,10 +63,13 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
   onReplaced(pid: number): () => boolean;
 }
 
-/** Answers at the control socket; without one the server only cannot be taken over. */
-export async function openControl(options: ServerControlOptions): Promise<void> {
+/**
+ * Answers at the control socket; without one the server only cannot be taken over. The returned
+ * function puts back a socket that was removed.
+ */
+export async function openControl(options: ServerControlOptions): Promise<() => Promise<void>> {
   const { file, clock, log, onReplaced } = options;
-  if (!canTakeOver) return;
+  if (!canTakeOver) return async () => {};
   const upgrades = new UpgradeStarts({
     ...{ file, clock },
     abandon: (token, reason) => incumbent.abandon(token, reason),
@@ -109,4 +113,7 @@ export async function openControl(options: ServerControlOptions): Promise<void> 
     }
   };
   await listen();
+  return async () => {
+    if (!existsSync(file)) await listen();
+  };
 }

@@ -114,10 +114,11 @@ export async function runServer(options: ServerRun): Promise<number> {
     const { stop, replace } = createStop(app, running, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
+    let renewControl = async () => {};
     hangUp = () => {
       if (!isTerminal || isatty(STDERR)) {
         supervisor.reloading();
-        return void reload.reload().then(() => supervisor.ready());
+        return void Promise.all([reload.reload(), renewControl()]).then(() => supervisor.ready());
       }
       // The terminal was closed, which may signal twice.
       hangUp = () => {};
@@ -128,7 +129,8 @@ export async function runServer(options: ServerRun): Promise<number> {
     if (options.control) {
       const { handover } = app;
       const { file } = options.control;
-      await openControl({ file, handover, predecessor, clock, log, onReplaced: replace });
+      const control = { file, handover, predecessor, clock, log, onReplaced: replace };
+      renewControl = await openControl(control);
     }
     supervisor.ready();
     const banner = writeBanner(start, notes);

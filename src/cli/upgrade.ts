@@ -1,6 +1,7 @@
 // `wadi upgrade`: lets the running server start the next version and give its place to it.
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { DatabaseInUse, hasDatabase, lockPlace, type TransferPlace } from "../database/index.ts";
 import {
   canTakeOver,
   connectToControl,
@@ -9,7 +10,7 @@ import {
 } from "../takeover/index.ts";
 import { type Command, UsageError } from "./command.ts";
 import { printRow } from "./output.ts";
-import { readGivenSettings } from "./settings.ts";
+import { placeData, readGivenSettings } from "./settings.ts";
 
 export const commands: readonly Command[] = [
   {
@@ -27,15 +28,20 @@ export const commands: readonly Command[] = [
           "upgrade works on Linux only: stop the server, then start the new version",
         );
       }
-      const { server } = readGivenSettings(input, { wantsApiKeys: false });
+      const settings = readGivenSettings(input, { wantsApiKeys: false });
+      const { server } = settings;
       const [file] = input.args;
       const program = file === undefined ? null : resolve(file);
       if (program !== null) requireProgram(program);
       const path = placeControlSocket(resolve(server.data));
       const channel = await connectToControl(path, async () => null);
       if (!channel) {
+        const isServed = await isLocked(placeData(settings));
         throw new TakeoverRefused(
-          `no server runs on ${server.data}: start the new version with \`wadi serve\``,
+          isServed
+            ? `the server on ${server.data} has no control socket: send it SIGHUP to make one ` +
+                "(its log says what prevents that), or restart it with the new version"
+            : `no server runs on ${server.data}: start the new version with \`wadi serve\``,
         );
       }
       const done = await channel.request<{ pid: number; replaced: number }>("upgrade", { program });
@@ -45,6 +51,19 @@ export const commands: readonly Command[] = [
     },
   },
 ];
+
+async function isLocked(place: TransferPlace): Promise<boolean> {
+  // A lock would make the directory.
+  if (!(await hasDatabase(place))) return false;
+  try {
+    const lock = await lockPlace(place);
+    await lock.release();
+    return false;
+  } catch (failure) {
+    if (failure instanceof DatabaseInUse) return true;
+    throw failure;
+  }
+}
 
 function requireProgram(program: string): void {
   try {

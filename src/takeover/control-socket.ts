@@ -46,6 +46,8 @@ export async function connectToControl(
   path: string,
   answer: AnswerChannel,
 ): Promise<Channel | null> {
+  // A socket cannot be made there either.
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) return null;
   const socket = connect(path);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -56,6 +58,11 @@ export async function connectToControl(
     const { code } = failure as NodeJS.ErrnoException;
     // The socket of a process that was killed refuses connections.
     if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTDIR") return null;
+    if (code === "EACCES" || code === "EPERM") {
+      throw new TakeoverRefused(
+        `${path} may not be opened by this user: run the command as the user of the server`,
+      );
+    }
     throw failure;
   }
   return new Channel(socket, answer);

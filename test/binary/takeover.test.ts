@@ -1,7 +1,8 @@
 // Takeovers of the compiled server: a new process takes the place of the running one, on Linux.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { executable } from "../../scripts/build.ts";
 import { openRaw } from "../http/raw-client.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
@@ -115,6 +116,38 @@ else {
     expect(other.stderr).toContain("the running server serves other data than PostgreSQL at ");
     expect((await old.chat("Hello")).status).toBe(201);
     await setup.release();
+  });
+
+  test("`wadi upgrade` knows a server whose control socket was removed, which SIGHUP puts back", async () => {
+    const old = await room.serve(SERVE);
+    const socket = join(room.directory, "wadi-data", "control.sock");
+    rmSync(socket);
+    const failed = await room.run(["upgrade"]);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("wadi-data has no control socket: send it SIGHUP");
+    old.signal("SIGHUP");
+    await old.logged("settings: nothing to reload");
+    while (!existsSync(socket)) await setImmediate();
+    const next = await takeOver();
+    expect(await old.exited).toBe(0);
+    expect((await next.chat("Hello", { key: old.key })).status).toBe(201);
+  });
+
+  const drop = ["setpriv", "--reuid=65534", "--clear-groups"];
+  const isRoot = process.getuid?.() === 0 && Bun.which("setpriv") !== null;
+  test.if(isRoot)("another user is told whose server it is", async () => {
+    const old = await room.serve([...SERVE, "--data", "data"]);
+    await Bun.$`chmod 755 ${room.directory}`;
+    for (const args of [["upgrade"], TAKEOVER]) {
+      const failed = await room.run([...args, "--data", "data"], {
+        command: [...drop, executable()],
+      });
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain(
+        "may not be opened by this user: run the command as the user",
+      );
+    }
+    expect((await old.chat("Hello")).status).toBe(201);
   });
 
   test("a takeover keeps the port of the running server", async () => {

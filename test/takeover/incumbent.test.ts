@@ -250,4 +250,5 @@ test("a process that would end with its container is not taken over from inside"
 
 test("nobody listens at a socket that does not exist", async () => {
   expect(await begin("/nowhere/control.sock")).toBeNull();
+  expect(await begin(`/nowhere/${"x".repeat(300)}/control.sock`)).toBeNull();
 });
