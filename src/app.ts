@@ -97,9 +97,10 @@ export interface App extends Services {
   handover: Handover;
   /**
    * Applies other settings from the next request on; when it rejects, nothing has changed. Call it
-   * once at a time, and only with changes that need no restart.
+   * once at a time, and only with changes that need no restart. Returns false where the certificate
+   * before stays in force, at least for now.
    */
-  change(settings: Settings): Promise<void>;
+  change(settings: Settings): Promise<boolean>;
 }
 
 /** agents.events.webhook.4: the events that the agent service sends. */
@@ -197,8 +198,8 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
       await models.change(other);
       settings = other;
       for (const part of [routers, gateway, operators]) part.change(other);
-      server.changeCertificate(other.server.certificate);
       agents.change();
+      return server.changeCertificate(other.server.certificate);
     },
     start: services.start,
     /** Stops the services first; closes what the build has opened even without a start. */

@@ -7,7 +7,8 @@ import { applySettings, describeChange, type Settings, SettingsError } from "../
 import { findUnusedDatabase, type SettingsFile } from "./settings.ts";
 
 export interface SettingsTarget {
-  change(settings: Settings): Promise<void>;
+  /** Returns false where the certificate before stays in force, which the log explains. */
+  change(settings: Settings): Promise<boolean>;
 }
 
 export interface SettingsReloadOptions {
@@ -85,15 +86,17 @@ export class SettingsReload {
       throw new SettingsError(`${file.path} is a pipe: put a file there, and reload`);
     }
     const { settings: next, pending } = applySettings(this.#settings, file.read());
-    const change = describeChange(this.#settings, next);
-    await target.change(next);
+    const before = this.#settings;
+    const hasCertificate = await target.change(next);
+    const change = describeChange(before, hasCertificate ? next : keepCertificate(next, before));
     this.#settings = next;
     this.#warnOfSettings();
     if (change) log.info("settings: reloaded", { what: change });
     if (pending.length > 0) {
       log.warn("settings: old values stay until a restart", { what: pending.join(", ") });
     }
-    if (!change && pending.length === 0) log.info("settings: reloaded, nothing has changed");
+    if (!change && hasCertificate && pending.length === 0)
+      log.info("settings: reloaded, nothing has changed");
   }
 
   #warnOfSettings(): void {
@@ -107,4 +110,8 @@ export class SettingsReload {
       this.#log.warn(`settings: ${says}`);
     }
   }
+}
+
+function keepCertificate(settings: Settings, { server }: Settings): Settings {
+  return { ...settings, server: { ...settings.server, certificate: server.certificate } };
 }

@@ -70,12 +70,15 @@ export class Endpoint {
     return sharePort(this.address.port);
   }
 
-  /** A certificate that fails leaves the one before in force, which the log tells. */
-  changeCertificate(certificate: ServerCertificate | null): void {
+  /** Returns false where the one before stays in force, at least for now; the log tells why. */
+  changeCertificate(certificate: ServerCertificate | null): boolean {
     this.#wanted = certificate;
-    if (this.#leaving) {
+    if (!this.#leaving) this.#apply();
+    const isServed = Bun.deepEquals(certificate, this.#certificate);
+    if (this.#leaving && !isServed) {
       this.#options.log.info("http: another certificate waits until the last change is complete");
-    } else this.#apply();
+    }
+    return isServed;
   }
 
   #apply(): void {
@@ -97,6 +100,7 @@ export class Endpoint {
       log.error("http: another certificate failed, the one before stays", { error });
       return;
     }
+    log.info("http: new connections get another certificate");
     clock.after(LEAVING_MS, () => {
       this.#closeLeaving();
       this.#apply();

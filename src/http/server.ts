@@ -205,8 +205,10 @@ export class HttpServer implements Service {
     }
   }
 
-  changeCertificate(certificate: ServerCertificate | null): void {
-    for (const endpoint of this.#listEndpoints()) endpoint.changeCertificate(certificate);
+  /** Returns false where the one before stays in force, at least for now; the log tells why. */
+  changeCertificate(certificate: ServerCertificate | null): boolean {
+    const served = this.#listEndpoints().map((one) => one.changeCertificate(certificate));
+    return served.every((isServed) => isServed);
   }
 
   /** Lets requests end until the deadline, then ends them with a message, then cuts them off. */

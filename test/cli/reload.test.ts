@@ -38,6 +38,7 @@ function open(change: (settings: Settings) => Promise<void> = async () => {}) {
     async change(settings: Settings) {
       taken.push(settings.limits.requests_per_minute);
       await change(settings);
+      return true;
     },
   };
   return { path, clock, lines, taken, reloading, app };
@@ -175,7 +176,7 @@ test("a start without a file reports that there is nothing to reload", () => {
   const settings = loadSettings({ mustExist: false, env: {}, flags: {} });
   const log = createLog(clock, (line) => void lines.push(JSON.parse(line).message), false);
   const reloading = new SettingsReload({ file: null, settings, clock, log });
-  reloading.start({ change: async () => {} });
+  reloading.start({ change: async () => true });
   reloading.reload();
   expect(lines).toEqual(["settings: nothing to reload, since the start found no file"]);
   expect([clock.pending(), readStamp(join(directory, "none"))]).toEqual([0, MISSING]);

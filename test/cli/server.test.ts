@@ -20,7 +20,7 @@ function pretend(overrides: Partial<ServerRun> = {}) {
     admin: { models: { list: async () => [] as unknown } } as Serving["admin"],
     start: async () => void events.push("start"),
     stop: async (deadlineMs) => void events.push(`stop ${deadlineMs}`),
-    change: async () => {},
+    change: async () => true,
     handover: {} as Serving["handover"],
   };
   const options: ServerRun = {

@@ -102,8 +102,8 @@ onLinux("another certificate drops no request, and kept connections end with a r
   release();
   expect(await (await slow).json()).toEqual({ name: "slow" });
   // A change within the time of the one before waits for it.
-  server.changeCertificate(FIRST);
-  server.changeCertificate(SECOND);
+  expect(server.changeCertificate(FIRST)).toBeTrue();
+  expect(server.changeCertificate(SECOND)).toBeFalse();
   expect(await nameCertificate(url)).toBe("localhost");
   await asked.pass(200);
   await clock.advance(70_000);
@@ -117,7 +117,8 @@ onLinux("another certificate drops no request, and kept connections end with a r
 
 onLinux("a certificate that fails leaves the one before in force, and the log tells", async () => {
   const { server, lines } = open();
-  server.changeCertificate({ cert: "nonsense", key: localCertificateKey });
+  const nonsense = { cert: "nonsense", key: localCertificateKey };
+  expect(server.changeCertificate(nonsense)).toBeFalse();
   expect(lines).toMatchObject([
     { level: "error", message: "http: another certificate failed, the one before stays" },
   ]);
