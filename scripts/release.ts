@@ -10,7 +10,15 @@ import { hasDeb, packDeb } from "./release/debian.ts";
 import { packNpm } from "./release/npm.ts";
 import { commandOn, smoke } from "./release/smoke.ts";
 import { findDifferences, SUMS, writeSums } from "./release/sums.ts";
-import { chooseTargets, fileName, type Target } from "./release/targets.ts";
+import { chooseTargets, fileName, TARGETS, type Target } from "./release/targets.ts";
+
+const USAGE = `bun run release [--verify] [PLATFORM …]
+
+Builds executables and packages of all platforms, or of those named, into dist/release.
+  --verify  build everything twice, and compare the bytes
+
+Platforms:
+${TARGETS.map(({ name }) => `  ${name}`).join("\n")}`;
 
 const build = async (folder: string, targets: readonly Target[]): Promise<void> => {
   rmSync(folder, { recursive: true, force: true });
@@ -61,9 +69,13 @@ const megabytes = (path: string): string => `${(statSync(path).size / 1e6).toFix
 
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
-    options: { verify: { type: "boolean", default: false } },
+    options: {
+      verify: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
     allowPositionals: true,
   });
+  if (values.help) return console.log(USAGE);
   const targets = chooseTargets(positionals);
   requireCommitted();
   // The caller's mask would be in the packages.

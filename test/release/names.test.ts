@@ -1,5 +1,6 @@
 // Names of a release's files, its targets and its sums.
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { findDifferences, formatSums } from "../../scripts/release/sums.ts";
 import { chooseTargets, fileName, TARGETS, version } from "../../scripts/release/targets.ts";
 
@@ -30,4 +31,11 @@ test("the sums have the format of sha256sum, in order of the names", () => {
 test("two builds differ by a file that only one has, or by its bytes", () => {
   expect(findDifferences({ a: "1", b: "2" }, { a: "1", b: "2" })).toEqual([]);
   expect(findDifferences({ a: "1", b: "2" }, { a: "3", c: "2" })).toEqual(["a", "b", "c"]);
+});
+
+test("the help names the targets", () => {
+  const script = join(import.meta.dir, "../../scripts/release.ts");
+  const { exitCode, stdout } = Bun.spawnSync([process.execPath, script, "--help"]);
+  expect(exitCode).toBe(0);
+  for (const { name } of TARGETS) expect(stdout.toString()).toContain(`  ${name}\n`);
 });
