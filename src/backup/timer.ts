@@ -32,8 +32,8 @@ export interface BackupState {
 
 const RETRY_MS = 60_000;
 const CHECK_EVERY_MAX_MS = 3_600_000;
-/** A destination that does not answer may not delay a takeover. */
-const PAUSE_MS_MAX = 5_000;
+/** A destination that does not answer may not delay a takeover or a stop. */
+const END_MS_MAX = 5_000;
 const ID_CHARACTERS = 8;
 const STAMP = /-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/;
 
@@ -88,13 +88,14 @@ export class BackupTimer implements Service {
   }
 
   async stop(deadlineMs: number): Promise<void> {
-    await settlesWithin(this.#options.clock, deadlineMs, this.#loop.stop());
+    const withinMs = Math.min(deadlineMs, END_MS_MAX);
+    await settlesWithin(this.#options.clock, withinMs, this.#loop.stop());
   }
 
   /** Ends the backup under way, which the end of the process would cut; the next one makes it. */
   async pause(): Promise<void> {
     this.#pausing.abort();
-    await settlesWithin(this.#options.clock, PAUSE_MS_MAX, this.#loop.pause());
+    await settlesWithin(this.#options.clock, END_MS_MAX, this.#loop.pause());
   }
 
   resume(): void {

@@ -224,3 +224,13 @@ test("an old backup that cannot be deleted is no reason to make one again", asyn
   expect(readdirSync(directory).sort()).toEqual([nameAt("110000"), nameAt("120000")]);
   await timer.stop(1_000);
 });
+
+test("a destination that never answers delays the end of a server by seconds only", async () => {
+  const never = { list: () => new Promise<never>(() => {}) };
+  const { timer, clock } = openTimer('every = "5m"', never);
+  timer.start();
+  const stopped = timer.stop(600_000);
+  await clock.advance(5_000);
+  await stopped;
+  expect(clock.monotonic()).toBe(5_000);
+});
