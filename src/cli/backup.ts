@@ -14,7 +14,7 @@ import { readKeyFile } from "../crypto/index.ts";
 import { inspectDatabase } from "../database/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
-import type { Settings } from "../settings/index.ts";
+import { FORMATS, type Settings } from "../settings/index.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
 import { interruptible } from "./interruption.ts";
 import type { Output } from "./output.ts";
@@ -114,12 +114,8 @@ function hasKey(file: string, key_id: string | null): boolean {
 
 async function move(input: CommandInput, output: Output): Promise<number> {
   const settings = readLocalSettings(input);
-  const to = readTarget(input);
-  const isServer = /^postgres(ql)?:\/\//.test(to);
-  const server = isServer
-    ? { ...settings.server, database: to }
-    : { ...settings.server, database: "", data: resolve(to), secrets_key_file: "" };
-  const moved = { ...settings, server };
+  const moved = { ...settings, server: readTarget(input, settings) };
+  const isServer = moved.server.database !== "";
   const keys = isServer ? undefined : readKeys(placeSecretsKey(settings));
   const writeKey = keys && prepareKeyFile(keys, placeSecretsKey(moved));
   const bar = createProgressBar("move");
@@ -148,14 +144,24 @@ async function move(input: CommandInput, output: Output): Promise<number> {
 }
 
 /** Reads where to move; a variable keeps a password out of the list of processes. */
-function readTarget(input: CommandInput): string {
+function readTarget(input: CommandInput, { server }: Settings): Settings["server"] {
   const [to, variable] = [readText(input, "to"), readText(input, "to-env")];
   if ((to === undefined) === (variable === undefined)) {
     throw new UsageError("move needs --to or --to-env: postgres://… or a directory");
   }
   const target = to ?? process.env[variable!];
   if (!target) throw new UsageError(`--to-env: the variable ${variable} is not set`);
-  return target;
+  try {
+    if (/^postgres(ql)?:/i.test(target)) return { ...server, database: FORMATS.database(target) };
+    const data = resolve(FORMATS.directory(target));
+    return { ...server, database: "", data, secrets_key_file: "" };
+  } catch {
+    // The target may hold a password.
+    throw new UsageError(
+      `${to === undefined ? `--to-env: the variable ${variable}` : "--to"} holds neither an ` +
+        'address postgres://… nor a directory; write "./" before a directory with a colon',
+    );
+  }
 }
 
 export const commands: readonly Command[] = [

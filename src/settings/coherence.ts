@@ -1,6 +1,6 @@
 // Rules between settings, and the values that keys and addresses outside the file give them.
 import { readCertificate } from "./certificate.ts";
-import { FORMATS } from "./formats.ts";
+import { ADDRESS, FORMATS } from "./formats.ts";
 import { findNearest } from "./nearest.ts";
 import { type Environment, type Problems, quote } from "./problem.ts";
 import {
@@ -53,8 +53,6 @@ const RESERVED_BODY_FIELDS = [
 const HEALTH_EVERY_MIN_MS = 1_000;
 const BACKUP_EVERY_MIN_MS = 60_000;
 const BUCKET = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/(?!.*\.\.)[\w./-]*)?$/;
-/** A folder on Windows may begin with one letter and a colon. */
-const ADDRESS = /^[a-z][a-z0-9+.-]+:/i;
 /** Minimum retention of runs: the daily limit and idempotency keys depend on them. */
 const RUNS_KEPT_MIN_MS = 24 * 3_600_000;
 

@@ -56,13 +56,13 @@ export const table = <Fields extends TProperties>(description: string, fields: F
 export const section = <Fields extends TProperties>(description: string, fields: Fields) =>
   Type.Object(fields, { description, default: {} });
 
-export const text = (format: FormatName, description: string, options?: FieldOptions<string>) =>
+type TextOptions = FieldOptions<string> & Pick<Field, "minLength" | "maxLength">;
+
+export const text = (format: FormatName, description: string, options?: TextOptions) =>
   Type.String({ format, description, ...options });
 
-export const anyText = (
-  description: string,
-  options?: FieldOptions<string> & Pick<Field, "minLength" | "maxLength">,
-) => Type.String({ description, ...options });
+export const anyText = (description: string, options?: TextOptions) =>
+  Type.String({ description, ...options });
 
 export const word = <const T extends string>(
   values: readonly T[],

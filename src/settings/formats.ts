@@ -4,6 +4,9 @@ import { parseDuration } from "../platform/duration.ts";
 import { parseMoney } from "../platform/money.ts";
 import { isZone } from "../platform/zone.ts";
 
+/** An address: a folder on Windows may begin with one letter and a colon. */
+export const ADDRESS = /^[a-z][a-z0-9+.-]+:/i;
+
 /** Messages quote no value: it may be long or secret. */
 export const FORMATS = {
   duration: parseDuration,
@@ -26,7 +29,18 @@ export const FORMATS = {
   variable: matching(/^([A-Za-z_][A-Za-z0-9_]*)?$/, "the name of an environment variable"),
   header: matching(/^[\t\x20-\x7e\x80-\xff]*$/, "one line of text"),
   path: matching(/^(\/[!-"$-~]*)?$/, "empty or a path that begins with /"),
-  database: matching(/^(postgres(ql)?:\/\/\S+)?$/, 'empty or a "postgres://…" address'),
+  /** The driver knows the scheme in lower case only. */
+  database(text: string) {
+    if (!/^(postgres(ql)?:\/\/\S+)?$/i.test(text)) {
+      throw new RangeError('must be empty or a "postgres://…" address');
+    }
+    return text.replace(/^\w+/, (scheme) => scheme.toLowerCase());
+  },
+  /** A mistyped address would make a directory with its password in the name. */
+  directory(text: string) {
+    if (!ADDRESS.test(text)) return text;
+    throw new RangeError('must be a directory: write "./" before a name with a colon');
+  },
   link: (text: string) => (text === "" ? text : readUrl(text, "an http or https URL")),
   /** Browsers send origins in this form; they are compared letter by letter. */
   origin(text: string) {

@@ -3,6 +3,7 @@
 export { readExpiry, type ServerCertificate } from "./certificate.ts";
 export { applySettings, describeChange } from "./change.ts";
 export { nameUnit } from "./coherence.ts";
+export { FORMATS } from "./formats.ts";
 export { defaultSettings, loadSettings, readSettings } from "./loader.ts";
 export { findNearest } from "./nearest.ts";
 export { SettingsError } from "./problem.ts";

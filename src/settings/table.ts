@@ -29,7 +29,7 @@ export const Table = Type.Object(
         maximum: 65_535,
         restart: true,
       }),
-      data: anyText("The directory of the database and the backups.", {
+      data: text("directory", "The directory of the database and the backups.", {
         default: "./wadi-data",
         minLength: 1,
         restart: true,

@@ -132,10 +132,10 @@ test.each([
   ]);
 });
 
-test("a variable may hold the target of a move", async () => {
+test("a variable may hold the target of a move, its scheme in any case", async () => {
   const move = (variable: string, ...more: string[]) =>
     room.perform(["move", "--data", "copy", "--to-env", variable, ...more], {
-      env: { TARGET: SERVER.WADI_SERVER__DATABASE },
+      env: { TARGET: SERVER.WADI_SERVER__DATABASE.replace("postgres", "POSTGRES") },
     });
   const { code, stderr } = await move("TARGET");
   expect([code, stderr]).toEqual([
@@ -144,6 +144,24 @@ test("a variable may hold the target of a move", async () => {
   ]);
   expect((await move("NONE")).stderr).toBe("wadi: --to-env: the variable NONE is not set\n");
   expect((await move("TARGET", "--to", "x")).code).toBe(2);
+});
+
+test.each([
+  "mysql://u:s3cret@h/db",
+  "postgress://u:s3cret@h/db",
+  "postgres:u:s3cret@h/db",
+  "file:elsewhere",
+])("a move to the address %s moves nothing", async (target) => {
+  const before = readdirSync(room.directory);
+  const refusal =
+    'neither an address postgres://… nor a directory; write "./" before a directory with a colon\n';
+  const named = await room.perform(["move", "--data", "elsewhere", "--to", target]);
+  expect([named.code, named.stderr]).toEqual([2, `wadi: --to holds ${refusal}`]);
+  const held = await room.perform(["move", "--data", "elsewhere", "--to-env", "TARGET"], {
+    env: { TARGET: target },
+  });
+  expect(held.stderr).toBe(`wadi: --to-env: the variable TARGET holds ${refusal}`);
+  expect(readdirSync(room.directory)).toEqual(before);
 });
 
 test("a move to the directory of its source says so", async () => {

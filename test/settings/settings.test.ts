@@ -242,6 +242,14 @@ describe("without a file", () => {
 });
 
 describe("a file", () => {
+  test("names a database by a scheme in any case", () => {
+    const env = { DATABASE: "PostgreSQL://u:P@db/Wadi" };
+    const read = (line: string) => readSettings(`[server]\n${line}`, "wadi.toml", env, {}).server;
+    expect(read('database = "POSTGRES://u:P@db/Wadi"').database).toBe("postgres://u:P@db/Wadi");
+    expect(read('database_env = "DATABASE"').database).toBe("postgresql://u:P@db/Wadi");
+    expect(read('data = "C:/wadi"').data).toBe("C:/wadi");
+  });
+
   test("sets everything it names", () => {
     const env = { DATABASE: "postgres://u:p@db/wadi", QWEN_KEY: "sk-1", METRICS_TOKEN: "t-1" };
     const settings = readSettings(FULL, "wadi.toml", env, {});

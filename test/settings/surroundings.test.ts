@@ -222,6 +222,12 @@ describe("secrets are not in messages", () => {
       "wadi.toml:2:1: server.database_env names an environment variable that is not set",
     ],
     [
+      `[server]\ndata = "postgress://root:${SECRET}@h"`,
+      {},
+      'wadi.toml:2:1: server.data must be a directory: write "./" before a name with a colon' +
+        ", but is text",
+    ],
+    [
       '[server]\nmetrics_token_env = "TOKEN"',
       {},
       "wadi.toml:2:1: server.metrics_token_env names an environment variable that is not set",
