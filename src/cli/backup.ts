@@ -1,4 +1,5 @@
 // `wadi backup`, `wadi restore` and `wadi move`: whole databases, on the machine that has them.
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   createBackupFile,
@@ -11,7 +12,7 @@ import {
   sumRows,
 } from "../backup/index.ts";
 import { readKeyFile } from "../crypto/index.ts";
-import { inspectDatabase } from "../database/index.ts";
+import { inspectDatabase, type TransferPlace } from "../database/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { FORMATS, type Settings } from "../settings/index.ts";
@@ -84,16 +85,9 @@ async function restore(input: CommandInput, output: Output, signal: AbortSignal)
     onProgress: bar.show,
     signal,
   }).finally(bar.end);
-  const { key_id } = await inspectDatabase(place);
-  const has_secrets_key = hasKey(keyFile, key_id);
-  if (!has_secrets_key) {
-    const isInBackup = !withKey && findBackupKey(manifest) !== undefined;
-    const hint = isInBackup ? "; this backup holds it, for --with-key" : "";
-    output.say(
-      `the key of its secrets (${key_id}) is not in ${keyFile}: put the file there, or what ` +
-        `needs a secret is refused${hint}`,
-    );
-  }
+  const isInBackup = !withKey && findBackupKey(manifest) !== undefined;
+  const hint = isInBackup ? "; this backup holds it, for --with-key" : "";
+  const has_secrets_key = await reportKey(place, keyFile, output, hint);
   const rows = sumRows(manifest);
   output.say(RESUME);
   output.print(
@@ -101,6 +95,19 @@ async function restore(input: CommandInput, output: Output, signal: AbortSignal)
     `${placeName}: ${rows} rows of ${manifest.created_at}\n`,
   );
   return 0;
+}
+
+/** Says where a place's secrets lack their key; then returns false. */
+async function reportKey(place: TransferPlace, file: string, output: Output, hint = "") {
+  const { key_id } = await inspectDatabase(place);
+  const isThere = hasKey(file, key_id);
+  if (!isThere) {
+    output.say(
+      `the key of its secrets (${key_id}) is not in ${file}: put the file there, or what ` +
+        `needs a secret is refused${hint}`,
+    );
+  }
+  return isThere;
 }
 
 function hasKey(file: string, key_id: string | null): boolean {
@@ -116,13 +123,15 @@ async function move(input: CommandInput, output: Output): Promise<number> {
   const settings = readLocalSettings(input);
   const moved = { ...settings, server: readTarget(input, settings) };
   const isServer = moved.server.database !== "";
+  const keyFile = placeSecretsKey(moved);
   const keys = isServer ? undefined : readKeys(placeSecretsKey(settings));
-  const writeKey = keys && prepareKeyFile(keys, placeSecretsKey(moved));
+  const writeKey = keys && prepareKeyFile(keys, keyFile);
+  const target = placeData(moved);
   const bar = createProgressBar("move");
   const targetName = nameData(moved);
   const result = await moveData({
     ...{ source: placeData(settings), sourceName: nameData(settings) },
-    ...{ target: placeData(moved), targetName },
+    ...{ target, targetName },
     replaces: hasFlag(input, "yes"),
     clock: createSystemClock(),
     onProgress: bar.show,
@@ -132,14 +141,17 @@ async function move(input: CommandInput, output: Output): Promise<number> {
     },
     beforeEnd: () => writeKey?.(),
   }).finally(bar.end);
+  const has_secrets_key = await reportKey(target, keyFile, output);
+  const key = has_secrets_key && existsSync(keyFile) ? `; the secrets key is ${keyFile}` : "";
   output.say(
     isServer
-      ? "name it as `database` in `[server]`, or by `database_env`; the secrets key stays here"
-      : `name it as \`data\` in \`[server]\`, without \`database\`${
-          keys ? "; the secrets key is in it" : ""
-        }`,
+      ? `name it as \`database\` in \`[server]\`, or by \`database_env\`${key}`
+      : `name it as \`data\` in \`[server]\`, without \`database\`${key}`,
   );
-  output.print({ place: targetName, ...result }, `${targetName}: ${result.rows} rows\n`);
+  output.print(
+    { place: targetName, ...result, has_secrets_key },
+    `${targetName}: ${result.rows} rows\n`,
+  );
   return 0;
 }
 

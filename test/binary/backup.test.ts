@@ -89,9 +89,10 @@ test("a move to a directory takes the key along, and the source names the target
   await server.exited;
   const moved = await room.run(["move", "--to", "elsewhere", "--json"]);
   expect([moved.code, JSON.parse(moved.stdout)]).toMatchObject([
-    ...[0, { place: at("elsewhere"), is_resumed: false }],
+    ...[0, { place: at("elsewhere"), is_resumed: false, has_secrets_key: true }],
   ]);
   const key = at("elsewhere/secrets.key");
+  expect(moved.stderr).toEndWith(`without \`database\`; the secrets key is ${key}\n`);
   expect(readFileSync(key)).toEqual(readFileSync(at("wadi-data/secrets.key")));
   expect(statSync(key).mode & 0o777).toBe(0o600);
   const left = await room.run(["serve", "--port", "0"]);
@@ -104,6 +105,17 @@ test("a move to a directory takes the key along, and the source names the target
   expect((await target.chat("Hello", { key: server.key })).status).toBe(201);
   const rotated = await room.run(["secrets", "rotate", "--data", "elsewhere"]);
   expect(rotated.stdout).toBe("1 secret sealed again\n");
+});
+
+test("a move of secrets whose key is missing names that key", async () => {
+  await room.perform(["restore", "one.backup", "--data", "keyless"]);
+  const moved = await room.perform(["move", "--data", "keyless", "--to", "apart", "--json"]);
+  expect([moved.code, JSON.parse(moved.stdout)]).toMatchObject([0, { has_secrets_key: false }]);
+  const [key, place] = moved.stderr.split("\n");
+  expect(key).toMatch(
+    /^the key of its secrets \([0-9a-f]{16}\) is not in \S*\/apart\/secrets.key: /,
+  );
+  expect(place).toBe("name it as `data` in `[server]`, without `database`");
 });
 
 test("a move without a target, and commands about another machine, are wrong usage", async () => {
