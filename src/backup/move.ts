@@ -55,12 +55,19 @@ interface Origin extends MoveOrigin {
 
 /** Times that a source may change during its move, before the move gives up. */
 const ATTEMPTS_MAX = 3;
+const WAY_OUT =
+  "if they are elsewhere, leave the new place out of the settings until the move is over, or " +
+  "name other settings by --config";
 const CHANGED = "the source has changed since, so the move starts over";
 
 export async function moveData(options: MoveOptions): Promise<MoveResult> {
   const { source, sourceName, target, clock } = options;
-  if (isSamePlace(source, target)) throw new BackupError(`the data are in ${sourceName} already`);
-  if (!(await hasDatabase(source))) throw new BackupError(`${sourceName} has no data to move`);
+  if (isSamePlace(source, target)) {
+    throw new BackupError(`the data are in ${sourceName} already, say the settings; ${WAY_OUT}`);
+  }
+  if (!(await hasDatabase(source))) {
+    throw new BackupError(`${sourceName} has no data to move; ${WAY_OUT}`);
+  }
   const locks = [await lockPlace(source)];
   try {
     locks.push(await lockPlace(target));

@@ -37,7 +37,8 @@ function readLocalSettings(input: CommandInput): Settings {
   if (readText(input, "data") !== undefined && settings.server.database !== "") {
     throw new UsageError(
       `--data names a directory, but the data are on ${nameData(settings)}: drop --data, ` +
-        "or name settings without `database` by --config",
+        "or name settings without `database` by --config; until a move is over, leave its " +
+        "new place out of the settings",
     );
   }
   return settings;

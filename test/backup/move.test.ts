@@ -17,6 +17,9 @@ let ground: Ground;
 let source: TransferPlace & { kind: "sqlite" };
 let content: Record<string, string[]>;
 const said: string[] = [];
+const WAY_OUT =
+  "if they are elsewhere, leave the new place out of the settings until the move is over, or " +
+  "name other settings by --config";
 
 beforeAll(async () => {
   ground = await openPostgres();
@@ -250,7 +253,7 @@ test("an interrupted move does not continue when the data were moved elsewhere",
 test("a move to its own source is refused as such", async () => {
   const same = `${dirname(source.file)}/../${basename(dirname(source.file))}/wadi.db`;
   const failure = await failureOf(move(source, { kind: "sqlite", file: same }));
-  expect(failure.message).toBe("the data are in the source already");
+  expect(failure.message).toBe(`the data are in the source already, say the settings; ${WAY_OUT}`);
 });
 
 test.skipIf(process.getuid?.() !== 0)(
@@ -265,5 +268,5 @@ test.skipIf(process.getuid?.() !== 0)(
 
 test("a place without data cannot be moved", async () => {
   const failure = await failureOf(move(placeFile(), placeFile()));
-  expect(failure.message).toBe("the source has no data to move");
+  expect(failure.message).toBe(`the source has no data to move; ${WAY_OUT}`);
 });
