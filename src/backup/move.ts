@@ -40,6 +40,8 @@ export interface MoveOptions {
   say(line: string): void;
   /** Called when the target holds all data, before it becomes their place; again after changes. */
   beforeEnd(): void | Promise<void>;
+  /** Ends the move with an error while its source still opens; the same move continues. */
+  signal?: AbortSignal;
 }
 
 export interface MoveResult {
@@ -174,11 +176,12 @@ async function begin({ target }: MoveOptions, loader: Loader, origin: MoveOrigin
  * leaves a source that names the target, and the same command ends the move.
  */
 async function copyUnchanged(options: MoveOptions, loader: Loader, locks: readonly PlaceLock[]) {
-  const { source, say } = options;
+  const { source, say, signal } = options;
   for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
     const copied = await copyAll(options, loader);
     const { origin } = (await loader.transact(readMove))!;
     if (copied) {
+      signal?.throwIfAborted();
       await options.beforeEnd();
       for (const lock of locks) lock.requireHeld();
       if (await endSource(options, origin.stamp)) return copied;
@@ -190,7 +193,8 @@ async function copyUnchanged(options: MoveOptions, loader: Loader, locks: readon
 }
 
 /** Returns undefined where the target's rows are not those of the source. */
-async function copyAll({ source, target, onProgress }: MoveOptions, loader: Loader) {
+async function copyAll(options: MoveOptions, loader: Loader) {
+  const { source, target, onProgress, signal } = options;
   const progress = (await loader.transact(readMove))!.tables;
   const snapshot = await openSnapshot(source);
   try {
@@ -198,13 +202,14 @@ async function copyAll({ source, target, onProgress }: MoveOptions, loader: Load
     let done = 0;
     for (const table of snapshot.tables) {
       const before = progress.get(table.name) ?? NO_PROGRESS;
-      const copied = await copyTable(snapshot, table, before, loader, (rows) =>
-        onProgress?.(done + rows, total),
-      );
+      const copied = await copyTable(snapshot, table, before, loader, (rows) => {
+        onProgress?.(done + rows, total);
+        signal?.throwIfAborted();
+      });
       progress.set(table.name, copied);
       done += copied.rows;
     }
-    const isSame = done === total && (await isWhole(target, progress));
+    const isSame = done === total && (await isWhole(target, progress, signal));
     return isSame ? { rows: done, tables: snapshot.tables.length } : undefined;
   } finally {
     await snapshot.close();
@@ -232,12 +237,16 @@ async function copyTable(
 async function isWhole(
   target: TransferPlace,
   copied: ReadonlyMap<string, TableProgress>,
+  signal?: AbortSignal,
 ): Promise<boolean> {
   const snapshot = await openSnapshot(target, { isUnfinished: true });
   try {
     for (const table of snapshot.tables) {
       let found = NO_PROGRESS;
-      for await (const batch of snapshot.scan(table)) found = advance(found, table, batch);
+      for await (const batch of snapshot.scan(table)) {
+        signal?.throwIfAborted();
+        found = advance(found, table, batch);
+      }
       const { rows, sum } = copied.get(table.name) ?? NO_PROGRESS;
       if (found.rows !== rows || found.sum !== sum) return false;
     }

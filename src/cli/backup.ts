@@ -120,7 +120,7 @@ function hasKey(file: string, key_id: string | null): boolean {
   }
 }
 
-async function move(input: CommandInput, output: Output): Promise<number> {
+async function move(input: CommandInput, output: Output, signal: AbortSignal): Promise<number> {
   const settings = readLocalSettings(input);
   const moved = { ...settings, server: readTarget(input, settings) };
   const isServer = moved.server.database !== "";
@@ -141,7 +141,14 @@ async function move(input: CommandInput, output: Output): Promise<number> {
       output.say(line);
     },
     beforeEnd: () => writeKey?.(),
-  }).finally(bar.end);
+    signal,
+  })
+    .finally(bar.end)
+    .catch((failure) => {
+      if (signal.aborted)
+        output.say("the move is not over: run the same command again to continue");
+      throw failure;
+    });
   const has_secrets_key = await reportKey(target, keyFile, output);
   const key = has_secrets_key && existsSync(keyFile) ? `; the secrets key is ${keyFile}` : "";
   output.say(
@@ -208,6 +215,6 @@ export const commands: readonly Command[] = [
     help: "Move all data to PostgreSQL or to a directory; the server is stopped",
     example: "wadi move --to postgres://wadi@db.example/wadi",
     isUnsuggested: true,
-    run: move,
+    run: interruptible(move),
   },
 ];

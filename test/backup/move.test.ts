@@ -39,6 +39,8 @@ interface Interruption {
   replaces?: boolean;
   targetName?: string;
   beforeEnd?(): void | Promise<void>;
+  onProgress?(done: number): void;
+  signal?: AbortSignal;
 }
 
 function move(
@@ -48,11 +50,12 @@ function move(
 ): Promise<MoveResult> {
   return moveData({
     ...{ source: from, sourceName: "the source", target: to, targetName: "the target" },
-    ...{ replaces: false, clock, beforeEnd() {}, ...others },
+    ...{ replaces: false, clock, beforeEnd() {} },
     say: (line) => void said.push(line),
     onProgress(done) {
       if (done >= afterRows) throw new Error("killed");
     },
+    ...others,
   });
 }
 
@@ -119,6 +122,23 @@ test("an interrupted move continues where it was", async () => {
   await failureOf(move(source, target, { afterRows: 50 }));
   expect(await move(source, target)).toMatchObject({ is_resumed: true });
   expect(said).toEqual(["the interrupted move continues"]);
+  expect(await readAll(target)).toEqual(content);
+});
+
+test("a move ends at its signal, while it copies or compares, and continues", async () => {
+  const target = placeFile();
+  const abort = async (afterRows: number) => {
+    const interruption = new AbortController();
+    const onProgress = (done: number) => {
+      if (done >= afterRows) interruption.abort(new Error("interrupted"));
+    };
+    const ended = move(source, target, { onProgress, signal: interruption.signal });
+    expect((await failureOf(ended)).message).toBe("interrupted");
+    expect((await open(source)).moved_to).toBeNull();
+  };
+  await abort(50);
+  await abort(Object.values(content).flat().length);
+  expect(await move(source, target)).toMatchObject({ is_resumed: true });
   expect(await readAll(target)).toEqual(content);
 });
 
