@@ -89,8 +89,8 @@ async function requirePermission({ place, placeName, replaces }: RestoreOptions)
 
 async function replaceFile(work: RestoreWork, file: string) {
   const draft = `${file}.restore`;
-  // A killed restore may have left them behind.
-  for (const part of ["", "-journal"]) rmSync(`${draft}${part}`, { force: true });
+  // A killed restore may have left it behind.
+  rmSync(draft, { force: true });
   try {
     await load(work, { kind: "sqlite", file: draft });
     giveToOwnerOf(existsSync(file) ? file : dirname(file), draft);

@@ -231,7 +231,11 @@ describe("a restore changes nothing", () => {
     const before = await readAll(place);
     const names = readdirSync(dirname(place.file));
     const interruption = new AbortController();
-    const onProgress = () => interruption.abort(new Error("interrupted"));
+    let meanwhile: string[] = [];
+    const onProgress = () => {
+      meanwhile = readdirSync(dirname(place.file));
+      interruption.abort(new Error("interrupted"));
+    };
     const failure = await failureOf(
       restoreBackup({
         ...{ file: backup, place, placeName: "the target", replaces: true, clock, onProgress },
@@ -239,6 +243,7 @@ describe("a restore changes nothing", () => {
       }),
     );
     expect(failure.message).toBe("interrupted");
+    expect(meanwhile.sort()).toEqual([...names, "wadi.db.restore"].sort());
     expect(readdirSync(dirname(place.file))).toEqual(names);
     expect(await readAll(place)).toEqual(before);
   });

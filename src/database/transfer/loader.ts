@@ -39,7 +39,7 @@ export interface Loader {
 
 export interface LoaderOptions {
   now: number;
-  /** A SQLite file of the loader's own: it needs no journal, and is synced at the end. */
+  /** A SQLite file of the loader's own: no journal survives a kill, and it is synced at the end. */
   isFresh?: boolean;
 }
 
@@ -90,7 +90,8 @@ function openSqlite(file: string, { now, isFresh = false }: LoaderOptions): Load
 
 function openFresh(file: string): Connection {
   const connection = new Connection(file, { create: true, strict: true });
-  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"]) {
+  // Bun's SQLite is defensive, and ignores OFF.
+  for (const pragma of ["journal_mode = MEMORY", "synchronous = OFF", "cache_size = -65536"]) {
     connection.run(`PRAGMA ${pragma}`);
   }
   return connection;
