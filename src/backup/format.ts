@@ -11,6 +11,8 @@ export class BackupError extends Error {
 export const FORMAT = 1;
 
 const text = (description: string) => Type.String({ description });
+/** An identity, without what a database or a terminal would refuse. */
+const id = (description: string) => Type.String({ description, pattern: "^[0-9A-Za-z-]{1,64}$" });
 
 /** First line. */
 export const BackupHeader = Type.Object({
@@ -33,8 +35,8 @@ export const BackupManifest = Type.Object({
   program: text("Version of the program that wrote it."),
   created_at: text("Moment of the snapshot."),
   schema: Type.Array(Type.Integer(), { description: "Numbers of the schema's migrations." }),
-  installation_id: maybe(text("Identity of the installation; null: its schema has none.")),
-  key_id: maybe(text("Name of the key that its secrets are sealed with; null: none yet.")),
+  installation_id: maybe(id("Identity of the installation; null: its schema has none.")),
+  key_id: maybe(id("Name of the key that its secrets are sealed with; null: none yet.")),
   secrets_key: maybe(text("The key itself; null unless it was asked for.")),
   tables: Type.Array(
     Type.Object({

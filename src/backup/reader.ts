@@ -19,6 +19,8 @@ const BATCH_CHARACTERS = 256 * 1_024;
 const BATCH_ROWS_MAX = 1_000;
 
 export interface TableBatch extends TableHead {
+  /** Rows of the table in batches before. */
+  before: number;
   rows: readonly string[];
 }
 
@@ -66,6 +68,7 @@ export async function verifyBackup(file: string, signal?: AbortSignal): Promise<
 /** Yields the rows of a verified backup in batches; the signal ends the reading. */
 export async function* readRows(file: string, signal?: AbortSignal): AsyncGenerator<TableBatch> {
   let head: TableHead | null = null;
+  let before = 0;
   let rows: string[] = [];
   let characters = 0;
   for await (const lines of readLines(file)) {
@@ -76,10 +79,13 @@ export async function* readRows(file: string, signal?: AbortSignal): AsyncGenera
         characters += line.length;
         if (characters < BATCH_CHARACTERS && rows.length < BATCH_ROWS_MAX) continue;
       }
-      if (head && rows.length > 0) yield { ...head, rows };
+      if (head && rows.length > 0) yield { ...head, before, rows };
+      before += rows.length;
       rows = [];
       characters = 0;
-      if (line.startsWith("{")) head = parseLine<TableHead>(TableHead, line);
+      if (!line.startsWith("{")) continue;
+      head = parseLine<TableHead>(TableHead, line);
+      before = 0;
     }
   }
 }

@@ -4,6 +4,7 @@ import { existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path";
 import { processStore } from "../cluster/index.ts";
 import {
+  describeSchema,
   hasDatabase,
   inspectDatabase,
   type LoadTransaction,
@@ -13,6 +14,7 @@ import {
   openLoader,
   type PlaceLock,
   pickMigrations,
+  RowRefused,
   type TransferPlace,
 } from "../database/index.ts";
 import { installationStore } from "../installation/index.ts";
@@ -48,7 +50,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<BackupMani
   const { file, place, signal } = options;
   // Everything is verified before anything is changed.
   const manifest = await verifyBackup(file, signal);
-  pickMigrations(manifest.schema);
+  await requireTables(file, manifest);
   const writeKey = prepareKey(options, manifest);
   const lock = await lockPlace(place);
   try {
@@ -72,6 +74,20 @@ function prepareKey({ file, secretsKeyFile }: RestoreOptions, manifest: BackupMa
   const keys = findBackupKey(manifest);
   if (keys) return prepareKeyFile(keys, secretsKeyFile);
   throw new BackupError(`${file} does not hold the key of its secrets: drop --with-key`);
+}
+
+/** Tables with one row, which a migration writes. */
+const SINGLE = ["wadi_installation", "sweeps"];
+
+/** Refuses a schema that no database has, and a backup without one of its tables. */
+async function requireTables(file: string, { schema, tables }: BackupManifest): Promise<void> {
+  const wanted = (await describeSchema(schema))?.map(({ name }) => name);
+  const held = tables.map(({ name }) => name);
+  if (!Bun.deepEquals(wanted, held)) {
+    throw new BackupError(`${file} does not hold the tables of its schema; use another`);
+  }
+  const other = tables.find(({ name, rows }) => SINGLE.includes(name) && rows !== 1);
+  if (other) throw new BackupError(`${file} needs one row in its table ${other.name}; use another`);
 }
 
 async function requirePermission({ place, placeName, replaces }: RestoreOptions): Promise<void> {
@@ -115,12 +131,16 @@ async function load(
       await target.drop();
       const tables = await target.create(pickMigrations(manifest.schema));
       let done = 0;
-      for await (const { table: name, columns, rows } of readRows(file, signal)) {
+      for await (const { table: name, columns, before, rows } of readRows(file, signal)) {
         const table = tables.find((one) => one.name === name);
         if (!table || !Bun.deepEquals(table.columns, columns)) {
           throw new BackupError(`${file} holds a table ${name} that its schema does not have`);
         }
-        await target.insert(table, rows);
+        await target.insert(table, rows).catch((failure: unknown) => {
+          if (!(failure instanceof RowRefused)) throw failure;
+          const row = `row ${before + failure.index + 1} of its table ${name}`;
+          throw new BackupError(`${file} cannot be restored: ${row} ${failure.fault}; use another`);
+        });
         done += rows.length;
         onProgress?.(done, sumRows(manifest));
       }

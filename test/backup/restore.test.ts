@@ -20,7 +20,7 @@ import {
   type TransferPlace,
 } from "../../src/database/index.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
-import { parseRow } from "../../src/database/transfer/loader.ts";
+import { parseRow } from "../../src/database/transfer/row.ts";
 import { installationStore } from "../../src/installation/index.ts";
 import { stores } from "../../src/stores.ts";
 import { failureOf, type Ground, openTestDatabase } from "../support/database.ts";
@@ -93,8 +93,10 @@ describe("a restored copy", () => {
     const numbers = migrations.map(({ number }) => number).filter((number) => number <= 14);
     const loader = openLoader(old, { now: 1 });
     await loader.transact(async (load) => {
-      const [accounts] = await load.create(pickMigrations(numbers));
-      await load.insert(accounts!, ['["a-1","acme",5]']);
+      const tables = await load.create(pickMigrations(numbers));
+      const find = (table: string) => tables.find(({ name }) => name === table)!;
+      await load.insert(find("accounts"), ['["a-1","acme",5]']);
+      await load.insert(find("sweeps"), ["[1,null,null]"]);
     });
     await loader.close();
     const file = join(makeDirectory(), "old.backup");

@@ -11,6 +11,7 @@ export {
   readMove,
   type TableProgress,
 } from "./move-progress.ts";
+export { RowRefused } from "./row.ts";
 export { openSnapshot, type Snapshot } from "./snapshot.ts";
 export { hasDatabase, isSamePlace, mergeLog, type TransferPlace } from "./state.ts";
-export { pickMigrations, type TransferTable } from "./tables.ts";
+export { describeSchema, pickMigrations, type TransferTable } from "./tables.ts";

@@ -1,7 +1,7 @@
 // Fills a database with rows from a snapshot or a backup, in transactions of the caller's size.
 import { Database as Connection, type Statement } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { SQL } from "bun";
+import { SQL, type TransactionSQL } from "bun";
 import { explainPostgres, explainSqlite } from "../errors.ts";
 import {
   createPostgresRunner,
@@ -14,6 +14,7 @@ import { migrations } from "../migrations/index.ts";
 import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../postgres.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";
+import { explainRow, readCells } from "./row.ts";
 import { createPostgresSeal, createSqliteSeal, type Seal } from "./seal.ts";
 import { MOVE_TABLE, type TransferPlace } from "./state.ts";
 import { describeTables, OWN_TABLES, type TransferTable } from "./tables.ts";
@@ -29,6 +30,7 @@ export interface LoadTransaction extends Seal {
   bringForward(): Promise<void>;
   /** Removes every table of Wadi's, and no other one. */
   drop(): Promise<void>;
+  /** Throws a RowRefused for a row that does not fit. */
   insert(table: TransferTable, rows: readonly string[]): Promise<void>;
 }
 
@@ -58,14 +60,22 @@ function openSqlite(file: string, { now, isFresh = false }: LoaderOptions): Load
     ...createSteps(createSqliteRunner(connection, now), { ...executor, tell: () => {} }),
     ...createSqliteSeal(connection),
     hasTable: async (name) => hasTable(connection, name),
-    async insert({ name, columns }, rows) {
+    async insert(table, rows) {
+      const { name, columns } = table;
       let insertion = insertions.get(name);
       if (!insertion) {
         const values = columns.map(() => "?").join(", ");
         insertion = connection.prepare(`INSERT INTO ${name} VALUES (${values})`);
         insertions.set(name, insertion);
       }
-      for (const row of rows) insertion.run(...parseRow(row));
+      for (const [index, row] of rows.entries()) {
+        const cells = readCells(table, row, index);
+        try {
+          insertion.run(...cells);
+        } catch (failure) {
+          throw explainRow(table, index, failure);
+        }
+      }
     },
   };
   return {
@@ -91,9 +101,8 @@ function openSqlite(file: string, { now, isFresh = false }: LoaderOptions): Load
 function openFresh(file: string): Connection {
   const connection = new Connection(file, { create: true, strict: true });
   // Bun's SQLite is defensive, and ignores OFF.
-  for (const pragma of ["journal_mode = MEMORY", "synchronous = OFF", "cache_size = -65536"]) {
-    connection.run(`PRAGMA ${pragma}`);
-  }
+  const pragmas = ["journal_mode = MEMORY", "synchronous = OFF", "cache_size = -65536"];
+  for (const pragma of [...pragmas, "foreign_keys = ON"]) connection.run(`PRAGMA ${pragma}`);
   return connection;
 }
 
@@ -127,9 +136,7 @@ function openPostgres(url: string, { now }: LoaderOptions): Loader {
               );
               return found.is_there === true;
             },
-            async insert(table, rows) {
-              await runner.unsafe(writeInsertion(table), [`[${rows.join(",")}]`]);
-            },
+            insert: (table, rows) => insertPostgres(runner, table, rows),
           });
         });
       } catch (failure) {
@@ -162,22 +169,33 @@ function createSteps(runner: MigrationRunner, tx: Tx) {
   };
 }
 
+/** Inserts a batch at once, and after a failure row by row, to find the one that was refused. */
+async function insertPostgres(
+  runner: TransactionSQL,
+  table: TransferTable,
+  rows: readonly string[],
+): Promise<void> {
+  for (const [index, row] of rows.entries()) readCells(table, row, index);
+  const insert = (some: readonly string[]) =>
+    runner.unsafe(writeInsertion(table), [`[${some.join(",")}]`]);
+  try {
+    await runner.savepoint(() => insert(rows));
+  } catch (failure) {
+    if (explainRow(table, 0, failure) === failure) throw failure;
+    for (const [index, row] of rows.entries()) {
+      await insert([row]).catch((refusal: unknown) => {
+        throw explainRow(table, index, refusal);
+      });
+    }
+    throw failure;
+  }
+}
+
 /** PostgreSQL takes the values out of one text of JSON. */
 function writeInsertion({ name, columns, texts }: TransferTable): string {
   const values = columns.map((column, at) =>
-    texts.has(column) ? `v ->> ${at}` : `(v ->> ${at})::bigint`,
+    texts.has(column) ? `v ->> ${at}` : `(v ->> ${at})::numeric::bigint`,
   );
   return `INSERT INTO ${name} (${columns.join(", ")})
     SELECT ${values.join(", ")} FROM jsonb_array_elements($1::text::jsonb) AS given (v)`;
-}
-
-type Cell = string | number | bigint | null;
-
-/** Parses a row; an integer beyond 2^53 is read again as it is written. */
-export function parseRow(row: string): Cell[] {
-  const cells = JSON.parse(row) as Cell[];
-  if (cells.every((cell) => typeof cell !== "number" || Number.isSafeInteger(cell))) return cells;
-  const exact = (_: string, value: unknown, { source }: { source: string }) =>
-    typeof value === "number" && !Number.isSafeInteger(value) ? BigInt(source) : value;
-  return JSON.parse(row, exact as never) as Cell[];
 }

@@ -26,6 +26,18 @@ export function pickMigrations(
   return known.filter(({ number }) => numbers.includes(number));
 }
 
+/** Describes the tables of a stored schema; null for one that no database can have. */
+export async function describeSchema(numbers: readonly number[]): Promise<TransferTable[] | null> {
+  const applied = pickMigrations(numbers);
+  try {
+    // A restore brings it forward.
+    await describeTables([...applied, ...migrations.filter((one) => !applied.includes(one))]);
+    return await describeTables(applied);
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Describes the tables in the order of their creation, so that references point backwards. Both
  * engines have the same ones, because the same migrations create them.

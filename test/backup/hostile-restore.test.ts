@@ -1,0 +1,159 @@
+// Tests restores of backups that agree with their manifest, and that no database could have made.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { restoreBackup } from "../../src/backup/index.ts";
+import { hasDatabase, type TransferPlace } from "../../src/database/index.ts";
+import { failureOf, type Ground } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { openPostgres } from "../support/pglite.ts";
+import { backUp, clock, fill, makeDirectory, placeFile, readAll } from "./fixture.ts";
+
+interface Table {
+  table: string;
+  columns: string[];
+  rows: string[];
+}
+
+interface Draft {
+  schema: number[];
+  tables: Table[];
+}
+
+let ground: Ground;
+let lines: string[];
+
+beforeAll(async () => {
+  ground = await openPostgres();
+  const original = placeFile();
+  await fill(original);
+  const file = join(makeDirectory(), "one.backup");
+  await backUp(original, file);
+  lines = Bun.zstdDecompressSync(readFileSync(file)).toString().trimEnd().split("\n");
+});
+afterAll(() => ground.release());
+
+/** Writes the backup with a change, and a manifest that agrees with it. */
+function forge(change: (draft: Draft) => void): string {
+  const [header, ...body] = lines.slice(0, -1);
+  const manifest = JSON.parse(lines.at(-1)!);
+  const draft: Draft = { schema: manifest.schema, tables: [] };
+  for (const line of body) {
+    if (line.startsWith("{")) draft.tables.push({ ...JSON.parse(line), rows: [] });
+    else draft.tables.at(-1)!.rows.push(line);
+  }
+  change(draft);
+  const heads = draft.tables.map(({ rows, ...head }) => [JSON.stringify(head), ...rows]);
+  const content = `${[header, ...heads.flat()].join("\n")}\n`;
+  const tables = draft.tables.map(({ table: name, rows }) => ({ name, rows: rows.length }));
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const end = JSON.stringify({ ...manifest, schema: draft.schema, tables, sha256 });
+  const file = join(makeDirectory(), "forged.backup");
+  writeFileSync(file, Bun.zstdCompressSync(`${content}${end}\n`));
+  return file;
+}
+
+const find = ({ tables }: Draft, name: string) => tables.find(({ table }) => table === name)!;
+const restore = (file: string, place: TransferPlace) =>
+  restoreBackup({
+    ...{ file, place, placeName: "the target", replaces: false, clock },
+    ids: createSeededIds(7),
+  });
+
+async function refuse(change: (draft: Draft) => void, describe: () => string) {
+  const file = forge(change);
+  const directory = placeFile();
+  const places = [directory, (await ground.makePlace()) as TransferPlace];
+  for (const place of places) {
+    expect(await failureOf(restore(file, place))).toMatchObject({
+      ...{ name: "BackupError", message: `${file} ${describe()}` },
+    });
+    expect(await hasDatabase(place)).toBe(false);
+  }
+  expect(existsSync(`${directory.file}.restore`)).toBe(false);
+}
+
+test("whole numbers in other notations are restored alike by both engines", async () => {
+  const file = forge((draft) => void find(draft, "accounts").rows.push('["a","b",1.0,null]'));
+  for (const place of [placeFile(), (await ground.makePlace()) as TransferPlace]) {
+    await restore(file, place);
+    expect((await readAll(place)).accounts).toContain('["a","b",1,null]');
+  }
+});
+
+const MISFIT = "has values that its columns do not take";
+test.each([
+  ["an object", '["a","b",{"a":1},null]'],
+  ["a list", '["a","b",[1],null]'],
+  ["true", '["a","b",true,null]'],
+  ["too few values", '["a","b",5]'],
+  ["too many values", '["a","b",5,null,null]'],
+  ["a text as a number", '["a","b","5",null]'],
+  ["a number as a text", '["a",7,5,null]'],
+  ["a fraction", '["a","b",1.5,null]'],
+  ["more than 64 bits", '["a","b",9223372036854775808,null]'],
+  ["an infinite number", '["a","b",1e400,null]'],
+  ["NUL", '["a","b\\u0000",5,null]'],
+  ["half a pair", '["a","b\\ud800",5,null]'],
+  ["nothing where a value must be", '["a",null,5,null]'],
+  ["no JSON", '["a",'],
+])("a row that holds %s is named", async (_, row) => {
+  let count = 0;
+  await refuse(
+    (draft) => {
+      count = find(draft, "accounts").rows.push(row);
+    },
+    () => `cannot be restored: row ${count} of its table accounts ${MISFIT}; use another`,
+  );
+});
+
+test("a row behind the first batch is named by its number in the table", async () => {
+  await refuse(
+    (draft) => {
+      const accounts = find(draft, "accounts");
+      const others = Array.from({ length: 2_500 }, (_, at) => `["a${at}","b${at}",5,null]`);
+      accounts.rows = [...accounts.rows.slice(0, 1), ...others];
+      accounts.rows[2_000] = accounts.rows[1]!.replace("a0", "a");
+    },
+    () =>
+      "cannot be restored: row 2001 of its table accounts repeats what only one row may have; " +
+      "use another",
+  );
+});
+
+test("a row is named whose reference leads nowhere", async () => {
+  await refuse(
+    (draft) => void find(draft, "key_secrets").rows.unshift('["hash","no-key",5,null]'),
+    () =>
+      "cannot be restored: row 1 of its table key_secrets belongs to a row that is missing; " +
+      "use another",
+  );
+});
+
+const TABLES = "does not hold the tables of its schema; use another";
+test.each<[string, string, (draft: Draft) => void]>([
+  ["an empty schema", TABLES, (draft) => void draft.schema.splice(0)],
+  [
+    "neither schema nor tables",
+    TABLES,
+    (draft) => Object.assign(draft, { schema: [], tables: [] }),
+  ],
+  ["a schema without its beginning", TABLES, (draft) => void draft.schema.shift()],
+  ["a schema with a gap", TABLES, (draft) => void draft.schema.splice(5, 1)],
+  ["an older schema", TABLES, (draft) => void draft.schema.splice(8)],
+  [
+    "one table less",
+    TABLES,
+    (draft) => void draft.tables.splice(draft.tables.indexOf(find(draft, "key_secrets")), 1),
+  ],
+  ["a table twice", TABLES, (draft) => void draft.tables.push({ ...draft.tables[0]!, rows: [] })],
+  ["tables in another order", TABLES, (draft) => void draft.tables.reverse()],
+  [
+    "no identity",
+    "needs one row in its table wadi_installation; use another",
+    (draft) => void find(draft, "wadi_installation").rows.pop(),
+  ],
+])("a backup with %s is refused", async (_, says, change) => {
+  await refuse(change, () => says);
+});
