@@ -1,7 +1,8 @@
 // Files of backups: written aside, synced, and given their name only when they are whole.
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, lstatSync, openSync, readdirSync, rmSync } from "node:fs";
 import { link, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { explainFile } from "./file-failure.ts";
 import { BackupError } from "./format.ts";
 
 export interface BackupFile {
@@ -14,6 +15,8 @@ export interface BackupFile {
 
 /** Name of a file that is not whole yet, with the process that writes it. */
 const DRAFT = /\.(\d+)\.part$/;
+/** Characters of a name in that of its draft, which may not be too long for the file system. */
+const NAME_CHARACTERS_MAX = 80;
 /** Codes of FAT and of network shares that have no hard links. */
 const LINKLESS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
@@ -21,23 +24,31 @@ const LINKLESS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
  * Creates a file that only its owner may read, and never replaces one. Drafts with the prefix that
  * killed processes have left are removed first.
  */
-export async function createBackupFile(
-  file: string,
-  prefix = `${basename(file)}.`,
-): Promise<BackupFile> {
-  if (existsSync(file)) throw explainTaken(file);
-  removeDrafts(dirname(file), prefix);
+export async function createBackupFile(file: string, prefix?: string): Promise<BackupFile> {
+  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (failure) {
+      throw explainFile(file, "written", failure);
+    }
+  };
+  const begun = `${basename(file).slice(0, NAME_CHARACTERS_MAX)}.`;
   // Two backups of one name at once must not write one file.
-  const draft = `${file}.${process.pid}.part`;
-  const handle = await open(draft, "wx", 0o600);
+  const draft = join(dirname(file), `${begun}${process.pid}.part`);
+  const handle = await attempt(async () => {
+    if (lstatSync(file, { throwIfNoEntry: false })) throw explainTaken(file);
+    removeDrafts(dirname(file), prefix ?? begun);
+    return open(draft, "wx", 0o600);
+  });
   return {
-    write: (bytes) => handle.writeFile(bytes),
-    async finish() {
-      await handle.sync();
-      await handle.close();
-      await giveName(draft, file);
-      syncDirectory(file);
-    },
+    write: (bytes) => attempt(() => handle.writeFile(bytes)),
+    finish: () =>
+      attempt(async () => {
+        await handle.sync();
+        await handle.close();
+        await giveName(draft, file);
+        syncDirectory(file);
+      }),
     async abandon() {
       // A finish whose name was taken has closed it.
       await handle.close().catch(() => {});

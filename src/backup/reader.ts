@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { createZstdDecompress } from "node:zlib";
+import { explainFile } from "./file-failure.ts";
 import {
   BackupError,
   BackupHeader,
@@ -128,7 +129,7 @@ async function* readLines(file: string): AsyncGenerator<string[]> {
     const { code } = failure as NodeJS.ErrnoException;
     if (failure instanceof BackupError) throw failure;
     if (code === "ENOENT") throw new BackupError(`there is no file ${file}`);
-    if (code?.startsWith("E") && !code.startsWith("ERR_")) throw failure;
+    if (code?.startsWith("E") && !code.startsWith("ERR_")) throw explainFile(file, "read", failure);
     throw new BackupError(`${file} is no backup of Wadi, or it is damaged`);
   } finally {
     source.destroy();

@@ -44,9 +44,14 @@ function readLocalSettings(input: CommandInput): Settings {
   return settings;
 }
 
+function readFile({ args: [file = ""] }: CommandInput): string {
+  if (file !== "" && !file.endsWith("/")) return file;
+  throw new UsageError(`FILE is the name of a file, but is "${file}"`);
+}
+
 async function backup(input: CommandInput, output: Output, signal: AbortSignal): Promise<number> {
   const settings = readLocalSettings(input);
-  const file = input.args[0]!;
+  const file = readFile(input);
   const bar = createProgressBar("backup");
   const withKey = hasFlag(input, "with-key");
   const { bytes, rows, manifest } = await makeBackup({
@@ -71,7 +76,7 @@ async function backup(input: CommandInput, output: Output, signal: AbortSignal):
 
 async function restore(input: CommandInput, output: Output, signal: AbortSignal): Promise<number> {
   const settings = readLocalSettings(input);
-  const file = input.args[0]!;
+  const file = readFile(input);
   const bar = createProgressBar("restore");
   const place = placeData(settings);
   const placeName = nameData(settings);

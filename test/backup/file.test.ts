@@ -1,9 +1,10 @@
 // Tests the files of backups.
 import { expect, spyOn, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import * as files from "node:fs/promises";
 import { join } from "node:path";
 import { createBackupFile } from "../../src/backup/index.ts";
+import { failureOf } from "../support/database.ts";
 import { findDeadPid, makeDirectory } from "./fixture.ts";
 
 test("a backup has its name once it is whole, and only its owner reads it", async () => {
@@ -41,6 +42,51 @@ test("drafts of one file are removed where their process has ended", async () =>
   const made = await createBackupFile(join(directory, "one.backup"));
   await made.finish();
   expect(readdirSync(directory).sort()).toEqual(["one.backup", ...others]);
+});
+
+test("a name of any length that the file system takes has a draft", async () => {
+  const directory = makeDirectory();
+  for (const name of ["x".repeat(255), "é".repeat(127)]) {
+    const made = await createBackupFile(join(directory, name));
+    const draft = `${name.slice(0, 80)}.${process.pid}.part`;
+    expect(readdirSync(directory)).toContain(draft);
+    await made.finish();
+    expect(readdirSync(directory)).toContain(name);
+    expect(readdirSync(directory)).not.toContain(draft);
+  }
+});
+
+test("a failure names the file, the code and the cause", async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, "file"), "");
+  const refusal = (file: string) => failureOf(createBackupFile(file));
+  const rows = [
+    ["none/one.backup", "ENOENT", "its directory does not exist"],
+    ["file/one.backup", "ENOTDIR", "a part of its path is no directory"],
+    ["x".repeat(256), "ENAMETOOLONG", "the name is too long"],
+  ] as const;
+  for (const [name, code, cause] of rows) {
+    const file = join(directory, name);
+    expect(await refusal(file)).toMatchObject({
+      ...{ name: "BackupError", message: `${file} cannot be written (${code}): ${cause}` },
+    });
+  }
+  const file = join(directory, "late");
+  const late = await createBackupFile(file);
+  using _ = spyOn(files, "link").mockRejectedValue(Object.assign(new Error("x"), { code: "EIO" }));
+  expect((await failureOf(late.finish())).message).toBe(
+    `${file} cannot be written (EIO): the disk fails to read or write`,
+  );
+  await late.abandon();
+  expect(readdirSync(directory)).toEqual(["file"]);
+});
+
+test("a link that leads nowhere is not taken for a free name", async () => {
+  const file = join(makeDirectory(), "link");
+  symlinkSync("nowhere", file);
+  expect((await failureOf(createBackupFile(file))).message).toBe(
+    `${file} exists, and no backup replaces a file`,
+  );
 });
 
 test.each(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])(

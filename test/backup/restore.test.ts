@@ -257,6 +257,8 @@ describe("a restore changes nothing", () => {
     expect(found.message).toBe(`${file} is no backup of Wadi, or it is damaged`);
     const missing = await failureOf(restore(placeFile(), `${file}-2`));
     expect(missing.message).toBe(`there is no file ${file}-2`);
+    const directory = await failureOf(restore(placeFile(), dirname(file)));
+    expect(directory.message).toBe(`${dirname(file)} cannot be read (EISDIR): it is a directory`);
   });
 
   test.each(["SQLite", "PostgreSQL"])("over data in %s, unless it is told to", async (engine) => {

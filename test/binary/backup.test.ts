@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 let room: Room;
@@ -31,6 +32,23 @@ test("a backup beside a server is one file without the key, and one JSON documen
   expect([again.code, again.stderr]).toEqual([
     ...[1, "wadi: one.backup exists, and no backup replaces a file\n"],
   ]);
+});
+
+test("a backup names its file where it cannot be written, and leaves no draft", async () => {
+  const limited = ["-c", `ulimit -f 1 && exec ${executable()} backup limited.backup`];
+  expect(await room.run(limited, { command: ["/bin/sh"] })).toMatchObject({
+    code: 1,
+    stderr:
+      "wadi: limited.backup cannot be written (EFBIG): " +
+      "it is larger than the file system or `ulimit -f` allows\n",
+  });
+  expect(readdirSync(room.directory).filter((name) => name.startsWith("limited"))).toEqual([]);
+  for (const command of ["backup", "restore"]) {
+    expect(await room.perform([command, ""])).toMatchObject({
+      code: 2,
+      stderr: 'wadi: FILE is the name of a file, but is ""\n',
+    });
+  }
 });
 
 test("a restore refuses the directory of a running server, also with --yes", async () => {
