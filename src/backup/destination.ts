@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
 import type { BackupSettings } from "../settings/index.ts";
 import { type BackupFile, createBackupFile } from "./file.ts";
+import { explainFile } from "./file-failure.ts";
 import { BackupError } from "./format.ts";
 
 export interface BackupDestination {
@@ -19,6 +20,9 @@ export interface BackupDestination {
 const PART_BYTES = 8 * 1_048_576;
 /** Maximum time of one request: a snapshot that stays open lets the log of SQLite grow. */
 const REQUEST_MS_MAX = 120_000;
+/** Bun's message where no answer has come, or one without a document. */
+const UNANSWERED = "an unexpected error has occurred";
+const CAUSE_CHARACTERS_MAX = 300;
 
 export function openBackupDestination(
   settings: BackupSettings,
@@ -32,18 +36,25 @@ export function openBackupDestination(
 }
 
 function openFolder(folder: string): BackupDestination {
-  const make = () => mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const attempt = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (failure) {
+      throw explainFile(folder, "written", failure);
+    }
+  };
+  const make = () => attempt(() => mkdirSync(folder, { recursive: true, mode: 0o700 }));
   return {
     async list(prefix) {
       make();
-      return readdirSync(folder).filter((name) => name.startsWith(prefix));
+      return attempt(() => readdirSync(folder).filter((name) => name.startsWith(prefix)));
     },
     async create(prefix, name) {
       make();
       return createBackupFile(join(folder, name), prefix);
     },
-    remove: async (name) => rmSync(join(folder, name), { force: true }),
-    check: async () => requireWritable(folder),
+    remove: async (name) => attempt(() => rmSync(join(folder, name), { force: true })),
+    check: async () => attempt(() => requireWritable(folder)),
   };
 }
 
@@ -62,6 +73,9 @@ function requireWritable(folder: string): void {
   }
 }
 
+/** Runs requests to a bucket: ends the wait for one, and explains its failure. */
+type Ask = <T>(request: () => Promise<T>) => Promise<T>;
+
 function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
   // A URL would change the text of keys.
   const [bucket, ...path] = settings.to.slice("s3://".length).split("/");
@@ -73,38 +87,53 @@ function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
     region: settings.region || "us-east-1",
     ...(settings.endpoint !== "" && { endpoint: settings.endpoint }),
   });
-  const within = async <T>(request: Promise<T> | T): Promise<T> => {
-    const answer = Promise.resolve(request);
-    const isDone = answer.then(
-      () => {},
-      () => {},
-    );
-    if (await settlesWithin(clock, REQUEST_MS_MAX, isDone)) return answer;
-    throw new BackupError(`the bucket ${bucket} does not answer`);
+  const place = `${settings.to} at ${URL.parse(settings.endpoint)?.host ?? "AWS"}`;
+  const ask: Ask = async (request) => {
+    try {
+      const answer = request();
+      const isDone = answer.then(
+        () => {},
+        () => {},
+      );
+      if (await settlesWithin(clock, REQUEST_MS_MAX, isDone)) return await answer;
+    } catch (failure) {
+      throw explainBucket(place, failure);
+    }
+    throw new BackupError(`${place} does not answer`);
   };
   return {
     async list(prefix) {
       const names: string[] = [];
       for (let startAfter: string | undefined; ; ) {
-        const page = await within(client.list({ prefix: keyOf(prefix), startAfter }));
+        const page = await ask(() => client.list({ prefix: keyOf(prefix), startAfter }));
         const keys = (page.contents ?? []).map(({ key }) => key);
         names.push(...keys.map((key) => key.slice(keyOf("").length)));
         if (!page.isTruncated || keys.length === 0) return names;
         startAfter = keys.at(-1);
       }
     },
-    create: async (_, name) => upload(client, keyOf(name), within),
-    remove: (name) => within(client.delete(keyOf(name))),
-    check: async () => void (await within(client.list({ prefix: keyOf(""), maxKeys: 1 }))),
+    create: async (_, name) => upload(client, keyOf(name), ask),
+    remove: (name) => ask(() => client.delete(keyOf(name))),
+    check: async () => void (await ask(() => client.list({ prefix: keyOf(""), maxKeys: 1 }))),
   };
 }
 
+function explainBucket(place: string, failure: unknown): unknown {
+  const { name, code, message } = failure as Error & { code?: string };
+  if (name !== "S3Error") return failure;
+  if (message === UNANSWERED && code !== "UnknownError") {
+    return new BackupError(
+      `${place} cannot be reached (${code}): correct \`endpoint\`, or start its server`,
+    );
+  }
+  // Without a sentence in the answer, the message is its document.
+  const isSentence = message !== UNANSWERED && !message.startsWith("<");
+  const cause = isSentence ? `: ${message.slice(0, CAUSE_CHARACTERS_MAX)}` : "";
+  return new BackupError(`${place} refuses the backup (${code})${cause}`);
+}
+
 /** An upload whose object appears at its end; a kill before that leaves no object. */
-function upload(
-  client: Bun.S3Client,
-  key: string,
-  within: <T>(request: Promise<T>) => Promise<T>,
-): BackupFile {
+function upload(client: Bun.S3Client, key: string, ask: Ask): BackupFile {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   // Bun's S3 writer would publish what it has, since only a failed stream cancels an upload.
@@ -113,14 +142,14 @@ function upload(
   uploaded.catch(() => {});
   return {
     async write(bytes) {
-      await within(Promise.race([writer.write(bytes), uploaded]));
+      await ask(() => Promise.race([writer.write(bytes), uploaded]));
     },
     async finish() {
-      await within(Promise.all([writer.close(), uploaded]));
+      await ask(() => Promise.all([writer.close(), uploaded]));
     },
     async abandon() {
       writer.abort(new BackupError("the backup was abandoned")).catch(() => {});
-      await within(uploaded).catch(() => {});
+      await ask(() => uploaded).catch(() => {});
     },
   };
 }

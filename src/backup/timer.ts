@@ -1,14 +1,20 @@
 // Makes backups on a timer inside a server, in small steps, and deletes the oldest ones.
-import type { Database, DatabaseLocation, TransferPlace } from "../database/index.ts";
+import {
+  type Database,
+  type DatabaseLocation,
+  DatabaseUnusable,
+  type TransferPlace,
+} from "../database/index.ts";
 import { installationStore } from "../installation/index.ts";
 import { type Clock, settlesWithin } from "../platform/clock.ts";
-import type { Log } from "../platform/log.ts";
+import type { Log, LogFields } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import { type NextPass, WorkerLoop } from "../platform/worker-loop.ts";
 import type { Settings } from "../settings/index.ts";
 import { makeBackup } from "./backup.ts";
 import { type BackupDestination, openBackupDestination } from "./destination.ts";
+import { BackupError } from "./format.ts";
 
 export interface BackupTimerOptions {
   place: TransferPlace;
@@ -56,7 +62,7 @@ export class BackupTimer implements Service {
       onError: (error) => {
         const failure = error instanceof Error ? error.message : String(error);
         this.#state = { ...this.#state, failure };
-        log.error("backup: no backup was made; it is tried again", { error });
+        log.error("backup: no backup was made; it is tried again", describe(error));
       },
     });
   }
@@ -155,8 +161,8 @@ export class BackupTimer implements Service {
     const { destination, keep, log } = this.#options;
     try {
       for (const old of (await this.#list(prefix)).slice(0, -keep)) await destination.remove(old);
-    } catch (error) {
-      log.error("backup: old backups were not removed", { error });
+    } catch (failure) {
+      log.error("backup: old backups were not removed", describe(failure));
     }
   }
 
@@ -195,6 +201,12 @@ function createTimers(options: BackupServiceOptions): BackupTimer[] {
   const readId = async () => (await installation.find()).id;
   const destination = openBackupDestination(settings.backup, settings.server.data, clock);
   return [new BackupTimer({ place, destination, program, readId, everyMs, keep, clock, log })];
+}
+
+/** Describes a failure by its sentence; only a bug keeps its stack. */
+function describe(failure: unknown): LogFields {
+  const isExplained = failure instanceof BackupError || failure instanceof DatabaseUnusable;
+  return isExplained ? { reason: failure.message } : { error: failure };
 }
 
 /** Shortens the id of an installation for names of backups. */

@@ -130,16 +130,19 @@ test("a start makes none before the interval since the last one has passed", asy
   await timer.stop(1_000);
 });
 
+const FAILED = "backup: no backup was made; it is tried again";
+
 test("a folder that cannot be written to is logged, and tried again after a minute", async () => {
   const file = join(makeDirectory(), "file");
   writeFileSync(file, "");
   const { timer, clock, said } = openTimer(`every = "5m"\nto = "${file}/below"`);
   let failed = said();
+  const reason = `${file}/below cannot be written (ENOTDIR): a part of its path is no directory`;
   timer.start();
-  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  expect(await failed).toEqual([FAILED, { reason }]);
   failed = said();
   await clock.advance(MINUTE_MS);
-  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  expect(await failed).toEqual([FAILED, { reason }]);
   await timer.stop(1_000);
 });
 
@@ -167,8 +170,29 @@ test("a bucket gets whole backups, keeps the newest, and refuses a wrong key", a
   const refused = openTimer(lines("OTHER"));
   const failed = refused.said();
   refused.timer.start();
-  expect((await failed)[0]).toBe("backup: no backup was made; it is tried again");
+  const named = `s3://acme-backups/wadi/ at ${URL.parse(bucket.url)!.host}`;
+  expect(await failed).toEqual([
+    FAILED,
+    { reason: `${named} refuses the backup (AccessDenied): Access Denied.` },
+  ]);
   await refused.timer.stop(1_000);
+});
+
+test("an endpoint that does not answer is named, with the code and no secret", async () => {
+  const bucket = openBucket("AK");
+  bucket[Symbol.dispose]();
+  const { timer, said } = openTimer(nameBucket(bucket));
+  const failed = said();
+  timer.start();
+  expect(await failed).toEqual([
+    FAILED,
+    {
+      reason:
+        `s3://acme-backups/wadi/ at ${URL.parse(bucket.url)!.host} cannot be reached ` +
+        "(ConnectionRefused): correct `endpoint`, or start its server",
+    },
+  ]);
+  await timer.stop(1_000);
 });
 
 test("an abandoned upload leaves no object, in one part or in many", async () => {

@@ -21,7 +21,8 @@ export function openBucket(keyId: string): Bucket {
       const [, , ...parts] = decodeURIComponent(pathname).split("/");
       const key = parts.join("/");
       if (!request.headers.get("authorization")?.includes(`Credential=${keyId}/`)) {
-        return new Response("<Error><Code>AccessDenied</Code></Error>", { status: 403 });
+        const error = "<Code>AccessDenied</Code><Message>Access Denied.</Message>";
+        return new Response(`<Error>${error}</Error>`, { status: 403 });
       }
       const upload = searchParams.get("uploadId");
       if (request.method === "DELETE") {
