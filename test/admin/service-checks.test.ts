@@ -228,6 +228,13 @@ describe("the search engine", () => {
     expect(events).toEqual(["search stops"]);
   });
 
+  test("that finds the one result asked for is well", async () => {
+    const { search } = await check(SEARXNG, pretend().openers);
+    expect(search[0]).toMatchObject({
+      ...{ status: "ok", says: expect.stringMatching(/^one query asked, 1 result in \d+ ms$/) },
+    });
+  });
+
   test("without any hit gives a warning; a failing one gives the reason and the request", async () => {
     const empty: Search = async () => ({ ok: true, hits: [] });
     const nothing = await check(SEARXNG, pretend({ engine: empty }).openers);
