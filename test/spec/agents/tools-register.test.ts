@@ -48,6 +48,11 @@ describe("agents.endpoints.tools.post_tools", () => {
       },
     };
     expect(await register(app, fields)).toMatchObject(fields);
+    // The longest name is one that a version may list, too.
+    const name = "a".repeat(64);
+    expect((await register(app, { name })).name).toBe(name);
+    const agent = { name: "Clerk", system_prompt: "x", tools: [name] };
+    expect((await app.post("/v1/agents", agent)).status).toBe(201);
   });
 
   test("agents.endpoints.tools.post_tools a field beyond its bounds is refused by its name", async () => {
