@@ -1,6 +1,6 @@
 // The compiled program's backup, restore, resume and move: what they print, refuse and leave behind.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
@@ -103,6 +103,8 @@ test("a backup holds the key where it is asked for, and a restore writes it wher
 test("a move to a directory takes the key along, and the source names the target", async () => {
   const moving = await room.run(["move", "--to", "elsewhere"]);
   expect(moving.stderr).toStartWith("wadi: another wadi server runs on wadi-data: ");
+  // A move that fails leaves no key behind.
+  expect(existsSync(at("elsewhere/secrets.key"))).toBe(false);
   server.signal("SIGTERM");
   await server.exited;
   const moved = await room.run(["move", "--to", "elsewhere", "--json"]);
