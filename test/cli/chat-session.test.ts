@@ -1,0 +1,47 @@
+// Tests the conversation of `wadi chat`: which messages go with each question.
+import { expect, test } from "bun:test";
+import { type ChatMessage, ChatSession } from "../../src/cli/chat-session.ts";
+
+const LISTENER = { signal: new AbortController().signal, onText() {} };
+
+const writeEvents = (events: readonly string[]) =>
+  new Response(events.map((data) => `data: ${data}\n\n`).join(""));
+const say = (content: string) => JSON.stringify({ choices: [{ delta: { content } }] });
+
+/** A server that gives these replies in turn, and the messages of each question. */
+function open(replies: (() => Response)[]) {
+  const asked: ChatMessage[][] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      asked.push(((await request.json()) as { messages: ChatMessage[] }).messages);
+      return replies.shift()!();
+    },
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const start = [{ role: "system", content: "Be brief." }] as const;
+  const session = new ChatSession({ url, key: "k", model: undefined, start });
+  return { asked, session, [Symbol.asyncDispose]: () => server.stop(true) };
+}
+
+test("a question goes with those that were answered, and not with those that failed", async () => {
+  const answer = () => writeEvents([say("Yes"), say("."), "[DONE]"]);
+  await using room = open([
+    answer,
+    () => Response.json({ error: { message: "No model is there." } }, { status: 503 }),
+    () => writeEvents([say("Half")]),
+    answer,
+  ]);
+  const { asked, session } = room;
+  expect(await session.ask("One?", LISTENER)).toMatchObject({ content: "Yes." });
+  await expect(session.ask("Two?", LISTENER)).rejects.toThrow("No model is there.");
+  await expect(session.ask("Three?", LISTENER)).rejects.toThrow("the answer broke off");
+  await session.ask("Four?", LISTENER);
+  expect(asked.at(-1)).toEqual([
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "One?" },
+    { role: "assistant", content: "Yes." },
+    { role: "user", content: "Four?" },
+  ]);
+});
