@@ -80,3 +80,25 @@ test("a run is started from the command line, followed to its end, and a waiting
     stdout: `id: ${id}\nstatus: cancelled\ncancel_requested: false\n`,
   });
 });
+
+test("the steps of a run show what a tool has answered, and no terminal control sequences", async () => {
+  const server = await room.serve(["dev", "--port", "0", "--data", "told"]);
+  const tools = ["memory_set", "memory_get"];
+  const policy = { unattended_writes: true };
+  const body = { name: "Clerk", system_prompt: "x", tools, policy };
+  const made = await server.ask("POST", "/v1/agents", { body });
+  const { id: agent } = (await made.json()) as { id: string };
+  const note = JSON.stringify({ key: "a", content: "1 \u001b[2J\u009b1m\u202e\u{e0041} Zürich" });
+  const message = `!tool memory_set ${note}\n!next\n!tool memory_get {"key":"a"}\n!next\n!say Done.`;
+  const data = ["--data", "told"];
+  const followed = await room.perform(["runs", "start", agent, message, "--follow", ...data]);
+  const [, id] = /^run (\S+) started$/m.exec(followed.stderr)!;
+  const shown = await room.perform(["runs", "show", id!, ...data]);
+  for (const { code, stdout } of [followed, shown]) {
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '"memory_get" ok "1 \\u001b[2J\\u009b1m\\u202e\\udb40\\udc41 Zürich"\n',
+    );
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|\p{Zl}|\p{Zp}/u);
+  }
+});
