@@ -79,6 +79,7 @@ test("no table has a row of it afterwards, and another account keeps all of its 
   expect(started.status).toBe(202);
   await admin.accounts.grant("acme", "rented");
   await admin.accounts.hold("acme", "moves away");
+  await admin.agents.hold(agent.id, "asks too much");
   const filled = await count();
   const unfilled = Object.keys(filled).filter((table) => filled[table] === before[table]);
   expect(unfilled).toEqual(ELSEWHERE);
