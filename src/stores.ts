@@ -2,6 +2,7 @@
 import { auditStore } from "./access/audit/store.ts";
 import { holdStore } from "./access/holds/store.ts";
 import { operatorStore } from "./access/operators/store.ts";
+import { sessionStore } from "./access/sessions/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
@@ -28,7 +29,7 @@ import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore, operatorStore, auditStore],
+  ...[accountStore, keyStore, holdStore, operatorStore, sessionStore, auditStore],
   ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],

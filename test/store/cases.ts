@@ -4,6 +4,7 @@ import { auditStore } from "../../src/access/audit/store.ts";
 import type { Key } from "../../src/access/credentials.ts";
 import { holdStore } from "../../src/access/holds/store.ts";
 import { operatorStore } from "../../src/access/operators/store.ts";
+import { sessionStore } from "../../src/access/sessions/store.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
@@ -57,6 +58,7 @@ import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
 import { runWorkCases } from "./run-work-cases.ts";
 import { secretCases } from "./secret-cases.ts";
+import { sessionCases } from "./session-cases.ts";
 import { storageCases } from "./storage-cases.ts";
 import { sweepCases } from "./sweep-cases.ts";
 import { threadCases } from "./thread-cases.ts";
@@ -83,6 +85,7 @@ export function bindStores(database: Database) {
     budgets: database.bind(budgetStore),
     holds: database.bind(holdStore),
     operators: database.bind(operatorStore),
+    sessions: database.bind(sessionStore),
     audit: database.bind(auditStore),
     held: readHolds(database),
     written: readRequestLog(database),
@@ -751,6 +754,7 @@ export const cases: readonly Case[] = [
   ...holdCases,
   ...installationCases,
   ...operatorCases,
+  ...sessionCases,
   ...agentCases,
   ...approvalCases,
   ...sweepCases,

@@ -21,11 +21,12 @@ import { operatorVerbs } from "./0018-operator-verbs.ts";
 import { installation } from "./0019-installation.ts";
 import { requestIndex } from "./0021-request-index.ts";
 import { estimatedCosts } from "./0022-estimated-costs.ts";
+import { consoleSessions } from "./0023-console-sessions.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
   ...[holds, agents, tools, events],
   ...[upkeep, commits, crashes, storedBytes],
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
-  ...[installation, requestIndex, estimatedCosts],
+  ...[installation, requestIndex, estimatedCosts, consoleSessions],
 ];
