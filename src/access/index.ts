@@ -36,6 +36,13 @@ export {
 export { operatorStore } from "./operators/store.ts";
 export { RateLimiter } from "./rate-limit.ts";
 export { requireScope, SCOPES, type Scope } from "./scopes.ts";
+export {
+  type FoundSession,
+  makeLink,
+  makeSession,
+  OperatorSession,
+} from "./sessions/session.ts";
+export { sessionStore } from "./sessions/store.ts";
 export type { KeyChange } from "./store.ts";
 
 export interface AccessOptions {

@@ -29,6 +29,7 @@ import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
 import { createRequestAdmin } from "./requests.ts";
 import { createRunAdmin } from "./runs.ts";
+import { createSessionAdmin } from "./sessions.ts";
 import { createStatusReader } from "./status.ts";
 import { createToolAdmin } from "./tools.ts";
 import { createTriggerAdmin } from "./triggers.ts";
@@ -40,6 +41,8 @@ export function buildAdmin(deps: AdminDeps) {
   const { access, clock, settings } = deps;
   const directory = new AccountDirectory(access);
   const accounts = createAccountAdmin(deps, directory);
+  const audit = createAuditLog(deps);
+  const operators = createOperatorAdmin(deps);
   return {
     accounts,
     accountDeletion: createAccountDeletion(deps, directory),
@@ -48,16 +51,17 @@ export function buildAdmin(deps: AdminDeps) {
     resolveId: createIdResolver(deps.database),
     agents: createAgentAdmin(deps, directory),
     approvals: createApprovalAdmin(deps, directory),
-    audit: createAuditLog(deps),
+    audit,
     connections: createConnectionAdmin(deps, directory),
     keys: createKeyAdmin(deps, directory),
     limits: createLimitAdmin(deps, directory),
     models: createModelAdmin(deps),
-    operators: createOperatorAdmin(deps),
+    operators,
     pause: createPauseAdmin(deps),
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     secrets: createSecretAdmin(deps),
+    sessions: createSessionAdmin(deps, { operators, audit }),
     readConfig: () => listSettings(settings),
     readStatus: createStatusReader(deps),
     sweeps: createSweepAdmin(deps),

@@ -62,6 +62,8 @@ export function createAuditLog({ database, clock, ids }: AdminDeps) {
   };
 }
 
+export type AuditLog = ReturnType<typeof createAuditLog>;
+
 export function createAuditSweeps({ database, settings }: AuditSweepOptions): Sweep[] {
   const audit = database.bind(auditStore);
   return [

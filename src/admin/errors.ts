@@ -71,6 +71,7 @@ export const LISTS: Readonly<Record<ObjectKind, string>> = {
   connection: "wadi connections list",
   trigger: "wadi triggers list",
   endpoint: "wadi webhooks list",
+  session: "wadi operators sessions",
   delivery: "wadi webhooks deliveries ID",
 };
 

@@ -40,6 +40,7 @@ export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
 export { requestOperations } from "./operations/requests.ts";
 export { runOperations } from "./operations/runs.ts";
+export { sessionOperations } from "./operations/sessions.ts";
 export { toolOperations } from "./operations/tools.ts";
 export { triggerOperations } from "./operations/triggers.ts";
 export { upkeepOperations } from "./operations/upkeep.ts";

@@ -57,3 +57,5 @@ export function createOperatorAdmin(deps: AdminDeps) {
     },
   };
 }
+
+export type OperatorAdmin = ReturnType<typeof createOperatorAdmin>;

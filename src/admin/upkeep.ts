@@ -12,6 +12,7 @@ import { createAccountSweeps } from "./account-deletion.ts";
 import { createAuditSweeps } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
+import { createSessionSweeps } from "./sessions.ts";
 
 export function createSecretAdmin({ secrets }: AdminDeps) {
   return {
@@ -65,6 +66,7 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
     ...createFireSweeps(options),
     ...createDeliverySweeps(options),
     ...createAuditSweeps(options),
+    ...createSessionSweeps(options),
     ...createAccountSweeps(options),
   ];
 }

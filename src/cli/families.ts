@@ -16,10 +16,11 @@ const GROUPS = {
     login: ["Write settings; check all; keep a server's token", () => import("./login.ts")],
   },
   people: {
-    accounts: ["Create, limit, hold, delete accounts; grant models", () => import("./accounts.ts")],
-    keys: ["Create, change, limit and revoke API keys", () => import("./keys.ts")],
+    accounts: ["Create, limit, hold accounts, keys; grant models", () => import("./accounts.ts")],
+    keys: ["Create, limit, hold accounts, keys; grant models", () => import("./keys.ts")],
     operators: ["Name operators; list what they changed", () => import("./operators.ts")],
     audit: ["Name operators; list what they changed", () => import("./operators.ts")],
+    console: ["Print a link that signs in to the console", () => import("./console.ts")],
   },
   agents: {
     agents: ["List, hold and release agents", () => import("./agents.ts")],

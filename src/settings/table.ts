@@ -205,6 +205,12 @@ export const Table = Type.Object(
           'requests that a proxy forwards; "HOST:PORT": on that address alone, for everybody.',
         { default: "", restart: true },
       ),
+      public_url: text(
+        "link",
+        'The address at which browsers open the console, such as "https://wadi.internal", where ' +
+          'a proxy is in front of it; "": the address above.',
+        { default: "" },
+      ),
       requests_per_minute: count(600, 1_000_000, "Requests of one operator in any 60 seconds."),
     }),
     telemetry: section("Export of traces and metrics by OTLP/HTTP in JSON.", {

@@ -23,7 +23,7 @@ describe("help", () => {
     const { code, stdout, stderr } = await run("");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     for (const family of ["dev", "serve", "accounts", "keys", "openapi"]) {
-      expect(stdout).toMatch(new RegExp(`  ${family}[ ,]`));
+      expect(stdout).toMatch(new RegExp(` ${family}[ ,]`));
     }
     for (const line of ["help", "--help", "-h"]) expect((await run(line)).stdout).toBe(stdout);
   });

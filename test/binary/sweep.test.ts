@@ -44,6 +44,8 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
     { what: "deliveries of deleted endpoints", rows: 0 },
     { what: "deliveries", rows: 0 },
     { what: "entries of the audit log", rows: 0 },
+    { what: "sessions of the console", rows: 0 },
+    { what: "links to the console", rows: 0 },
     { what: "rows of deleted accounts", rows: 0 },
   ]);
   const after = await look();

@@ -131,7 +131,7 @@ describe("without a file", () => {
         certificate: null,
         stop_timeout_ms: 30_000,
       },
-      operator: { enabled: true, listen: "", requests_per_minute: 600 },
+      operator: { enabled: true, listen: "", public_url: "", requests_per_minute: 600 },
       service: {
         alias: "svc",
         default_model: "stub-1",

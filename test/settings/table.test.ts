@@ -139,6 +139,7 @@ test("settings with one place in the file are those that a variable can override
     "limits.address_requests_per_minute",
     "operator.enabled",
     "operator.listen",
+    "operator.public_url",
     "operator.requests_per_minute",
     "telemetry.otlp",
     "telemetry.headers_file",

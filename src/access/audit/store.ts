@@ -10,10 +10,10 @@ export const AuditEntry = Resource("AuditEntry", {
   at: Timestamp("Begin of the change."),
   actor_kind: oneOf(
     ["operator", "user"],
-    "`operator`: by a token; `user`: a user of the server's system, by a command.",
+    "`operator`: by a token or session; `user`: a user of the server's system, by a command.",
   ),
   actor: Type.String({ description: "Name of the operator or the system's user." }),
-  via: oneOf(["command line", "operator API"], "What the change was made through."),
+  via: oneOf(["command line", "operator API", "console"], "What the change was made through."),
   operation: Type.String({ description: "The command's words, such as `keys revoke`." }),
   target: maybe(Type.String({ description: "Id or name of what was changed; null: unknown yet." })),
   outcome: oneOf(

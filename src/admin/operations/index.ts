@@ -9,13 +9,14 @@ import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
 import { requestOperations } from "./requests.ts";
 import { runOperations } from "./runs.ts";
+import { sessionOperations } from "./sessions.ts";
 import { toolOperations } from "./tools.ts";
 import { triggerOperations } from "./triggers.ts";
 import { upkeepOperations } from "./upkeep.ts";
 import { webhookOperations } from "./webhooks.ts";
 
 const FAMILIES = [
-  ...[accountOperations, keyOperations, operatorOperations],
+  ...[accountOperations, keyOperations, operatorOperations, sessionOperations],
   ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations],
   ...[requestOperations, upkeepOperations],

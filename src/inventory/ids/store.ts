@@ -11,6 +11,7 @@ const TABLES = {
   trigger: sql`triggers`,
   endpoint: sql`webhook_endpoints`,
   delivery: sql`deliveries`,
+  session: sql`console_sessions`,
 } satisfies Record<string, Sql>;
 
 /** Kinds of objects that operators name by an id. */

@@ -1,0 +1,147 @@
+// Sessions of operators in the console: links to sign in, the operator behind a cookie, the end.
+import {
+  type FoundSession,
+  hashSecret,
+  isActive,
+  makeLink,
+  makeSession,
+  type Operator,
+  OperatorSession,
+  sessionStore,
+} from "../access/index.ts";
+import { DatabaseUnavailable } from "../database/index.ts";
+import { show } from "../platform/schema.ts";
+import { type Sweep, sweepRows } from "../retention/index.ts";
+import type { Actor, AuditLog } from "./audit.ts";
+import type { AdminDeps } from "./deps.ts";
+import { AdminError, requireById, unknownName } from "./errors.ts";
+import type { OperatorAdmin } from "./operators.ts";
+
+/** Interval between two notes of a session's last request. */
+const NOTE_EVERY_MS = 60_000;
+/** Time for which a link that is over can still be told from an unknown one. */
+const LINKS_KEPT_MS = 86_400_000;
+
+/** A browser that signs in. */
+interface SessionClient {
+  user_agent: string | null;
+  address: string;
+}
+
+export type SignIn =
+  | { kind: "ok"; operator: Operator; session: OperatorSession; token: string }
+  | { kind: "unknown" | "used" | "expired" | "revoked" };
+
+export interface NewLink {
+  operator: Operator;
+  token: string;
+  expires_at: number;
+}
+
+interface SessionAdminParts {
+  operators: OperatorAdmin;
+  audit: AuditLog;
+}
+
+export function createSessionAdmin(deps: AdminDeps, { operators, audit }: SessionAdminParts) {
+  const { database, clock, settings } = deps;
+  const sessions = database.bind(sessionStore);
+
+  return {
+    list: (): Promise<OperatorSession[]> => sessions.list(clock.now()),
+    find: (id: string): Promise<OperatorSession | undefined> => sessions.findById(id),
+    /** Takes effect at the session's next request. */
+    end: (id: string): Promise<OperatorSession> => requireById("session", id, sessions.end),
+    /** Returns the link's token; only its hash is stored. */
+    async createLink(as: string | undefined, actor: Actor): Promise<NewLink> {
+      if (!settings.operator.enabled) {
+        throw new AdminError("the console is switched off by operator.enabled", "conflict");
+      }
+      const operator = await chooseOperator(operators, as, actor);
+      if (!isActive(operator, clock.now())) {
+        const message = `the operator "${operator.name}" is revoked or expired`;
+        throw new AdminError(`${message}: name another one with --as`, "conflict");
+      }
+      const { stored, token } = makeLink(deps, operator.id);
+      await sessions.createLink(stored);
+      return { operator, token, expires_at: stored.expires_at };
+    },
+    /** Begins a session for a link's token, once. */
+    async signIn(token: string, client: SessionClient): Promise<SignIn> {
+      const link_hash = hashSecret(token);
+      const link = await sessions.findLink(link_hash);
+      if (!link) return { kind: "unknown" };
+      if (link.link_used_at !== null) return { kind: "used" };
+      if (link.link_expires_at <= clock.now()) return { kind: "expired" };
+      if (!isActive(link, clock.now())) return { kind: "revoked" };
+      const { stored, token: cookie } = makeSession(deps, link, client);
+      const session = { ...stored, operator: link.name };
+      const change = await audit.begin({
+        actor: { kind: "operator", name: link.name, via: "console" },
+        ...{ operation: "console sign-in", target: stored.id, before: null },
+      });
+      if (await sessions.trade(link_hash, stored)) {
+        await change.end(stored.id, show(OperatorSession, session));
+        return { kind: "ok", operator: link, session, token: cookie };
+      }
+      await change.fail(new AdminError("another request has used the link"));
+      return { kind: "used" };
+    },
+    /** Finds who a token's hash belongs to, if session and operator are in force. */
+    async identify(token_hash: string): Promise<FoundSession | undefined> {
+      const found = await sessions.find(token_hash);
+      const now = clock.now();
+      if (!found || found.session_expires_at <= now || !isActive(found, now)) return undefined;
+      if (now - found.session_seen_at >= NOTE_EVERY_MS) await noteSeen(found.session_id, now);
+      return found;
+    },
+  };
+
+  async function noteSeen(id: string, now: number): Promise<void> {
+    try {
+      await sessions.noteSeen(id, now);
+    } catch (failure) {
+      // A full disk must not hide the data from the person who looks for the cause.
+      if (!(failure instanceof DatabaseUnavailable)) throw failure;
+    }
+  }
+}
+
+/**
+ * A user of the server's system may sign in as any operator, by default as one of the own name. An
+ * operator may sign in as itself, and not from a session, which would then never end.
+ */
+async function chooseOperator(
+  operators: OperatorAdmin,
+  as: string | undefined,
+  { kind, name, via }: Actor,
+): Promise<Operator> {
+  const found = await operators.find(as ?? name);
+  if (as !== undefined && !found) throw await unknownOperator(operators, as);
+  if (kind === "operator") {
+    if (via === "console") throw new AdminError("a session makes no links: run `wadi console`");
+    if (found && found.name === name) return found;
+    throw new AdminError("from another machine an operator may sign in as itself only");
+  }
+  return found ?? (await operators.create({ name, role: "operator" })).operator;
+}
+
+async function unknownOperator(operators: OperatorAdmin, name: string): Promise<AdminError> {
+  const names = (await operators.list()).map((one) => one.name);
+  return unknownName("operator", name, names, "see `wadi operators list`");
+}
+
+export function createSessionSweeps({ database }: Pick<AdminDeps, "database">): Sweep[] {
+  const sessions = database.bind(sessionStore);
+  return [
+    {
+      what: "sessions of the console",
+      run: (now, isStopping) => sweepRows(isStopping, (limit) => sessions.sweep(now, limit)),
+    },
+    {
+      what: "links to the console",
+      run: (now, isStopping) =>
+        sweepRows(isStopping, (limit) => sessions.sweepLinks(now - LINKS_KEPT_MS, limit)),
+    },
+  ];
+}
