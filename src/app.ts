@@ -137,14 +137,15 @@ export async function buildApp(given: AppOptions): Promise<App> {
     }),
   });
   try {
-    return await joinModules(options, database);
+    const { id } = await database.bind(installationStore).find();
+    return await joinModules({ ...options, installationId: id }, database);
   } catch (failure) {
     await database.close();
     throw failure;
   }
 }
 
-async function joinModules(options: AppOptions, database: Database): Promise<App> {
+async function joinModules(options: JoinOptions, database: Database): Promise<App> {
   const { clock, ids, log, onFatal, place, activity = UNWATCHED, predecessor = null } = options;
   let { settings } = options;
   const current = () => settings;
@@ -215,14 +216,14 @@ async function joinModules(options: AppOptions, database: Database): Promise<App
   };
 }
 
+type JoinOptions = AppOptions & { installationId: string };
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
 
 async function openHandover(
-  { clock, predecessor = null }: AppOptions,
+  { clock, predecessor = null, installationId: installation }: JoinOptions,
   site: HandoverSite,
 ): Promise<Handover> {
   const { database, server, services, routers, operators, gateway, models, agents } = site;
-  const { id: installation } = await database.bind(installationStore).find();
   const { process, endStreams, limiters } = agents;
   const own = { ...routers.limiters, operators: operators.limiter };
   return createHandover({

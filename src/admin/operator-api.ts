@@ -1,15 +1,22 @@
-// The operator API: a route for each operation.
+// The operator API: a route for each operation, and the routes of the console's session.
 import { hashSecret, RateLimiter } from "../access/index.ts";
-import { createOperatorRoutes, type HttpServer, type OperatorRoute } from "../http/index.ts";
+import {
+  createOperatorRoutes,
+  createSessionRoutes,
+  type HttpServer,
+  type OperatorRoute,
+} from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Admin } from "./admin.ts";
+import type { Actor } from "./audit.ts";
 import { AdminError } from "./errors.ts";
 import { type AnyOperation, perform } from "./operation.ts";
 import { OPERATIONS } from "./operations/index.ts";
+import { sessionOperations } from "./operations/sessions.ts";
 
 export interface OperatorApiOptions {
   settings(): Settings;
@@ -20,11 +27,15 @@ export interface OperatorApiOptions {
   ids: Ids;
   log: Log;
   version: string;
+  installationId: string;
 }
 
 const WINDOW_MS = 60_000;
 /** Maximum names that are counted: operators and addresses of failed attempts. */
 const NAMES_MAX = 100_000;
+
+/** Last characters of an installation's id: the first ones of two restored copies may be equal. */
+const ID_CHARACTERS = 8;
 
 const CODES = {
   invalid: "invalid_request",
@@ -46,23 +57,57 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     closingMs: 0,
     namesMax: NAMES_MAX,
   });
-  const routes = createOperatorRoutes(OPERATIONS, {
-    ...options,
-    observer: null,
-    limiter,
+  const common = {
+    ...{ clock: options.clock, ids: options.ids, log: options.log, observer: null, limiter },
     isEnabled: () => settings().operator.enabled,
-    identify: (token) => admin().operators.identify(hashSecret(token)),
-    addressOf: (request) => server.addressOf(request),
+    identify: (token: string) => admin().operators.identify(hashSecret(token)),
+    identifySession: (token: string) => admin().sessions.identify(hashSecret(token)),
+    cookie: `wadi_session_${options.installationId.slice(-ID_CHARACTERS)}`,
+    own: {
+      publicUrls: () => [settings().operator.public_url, settings().server.public_url],
+      hosts: () => [settings().server.host, ...listHosts(settings().operator.listen)],
+    },
+    addressOf: (request: Request) => server.addressOf(request),
+  };
+  const routes = createOperatorRoutes(OPERATIONS, {
+    ...common,
+    version: options.version,
     holdOpen: (request) => server.holdOpen(request),
-    async handle(spec, input, { name }) {
-      const actor = { kind: "operator", name, via: "operator API" } as const;
-      try {
-        return await perform(admin(), spec as AnyOperation, input, actor);
-      } catch (failure) {
-        if (!(failure instanceof AdminError)) throw failure;
-        throw apiError(CODES[failure.kind], { message: failure.message });
-      }
+    handle: (spec, input, { name, via }) =>
+      performFor(admin(), spec as AnyOperation, input, { kind: "operator", name, via }),
+  });
+  const sessionRoutes = createSessionRoutes({
+    ...common,
+    signIn: (token, client) => admin().sessions.signIn(token, client),
+    findSessionById: (id) => admin().sessions.find(id),
+    endSession({ session_id: id, name }) {
+      const actor = { kind: "operator", name, via: "console" } as const;
+      return performFor(admin(), sessionOperations.end, { id }, actor);
     },
   });
-  return { routes, limiter, change: (other) => limiter.change(other.operator.requests_per_minute) };
+  return {
+    routes: [...routes, ...sessionRoutes],
+    limiter,
+    change: (other) => limiter.change(other.operator.requests_per_minute),
+  };
+}
+
+async function performFor(
+  admin: Admin,
+  operation: AnyOperation,
+  input: Record<string, unknown>,
+  actor: Actor,
+): Promise<unknown> {
+  try {
+    return await perform(admin, operation, input, actor);
+  } catch (failure) {
+    if (!(failure instanceof AdminError)) throw failure;
+    throw apiError(CODES[failure.kind], { message: failure.message });
+  }
+}
+
+/** Lists the host of "HOST:PORT"; none for "". */
+function listHosts(listen: string): string[] {
+  const address = URL.parse(`http://${listen}`);
+  return address ? [address.hostname] : [];
 }

@@ -13,6 +13,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
   log: Log;
   version: string;
   installation: Installation;
+  installationId: string;
 }
 
 export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter"> {
@@ -29,10 +30,11 @@ interface ServerParts {
 
 /** `deps` are read again after each change of the settings. */
 export function createOperatorService(
-  { clock, ids, log, version, installation }: OperatorServiceOptions,
+  options: OperatorServiceOptions,
   { server, registry, backups }: ServerParts,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ): OperatorService {
+  const { clock, ids, log, version, installation, installationId } = options;
   const state = createServerState(clock, registry, backups.readState);
   const own = { ...installation, readDocument: () => readDocument(server) };
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
@@ -40,7 +42,7 @@ export function createOperatorService(
   const settings = () => deps().settings;
   const api = createOperatorApi({
     ...{ settings, admin: () => admin, server },
-    ...{ clock, ids, log, version },
+    ...{ clock, ids, log, version, installationId },
   });
   return {
     get admin() {

@@ -10,6 +10,7 @@ import {
   sessionStore,
 } from "../access/index.ts";
 import { DatabaseUnavailable } from "../database/index.ts";
+import type { SessionClient } from "../http/index.ts";
 import { show } from "../platform/schema.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Actor, AuditLog } from "./audit.ts";
@@ -22,17 +23,11 @@ const NOTE_EVERY_MS = 60_000;
 /** Time for which a link that is over can still be told from an unknown one. */
 const LINKS_KEPT_MS = 86_400_000;
 
-/** A browser that signs in. */
-interface SessionClient {
-  user_agent: string | null;
-  address: string;
-}
-
-export type SignIn =
+type SignIn =
   | { kind: "ok"; operator: Operator; session: OperatorSession; token: string }
   | { kind: "unknown" | "used" | "expired" | "revoked" };
 
-export interface NewLink {
+interface NewLink {
   operator: Operator;
   token: string;
   expires_at: number;

@@ -20,7 +20,7 @@ const AGENT_SEGMENTS = new Set([
 ]);
 
 export function surfaceOfPath(path: string): Surface {
-  if (path.startsWith("/operator/")) return "operator";
+  if (path.startsWith("/operator/") || path.startsWith("/console/")) return "operator";
   const [, version, segment = ""] = path.split(/[?#]/, 1)[0]!.split("/", 3);
   return version === "v1" && AGENT_SEGMENTS.has(segment) ? "agents" : "gateway";
 }

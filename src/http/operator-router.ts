@@ -1,30 +1,28 @@
-// The operator API's routes: a token in place of a key, strict input, and a document of their own.
-import type { Operator, RateLimiter } from "../access/index.ts";
-import { type ApiError, apiError } from "../platform/errors.ts";
+// The operator API's routes: operators in place of keys, strict input, a document of their own.
+import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
 import { compileFields } from "./fields.ts";
 import { writeOperatorDocument } from "./openapi/operator-document.ts";
+import {
+  findOperator,
+  type OperatorCaller,
+  type OperatorCallerOptions,
+} from "./operator-caller.ts";
 import { type OperatorRouteSpec, splitInput } from "./operator-route.ts";
 import { compileParameters } from "./parameters.ts";
 import { createResponder, type RequestContext, type ResponderOptions } from "./response.ts";
 import type { HandlerReply, HttpMethod, Path } from "./route.ts";
 
-/** Owner of a token. */
-type OperatorIdentity = Pick<Operator, "id" | "name" | "role">;
-
-export interface OperatorRouterOptions extends Omit<ResponderOptions, "surface"> {
+export interface OperatorRouterOptions
+  extends Omit<ResponderOptions, "surface">,
+    OperatorCallerOptions {
   version: string;
   isEnabled(): boolean;
-  /** Returns undefined for a token that is not in force. */
-  identify(token: string): Promise<OperatorIdentity | undefined>;
-  limiter: Pick<RateLimiter, "take">;
-  /** Names the client of a request, whose failed attempts are counted. */
-  addressOf(request: Request): string;
   holdOpen(request: Request): () => void;
   handle(
     spec: OperatorRouteSpec,
     input: Record<string, unknown>,
-    operator: OperatorIdentity,
+    operator: OperatorCaller,
   ): Promise<unknown>;
 }
 
@@ -34,12 +32,11 @@ export interface OperatorRoute {
   answer(request: Request): Promise<Response>;
 }
 
-export const OPERATOR_PREFIX = "/operator/";
+/** Paths of operators: their API, and the console. */
+export const OPERATOR_PREFIXES = ["/operator/", "/console/"];
 const BASE = "/operator/v1";
 const DOCUMENT = "/operator/openapi.json";
 const BODY_BYTES_MAX = 256 * 1024;
-const TOKEN_CHARACTERS_MAX = 512;
-const BEARER = /^Bearer +([^ ].*)$/i;
 
 /** Creates the routes; all answer 404 while the API is switched off. */
 export function createOperatorRoutes(
@@ -58,7 +55,7 @@ export function createOperatorRoutes(
   let document: Promise<string> | undefined;
   const readDocument = async (): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
-    document ??= writeOperatorDocument(specs, BASE, options.version).then(JSON.stringify);
+    document ??= writeOperatorDocument(specs, BASE, options).then(JSON.stringify);
     return new Response(await document, { headers: { "content-type": "application/json" } });
   };
   const route = { method: "GET", path: DOCUMENT as Path } as const;
@@ -78,7 +75,7 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
 
   return async ({ request }: RequestContext): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
-    const operator = await identify(request, options);
+    const operator = await findOperator(request, options);
     await options.limiter.take(operator.id);
     if (operator.role === "approver" && spec.isForApprovers !== true) {
       throw apiError("permission_denied", { message: "An approver may only decide approvals." });
@@ -96,26 +93,4 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
       release();
     }
   };
-}
-
-async function identify(
-  request: Request,
-  options: OperatorRouterOptions,
-): Promise<OperatorIdentity> {
-  const token = BEARER.exec(request.headers.get("authorization") ?? "")?.[1];
-  const isPlausible = token !== undefined && token.length <= TOKEN_CHARACTERS_MAX;
-  const operator = isPlausible ? await options.identify(token) : undefined;
-  if (operator) return operator;
-  // Guesses are slowed down by their address.
-  await options.limiter.take(`failed ${options.addressOf(request)}`);
-  throw refuseToken(token === undefined);
-}
-
-function refuseToken(isMissing: boolean): ApiError {
-  if (!isMissing) {
-    const message = "The operator token is unknown, revoked or expired.";
-    return apiError("invalid_api_key", { message });
-  }
-  const message = "No operator token was sent; send it as `Authorization: Bearer <TOKEN>`.";
-  return apiError("missing_api_key", { message });
 }

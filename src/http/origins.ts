@@ -80,10 +80,19 @@ export class Origins {
     return response;
   }
 
-  /** Local names reach this machine only, whatever DNS says. */
   #isOwn(host: string | undefined): boolean {
-    const name = HOST.exec(host ?? "")?.[1]?.toLowerCase();
+    const name = nameOfHost(host);
     if (name === undefined) return false;
-    return LOOPBACK.test(name) || name === URL.parse(this.#rules.publicUrl())?.hostname;
+    return isLocalName(name) || name === URL.parse(this.#rules.publicUrl())?.hostname;
   }
+}
+
+/** Reads the name of a Host header, without its port; undefined for anything else. */
+export function nameOfHost(host: string | undefined): string | undefined {
+  return HOST.exec(host ?? "")?.[1]?.toLowerCase();
+}
+
+/** Names that lead to the asking machine only, whatever DNS says. */
+export function isLocalName(name: string): boolean {
+  return LOOPBACK.test(name);
 }

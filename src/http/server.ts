@@ -13,7 +13,7 @@ import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
 import { documentRoute } from "./openapi/document.ts";
-import { OPERATOR_PREFIX, type OperatorRoute } from "./operator-router.ts";
+import { OPERATOR_PREFIXES, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
 import { chooseRequestId } from "./request-id.ts";
@@ -176,7 +176,7 @@ export class HttpServer implements Service {
       shared: shared.slice(0, 1),
       createAnswers: (isLeaving) =>
         createAnswers({
-          prefixes: operatorAddress ? ["/v1/"] : ["/v1/", OPERATOR_PREFIX],
+          prefixes: operatorAddress ? ["/v1/"] : ["/v1/", ...OPERATOR_PREFIXES],
           pages: this.#pages,
           take: (sent, isKnown) => this.#take(sent, isKnown, isLeaving),
           ...{ ids, log },
@@ -195,7 +195,7 @@ export class HttpServer implements Service {
         settings: OPERATOR_SETTINGS,
         createAnswers: (isLeaving) =>
           createAnswers({
-            ...{ prefixes: [OPERATOR_PREFIX], pages: [], ids, log },
+            ...{ prefixes: OPERATOR_PREFIXES, pages: [], ids, log },
             take: (sent, isKnown) => take(sent, isKnown, isLeaving),
           }),
       });
@@ -272,7 +272,8 @@ export class HttpServer implements Service {
     const url = request.url;
     const from = url.startsWith("https://") ? 8 : url.startsWith("http://") ? 7 : -1;
     if (from >= 0 && url.indexOf("/", from) >= PATH_FROM) return request;
-    const normal = new Request(`http://localhost${pathOf(url)}`, request);
+    const scheme = from === 8 ? "https" : "http";
+    const normal = new Request(`${scheme}://localhost${pathOf(url)}`, request);
     this.#rebuilt.set(normal, request);
     return normal;
   }

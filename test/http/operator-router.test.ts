@@ -23,6 +23,9 @@ test("a connection may be silent while its operation is performed, and no longer
     log: createLog(clock, () => {}, false),
     isEnabled: () => true,
     identify: async () => ({ id: "o-1", name: "noura", role: "operator" }),
+    identifySession: async () => undefined,
+    cookie: "wadi_session_1",
+    own: { publicUrls: () => [], hosts: () => [] },
     limiter: { take: () => null },
     addressOf: () => "192.0.2.1",
     holdOpen() {

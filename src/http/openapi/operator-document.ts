@@ -5,8 +5,8 @@ import { collect, refer, type SpecObject, strip } from "./schemas.ts";
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: "The input is not valid, or the change is not possible.",
-  401: "The token is missing, unknown, revoked or expired.",
-  403: "The operator's role does not allow it.",
+  401: "The token or session is missing, unknown, revoked or expired.",
+  403: "The operator's role does not allow it, or a page of another origin asks.",
   404: "There is no such object.",
   409: "The object's state does not allow it.",
   429: "Too many requests; wait as long as Retry-After says.",
@@ -35,7 +35,7 @@ const ERROR: SpecObject = {
 export async function writeOperatorDocument(
   specs: readonly OperatorRouteSpec[],
   base: string,
-  version: string,
+  { version, cookie }: { version: string; cookie: string },
 ): Promise<SpecObject> {
   const schemas: SpecObject = { OperatorError: ERROR };
   const paths: Record<string, SpecObject> = {};
@@ -53,7 +53,7 @@ export async function writeOperatorDocument(
       description: "What operators do: each route is a verb of the command line.",
     },
     servers: [{ url: "/" }],
-    security: [{ operator: [] }],
+    security: [{ operator: [] }, { session: [] }],
     paths,
     components: {
       schemas,
@@ -62,6 +62,12 @@ export async function writeOperatorDocument(
           type: "http",
           scheme: "bearer",
           description: "The token that `wadi operators create` prints once.",
+        },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: cookie,
+          description: "A session of the console, begun by a link of `wadi console`.",
         },
       },
     },

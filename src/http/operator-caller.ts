@@ -1,0 +1,85 @@
+// Finds the operator who sent a request: by a token, or by the cookie of a session of the console.
+import type { FoundSession, Operator, RateLimiter } from "../access/index.ts";
+import { type ApiError, apiError } from "../platform/errors.ts";
+import { type OwnAddresses, requireOwnOrigin } from "./own-origin.ts";
+
+export interface OperatorCallerOptions {
+  /** Returns undefined for a token that is not in force. */
+  identify(token: string): Promise<Pick<Operator, "id" | "name" | "role"> | undefined>;
+  identifySession(token: string): Promise<FoundSession | undefined>;
+  /** Name of the cookie, which differs between installations: ports of a host share cookies. */
+  cookie: string;
+  own: OwnAddresses;
+  limiter: Pick<RateLimiter, "take">;
+  /** Names the client of a request, whose failed attempts are counted. */
+  addressOf(request: Request): string;
+}
+
+export interface OperatorCaller extends Pick<Operator, "id" | "name" | "role"> {
+  via: "operator API" | "console";
+}
+
+export const TOKEN_CHARACTERS_MAX = 512;
+const BEARER = /^Bearer +([^ ].*)$/i;
+
+const MISSING = "No operator token was sent; send it as `Authorization: Bearer <TOKEN>`.";
+const NO_SESSION = "There is no session: make a link on the server with `wadi console`.";
+const ENDED = "The session has ended: make a link on the server with `wadi console`.";
+
+/** A token is tried alone; without one, a session is. */
+export async function findOperator(
+  request: Request,
+  options: OperatorCallerOptions,
+): Promise<OperatorCaller> {
+  const { headers } = request;
+  if (!headers.has("authorization") && readSessionToken(request, options) !== undefined) {
+    const { id, name, role } = await findSession(request, options);
+    return { id, name, role, via: "console" };
+  }
+  const token = BEARER.exec(headers.get("authorization") ?? "")?.[1];
+  const isPlausible = token !== undefined && token.length <= TOKEN_CHARACTERS_MAX;
+  const operator = isPlausible ? await options.identify(token) : undefined;
+  if (operator) return { ...operator, via: "operator API" };
+  const message = "The operator token is unknown, revoked or expired.";
+  throw await countFailure(
+    request,
+    options,
+    token === undefined
+      ? apiError("missing_api_key", { message: MISSING })
+      : apiError("invalid_api_key", { message }),
+  );
+}
+
+export async function findSession(
+  request: Request,
+  options: OperatorCallerOptions,
+): Promise<FoundSession> {
+  const token = readSessionToken(request, options);
+  if (token === undefined) {
+    const missing = apiError("missing_api_key", { message: NO_SESSION });
+    throw await countFailure(request, options, missing);
+  }
+  requireOwnOrigin(request, options.own);
+  const found = await options.identifySession(token);
+  if (found) return found;
+  const ended = apiError("invalid_api_key", { message: ENDED });
+  throw await countFailure(request, options, ended);
+}
+
+/** Slows guesses down by their address. */
+export async function countFailure(
+  request: Request,
+  { limiter, addressOf }: Pick<OperatorCallerOptions, "limiter" | "addressOf">,
+  refusal: ApiError,
+): Promise<ApiError> {
+  await limiter.take(`failed ${addressOf(request)}`);
+  return refusal;
+}
+
+function readSessionToken(
+  { headers }: Request,
+  { cookie }: Pick<OperatorCallerOptions, "cookie">,
+): string | undefined {
+  const token = new Bun.CookieMap(headers.get("cookie") ?? "").get(cookie);
+  return token && token.length <= TOKEN_CHARACTERS_MAX ? token : undefined;
+}

@@ -1,0 +1,50 @@
+// Decides whether a request that a cookie authenticates was sent by a page of this server. Cookies
+// have no port, so that browsers send them from pages of every port of a host.
+import { readAddress } from "../net/index.ts";
+import { apiError } from "../platform/errors.ts";
+import { isLocalName, nameOfHost } from "./origins.ts";
+
+export interface OwnAddresses {
+  /** Addresses that the settings name for people; "" for none. */
+  publicUrls(): readonly string[];
+  /** Hosts that are listened on. */
+  hosts(): readonly string[];
+}
+
+const FOREIGN_HOST =
+  "This server has another name: set operator.public_url to the address that browsers open.";
+const FOREIGN_ORIGIN = "Only pages of this server may use a session of the console.";
+
+/** Returns the own origin that the request is for; throws for a foreign Host or Origin. */
+export function requireOwnOrigin(request: Request, own: OwnAddresses): string {
+  const { method, headers, url } = request;
+  const { protocol, host: urlHost } = new URL(url);
+  const host = headers.get("host") ?? urlHost;
+  const publicUrls = own.publicUrls().flatMap((text) => URL.parse(text) ?? []);
+  const names = [...own.hosts(), ...publicUrls.map(({ hostname }) => hostname)];
+  const served = URL.parse(`${protocol}//${host}`);
+  if (!served || !isOwnName(nameOfHost(host), names)) {
+    throw apiError("permission_denied", { message: FOREIGN_HOST });
+  }
+  // A page of that host without encryption is no page of this server.
+  const named = publicUrls.find((one) => URL.parse(`${one.protocol}//${host}`)?.host === one.host);
+  const expected = named?.origin ?? served.origin;
+  const origin = headers.get("origin") ?? (isFromOwnPage(method, headers) ? expected : null);
+  const isOwn = origin === expected || publicUrls.some((one) => one.origin === origin);
+  if (origin === null || !isOwn) throw apiError("permission_denied", { message: FOREIGN_ORIGIN });
+  return origin;
+}
+
+/** Names of other sites can be made to lead here by DNS; addresses cannot. */
+function isOwnName(name: string | undefined, names: readonly string[]): boolean {
+  if (name === undefined) return false;
+  return (
+    isLocalName(name) || names.includes(name) || readAddress(name.replace(/^\[|]$/g, "")) !== null
+  );
+}
+
+/** For requests without an Origin, which browsers send with every write. */
+function isFromOwnPage(method: string, headers: Headers): boolean {
+  const site = headers.get("sec-fetch-site");
+  return site === "same-origin" || (method === "GET" && (site === null || site === "none"));
+}
