@@ -20,6 +20,7 @@ function level(text: string): string {
   return text
     .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT")
     .replaceAll(/svc_sk_\w{49}/g, "KEY")
+    .replaceAll(/wadi_link_\w{49}/g, "LINK")
     .replace(/wadi \d+\.\d+\.\d+/, "wadi VERSION");
 }
 

@@ -104,7 +104,7 @@ export function createSessionAdmin(deps: AdminDeps, { operators, audit }: Sessio
 
 /**
  * A user of the server's system may sign in as any operator, by default as one of the own name. An
- * operator may sign in as itself, and not from a session, which would then never end.
+ * operator may sign in as itself, and not from a session, whose 30 days are a maximum.
  */
 async function chooseOperator(
   operators: OperatorAdmin,

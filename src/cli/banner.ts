@@ -1,7 +1,7 @@
 // The lines that a started server prints, with a command to paste.
 import type { ModelState } from "../admin/index.ts";
 
-/** A start as it is printed: at most twelve lines that end with a command to paste. */
+/** A start as it is printed: at most thirteen lines that end with a command to paste. */
 export interface Start {
   version: string;
   url: string;
@@ -13,6 +13,8 @@ export interface Start {
   keys: readonly string[];
   key_file: string | null;
   operator_token?: string;
+  console_link?: string;
+  console_file?: string;
   is_paused?: boolean;
 }
 

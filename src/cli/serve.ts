@@ -2,22 +2,30 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isatty } from "node:tty";
-import { needsGrant } from "../admin/index.ts";
+import {
+  type Admin,
+  nameLocalActor,
+  needsGrant,
+  perform,
+  sessionOperations,
+} from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
 import { placeControlSocket } from "../takeover/index.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
+import { writeConsoleLink } from "./console.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
-import { runServer } from "./server.ts";
+import { runServer, type Welcome } from "./server.ts";
 import { nameData, openGivenSettings, placeData, placeNote, placeSecretsKey } from "./settings.ts";
 
 const PAUSED_NOTE = [
   "paused    restored from a backup: nothing fires, runs or is delivered before `wadi resume`",
 ];
 const FIRST_KEY_FILE = "first-key";
+const CONSOLE_LINK_FILE = "console-link";
 const FIRST_KEY_NOTE = "          of the new account default; it is shown only now";
 const FIRST_KEY_FILE_NOTE = "          of the new account default; remove the file once it is kept";
 const FIRST_KEY_RESCUE =
@@ -54,37 +62,68 @@ export async function runServe(
         acceptsLoss: hasFlag(input, "accept-loss"),
         ...deps,
       }),
-    async welcome(admin) {
-      const { paused_at } = await admin.pause.readState();
-      if (paused_at !== null) return { keys: [], notes: PAUSED_NOTE, is_paused: true };
-      const key = await admin.createFirstKey();
-      if (key === undefined) return { keys: [], notes: [] };
-      const advice = adviseGrant(settings);
-      const rescue = FIRST_KEY_RESCUE;
-      if (isatty(STDOUT)) {
-        return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE, ...advice], rescue };
-      }
-      // Anything but a terminal may be a journal, which others read and keep.
-      const key_file = keepKey(settings, key);
-      const notes = [`key       in ${key_file}`, FIRST_KEY_FILE_NOTE, ...advice];
-      return { keys: [], notes, key_file, rescue };
+    async welcome(admin, url) {
+      const first = await welcomeFirst(admin, settings);
+      const link = await linkConsole(admin, settings, url);
+      return { ...first, ...link, notes: [...first.notes, ...link.notes] };
     },
   });
 }
 
-/** Writes the key to a file that only its owner can read; returns its name. */
-function keepKey({ server }: Settings, key: string): string {
-  const file = join(server.data, FIRST_KEY_FILE);
+async function welcomeFirst(admin: Admin, settings: Settings): Promise<Welcome> {
+  const { paused_at } = await admin.pause.readState();
+  if (paused_at !== null) return { keys: [], notes: PAUSED_NOTE, is_paused: true };
+  const key = await admin.createFirstKey();
+  if (key === undefined) return { keys: [], notes: [] };
+  const advice = adviseGrant(settings);
+  const rescue = FIRST_KEY_RESCUE;
+  if (isatty(STDOUT)) {
+    return { keys: [key], notes: [`key       ${key}`, FIRST_KEY_NOTE, ...advice], rescue };
+  }
+  const key_file = keepKey(settings, key);
+  const notes = [`key       in ${key_file}`, FIRST_KEY_FILE_NOTE, ...advice];
+  return { keys: [], notes, key_file, rescue };
+}
+
+/** Makes a link to the console at each start; a server without one serves all the same. */
+async function linkConsole(
+  admin: Admin,
+  settings: Settings,
+  url: string,
+): Promise<Pick<Welcome, "notes" | "console_link" | "console_file">> {
+  if (!settings.operator.enabled) return { notes: [] };
   try {
-    mkdirSync(server.data, { recursive: true });
-    // Replaces a file of an earlier installation without following a link.
-    rmSync(file, { force: true });
-    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: "wx", flush: true });
-    return file;
+    const actor = nameLocalActor();
+    const { token } = await perform(admin, sessionOperations.createLink, {}, actor);
+    const console_link = writeConsoleLink(settings, url, token);
+    if (isatty(STDOUT)) return { notes: [`console   ${console_link}`], console_link };
+    const console_file = keepSecret(settings, CONSOLE_LINK_FILE, console_link);
+    return { notes: [`console   by the link in ${console_file}`], console_file };
+  } catch (failure) {
+    return { notes: [`console   no link: ${(failure as Error).message}`] };
+  }
+}
+
+function keepKey(settings: Settings, key: string): string {
+  try {
+    return keepSecret(settings, FIRST_KEY_FILE, key);
   } catch (error) {
     (error as Error).message += `; ${FIRST_KEY_RESCUE}`;
     throw error;
   }
+}
+
+/**
+ * Writes a secret to a file that only its owner can read, and returns its name. Anything but a
+ * terminal may be a journal, which others read and keep.
+ */
+function keepSecret({ server }: Settings, name: string, secret: string): string {
+  const file = join(server.data, name);
+  mkdirSync(server.data, { recursive: true });
+  // Replaces a file of an earlier start without following a link.
+  rmSync(file, { force: true });
+  writeFileSync(file, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
+  return file;
 }
 
 /** Without a grant the printed command would be refused. */

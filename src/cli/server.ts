@@ -43,6 +43,9 @@ export interface Welcome {
   is_paused?: boolean;
   /** File of a secret that must not be shown. */
   key_file?: string;
+  /** Link that signs in to the console once, and the file that holds it in place of a terminal. */
+  console_link?: string;
+  console_file?: string;
   rescue?: string;
 }
 
@@ -69,8 +72,11 @@ export interface ServerRun {
   control: ControlOptions | null;
   watchdog: Pick<WatchdogOptions, "script" | "file"> | null;
   build(deps: AppDeps): Promise<Serving>;
-  /** Creates first keys; called once the server listens, so that every key is shown. */
-  welcome(admin: Admin): Promise<Welcome>;
+  /**
+   * Creates first keys and a link to the console; called once the server listens at `url`, so that
+   * all are shown.
+   */
+  welcome(admin: Admin, url: string): Promise<Welcome>;
 }
 
 export async function runServer(options: ServerRun): Promise<number> {
@@ -156,17 +162,18 @@ function endOnBugs(log: Log, end: () => void): void {
 
 async function describeStart(app: Serving, { settings, storage, welcome }: ServerRun) {
   const models = await app.admin.models.list();
-  const welcomed = await welcome(app.admin);
-  const { keys, notes, key_file = null, rescue, operator_token, is_paused } = welcomed;
+  const { url } = app.server;
+  const { notes, rescue, key_file = null, ...welcomed } = await welcome(app.admin, url);
   const start: Start = {
     version: VERSION,
-    url: app.server.url,
+    url,
     data: storage,
     models: models.map(({ id, state }) => ({ id, state })),
     default_model: settings.service.default_model,
     services: SERVICES.map((name) => ({ name, kind: settings[name].kind })),
     egress: { open: settings.egress.allow.map(writeAllowEntry) },
-    ...{ keys, key_file, operator_token, is_paused },
+    ...welcomed,
+    key_file,
   };
   return { start, notes, rescue };
 }

@@ -1,7 +1,9 @@
 // `wadi serve` as compiled: its first start, its data, and the command line beside it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, statSync } from "node:fs";
+
 import { join } from "node:path";
+import { nameUser } from "../../src/platform/process.ts";
 import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
 import { openServer } from "../support/database.ts";
 
@@ -32,6 +34,7 @@ function describeServer(options: () => RunOptions) {
     expect(statSync(join(room.directory, file)).mode & 0o777).toBe(0o600);
     expect(server.key).toMatch(/^svc_sk_[0-9A-Za-z]{49}$/);
     expect((await server.chat("Hello")).status).toBe(201);
+    expect(await run("operators list --json")).toContain(`"name":"${nameUser()}"`);
     expect(JSON.parse(await run("keys list --json"))).toMatchObject([
       {
         account: "default",
@@ -58,6 +61,27 @@ function describeServer(options: () => RunOptions) {
     for (const key of await Promise.all(made)) {
       expect((await server.ask("GET", "/v1/models", { key })).status).toBe(200);
     }
+  });
+
+  test("each start keeps a link to the console in a file, and it signs in once", async () => {
+    const file = join("wadi-data", "console-link");
+    expect(server.banner).toContain(`console   by the link in ${file}`);
+    expect(server.banner.join("\n")).not.toContain("wadi_link_");
+    expect(statSync(join(room.directory, file)).mode & 0o777).toBe(0o600);
+    const link = (await Bun.file(join(room.directory, file)).text()).trim();
+    const [page, token] = link.split("#");
+    expect(page).toBe(`${server.url}/console/`);
+    const trade = async () => {
+      const headers = { origin: server.url };
+      const body = JSON.stringify({ token });
+      return (await fetch(`${server.url}/console/session`, { method: "POST", headers, body }))
+        .status;
+    };
+    expect([await trade(), await trade()]).toEqual([200, 401]);
+    const [session] = JSON.parse(await run("operators sessions --json"));
+    expect(session).toMatchObject({ operator: nameUser(), address: "127.0.0.1" });
+    await run(`operators end ${session.id}`);
+    expect(JSON.parse(await run("operators sessions --json"))).toEqual([]);
   });
 
   test("a second start keeps the keys of the first, and prints none", async () => {
@@ -97,6 +121,8 @@ describe("on a data directory", () => {
     const [, key] = /^key {7}(svc_sk_[0-9A-Za-z]{49})$/m.exec(shown)!;
     expect(shown).toContain(`-H 'Authorization: Bearer ${key}'`);
     expect(existsSync(join(room.directory, "seen", "first-key"))).toBeFalse();
+    expect(shown).toMatch(/^console {3}http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w{49}$/m);
+    expect(existsSync(join(room.directory, "seen", "console-link"))).toBeFalse();
   });
 
   test("a first key that cannot be stored is reported as lost, with the command for another", async () => {
@@ -104,6 +130,19 @@ describe("on a data directory", () => {
     const ended = await room.run(["serve", "--port", "0", "--data", "stuck"]);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr).toContain("wadi keys rotate KEY_ID");
+  });
+
+  test("a link to the console that cannot be stored stops no start", async () => {
+    mkdirSync(join(room.directory, "linked", "console-link", "inside"), { recursive: true });
+    const server = await room.serve(["serve", "--port", "0", "--data", "linked"]);
+    expect(server.banner.join("\n")).toMatch(/^console {3}no link: /m);
+  });
+
+  test("without the operator API a start makes no link to the console", async () => {
+    const env = { WADI_OPERATOR__ENABLED: "false" };
+    const server = await room.serve(["serve", "--port", "0", "--data", "closed"], { env });
+    expect(server.banner.join("\n")).not.toContain("console");
+    expect(existsSync(join(room.directory, "closed", "console-link"))).toBeFalse();
   });
 
   test("the printed command for a caller's own key works when it is pasted into a shell", async () => {
