@@ -31,10 +31,11 @@ export function listHints({ settings, unusedFile, now }: HintOptions): Hint[] {
     hints.push({ what: "settings", says });
   }
   const operatorHost = operator.listen.replace(/:\d+$/, "");
-  if (operator.enabled && operatorHost !== "" && !isLoopback(operatorHost) && !hasTls) {
+  const isOpen = operator.enabled && operatorHost !== "" && !isLoopback(operatorHost);
+  if (isOpen && !hasTls && !operator.public_url.startsWith("https:")) {
     const says =
-      `operators' tokens travel unencrypted to ${operator.listen}: ` +
-      "set server.tls, or put a proxy with TLS in front";
+      `operators' tokens travel unencrypted to ${operator.listen}: set server.tls, or put a ` +
+      "proxy with TLS in front and name it in operator.public_url";
     hints.push({ what: "settings", says });
   }
   const expires = server.certificate ? readExpiry(server.certificate) : Number.POSITIVE_INFINITY;

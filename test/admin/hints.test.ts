@@ -31,6 +31,7 @@ test("on this machine, or behind a proxy with TLS, there is none", () => {
     '[server]\nhost = "0.0.0.0"\npublic_url = "https://wadi.example.com"\n',
     '[server]\nhost = "0.0.0.0"\ntrusted_proxies = ["10.0.0.1"]\n',
     '[operator]\nlisten = "127.0.0.1:9090"\n',
+    '[operator]\nlisten = "10.0.0.5:9090"\npublic_url = "https://wadi.internal"\n',
     '[operator]\nlisten = "10.0.0.5:9090"\nenabled = false\n',
   ]) {
     expect([text, list(text)]).toEqual([text, []]);
