@@ -60,3 +60,16 @@ export function requireAgent(agents: AgentQueries, typed: string) {
     return account_id === undefined ? undefined : { id, account_id };
   });
 }
+
+/** Adds the names of agents to rows of lists; each name is read once. */
+export async function nameAgents<R extends { agent_id: string; account_id: string }>(
+  agents: AgentQueries,
+  rows: readonly R[],
+): Promise<(R & { agent_name: string | null })[]> {
+  const names = new Map<string, string | null>();
+  for (const { agent_id, account_id } of rows) {
+    if (names.has(agent_id)) continue;
+    names.set(agent_id, (await agents.findName(agent_id, account_id)) ?? null);
+  }
+  return rows.map((row) => ({ ...row, agent_name: names.get(row.agent_id) ?? null }));
+}

@@ -11,6 +11,7 @@ import {
 import { ApiError } from "../platform/errors.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
+import { nameAgents } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById } from "./errors.ts";
 
@@ -20,8 +21,12 @@ export const ListedApproval = Resource("ListedApproval", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
   agent_id: Type.String({ description: "The agent whose run it is." }),
+  agent_name: maybe(Type.String({ description: "Its name; null: it was deleted." })),
   run_id: Type.String({ description: "The run that asks." }),
   tool: Type.String({ description: "The tool to call." }),
+  preview: Type.Array(Type.String({ description: "A text, a number or a boolean." }), {
+    description: "The first two arguments of at most 60 characters.",
+  }),
   risk: fields.risk,
   why: fields.why,
   status: fields.status,
@@ -67,8 +72,12 @@ export function createApprovalAdmin(
   const approvals = createApprovalQueries({ database, clock, ids });
   const require = (typed: string) => requireById("approval", typed, approvals.find);
   return {
-    list: ({ account, status, limit }: ApprovalListOptions) =>
-      directory.list(account, (account_id) => approvals.list({ account_id, status, limit })),
+    async list({ account, status, limit }: ApprovalListOptions) {
+      const found = await directory.list(account, (account_id) =>
+        approvals.list({ account_id, status, limit }),
+      );
+      return nameAgents(agents, found);
+    },
     find: approvals.find,
     async show(typed: string) {
       const approval = await require(typed);

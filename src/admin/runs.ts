@@ -13,7 +13,7 @@ import {
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { DiskSpace } from "../storage/index.ts";
 import { type AccountDirectory, walkAccounts } from "./accounts.ts";
-import { requireAgent } from "./agents.ts";
+import { nameAgents, requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
 
@@ -21,6 +21,8 @@ export const ListedRun = Resource("ListedRun", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
   agent_id: Type.String({ description: "Agent of the run." }),
+  agent_name: maybe(Type.String({ description: "Its name; null: it was deleted." })),
+  title: Type.String({ description: "First line of the message, at most 120 characters." }),
   status: Type.String({ description: "Status of the run." }),
   trigger_kind: Type.String({ description: "Kind of its start." }),
   rounds: Type.Integer({ description: "Model rounds." }),
@@ -30,7 +32,9 @@ export const ListedRun = Resource("ListedRun", {
   finished_at: maybe(Timestamp("End of the run.")),
 });
 
-type ListedRunRow = Static<typeof ListedRun>;
+type FoundRun = Omit<Static<typeof ListedRun>, "agent_name"> & { account_id: string };
+
+const TITLE_CHARACTERS_MAX = 120;
 
 export interface RunListOptions {
   account: string | null;
@@ -74,16 +78,18 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
     async list(request: RunListOptions) {
       const { limit, status } = request;
       const agent_id = request.agent?.toLowerCase() ?? null;
-      const found: ListedRunRow[] = [];
+      const found: FoundRun[] = [];
       for await (const account of walkAccounts(await listAccounts(request))) {
         const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
         for (const run of rows) {
           const { rounds, tool_calls } = run.usage;
-          found.push({ ...run, account: account.name, rounds, tool_calls, cost: run.cost.total });
+          const title = run.input.message.split("\n", 1)[0]!.slice(0, TITLE_CHARACTERS_MAX);
+          const shown = { ...run, account: account.name, title };
+          found.push({ ...shown, rounds, tool_calls, cost: run.cost.total });
         }
       }
       found.sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
-      return found.slice(0, limit);
+      return nameAgents(agents, found.slice(0, limit));
     },
     require: requireRun,
     find: runs.find,

@@ -34,6 +34,7 @@ test("agents.does.approval: approvals are listed newest first without arguments,
   );
   expect(found[0]).toMatchObject({ tool: "send_letter", risk: "write", why: ["write"] });
   expect(Object.keys(found[0]!)).not.toContain("arguments");
+  expect(found[0]).toMatchObject({ agent_name: own.agent.name });
   const idsOf = async (filter: object) =>
     (await approvals.list({ ...ANY, ...filter })).map(({ id }) => id);
   expect(await idsOf({ status: "pending" })).toEqual([made[1]!.id, made[3]!.id]);
@@ -129,4 +130,15 @@ test("a malformed approval id is not quoted, an unknown one is", async () => {
     const unknown = `there is no approval "${UNKNOWN}": see \`wadi approvals list\``;
     await expect(verb(UNKNOWN)).rejects.toThrow(unknown);
   }
+});
+
+test("a list previews the first two short arguments", async () => {
+  await using own = await startRuns();
+  const { approvals } = own.app.admin;
+  const { approval } = await bringTo(own, "pending");
+  const sent = (await approvals.find(approval.id))!.arguments as Record<string, unknown>;
+  const short = Object.values(sent).filter((value) => String(value).length <= 60);
+  expect(short.length).toBeGreaterThan(0);
+  const [listed] = await approvals.list(ANY);
+  expect(listed!.preview).toEqual(short.slice(0, 2).map(String));
 });

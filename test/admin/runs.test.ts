@@ -33,7 +33,9 @@ test("runs are listed newest first, by account, agent or status", async () => {
   expect(await list({ agent: front.agent.id.toUpperCase() })).toEqual([mine!, done!]);
   expect(await list({ agent: front.agent.id, account: "other" })).toEqual([]);
   expect(await list({ status: "succeeded" })).toEqual([done!]);
-  expect((await runs.list(ANY))[0]).toMatchObject({ id: last.id, cost: 0, rounds: 0 });
+  const [newest, others] = await runs.list(ANY);
+  expect(newest).toMatchObject({ id: last.id, cost: 0, rounds: 0, agent_name: front.agent.name });
+  expect(others).toMatchObject({ title: "x", agent_name: theirs.name });
   for (const wrong of [{ agent: "x" }, { agent: UNKNOWN }, { account: "no" }]) {
     expect(runs.list({ ...ANY, ...wrong })).rejects.toBeInstanceOf(AdminError);
   }

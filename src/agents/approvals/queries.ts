@@ -32,7 +32,7 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
   return {
     async list({ account_id, status, limit }: ApprovalQuery) {
       const filter = { account_id, status, agent_id: null, run_id: null };
-      const found: ReturnType<typeof omitDetails>[] = [];
+      const found: ReturnType<typeof summarize>[] = [];
       let before: ApprovalFilter["before"] = null;
       while (found.length < limit) {
         const wanted = Math.min(limit - found.length, APPROVALS_AT_ONCE);
@@ -41,7 +41,7 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
           before,
           limit: wanted,
         });
-        found.push(...rows.map(omitDetails));
+        found.push(...rows.map(summarize));
         if (rows.length < wanted) break;
         const { requested_at: at, id } = rows.at(-1)!;
         before = { at, id };
@@ -61,6 +61,14 @@ export function createApprovalQueries({ database, clock, ids }: ApprovalQueriesO
   };
 }
 
-function omitDetails({ arguments: _, external_sources: __, ...short }: ApprovalRow) {
-  return short;
+const PREVIEW_VALUES_MAX = 2;
+const PREVIEW_CHARACTERS_MAX = 60;
+
+/** Replaces the arguments, which may be long, by the first short ones. */
+function summarize({ arguments: sent, external_sources: _, ...short }: ApprovalRow) {
+  const preview = Object.values(sent as Record<string, unknown>)
+    .filter((value) => ["string", "number", "boolean"].includes(typeof value))
+    .map(String)
+    .filter((value) => value !== "" && value.length <= PREVIEW_CHARACTERS_MAX);
+  return { ...short, preview: preview.slice(0, PREVIEW_VALUES_MAX) };
 }
