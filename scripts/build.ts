@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
+import { bundleConsole } from "../src/console/index.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -38,7 +39,7 @@ export const compile = async (build: Build = {}): Promise<string> => {
   const built = join(aside, `wadi${outfile.endsWith(".exe") ? ".exe" : ""}`);
   mkdirSync(aside, { recursive: true });
   try {
-    await Bun.build(bundle(build, built));
+    await Bun.build(await bundle(build, built));
     // Sources changed during the build are newer than this time.
     utimesSync(built, started, started);
     renameSync(built, outfile);
@@ -49,7 +50,7 @@ export const compile = async (build: Build = {}): Promise<string> => {
 };
 
 /** Options of the bundler, for an executable with or without its source maps. */
-export const bundle = (build: Build, outfile: string) => ({
+export const bundle = async (build: Build, outfile: string) => ({
   // All lie in one folder: a Worker's is found beside main.ts in the executable as in src/.
   entrypoints: ["main", "writer-worker", "compute-worker", "watchdog-worker"].map((name) =>
     join(root, `src/${name}.ts`),
@@ -69,7 +70,7 @@ export const bundle = (build: Build, outfile: string) => ({
   sourcemap: "none" as const,
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
-  plugins: [packedRanks],
+  plugins: [packedRanks, packConsole(await bundleConsole())],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
     WADI_COMMIT: JSON.stringify(commit()),
@@ -92,6 +93,19 @@ const packedRanks: BunPlugin = {
     });
   },
 };
+
+/**
+ * Puts the packed page of the console in the place of its source. It is bundled before, since a
+ * bundler inside a plugin of another waits for ever.
+ */
+const packConsole = (page: string): BunPlugin => ({
+  name: "packed console",
+  setup: (builder) => {
+    builder.onLoad({ filter: /console\/client\/index\.html$/ }, () => {
+      return { contents: Bun.gzipSync(page, { level: 9 }), loader: "file" };
+    });
+  },
+});
 
 const commit = (): string => {
   try {

@@ -8,6 +8,8 @@ const bun = process.execPath;
 const stages: Record<string, string[]> = {
   // `bun check` alone would run the script of that name, which is this one.
   types: [bun, "check", "--no-script"],
+  // Code of the browser has other globals.
+  "types of the console": [bun, "check", "--no-script", "--project=src/console/client"],
   lint: [bun, "run", "biome", "check", "--config-path=scripts", "--error-on-warnings"],
   unused: [bun, "run", "knip", "--no-progress"],
   // What the executable is made of must be reached from its entry points, not from tests alone.

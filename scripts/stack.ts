@@ -14,7 +14,7 @@ const readMaps = async (): Promise<Record<string, SourceMap>> => {
   const folder = mkdtempSync(join(tmpdir(), "wadi-stack-"));
   try {
     const { outputs } = await Bun.build({
-      ...bundle({}, join(folder, MAIN)),
+      ...(await bundle({}, join(folder, MAIN))),
       sourcemap: "linked",
     });
     const maps: Record<string, SourceMap> = {};

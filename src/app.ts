@@ -11,6 +11,7 @@ import { Approval, createAgents, Run } from "./agents/index.ts";
 import { backUpBeforeMigration, openBackups } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
+import { createConsolePages } from "./console/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
   type Database,
@@ -301,7 +302,8 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
   });
   const routers = [site.routers.gateway, site.routers.agents];
   const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
-  const pages = [...metrics, ...health, ...docs, document];
+  const console = createConsolePages({ isEnabled: () => current().operator.enabled });
+  const pages = [...metrics, ...health, ...docs, document, ...console];
   server.open(routers, pages, site.operators.routes);
 }
 

@@ -19,6 +19,7 @@ export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
 export type { ApprovalSetting } from "./approvals.ts";
 export { checkInstallation } from "./check.ts";
 export { AdminError } from "./errors.ts";
+export { DEV } from "./first-keys.ts";
 /** Loaded only when used. */
 export const loadGrafanaFiles = () => import("./grafana/files.ts");
 export { listHints } from "./hints.ts";

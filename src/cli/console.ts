@@ -1,5 +1,5 @@
 // `wadi console`: a link that signs in to the console once.
-import { sessionOperations } from "../admin/index.ts";
+import { type Admin, nameLocalActor, perform, sessionOperations } from "../admin/index.ts";
 import type { Settings } from "../settings/index.ts";
 import { type Command, type CommandInput, readText } from "./command.ts";
 import { call } from "./operations.ts";
@@ -16,6 +16,17 @@ export function writeConsoleLink({ operator }: Settings, url: string, token: str
   const { origin, hostname } = new URL(operator.public_url || address);
   const host = WILDCARDS.includes(hostname) ? origin.replace(hostname, "127.0.0.1") : origin;
   return `${host}/console/#${token}`;
+}
+
+/** Makes a link for an operator, by default the one of the system's user. */
+export async function linkConsole(
+  admin: Admin,
+  settings: Settings,
+  { url, as }: { url: string; as?: string },
+): Promise<string> {
+  const request = as === undefined ? {} : { as };
+  const { token } = await perform(admin, sessionOperations.createLink, request, nameLocalActor());
+  return writeConsoleLink(settings, url, token);
 }
 
 /** The address of the server by its settings, which a command on its data knows alone. */

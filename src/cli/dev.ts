@@ -1,6 +1,6 @@
 // `wadi dev`: a local stub in memory with fixed keys; may record or replay model servers.
 import { join } from "node:path";
-import { loadRecorder, loadReplay, type OpenBackend } from "../admin/index.ts";
+import { DEV, loadRecorder, loadReplay, type OpenBackend } from "../admin/index.ts";
 import type { DatabaseLocation } from "../database/index.ts";
 import type { References } from "../docs/index.ts";
 import { readDay } from "../platform/calendar.ts";
@@ -15,6 +15,7 @@ import {
   readText,
   UsageError,
 } from "./command.ts";
+import { linkConsole } from "./console.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
 import { runServer } from "./server.ts";
@@ -72,7 +73,7 @@ export async function runDev(
         isLocalOnly: true,
         ...deps,
       }),
-    async welcome(admin) {
+    async welcome(admin, url) {
       const others = await admin.createDevKeys(first);
       await admin.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
@@ -81,8 +82,9 @@ export async function runDev(
       const note =
         `keys      ${first}, and with these endings: ${endings}; ` +
         `operator token ${operator_token}`;
-      const notes = [note, ...recording.notes, ...offline];
-      return { keys: [first, ...others], notes, operator_token };
+      const console_link = await linkConsole(admin, settings, { url, as: DEV });
+      const notes = [note, `console   ${console_link}`, ...recording.notes, ...offline];
+      return { keys: [first, ...others], notes, operator_token, console_link };
     },
   });
   return serving.finally(recording.close);

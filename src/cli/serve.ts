@@ -2,20 +2,14 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isatty } from "node:tty";
-import {
-  type Admin,
-  nameLocalActor,
-  needsGrant,
-  perform,
-  sessionOperations,
-} from "../admin/index.ts";
+import { type Admin, needsGrant } from "../admin/index.ts";
 import type { References } from "../docs/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { STDOUT } from "../platform/process.ts";
 import type { Settings } from "../settings/index.ts";
 import { placeControlSocket } from "../takeover/index.ts";
 import { allowEgress, type Command, type CommandInput, hasFlag, portFlag } from "./command.ts";
-import { writeConsoleLink } from "./console.ts";
+import { linkConsole } from "./console.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
 import { runServer, type Welcome } from "./server.ts";
@@ -64,7 +58,7 @@ export async function runServe(
       }),
     async welcome(admin, url) {
       const first = await welcomeFirst(admin, settings);
-      const link = await linkConsole(admin, settings, url);
+      const link = await welcomeToConsole(admin, settings, url);
       return { ...first, ...link, notes: [...first.notes, ...link.notes] };
     },
   });
@@ -86,16 +80,14 @@ async function welcomeFirst(admin: Admin, settings: Settings): Promise<Welcome> 
 }
 
 /** Makes a link to the console at each start; a server without one serves all the same. */
-async function linkConsole(
+async function welcomeToConsole(
   admin: Admin,
   settings: Settings,
   url: string,
 ): Promise<Pick<Welcome, "notes" | "console_link" | "console_file">> {
   if (!settings.operator.enabled) return { notes: [] };
   try {
-    const actor = nameLocalActor();
-    const { token } = await perform(admin, sessionOperations.createLink, {}, actor);
-    const console_link = writeConsoleLink(settings, url, token);
+    const console_link = await linkConsole(admin, settings, { url });
     if (isatty(STDOUT)) return { notes: [`console   ${console_link}`], console_link };
     const console_file = keepSecret(settings, CONSOLE_LINK_FILE, console_link);
     return { notes: [`console   by the link in ${console_file}`], console_file };

@@ -27,6 +27,7 @@ test("a start prints at most twelve lines", () => {
     "models    stub-1 (default)",
     "services  embeddings (stub) · search (stub)",
     `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}; operator token svc_sk_dev-operator`,
+    expect.stringMatching(/^console   http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w+$/),
     "",
     expect.stringMatching(/^curl /),
   ]);
@@ -110,6 +111,7 @@ test("--json prints the start as one document on one line", async () => {
     url: server.url,
     data: "in memory, gone at exit",
     egress: { open: [] },
+    console_link: expect.stringContaining("/console/#wadi_link_"),
     models: [{ id: "stub-1", state: "on" }],
     default_model: "stub-1",
     services: [

@@ -12,6 +12,8 @@ const outside: [RegExp, string][] = [
   [/\bBun\.sleep|\bAbortSignal\.timeout\b/, "timers"],
   [/(?<![.\w$])fetch\s*\(|\b(globalThis|Bun)\.fetch\b/, "fetch"],
 ];
+/** Code of the browser has no injected parts. */
+const isOfBrowser = (path: string) => path.startsWith("src/console/client/");
 const infrastructure = ["platform", "net", "crypto", "database", "cluster"];
 const environment: [RegExp, string][] = [
   [/(?<![.\w$])console\.\w/, "the console"],
@@ -22,7 +24,7 @@ export const fileRules: Rule[] = [
   {
     says: "clocks, random numbers, timers and fetch belong to the infrastructure",
     check(file) {
-      if (infrastructure.includes(moduleOf(file.path))) return [];
+      if (infrastructure.includes(moduleOf(file.path)) || isOfBrowser(file.path)) return [];
       return outside.flatMap(([pattern, what]) => find(file, pattern, `uses ${what}`));
     },
     refuses: [

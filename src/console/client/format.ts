@@ -1,0 +1,50 @@
+// Numbers, times and sums as the console writes them.
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Writes a duration by its largest unit, such as `34 min`. */
+export function writeSpan(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < MINUTE_MS) return `${Math.floor(span / 1_000)} s`;
+  if (span < HOUR_MS) return `${Math.floor(span / MINUTE_MS)} min`;
+  if (span < 2 * DAY_MS) return `${Math.floor(span / HOUR_MS)} h`;
+  return `${Math.floor(span / DAY_MS)} days`;
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+
+export const writeClock = (iso: string): string => clock.format(new Date(iso));
+
+/** Writes a time with its date and zone, for titles. */
+export const writeExact = (iso: string): string => exact.format(new Date(iso));
+
+/** Splits a sum in SAR behind its second decimal: both parts are shown. */
+export function splitMoney(sum: string | number): [string, string] {
+  const text = Number(sum).toFixed(6);
+  return [text.slice(0, -4), text.slice(-4)];
+}
+
+/** Shortens an id to its end, which commands take, too: ids of one hour begin alike. */
+export const shortenId = (id: string): string => id.slice(-8);
+
+/** Control and direction characters, by which a text can look like another. */
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
+
+export type TextPart = { kind: "text" | "hidden"; text: string };
+
+/** Splits a text into what is shown as it is, and hidden characters, shown as `U+202E`. */
+export function splitHidden(text: string): TextPart[] {
+  const parts: TextPart[] = [];
+  let from = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > from) parts.push({ kind: "text", text: text.slice(from, match.index) });
+    const code = match[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+    parts.push({ kind: "hidden", text: `U+${code}` });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length || parts.length === 0)
+    parts.push({ kind: "text", text: text.slice(from) });
+  return parts;
+}

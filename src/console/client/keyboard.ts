@@ -1,0 +1,32 @@
+// Keys of pages: single letters, which do nothing while a person writes.
+import { useEffect } from "preact/hooks";
+
+export type KeyHandlers = Readonly<Record<string, () => void>>;
+
+const isWriting = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  target.closest("input, textarea, select, dialog[open], [contenteditable]") !== null;
+
+/** Time within which the second key of a pair such as `g a` counts. */
+const PAIR_MS = 1_000;
+let first: { key: string; at: number } | null = null;
+
+/** Handles keys such as `j`, and pairs such as `g a`. */
+export function useKeys(handlers: KeyHandlers): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return;
+      const isPair = first !== null && event.timeStamp - first.at < PAIR_MS;
+      const handler = (isPair && handlers[`${first!.key} ${event.key}`]) || handlers[event.key];
+      if (!handler) {
+        first = { key: event.key, at: event.timeStamp };
+        return;
+      }
+      first = null;
+      event.preventDefault();
+      handler();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  });
+}

@@ -1,0 +1,197 @@
+// Parts that pages share: shapes of states, text from outside, sums, times, boxes.
+
+import { signal } from "@preact/signals";
+import { type ComponentChildren, Fragment } from "preact";
+import type { ApiFailure } from "./api.ts";
+import { splitHidden, splitMoney, writeExact, writeSpan } from "./format.ts";
+import { isPaused, liveState, now } from "./live.ts";
+import { t } from "./texts.ts";
+
+/** An icon or a shape of the sprite in index.html. */
+export function Icon({ id, size = 16, tone }: { id: string; size?: number; tone?: string }) {
+  const isShape = id.startsWith("s-");
+  const classes = [isShape ? "" : "i", tone ?? "", id === "s-running" ? "spin" : ""];
+  return (
+    <svg class={classes.join(" ").trim()} width={size} height={size} aria-hidden="true">
+      <use href={`#${id}`} />
+    </svg>
+  );
+}
+
+/** A state is a shape and a word; colour only repeats them. */
+function State({ shape, tone, children }: StateProps) {
+  return (
+    <span class={`st ${tone}`}>
+      <Icon id={`s-${shape}`} size={12} />
+      {children}
+    </span>
+  );
+}
+
+interface StateProps {
+  shape: string;
+  tone: "ok" | "run" | "warn" | "bad" | "over" | "mute";
+  children: ComponentChildren;
+}
+
+const RUN_STATES: Record<string, Pick<StateProps, "shape" | "tone">> = {
+  queued: { shape: "queued", tone: "mute" },
+  running: { shape: "running", tone: "run" },
+  waiting_approval: { shape: "waiting", tone: "warn" },
+  succeeded: { shape: "ok", tone: "ok" },
+  failed: { shape: "failed", tone: "bad" },
+  cancelled: { shape: "cancelled", tone: "mute" },
+  budget_exceeded: { shape: "over", tone: "over" },
+};
+
+const RUN_WORDS = {
+  queued: "runs.queued",
+  running: "runs.running",
+  waiting_approval: "runs.waiting_approval",
+  succeeded: "runs.succeeded",
+  failed: "runs.failed",
+  cancelled: "runs.cancelled",
+  budget_exceeded: "runs.budget_exceeded",
+} as const;
+
+export function RunState({ status }: { status: string }) {
+  const known = RUN_STATES[status] ?? { shape: "queued", tone: "mute" as const };
+  const word = status in RUN_WORDS ? t(RUN_WORDS[status as keyof typeof RUN_WORDS]) : status;
+  return <State {...known}>{word}</State>;
+}
+
+/** Text from outside: isolated, and without characters that hide. */
+export function Outside({ text, cut = false }: { text: string; cut?: boolean }) {
+  return (
+    <bdi class={cut ? "cut" : ""} dir="auto">
+      {splitHidden(text).map(({ kind, text: part }, at) =>
+        kind === "text" ? (
+          <Fragment key={at}>{part}</Fragment>
+        ) : (
+          <span class="tag ltr" key={at}>
+            {part}
+          </span>
+        ),
+      )}
+    </bdi>
+  );
+}
+
+export function Money({ sum }: { sum: string | null | undefined }) {
+  if (sum === null || sum === undefined) return <span class="dim">–</span>;
+  const [head, rest] = splitMoney(sum);
+  return (
+    <span class="m">
+      {head}
+      <small>{rest}</small>
+    </span>
+  );
+}
+
+/** How long ago it was, with the exact time as title. */
+export function Ago({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={writeExact(at)}>
+      {writeSpan(now.value - Date.parse(at))}
+    </time>
+  );
+}
+
+export function Live() {
+  const state = liveState();
+  const classes = { live: "live", paused: "live held", stale: "live stale" };
+  const says = {
+    live: () => t("live.live"),
+    paused: () => t("live.paused"),
+    stale: () => t("live.stale", state.kind === "stale" ? writeSpan(state.sinceMs) : ""),
+  };
+  return (
+    <span class={classes[state.kind]} role="status">
+      {says[state.kind]()}
+    </span>
+  );
+}
+
+export function PauseButton() {
+  return (
+    <button
+      class="b quiet"
+      type="button"
+      aria-pressed={isPaused.value}
+      aria-label={isPaused.value ? t("live.resume") : t("live.pause")}
+      onClick={() => {
+        isPaused.value = !isPaused.value;
+      }}
+    >
+      <Icon id={isPaused.value ? "i-play" : "i-pausei"} size={14} />
+    </button>
+  );
+}
+
+export function FailureNote({ what, failure }: { what: string; failure: ApiFailure }) {
+  return (
+    <div class="err" role="alert">
+      <b>{t("failure.title", what)}</b>
+      <p>
+        {failure.message}
+        {failure.status > 0 && ` (${failure.status})`} {t("failure.again")}
+      </p>
+      {failure.requestId && <p class="dim">{t("failure.request", failure.requestId)}</p>}
+    </div>
+  );
+}
+
+export function Empty({ text, command }: { text: string; command?: string }) {
+  return (
+    <div class="empty">
+      <p>{text}</p>
+      {command && <code class="ltr">{command}</code>}
+    </div>
+  );
+}
+
+interface Toast {
+  text: string;
+  href?: string;
+  link?: string;
+}
+const TOAST_MS = 6_000;
+const toast = signal<Toast | null>(null);
+let toastTimer: ReturnType<typeof setTimeout> | undefined;
+
+const hideLater = () => {
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => {
+    toast.value = null;
+  }, TOAST_MS);
+};
+
+export function showToast(next: Toast): void {
+  toast.value = next;
+  hideLater();
+}
+
+/** One at a time; it stays while the pointer is over it. */
+export function Toaster() {
+  const shown = toast.value;
+  return (
+    <div
+      class="toasts"
+      role="status"
+      onMouseEnter={() => clearTimeout(toastTimer)}
+      onMouseLeave={hideLater}
+    >
+      {shown && (
+        <span class="toast">
+          {shown.text}
+          {shown.href && <a href={shown.href}>{shown.link}</a>}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export async function copyText(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+  showToast({ text: t("copied") });
+}

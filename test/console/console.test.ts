@@ -1,0 +1,168 @@
+// Walks the console of the compiled program in a real browser.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
+
+const HOSTILE = '<img src=x onerror="document.title=1"> \u202Egnp.exe';
+const SIZES = [390, 768, 1100, 1440];
+const THEMES = ["light", "dark"] as const;
+
+interface Approval {
+  id: string;
+  tool: string;
+  status: string;
+}
+
+if (!hasBrowser) test.skip("the console in a browser: there is no Chromium here", () => {});
+else describe("the console", walkConsole);
+
+function walkConsole() {
+  let room: Room;
+  let server: Server;
+  let tools: Bun.Server<undefined>;
+  let browser: Browser;
+  let page: Page;
+  let faults: string[];
+
+  const json = async (method: string, path: string, body?: object) => {
+    const reply = await server.ask(method, path, { body });
+    return (await reply.json()) as Record<string, unknown>;
+  };
+  /** The command knows the port of the settings only, and the server has chosen one. */
+  const makeLink = async () => {
+    const { hash } = new URL((await room.perform(["console"])).stdout.trim());
+    return `${server.url}/console/${hash}`;
+  };
+  const findApproval = async (tool: string) => {
+    const { stdout } = await room.perform(["approvals", "list", "--json"]);
+    return (JSON.parse(stdout) as Approval[]).find((approval) => approval.tool === tool);
+  };
+
+  const waitForApproval = async (tool: string) => {
+    while ((await findApproval(tool)) === undefined);
+  };
+
+  beforeAll(async () => {
+    room = openRoom();
+    tools = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("done") });
+    const host = `127.0.0.1:${tools.port}`;
+    server = await room.serve(["serve", "--port", "0", "--allow-egress", host]);
+    for (const [name, risk] of [
+      ["send_payment", "irreversible"],
+      ["change_supplier", "write"],
+    ]) {
+      const endpoint = `http://${host}/${name}`;
+      const parameters = { type: "object", properties: { note: { type: "string" } } };
+      await json("POST", "/v1/tools", { name, risk, endpoint, parameters, description: "Acts." });
+    }
+    const names = ["send_payment", "change_supplier"];
+    const policy = { require_approval: ["change_supplier"] };
+    const agent = { name: "Clerk", system_prompt: "Be brief.", tools: names, policy };
+    const { id } = await json("POST", "/v1/agents", agent);
+    for (const tool of names) {
+      const call = `!tool ${tool} ${JSON.stringify({ note: HOSTILE, amount: 48_250 })}`;
+      const message = `${HOSTILE}\n${call}\n!next\n!say Done.`;
+      await json("POST", `/v1/agents/${id}/runs`, { input: { message } });
+      await waitForApproval(tool);
+    }
+    browser = await openBrowser();
+    page = await browser.newPage();
+    faults = watchPage(page);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await room.close();
+    await tools.stop(true);
+  });
+
+  test("asks for a link, signs in by one, and keeps its token out of the address", async () => {
+    await page.goto(`${server.url}/console/`);
+    await page.getByText("Make a link on the server").waitFor();
+    const link = await makeLink();
+    // A link that is pasted into the open page signs in.
+    await page.goto(link);
+    await page.getByText("2 approvals are waiting.").waitFor();
+    expect(page.url()).toBe(`${server.url}/console/`);
+    const other = await browser.newContext();
+    const late = await other.newPage();
+    await late.goto(link);
+    await late.getByText("This link was used before").waitFor();
+    await other.close();
+    // Without a session the question for it is answered with 401, which a browser reports.
+    expect(faults.splice(0)).toEqual([expect.stringContaining("401")]);
+  });
+
+  test("shows text of strangers as text", async () => {
+    await page.getByRole("link", { name: "Open approvals" }).click();
+    await page.getByRole("link", { name: /send_payment/ }).click();
+    await page.getByRole("heading", { name: "send_payment" }).waitFor();
+    const row = page.getByRole("row", { name: /note/ });
+    expect(await row.textContent()).toContain(
+      '<img src=x onerror="document.title=1"> U+202Egnp.exe',
+    );
+    expect(await page.locator("main img").count()).toBe(0);
+    const first = page.getByRole("region", { name: "Look at this first" });
+    expect(await first.textContent()).toContain("note contains hidden characters.");
+    expect(await page.title()).toBe("Approvals · Wadi");
+    expect(faults).toEqual([]);
+  });
+
+  test("has no serious fault of access, and scrolls in one direction, at every size", async () => {
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of SIZES) {
+        await page.setViewportSize({ width, height: 900 });
+        const wide = await page.evaluate(
+          "document.documentElement.scrollWidth > document.documentElement.clientWidth",
+        );
+        expect([colorScheme, width, wide]).toEqual([colorScheme, width, false]);
+        await page.evaluate(axe.source);
+        const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
+        const found = violations
+          .filter(({ impact }) => impact === "serious" || impact === "critical")
+          .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+        expect([colorScheme, width, ...found]).toEqual([colorScheme, width]);
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+
+  test("approves an irreversible call only after its name was typed", async () => {
+    const approve = page.getByRole("button", { name: "Approve" });
+    expect(await approve.isDisabled()).toBeTrue();
+    await page.keyboard.press("a");
+    await page.keyboard.type("send_payment");
+    await approve.click();
+    await page.getByText("Approved. The run goes on.").waitFor();
+    expect(await findApproval("send_payment")).toMatchObject({ status: "approved" });
+    expect(faults).toEqual([]);
+  });
+
+  test("opens the next one, and rejects it by keyboard with a reason", async () => {
+    await page.getByRole("heading", { name: "change_supplier" }).waitFor();
+    await page.keyboard.press("x");
+    await page.getByLabel("Reason").fill("Confirm by telephone first");
+    await page.getByRole("button", { name: "Reject" }).click();
+    await page.getByText("Rejected. The run goes on.").waitFor();
+    const { id } = (await findApproval("change_supplier"))!;
+    const { stdout } = await room.perform(["approvals", "show", id]);
+    expect(stdout).toContain("Confirm by telephone first");
+    await page.getByText("No approvals are waiting.").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("shows a decision that is over, and ends its session", async () => {
+    const { id } = (await findApproval("change_supplier"))!;
+    await page.goto(`${server.url}/console/approvals/${id}`);
+    await page.getByText(/This approval was decided by .* Rejected\./).waitFor();
+    await page.goto(`${server.url}/console/approvals/0198f000-0000-4000-8000-000000000001`);
+    await page.getByText("There is no approval 00000001.").waitFor();
+    faults.length = 0;
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.getByTitle("Sign out").click();
+    await page.getByText("Make a link on the server").waitFor();
+    expect(faults).toEqual([]);
+  });
+}

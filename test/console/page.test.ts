@@ -1,0 +1,58 @@
+// Tests the page of the console as bytes: its policy, its encodings, and what it never loads.
+import { describe, expect, test } from "bun:test";
+import { startApp } from "../support/app.ts";
+
+const MAXIMUM_BYTES = 75 * 1024;
+
+async function openPage(settings = "") {
+  const app = await startApp({ settings });
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    app.ask("GET", path, { key: null, headers });
+  return { get, stop: app.stop };
+}
+
+const hash = (text: string) =>
+  `'sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}'`;
+
+describe("the page of the console", () => {
+  test("may run its own script and style only, and be framed by nobody", async () => {
+    const { get, stop } = await openPage();
+    const reply = await get("/console/");
+    const html = await reply.text();
+    const policy = reply.headers.get("content-security-policy")!.split("; ");
+    const script = /<script type="module">(.*?)<\/script>/s.exec(html)![1]!;
+    const style = /<style>(.*?)<\/style>/s.exec(html)![1]!;
+    expect(policy).toContain(`script-src ${hash(script)}`);
+    expect(policy).toContain(`style-src ${hash(style)}`);
+    for (const rule of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"]) {
+      expect(policy).toContain(rule);
+    }
+    // Each script is the one that the policy names; an attribute would be blocked.
+    expect(html.match(/<script/g)).toHaveLength(1);
+    expect(html.replace(script, "")).not.toMatch(/ (?:style|on\w+)=/);
+    await stop();
+  });
+
+  test("is one small file for all of its paths, and answered with 304 where it is known", async () => {
+    const { get, stop } = await openPage();
+    const packed = await get("/console/approvals/x?show=all", { "accept-encoding": "gzip" });
+    expect(packed.headers.get("content-encoding")).toBe("gzip");
+    const bytes = await packed.bytes();
+    expect(bytes.length).toBeLessThan(MAXIMUM_BYTES);
+    const plain = await get("/console/");
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(Buffer.from(Bun.gunzipSync(new Uint8Array(bytes))).toString()).toBe(await plain.text());
+    const etag = plain.headers.get("etag")!;
+    expect((await get("/console/", { "if-none-match": etag })).status).toBe(304);
+    const start = await get("/console");
+    expect([start.status, start.headers.get("location")]).toEqual([308, "/console/"]);
+    await stop();
+  });
+
+  test("does not exist where the operator API is switched off", async () => {
+    const { get, stop } = await openPage("[operator]\nenabled = false\n");
+    expect((await get("/console/")).status).toBe(404);
+    expect((await get("/console/approvals")).status).toBe(404);
+    await stop();
+  });
+});
