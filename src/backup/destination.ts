@@ -20,6 +20,8 @@ export interface BackupDestination {
 const PART_BYTES = 8 * 1_048_576;
 /** Maximum time of one request: a snapshot that stays open lets the log of SQLite grow. */
 const REQUEST_MS_MAX = 120_000;
+/** Maximum time of a check, for which a person waits. */
+const CHECK_MS_MAX = 15_000;
 /** Bun's message where no answer has come, or one without a document. */
 const UNANSWERED = "an unexpected error has occurred";
 const CAUSE_CHARACTERS_MAX = 300;
@@ -74,7 +76,7 @@ function requireWritable(folder: string): void {
 }
 
 /** Runs requests to a bucket: ends the wait for one, and explains its failure. */
-type Ask = <T>(request: () => Promise<T>) => Promise<T>;
+type Ask = <T>(request: () => Promise<T>, withinMs?: number) => Promise<T>;
 
 function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
   // A URL would change the text of keys.
@@ -88,14 +90,14 @@ function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
     ...(settings.endpoint !== "" && { endpoint: settings.endpoint }),
   });
   const place = `${settings.to} at ${URL.parse(settings.endpoint)?.host ?? "AWS"}`;
-  const ask: Ask = async (request) => {
+  const ask: Ask = async (request, withinMs = REQUEST_MS_MAX) => {
     try {
       const answer = request();
       const isDone = answer.then(
         () => {},
         () => {},
       );
-      if (await settlesWithin(clock, REQUEST_MS_MAX, isDone)) return await answer;
+      if (await settlesWithin(clock, withinMs, isDone)) return await answer;
     } catch (failure) {
       throw explainBucket(place, failure);
     }
@@ -114,7 +116,9 @@ function openBucket(settings: BackupSettings, clock: Clock): BackupDestination {
     },
     create: async (_, name) => upload(client, keyOf(name), ask),
     remove: (name) => ask(() => client.delete(keyOf(name))),
-    check: async () => void (await ask(() => client.list({ prefix: keyOf(""), maxKeys: 1 }))),
+    async check() {
+      await ask(() => client.list({ prefix: keyOf(""), maxKeys: 1 }), CHECK_MS_MAX);
+    },
   };
 }
 
@@ -128,7 +132,9 @@ function explainBucket(place: string, failure: unknown): unknown {
   }
   // Without a sentence in the answer, the message is its document.
   const isSentence = message !== UNANSWERED && !message.startsWith("<");
-  const cause = isSentence ? `: ${message.slice(0, CAUSE_CHARACTERS_MAX)}` : "";
+  // A terminal must not obey what a server answers.
+  const text = message.slice(0, CAUSE_CHARACTERS_MAX).replace(/\p{Cc}/gu, " ");
+  const cause = isSentence ? `: ${text}` : "";
   return new BackupError(`${place} refuses the backup (${code})${cause}`);
 }
 

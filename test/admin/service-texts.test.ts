@@ -69,7 +69,9 @@ describe("the systemd unit", () => {
     expect(atHome).toContain("\nReadWritePaths=/home/me/backups\nProtectSystem=strict\n");
     expect(atHome).toContain("\nProtectHome=read-only\n");
     const key = '[search]\nkind = "searxng"\nurl = "http://127.0.0.1:8888"\napi_key_file = ';
-    expect(write("systemd", `${key}"/home/me/key"\n`)).toContain("\nProtectHome=read-only\n");
+    const withKey = write("systemd", `${key}"/home/me/key"\n`);
+    expect(withKey).toContain("\nProtectHome=read-only\n");
+    expect(withKey).toContain("#   (let wadi read /home/me/key)\n");
     const installed = { program: "/usr/bin/wadi" };
     expect(write("systemd", "", installed)).toContain("\nPrivateTmp=yes\n");
     expect(write("systemd", "", { ...installed, dataDirectory: "/var/tmp/wadi" })).toContain(
@@ -310,6 +312,10 @@ api_key_file = "/etc/ssl/search"
 `;
     const at = { workingDirectory: "/srv/wadi" };
     const text = write("docker", toml, at);
+    const secret = '[server]\nmetrics_token_env = "TOKEN"\n';
+    expect(write("docker", secret)).toContain(" -e TOKEN wadi\n");
+    const quoted = write("docker", "", { program: '/opt/a "b"' });
+    expect(quoted).toContain('COPY ["a \\"b\\"", "/usr/local/bin/wadi"]');
     expect(text.match(/-v (?:'.+?'|\S+)/g)).toEqual([
       "-v wadi:/var/lib/wadi",
       "-v /srv/wadi/tls/cert.pem:/etc/wadi/tls/cert.pem:ro",

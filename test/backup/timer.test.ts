@@ -258,3 +258,16 @@ test("a destination that never answers delays the end of a server by seconds onl
   await stopped;
   expect(clock.monotonic()).toBe(5_000);
 });
+
+test("a bucket that never answers ends a check while a person waits for it", async () => {
+  using silent = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    fetch: () => new Promise<Response>(() => {}),
+  });
+  const bucket = { url: silent.url.origin } as Bucket;
+  const clock = createManualClock();
+  const checked = openBackupDestination(read(nameBucket(bucket)), "unused", clock).check();
+  const refusal = checked.catch(({ message }) => message);
+  await clock.advance(15_000);
+  expect(await refusal).toContain("does not answer");
+});

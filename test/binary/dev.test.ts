@@ -27,7 +27,7 @@ test("a start prints at most twelve lines", () => {
     "models    stub-1 (default)",
     "services  embeddings (stub) · search (stub)",
     `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}; operator token svc_sk_dev-operator`,
-    expect.stringMatching(/^console   http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w+$/),
+    expect.stringMatching(/^console {3}http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w+$/),
     "",
     expect.stringMatching(/^curl /),
   ]);

@@ -81,6 +81,18 @@ export function listFiles({ settings }: Deployment): string[] {
   return [...new Set(files.filter((file) => file !== ""))];
 }
 
+/** Lists variables of the environment whose values the server reads. */
+export function listVariables({ settings }: Deployment): string[] {
+  const { server, backup, embeddings, search, models } = settings;
+  const names = [
+    ...[server.database_env, server.metrics_token_env, backup.secret_access_key_env],
+    ...[embeddings, search, ...models.map(({ upstream }) => upstream)].map((service) =>
+      "api_key_env" in service ? service.api_key_env : "",
+    ),
+  ];
+  return [...new Set(names.filter((name) => name !== ""))];
+}
+
 /** Quotes a word as a shell reads it. */
 export function quoteWord(word: string): string {
   return /^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

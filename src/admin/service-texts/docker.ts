@@ -6,6 +6,7 @@ import {
   type Deployment,
   listFiles,
   listFolders,
+  listVariables,
   quoteWord,
 } from "./deployment.ts";
 
@@ -22,9 +23,12 @@ export function writeDockerfile(deployment: Deployment): string {
   const mounts = listMounts(deployment);
   const run = [
     `--init --stop-timeout ${stop_s} -p 127.0.0.1:${opened}:${opened} -v wadi:${DATA}`,
+    ...listVariables(deployment).map((name) => `-e ${name}`),
     ...mounts,
   ].join(" ");
-  const config = names[1] ? `COPY --chown=${USER_ID} ["${names[1]}", "${CONFIG}/wadi.toml"]\n` : "";
+  const config = names[1]
+    ? `COPY --chown=${USER_ID} ${writeCopy(names[1], `${CONFIG}/wadi.toml`)}\n`
+    : "";
   const rights =
     mounts.length > 0 ? `\n# User ${USER_ID} needs its rights on what is mounted.` : "";
   return `# Beside ${names.join(" and ")}:
@@ -33,7 +37,7 @@ export function writeDockerfile(deployment: Deployment): string {
 FROM debian:12-slim
 RUN useradd --system --uid ${USER_ID} --user-group --no-create-home wadi \\
     && install -d -o wadi -g wadi -m 700 ${DATA}
-COPY ["${names[0]}", "/usr/local/bin/wadi"]
+COPY ${writeCopy(names[0]!, "/usr/local/bin/wadi")}
 ${config}# All addresses of the container; -p decides who reaches them.
 ENV WADI_SERVER__HOST=0.0.0.0 \\
     WADI_SERVER__PORT=${opened} \\
@@ -47,6 +51,10 @@ ENTRYPOINT ["/usr/local/bin/wadi"]
 CMD ["serve"]
 `;
 }
+
+/** Docker reads the names as JSON. */
+const writeCopy = (...names: [string, string]) =>
+  `["${names.map((name) => JSON.stringify(name).slice(1, -1)).join('", "')}"]`;
 
 /** An image must not hold secrets, nor what the server writes. */
 function listMounts(deployment: Deployment): string[] {

@@ -64,6 +64,9 @@ function listSteps(deployment: Deployment): string[] {
   return [
     `useradd --system --user-group --no-create-home --shell /usr/sbin/nologin ${USER}`,
     ...(file ? [`chown root:${USER} ${file} && chmod 640 ${file}`] : []),
+    ...listFiles(deployment).map(
+      (path) => `(let ${USER} read ${quoteWord(resolve(deployment.workingDirectory, path))})`,
+    ),
     ...(nameState(dataDirectory) === null
       ? [`install -d -o ${USER} -g ${USER} -m 700 ${quoteWord(dataDirectory)}`]
       : []),
