@@ -261,7 +261,7 @@ test("a destination that never answers delays the end of a server by seconds onl
 
 test("a bucket that never answers ends a check while a person waits for it", async () => {
   using silent = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
     fetch: () => new Promise<Response>(() => {}),
   });
   const bucket = { url: silent.url.origin } as Bucket;
