@@ -20,9 +20,11 @@ export function openProcesses(proc = "/proc"): Processes {
   return {
     namespace,
     endsContainer() {
-      if (namespace === MACHINE || !isFirstWork(proc)) return false;
+      if (namespace === null || namespace === MACHINE) return false;
       const first = readOr("init", () => readFileSync(`${proc}/1/comm`, "utf8").trim());
-      return !INIT_SYSTEMS.includes(first);
+      if (INIT_SYSTEMS.includes(first)) return false;
+      // In a pod, the first process of each container looks like one that was started later.
+      return first === "pause" || !wasAdded(proc);
     },
     kill(pid) {
       for (const one of listTree(proc, pid)) {
@@ -47,13 +49,13 @@ function listTree(proc: string, pid: number): number[] {
   return tree;
 }
 
-/** Tells if this process is what the container was started for, or a part of it. */
-function isFirstWork(proc: string): boolean {
-  const { pid, parent, session } = readStat(proc, "self");
-  // A parent outside the namespace has the number 0.
-  if (parent === 0 || session === 1) return true;
-  // Some first processes give their child a session; one that they inherit seldom leads it.
-  return parent === 1 && session === pid;
+/** Tells if this process is known to be no part of what the container was started for. */
+function wasAdded(proc: string): boolean {
+  const { parent, session } = readStat(proc, "self");
+  // A parent or session outside the namespace has the number 0.
+  if (parent === 0 || session <= 1) return false;
+  // A program that `docker exec` adds leads a session; below it, nothing waits for this process.
+  return readStat(proc, String(session)).parent === 0;
 }
 
 function readStat(proc: string, name: string) {

@@ -318,4 +318,21 @@ else {
     expect(failed.stderr).toContain("the container may end with the running server");
     expect((await old.chat("Hello")).status).toBe(201);
   });
+
+  test
+    .if(isIsolated)
+    .each([
+      `${executable()} "$@"`,
+      `trap : TERM; ${executable()} "$@" & wait`,
+      `${executable()} "$@" & wait $!`,
+    ])("a server that a script waits for in a container refuses an upgrade: %s", async (line) => {
+    const script = join(room.directory, "init.sh");
+    await Bun.write(script, `#!/bin/sh\n${line}\n`);
+    await Bun.$`chmod 755 ${script}`;
+    const old = await room.serve(SERVE, { command: [...isolate, script] });
+    const failed = await room.run(["upgrade"]);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("the container may end with the running server");
+    expect((await old.chat("Hello")).status).toBe(201);
+  });
 }
