@@ -22,10 +22,10 @@ export interface ControlOptions {
   takesOver: boolean;
 }
 
-export async function findPredecessor({ file, takesOver }: ControlOptions) {
+export async function findPredecessor({ file, takesOver }: ControlOptions, clock: Clock) {
   if (!takesOver) return null;
   if (canTakeOver) {
-    return Predecessor.begin(file, { version: VERSION, token: ORIGIN?.token ?? null });
+    return Predecessor.begin(file, { version: VERSION, token: ORIGIN?.token ?? null, clock });
   }
   throw new TakeoverRefused(
     `${TAKEOVER} works on Linux only: stop the running server, then start this one`,
@@ -95,7 +95,10 @@ export async function openControl(options: ServerControlOptions): Promise<() => 
     },
   });
   const answer: AnswerChannel = async (method, params, channel) => {
+    if (method === "ping") return null;
     if (method === "upgrade") {
+      // A command that was given up while this process hung starts nothing.
+      await channel.requirePresence();
       const program = typeof params.program === "string" ? params.program : null;
       return { pid: await upgrades.run(program), replaced: process.pid };
     }

@@ -100,7 +100,7 @@ export async function runServer(options: ServerRun): Promise<number> {
   const watchdog =
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
-  const predecessor = options.control && (await findPredecessor(options.control));
+  const predecessor = options.control && (await findPredecessor(options.control, clock));
   const app = await startApp(predecessor, { log, onFatal }, async () => {
     const app = await options.build({
       ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },

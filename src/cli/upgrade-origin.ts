@@ -28,9 +28,10 @@ export async function reportFailure(reason: string): Promise<void> {
   if (!ORIGIN) return;
   const { token, file } = ORIGIN;
   const { connectToControl } = await import("../takeover/index.ts");
+  const { createSystemClock } = await import("../platform/clock.ts");
   try {
     const channel = await connectToControl(file, async () => null);
-    await channel?.request("report", { token, reason });
+    await channel?.requestSoon(createSystemClock(), "report", { token, reason });
   } catch {
     // The exit code says less, but the sentence is also in the log.
   }

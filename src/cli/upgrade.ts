@@ -2,6 +2,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseInUse, hasDatabase, lockPlace, type TransferPlace } from "../database/index.ts";
+import { createSystemClock } from "../platform/clock.ts";
 import {
   canTakeOver,
   connectToControl,
@@ -44,6 +45,7 @@ export const commands: readonly Command[] = [
             : `no server runs on ${server.data}: start the new version with \`wadi serve\``,
         );
       }
+      await channel.requireAnswer(createSystemClock());
       const done = await channel.request<{ pid: number; replaced: number }>("upgrade", { program });
       channel.close();
       output.say("the process before ends its requests, at most until server.stop_timeout");

@@ -1,6 +1,7 @@
 // Requests and replies in both directions over one local connection, as lines of JSON.
 
 import type { Socket } from "node:net";
+import { type Clock, settlesWithin } from "../platform/clock.ts";
 import { parseJson } from "../platform/json.ts";
 import { TakeoverRefused } from "./errors.ts";
 
@@ -24,6 +25,9 @@ interface ChannelMessage {
   result?: unknown;
   refusal?: string;
 }
+
+/** Maximum time of an answer that a process gives at once, unless it hangs. */
+const ANSWER_MS_MAX = 10_000;
 
 export class Channel {
   /** Resolves when the connection has ended. */
@@ -62,8 +66,36 @@ export class Channel {
     return reply.promise as Promise<T>;
   }
 
+  /** Requests what is answered at once; throws for a process that hangs. */
+  async requestSoon<T>(clock: Clock, method: string, params: Record<string, unknown> = {}) {
+    const reply = this.request<T>(method, params);
+    await this.#requireSoon(clock, reply);
+    return reply;
+  }
+
+  /** Throws for a process that hangs; a refusal, which older versions give, is an answer. */
+  async requireAnswer(clock: Clock): Promise<void> {
+    await this.#requireSoon(clock, this.request("ping"));
+  }
+
+  /** Throws where the other side has gone, which a request alone does not show. */
+  async requirePresence(): Promise<void> {
+    await this.request("present");
+  }
+
   close(): void {
     this.#socket.destroy();
+  }
+
+  async #requireSoon(clock: Clock, reply: Promise<unknown>): Promise<void> {
+    const settled = reply.then(
+      () => {},
+      () => {},
+    );
+    if (await settlesWithin(clock, ANSWER_MS_MAX, settled)) return;
+    // A process that wakes up later does nothing for a channel that has ended.
+    this.close();
+    throw new TakeoverRefused("the running server does not answer: restart it");
   }
 
   #send(message: ChannelMessage): void {

@@ -80,7 +80,8 @@ export class Incumbent {
     if (this.#successor?.token === token) this.#abandon(this.#successor, reason);
   }
 
-  #begin(channel: Channel, newcomer: Newcomer): Incumbency {
+  async #begin(channel: Channel, newcomer: Newcomer): Promise<Incumbency> {
+    await channel.requirePresence();
     const { handover, log, version } = this.#options;
     const { pid, namespace } = newcomer;
     const isNear = namespace !== null && namespace === this.#processes.namespace && pid > 1;

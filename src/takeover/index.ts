@@ -6,7 +6,9 @@
  *
  * | message     | from, to     | meaning                                                      |
  * |-------------|--------------|--------------------------------------------------------------|
+ * | `ping`      | command, old | Are you alive?                                               |
  * | `upgrade`   | command, old | Start a program that takes over.                             |
+ * | `present`   | old, both    | Do you still wait? Asked before `upgrade` and `begin`.       |
  * | `begin`     | new, old     | I take over (`Newcomer`). Reply: `Incumbency`, or a refusal. |
  * | `change`    | new, old     | I listen next. Reply: `SharedLimits`, which count in me now. |
  * | `listening` | new, old     | Close your connections and begin no work.                    |
@@ -17,8 +19,8 @@
  * | `release`   | old, new     | Give that slot back.                                         |
  * | `report`    | started, old | An upgrade's process has failed, perhaps before `begin`.     |
  *
- * `upgrade` and `report` have connections of their own. The end of the connection of the others
- * takes everything back, as long as the old process still can.
+ * `ping`, `upgrade` and `report` have connections of their own. The end of the connection of the
+ * others takes everything back, as long as the old process still can.
  */
 export type { AnswerChannel } from "./channel.ts";
 export {

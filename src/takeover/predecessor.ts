@@ -1,4 +1,5 @@
 // The side of a takeover that starts: the process that runs already, as the new one sees it.
+import type { Clock } from "../platform/clock.ts";
 import { type Channel, ChannelClosed } from "./channel.ts";
 import { connectToControl } from "./control-socket.ts";
 import { TakeoverRefused } from "./errors.ts";
@@ -20,7 +21,7 @@ export class Predecessor {
   /** Returns null where no process serves the data. */
   static async begin(
     path: string,
-    about: Pick<Newcomer, "version" | "token">,
+    { clock, ...about }: Pick<Newcomer, "version" | "token"> & { clock: Clock },
   ): Promise<Predecessor | null> {
     let predecessor: Predecessor | null = null;
     const channel = await connectToControl(path, async (method, params) => {
@@ -28,7 +29,8 @@ export class Predecessor {
     });
     if (!channel) return null;
     const own: Newcomer = { ...about, pid: process.pid, namespace: openProcesses().namespace };
-    predecessor = new Predecessor(channel, await channel.request<Incumbency>("begin", { ...own }));
+    const running = await channel.requestSoon<Incumbency>(clock, "begin", { ...own });
+    predecessor = new Predecessor(channel, running);
     return predecessor;
   }
 

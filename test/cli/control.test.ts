@@ -1,6 +1,8 @@
 // Tests upgrades with programs that do not become servers.
 import { afterAll, expect, test } from "bun:test";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openControl } from "../../src/cli/control.ts";
@@ -83,10 +85,25 @@ test.if(canTakeOver).each([
 });
 
 test.if(canTakeOver)("a process whose upgrade is over may not take over any more", async () => {
-  const { file } = await startControl();
-  const late = Predecessor.begin(file, { version: "2", token: "gone" });
+  const { file, clock } = await startControl();
+  const late = Predecessor.begin(file, { version: "2", token: "gone", clock });
   expect(await late.catch(({ message }) => message)).toContain("has ended");
 });
+
+test.if(canTakeOver)(
+  "an upgrade starts nothing before its command has said that it waits",
+  async () => {
+    const { file, clock } = await startControl();
+    const gone = connect(file);
+    const upgrade = { id: 1, method: "upgrade", params: { program: "nothing" } };
+    gone.write(`${JSON.stringify(upgrade)}\n`);
+    expect(String((await once(gone, "data"))[0])).toContain('"method":"present"');
+    gone.destroy();
+    const other = (await connectToControl(file, async () => null))!;
+    await other.requireAnswer(clock);
+    expect(clock.pending()).toBe(0);
+  },
+);
 
 test("a process keeps the token of its upgrade from its children", () => {
   const script = `

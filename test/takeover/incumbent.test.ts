@@ -1,8 +1,10 @@
 // Tests both sides of a takeover over a real socket, with parts that record what they are told.
 import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Clock } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import {
   type Handover,
@@ -74,7 +76,8 @@ interface Situation {
   processes?: Partial<Processes>;
 }
 
-const begin = (path: string, version = "2") => Predecessor.begin(path, { version, token: "t" });
+const begin = (path: string, version = "2") =>
+  Predecessor.begin(path, { version, token: "t", clock: createManualClock() });
 
 async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situation = {}) {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
@@ -107,9 +110,15 @@ async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situatio
     },
   });
   const path = join(directory, "control.sock");
-  const server = await listenForControl(path, (...request) => incumbent.answer(...request));
+  const answered = Promise.withResolvers<unknown>();
+  const server = await listenForControl(path, (...request) => {
+    const reply = incumbent.answer(...request);
+    answered.resolve(reply.catch(({ message }) => message));
+    return reply;
+  });
   undo.push(server.close, () => rmSync(directory, { recursive: true }));
-  return { path, events, clock, begun, takenBack: takenBack.promise, incumbent, reasons };
+  const promises = { answered: answered.promise, takenBack: takenBack.promise };
+  return { path, events, clock, begun, ...promises, incumbent, reasons };
 }
 
 test("the parts change hands in order, and the new process counts for the old one", async () => {
@@ -246,6 +255,32 @@ test("a process that would end with its container is not taken over from inside"
   const processes = { endsContainer: () => true, namespace: "pid:[1]" };
   const outside = await startIncumbent({ processes });
   expect(await begin(outside.path)).not.toBeNull();
+});
+
+test("a process that has gone by the time of the answer begins nothing", async () => {
+  const { path, events, begun, answered } = await startIncumbent();
+  const client = connect(path);
+  const begins = { id: 1, method: "begin", params: { pid: 7, version: "2", token: "t" } };
+  client.write(`${JSON.stringify(begins)}\n`, () => client.destroy());
+  expect(await answered).toContain("has closed the control connection");
+  expect([events, begun]).toEqual([[], []]);
+});
+
+test("a server that does not answer is given up", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
+  const path = join(directory, "control.sock");
+  const hangs = await listenForControl(path, () => new Promise(() => {}));
+  undo.push(hangs.close, () => rmSync(directory, { recursive: true }));
+  const clock = createManualClock();
+  const waits = Promise.withResolvers<number>();
+  const after: Clock["after"] = (delayMs, run) => {
+    waits.resolve(delayMs);
+    return clock.after(delayMs, run);
+  };
+  const about = { version: "2", token: null, clock: { ...clock, after } };
+  const refusal = Predecessor.begin(path, about).catch(({ message }) => message);
+  await clock.advance(await waits.promise);
+  expect(await refusal).toBe("the running server does not answer: restart it");
 });
 
 test("nobody listens at a socket that does not exist", async () => {
