@@ -63,13 +63,17 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
   onReplaced(pid: number): () => boolean;
 }
 
-/**
- * Answers at the control socket; without one the server only cannot be taken over. The returned
- * function puts back a socket that was removed.
- */
-export async function openControl(options: ServerControlOptions): Promise<() => Promise<void>> {
+export interface ServerControl {
+  /** Puts back a socket that was removed. */
+  renew(): Promise<void>;
+  /** Removes the socket, unless it is that of another process by now. */
+  close(): void;
+}
+
+/** Answers at the control socket; without one the server only cannot be taken over. */
+export async function openControl(options: ServerControlOptions): Promise<ServerControl> {
   const { file, clock, log, onReplaced } = options;
-  if (!canTakeOver) return async () => {};
+  if (!canTakeOver) return { renew: async () => {}, close() {} };
   const upgrades = new UpgradeStarts({
     ...{ file, clock },
     abandon: (token, reason) => incumbent.abandon(token, reason),
@@ -108,15 +112,19 @@ export async function openControl(options: ServerControlOptions): Promise<() => 
   let socket: { close(): void } | null = null;
   const listen = async () => {
     try {
-      socket?.close();
+      const before = socket;
       socket = await listenForControl(file, answer);
+      before?.close();
     } catch (failure) {
       const reason = (failure as Error).message;
       log.warn("takeover: the server has no control socket and cannot be taken over", { reason });
     }
   };
   await listen();
-  return async () => {
-    if (!existsSync(file)) await listen();
+  return {
+    async renew() {
+      if (!existsSync(file)) await listen();
+    },
+    close: () => socket?.close(),
   };
 }

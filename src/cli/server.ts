@@ -18,7 +18,13 @@ import type { Services } from "../platform/service.ts";
 import { SERVICES, type Settings } from "../settings/index.ts";
 import type { Handover, Predecessor } from "../takeover/index.ts";
 import { type Start, writeBanner } from "./banner.ts";
-import { type ControlOptions, completeTakeover, findPredecessor, openControl } from "./control.ts";
+import {
+  type ControlOptions,
+  completeTakeover,
+  findPredecessor,
+  openControl,
+  type ServerControl,
+} from "./control.ts";
 import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
 import { SettingsReload, type SettingsTarget } from "./reload.ts";
@@ -112,6 +118,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     return app;
   });
   watchdog?.removeNote();
+  let control: ServerControl | null = null;
   try {
     const { start, notes, rescue = "" } = await describeStart(app, options);
     // Installed before the banner, whose reader may send a signal at once.
@@ -120,11 +127,10 @@ export async function runServer(options: ServerRun): Promise<number> {
     const { stop, replace } = createStop(app, running, end.resolve);
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
-    let renewControl = async () => {};
     hangUp = () => {
       if (!isTerminal || isatty(STDERR)) {
         supervisor.reloading();
-        return void Promise.all([reload.reload(), renewControl()]).then(() => supervisor.ready());
+        return void Promise.all([reload.reload(), control?.renew()]).then(() => supervisor.ready());
       }
       // The terminal was closed, which may signal twice.
       hangUp = () => {};
@@ -132,12 +138,9 @@ export async function runServer(options: ServerRun): Promise<number> {
     };
     reload.start(app);
     guardApp(app, running);
-    if (options.control) {
-      const { handover } = app;
-      const { file } = options.control;
-      const control = { file, handover, predecessor, clock, log, onReplaced: replace };
-      renewControl = await openControl(control);
-    }
+    const { handover } = app;
+    const parts = { handover, predecessor, clock, log, onReplaced: replace };
+    if (options.control) control = await openControl({ ...options.control, ...parts });
     supervisor.ready();
     const banner = writeBanner(start, notes);
     if (rescue) printOnce(output, start, banner, rescue);
@@ -145,9 +148,12 @@ export async function runServer(options: ServerRun): Promise<number> {
   } catch (error) {
     reload.stop();
     await app.stop(0);
+    control?.close();
     throw error;
   }
-  return end.promise;
+  const code = await end.promise;
+  control?.close();
+  return code;
 }
 
 function endOnBugs(log: Log, end: () => void): void {

@@ -1,6 +1,6 @@
 // The control socket of a data directory: only its owner reaches the process that serves the data.
 
-import { chmodSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, renameSync, rmSync, statSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { type AnswerChannel, Channel } from "./channel.ts";
@@ -17,7 +17,10 @@ export function placeControlSocket(directory: string): string {
   return join(directory, NAME);
 }
 
-/** Listens in place of a socket that a process before has left, or still has. */
+/**
+ * Listens in place of a socket that a process before has left, or still has. `close` leaves the one
+ * that another process has put in its place.
+ */
 export async function listenForControl(
   path: string,
   answer: AnswerChannel,
@@ -38,7 +41,23 @@ export async function listenForControl(
   // A server removes the name that it was opened with, which is gone by then.
   renameSync(own, path);
   server.unref();
-  return { close: () => void server.close() };
+  const made = nameInode(path);
+  return {
+    close() {
+      try {
+        // The inode stays that of this server as long as it is open.
+        if (nameInode(path) === made) rmSync(path, { force: true });
+      } catch {
+        // A socket that stays refuses connections.
+      }
+      server.close();
+    },
+  };
+}
+
+function nameInode(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found ? `${found.dev}:${found.ino}` : null;
 }
 
 /** Connects to the process that serves the data; null where none runs. */

@@ -79,12 +79,15 @@ else {
     expect((await next.chat("Hello", { key })).status).toBe(201);
     expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     expect(await old.exited).toBe(0);
+    const socket = join(room.directory, "wadi-data", "control.sock");
+    expect(existsSync(socket)).toBeTrue();
     await next.logged("takeover: the process before has ended");
     expect((await next.chat("Hello", { key })).status).toBe(201);
     const stray = await room.run(SERVE);
     expect(stray.code).toBe(1);
     next.signal("SIGTERM");
     expect(await next.exited).toBe(0);
+    expect(existsSync(socket)).toBeFalse();
   });
 
   test("with nobody running a takeover is a start, also beside the socket of a killed server", async () => {

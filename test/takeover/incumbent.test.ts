@@ -1,6 +1,6 @@
 // Tests both sides of a takeover over a real socket, with parts that record what they are told.
 import { afterEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -264,6 +264,19 @@ test("a process that has gone by the time of the answer begins nothing", async (
   client.write(`${JSON.stringify(begins)}\n`, () => client.destroy());
   expect(await answered).toContain("has closed the control connection");
   expect([events, begun]).toEqual([[], []]);
+});
+
+test("a socket is removed by the server that made it, and by no other", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
+  undo.push(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "control.sock");
+  const first = await listenForControl(path, async () => null);
+  const second = await listenForControl(path, async () => null);
+  first.close();
+  expect(readdirSync(directory)).toEqual(["control.sock"]);
+  second.close();
+  expect(readdirSync(directory)).toEqual([]);
+  second.close();
 });
 
 test("a server that does not answer is given up", async () => {
