@@ -1,5 +1,6 @@
 // The control socket of a server: takeovers by new processes, and upgrades that start one.
 import { existsSync } from "node:fs";
+import { DatabaseInUse } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import {
@@ -29,6 +30,22 @@ export async function findPredecessor({ file, takesOver }: ControlOptions, clock
   }
   throw new TakeoverRefused(
     `${TAKEOVER} works on Linux only: stop the running server, then start this one`,
+  );
+}
+
+/** Starts a server that has no predecessor; explains one that runs without a control socket. */
+export async function startAlone<T>(start: () => Promise<T>, data: string): Promise<T> {
+  try {
+    return await start();
+  } catch (failure) {
+    throw failure instanceof DatabaseInUse ? explainMissingSocket(data) : failure;
+  }
+}
+
+export function explainMissingSocket(data: string): TakeoverRefused {
+  return new TakeoverRefused(
+    `the server on ${data} has no control socket: send it SIGHUP to make one ` +
+      "(its log says what prevents that), or restart it with the new version",
   );
 }
 

@@ -24,6 +24,7 @@ import {
   findPredecessor,
   openControl,
   type ServerControl,
+  startAlone,
 } from "./control.ts";
 import { describeCrash } from "./installation.ts";
 import { type Output, printOnce } from "./output.ts";
@@ -107,7 +108,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     options.watchdog && new Watchdog({ ...options.watchdog, isForPeople: isTerminal, log });
   const activity = watchdog ?? UNWATCHED;
   const predecessor = options.control && (await findPredecessor(options.control, clock));
-  const app = await startApp(predecessor, { log, onFatal }, async () => {
+  const app = await startApp(predecessor, { ...options, log, onFatal }, async () => {
     const app = await options.build({
       ...{ settings, ids: createSystemIds(), version: VERSION, clock, log, activity },
       ...{ predecessor, installation: noteCrash(options, watchdog), onFatal },
@@ -187,10 +188,12 @@ async function describeStart(app: Serving, { settings, storage, welcome }: Serve
 /** Builds and starts the app; in a takeover the server before ends only after that. */
 async function startApp(
   predecessor: Predecessor | null,
-  deps: { log: Log; onFatal(): void },
+  deps: Pick<ServerRun, "settings" | "control"> & { log: Log; onFatal(): void },
   start: () => Promise<Serving>,
 ): Promise<Serving> {
-  if (!predecessor) return start();
+  if (!predecessor) {
+    return deps.control?.takesOver ? startAlone(start, deps.settings.server.data) : start();
+  }
   try {
     const app = await start();
     await completeTakeover(predecessor, app.handover, deps);

@@ -10,6 +10,7 @@ import {
   TakeoverRefused,
 } from "../takeover/index.ts";
 import { type Command, UsageError } from "./command.ts";
+import { explainMissingSocket } from "./control.ts";
 import { printRow } from "./output.ts";
 import { placeData, readGivenSettings } from "./settings.ts";
 
@@ -37,12 +38,9 @@ export const commands: readonly Command[] = [
       const path = placeControlSocket(resolve(server.data));
       const channel = await connectToControl(path, async () => null);
       if (!channel) {
-        const isServed = await isLocked(placeData(settings));
+        if (await isLocked(placeData(settings))) throw explainMissingSocket(server.data);
         throw new TakeoverRefused(
-          isServed
-            ? `the server on ${server.data} has no control socket: send it SIGHUP to make one ` +
-                "(its log says what prevents that), or restart it with the new version"
-            : `no server runs on ${server.data}: start the new version with \`wadi serve\``,
+          `no server runs on ${server.data}: start the new version with \`wadi serve\``,
         );
       }
       await channel.requireAnswer(createSystemClock());

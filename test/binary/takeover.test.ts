@@ -121,13 +121,15 @@ else {
     await setup.release();
   });
 
-  test("`wadi upgrade` knows a server whose control socket was removed, which SIGHUP puts back", async () => {
+  test("a takeover knows a server whose control socket was removed, which SIGHUP puts back", async () => {
     const old = await room.serve(SERVE);
     const socket = join(room.directory, "wadi-data", "control.sock");
     rmSync(socket);
-    const failed = await room.run(["upgrade"]);
-    expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain("wadi-data has no control socket: send it SIGHUP");
+    for (const args of [["upgrade"], TAKEOVER]) {
+      const failed = await room.run(args);
+      expect(failed.code).toBe(1);
+      expect(failed.stderr).toContain("wadi-data has no control socket: send it SIGHUP");
+    }
     old.signal("SIGHUP");
     await old.logged("settings: nothing to reload");
     while (!existsSync(socket)) await setImmediate();
