@@ -263,7 +263,7 @@ else {
     const supervisor = listenForDatagrams(name);
     const old = await room.serve(SERVE, { env: { NOTIFY_SOCKET: name } });
     const broken = join(room.directory, "broken");
-    await Bun.write(broken, "#!/bin/sh\nexit 7\n");
+    await Bun.write(broken, "#!/bin/sh\necho no luck >&2\nexit 7\n");
     await Bun.$`chmod 755 ${broken}`;
     for (let n = 0; n < 2; n++) {
       const failed = await room.run(["upgrade", broken]);
@@ -271,6 +271,7 @@ else {
       expect(failed.stderr).toContain("it ended with exit code 7");
       expect((await old.chat("Hello")).status).toBe(201);
     }
+    expect(await old.logged("no luck")).toBe("no luck");
     const missing = await room.run(["upgrade", "nothing"]);
     expect(missing.stderr).toContain("is no program that may be executed");
     const upgraded = await room.run(["upgrade", executable(), "--json"]);
