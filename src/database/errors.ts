@@ -99,6 +99,19 @@ export function explainSqlite(file: string, failure: unknown): unknown {
   return sentence ? new DatabaseUnusable(sentence) : failure;
 }
 
+const FOREIGN_NAMED_MAX = 3;
+
+/** Explains that a PostgreSQL database has tables of Wadi's names that Wadi did not make. */
+export function explainForeign(url: string, names: readonly string[]): DatabaseUnusable {
+  const named = names.slice(0, FOREIGN_NAMED_MAX).join(", ");
+  const more = names.length > FOREIGN_NAMED_MAX ? ", …" : "";
+  const { host, pathname } = new URL(url);
+  return new DatabaseUnusable(
+    `database "${pathname.slice(1)}" of PostgreSQL at ${host} has tables of another program ` +
+      `(${named}${more}): name another database, or a schema of its own by ?search_path=NAME`,
+  );
+}
+
 /** Explains a failure of PostgreSQL without the password of `url`. */
 export function explainPostgres(url: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;

@@ -14,10 +14,11 @@ import { migrations } from "../migrations/index.ts";
 import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../postgres.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";
+import { requireOwnTables } from "./foreign-tables.ts";
 import { explainRow, readCells } from "./row.ts";
 import { createPostgresSeal, createSqliteSeal, type Seal } from "./seal.ts";
-import { MOVE_TABLE, type TransferPlace } from "./state.ts";
-import { describeTables, OWN_TABLES, type TransferTable } from "./tables.ts";
+import type { TransferPlace } from "./state.ts";
+import { describeTables, listOwnNames, type TransferTable } from "./tables.ts";
 
 /** One transaction on a target. */
 export interface LoadTransaction extends Seal {
@@ -28,7 +29,7 @@ export interface LoadTransaction extends Seal {
   create(applied: readonly Migration[]): Promise<readonly TransferTable[]>;
   /** Brings the tables forward to this program's schema. */
   bringForward(): Promise<void>;
-  /** Removes every table of Wadi's, and no other one. */
+  /** Removes every table of Wadi's; throws where another program has one of their names. */
   drop(): Promise<void>;
   /** Throws a RowRefused for a row that does not fit. */
   insert(table: TransferTable, rows: readonly string[]): Promise<void>;
@@ -127,6 +128,7 @@ function openPostgres(url: string, { now }: LoaderOptions): Loader {
             ...steps,
             ...createPostgresSeal(runner),
             async drop() {
+              await requireOwnTables(runner, url);
               await steps.drop();
               await runner.unsafe("DROP FUNCTION IF EXISTS wadi_moved()");
             },
@@ -161,10 +163,7 @@ function createSteps(runner: MigrationRunner, tx: Tx) {
     },
     bringForward: () => migrate(migrations, runner),
     async drop() {
-      const known = await describeTables(migrations);
-      const own = [...OWN_TABLES, "ledger_days", MOVE_TABLE];
-      const names = [...known.map(({ name }) => name).toReversed(), ...own];
-      for (const name of names) await run(`DROP TABLE IF EXISTS ${name}`);
+      for (const name of await listOwnNames()) await run(`DROP TABLE IF EXISTS ${name}`);
     },
   };
 }

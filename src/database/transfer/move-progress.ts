@@ -5,8 +5,7 @@ import { migrations } from "../migrations/index.ts";
 import { sql } from "../sql.ts";
 import type { LoadTransaction } from "./loader.ts";
 import type { KeyValue } from "./snapshot.ts";
-import { MOVE_TABLE } from "./state.ts";
-import type { TransferTable } from "./tables.ts";
+import { MOVE_TABLE, type TransferTable } from "./tables.ts";
 
 export interface MoveOrigin {
   installation_id: string;

@@ -12,13 +12,8 @@ import {
 import { openPool } from "../postgres.ts";
 import { hasTable } from "../sqlite.ts";
 import { stampPostgres, stampSqlite } from "./seal.ts";
-import {
-  MOVE_TABLE,
-  requireOpenablePostgres,
-  requireOpenableSqlite,
-  type TransferPlace,
-} from "./state.ts";
-import { describeTables, pickMigrations, type TransferTable } from "./tables.ts";
+import { requireOpenablePostgres, requireOpenableSqlite, type TransferPlace } from "./state.ts";
+import { describeTables, MOVE_TABLE, pickMigrations, type TransferTable } from "./tables.ts";
 
 export type KeyValue = string | number;
 

@@ -7,11 +7,10 @@ import { DatabaseUnusable, explainPostgres, explainSqlite } from "../errors.ts";
 import { openPool } from "../postgres.ts";
 import { codeOf, hasTable } from "../sqlite.ts";
 import type { DatabaseLocation } from "../store.ts";
+import { requireFreeNames } from "./foreign-tables.ts";
+import { MOVE_TABLE } from "./tables.ts";
 
 export type TransferPlace = Exclude<DatabaseLocation, { kind: "memory" }>;
-
-/** Table of a move's progress, which a target has until it is whole. */
-export const MOVE_TABLE = "wadi_move";
 
 const POSTGRES_PORT = "5432";
 const FIND_MOVED = "SELECT moved_to, moved_at FROM wadi_installation";
@@ -27,8 +26,10 @@ export async function requireOpenablePostgres(pool: SQL, url: string): Promise<v
   const name = `the database at ${URL.parse(url)?.host}`;
   const [found] = await pool.unsafe(
     `SELECT to_regclass('${MOVE_TABLE}') IS NOT NULL AS is_unfinished,
+       to_regclass('wadi_schema') IS NOT NULL AS is_own,
        to_regclass('wadi_installation') IS NOT NULL AS has_row`,
   );
+  if (!found.is_own) return requireFreeNames(pool, url);
   if (found.is_unfinished) throw explainUnfinished(name);
   if (!found.has_row) return;
   const [row] = await pool.unsafe(FIND_MOVED);

@@ -14,7 +14,16 @@ export interface TransferTable {
 }
 
 /** Tables that belong to a database itself: its schema, its trial row, its number of commits. */
-export const OWN_TABLES = ["wadi_schema", "wadi_expansions", "wadi_probe", "wadi_commits"];
+const OWN_TABLES = ["wadi_schema", "wadi_expansions", "wadi_probe", "wadi_commits"];
+
+/** Table of a move's progress, which a target has until it is whole. */
+export const MOVE_TABLE = "wadi_move";
+
+/** Lists every table that this program may have made, each before those that it refers to. */
+export async function listOwnNames(): Promise<string[]> {
+  const known = await describeTables(migrations);
+  return [...known.map(({ name }) => name).toReversed(), ...OWN_TABLES, "ledger_days", MOVE_TABLE];
+}
 
 /** Finds the migrations with these numbers; throws where one is unknown to this program. */
 export function pickMigrations(
