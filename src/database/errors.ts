@@ -112,6 +112,20 @@ export function explainForeign(url: string, names: readonly string[]): DatabaseU
   );
 }
 
+/** PostgreSQL's code of a drop that would take other objects along. */
+const DEPENDENT_OBJECTS = "2BP01";
+
+/** Explains why a table of Wadi's cannot be dropped; PostgreSQL lists what depends on it. */
+function explainDependents(name: string, server: string, failure: unknown): DatabaseUnusable {
+  const { detail, message } = failure as { detail?: string; message: string };
+  const [first, ...others] = (detail ?? message).replace(/[^\P{C}\n]/gu, "").split("\n");
+  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+  return new DatabaseUnusable(
+    `${name} of ${server} has an object of another program: ${first}${more}: ` +
+      "drop it, or use another database",
+  );
+}
+
 /** Explains a failure of PostgreSQL without the password of `url`. */
 export function explainPostgres(url: string, failure: unknown): unknown {
   if (failure instanceof DatabaseUnusable) return failure;
@@ -139,6 +153,7 @@ export function explainPostgres(url: string, failure: unknown): unknown {
     ],
   ];
   const code = stateOf(failure);
+  if (code === DEPENDENT_OBJECTS) return explainDependents(name, server, failure);
   const sentence = sentences.find(([codes]) => codes.test(code))?.[1];
   return sentence ? new DatabaseUnusable(sentence) : failure;
 }

@@ -87,6 +87,26 @@ test("a start and a check refuse tables of another program, and name three of th
   expect((await run("SELECT to_regclass('wadi_schema') AS made"))[0].made).toBeNull();
 });
 
+test.each([
+  ["view", "CREATE VIEW shown AS SELECT id FROM runs", "view shown depends on table runs"],
+  [
+    "foreign key",
+    "CREATE TABLE bills (account TEXT CONSTRAINT billed REFERENCES accounts (id))",
+    "constraint billed on table bills depends on table accounts",
+  ],
+])("a %s of another program on a table of Wadi's is named", async (_, text, says) => {
+  await restore(false);
+  await run(text);
+  const { host, pathname } = new URL(target.url);
+  for (const work of [restore, move]) {
+    expect((await failureOf(work(true))).message).toBe(
+      `database "${pathname.slice(1)}" of PostgreSQL at ${host} has an object of another program: ` +
+        `${says}: drop it, or use another database`,
+    );
+  }
+  expect((await inspectDatabase(target)).schema).toBe("current");
+});
+
 test("a schema of its own takes a restore beside another program", async () => {
   await run(FOREIGN);
   await run("CREATE SCHEMA own");
