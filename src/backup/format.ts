@@ -13,6 +13,14 @@ export const FORMAT = 1;
 const text = (description: string) => Type.String({ description });
 /** An identity, without what a database or a terminal would refuse. */
 const id = (description: string) => Type.String({ description, pattern: "^[0-9A-Za-z-]{1,64}$" });
+/** Printable ASCII, which no terminal takes for a command. */
+const line = (description: string) =>
+  Type.String({ description, pattern: "^[\\x20-\\x7e]{1,64}$" });
+const time = (description: string) =>
+  Type.String({
+    description,
+    pattern: "^\\d{4}-(0\\d|1[0-2])-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d\\.\\d{3}Z$",
+  });
 
 /** First line. */
 export const BackupHeader = Type.Object({
@@ -32,8 +40,8 @@ export type TableHead = Static<typeof TableHead>;
 
 /** Last line. */
 export const BackupManifest = Type.Object({
-  program: text("Version of the program that wrote it."),
-  created_at: text("Moment of the snapshot."),
+  program: line("Version of the program that wrote it."),
+  created_at: time("Moment of the snapshot."),
   schema: Type.Array(Type.Integer(), { description: "Numbers of the schema's migrations." }),
   installation_id: maybe(id("Identity of the installation; null: its schema has none.")),
   key_id: maybe(id("Name of the key that its secrets are sealed with; null: none yet.")),

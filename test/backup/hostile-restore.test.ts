@@ -19,6 +19,8 @@ interface Table {
 interface Draft {
   schema: number[];
   tables: Table[];
+  /** Other values of the manifest. */
+  end: Record<string, string>;
 }
 
 let ground: Ground;
@@ -38,7 +40,7 @@ afterAll(() => ground.release());
 function forge(change: (draft: Draft) => void): string {
   const [header, ...body] = lines.slice(0, -1);
   const manifest = JSON.parse(lines.at(-1)!);
-  const draft: Draft = { schema: manifest.schema, tables: [] };
+  const draft: Draft = { schema: manifest.schema, tables: [], end: {} };
   for (const line of body) {
     if (line.startsWith("{")) draft.tables.push({ ...JSON.parse(line), rows: [] });
     else draft.tables.at(-1)!.rows.push(line);
@@ -48,7 +50,8 @@ function forge(change: (draft: Draft) => void): string {
   const content = `${[header, ...heads.flat()].join("\n")}\n`;
   const tables = draft.tables.map(({ table: name, rows }) => ({ name, rows: rows.length }));
   const sha256 = createHash("sha256").update(content).digest("hex");
-  const end = JSON.stringify({ ...manifest, schema: draft.schema, tables, sha256 });
+  const { schema } = draft;
+  const end = JSON.stringify({ ...manifest, schema, tables, sha256, ...draft.end });
   const file = join(makeDirectory(), "forged.backup");
   writeFileSync(file, Bun.zstdCompressSync(`${content}${end}\n`));
   return file;
@@ -128,6 +131,21 @@ test("a row is named whose reference leads nowhere", async () => {
     () =>
       "cannot be restored: row 1 of its table key_secrets belongs to a row that is missing; " +
       "use another",
+  );
+});
+
+test.each([
+  ["created_at", "\u001b]0;owned\u0007"],
+  ["created_at", "2027-01-05T00:00:00.000Z\n"],
+  ["created_at", "yesterday"],
+  ["program", "1.0.0\u001b[2J"],
+  ["program", "1.0.0\u202e"],
+  ["installation_id", "a\u001b[2J"],
+  ["key_id", "a\nb"],
+])("a manifest whose %s is %j is refused", async (name, value) => {
+  await refuse(
+    ({ end }) => void Object.assign(end, { [name]: value }),
+    () => "has no end: it is no whole backup",
   );
 });
 
