@@ -105,7 +105,7 @@ const proveLock = async (program: string): Promise<Finding[]> => {
   const server = await serve(fixture);
   rmSync(join(fixture.data, "serve.lock"));
   const complaint = await refuseToServe(fixture);
-  const isRefused = complaint?.includes("another wadi server runs on") ?? false;
+  const isRefused = complaint?.includes("another wadi process") ?? false;
   for (let n = 0; n < WRITES_BESIDE; n++) {
     await runWadi([program, "accounts", "create", `a-${n}`, ...fixture.at]);
   }

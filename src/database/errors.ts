@@ -35,11 +35,14 @@ export class SchemaContracted extends DatabaseUnusable {
   }
 }
 
-/** Another server works on the same data: limits would multiply, and runs run twice. */
+/** Another server, or a restore or a move, works on the same data; its lock is the same. */
 export class DatabaseInUse extends DatabaseUnusable {
   override name = "DatabaseInUse";
   constructor(place: string) {
-    super(`another wadi server runs on ${place}: stop it, or give this one another database`);
+    super(
+      `another wadi process (a server, a move or a restore) uses ${place}: ` +
+        "stop it, or give this one another database",
+    );
   }
 }
 

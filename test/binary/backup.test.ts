@@ -55,7 +55,8 @@ test("a restore refuses the directory of a running server, also with --yes", asy
   const { code, stderr } = await room.run(["restore", "one.backup", "--yes"]);
   expect([code, stderr]).toEqual([
     1,
-    "wadi: another wadi server runs on wadi-data: stop it, or give this one another database\n",
+    "wadi: another wadi process (a server, a move or a restore) uses wadi-data: " +
+      "stop it, or give this one another database\n",
   ]);
 });
 
@@ -102,7 +103,9 @@ test("a backup holds the key where it is asked for, and a restore writes it wher
 
 test("a move to a directory takes the key along, and the source names the target", async () => {
   const moving = await room.run(["move", "--to", "elsewhere"]);
-  expect(moving.stderr).toStartWith("wadi: another wadi server runs on wadi-data: ");
+  expect(moving.stderr).toStartWith(
+    "wadi: another wadi process (a server, a move or a restore) uses wadi-data: ",
+  );
   // A move that fails leaves no key behind.
   expect(existsSync(at("elsewhere/secrets.key"))).toBe(false);
   server.signal("SIGTERM");

@@ -184,7 +184,7 @@ else {
       expect(first.banner).toContainEqual(expect.stringContaining(`PostgreSQL at ${host}/`));
       const second = await room.run(["serve", "--port", "0"], { env });
       expect(second).toMatchObject({ code: 1, stdout: "" });
-      expect(second.stderr).toMatch(/^wadi: another wadi server runs on .*\n$/);
+      expect(second.stderr).toMatch(/^wadi: another wadi process .* uses .*\n$/);
       first.signal("SIGTERM");
       expect(await first.exited).toBe(0);
     });

@@ -57,7 +57,10 @@ test("a first start that finds its port in use has not consumed its key", async 
 });
 
 test("a second server on the same data directory is refused", async () => {
-  await expectSentence("serve --port 0 --data running", "another wadi server runs on running");
+  await expectSentence(
+    "serve --port 0 --data running",
+    "another wadi process (a server, a move or a restore) uses running",
+  );
 });
 
 test("a database of a newer version is refused", async () => {

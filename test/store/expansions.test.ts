@@ -133,10 +133,10 @@ test("beside a running server a database is expanded, and never contracted", asy
   const refused = open(file, { ...beside, migrations: [...known, contraction] });
   await expect(refused).rejects.toThrow("stop that server, then start this one");
   const next = await open(file, { ...beside, migrations: [...known, expansion] });
-  await expect(next.lock()).rejects.toThrow("another wadi server runs");
+  await expect(next.lock()).rejects.toThrow("another wadi process");
   await running.close();
   await next.lock();
-  await expect(open(file, { exclusive: true })).rejects.toThrow("another wadi server runs");
+  await expect(open(file, { exclusive: true })).rejects.toThrow("another wadi process");
   await next.close();
   await (await open(file, { exclusive: true })).close();
 });

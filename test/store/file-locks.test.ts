@@ -58,7 +58,7 @@ test.if(process.platform === "linux")(
     };
     check();
     rmSync(join(dirname(file), "serve.lock"));
-    const inUse = `another wadi server runs on ${dirname(file)}`;
+    const inUse = `another wadi process (a server, a move or a restore) uses ${dirname(file)}`;
     expect((await failureOf(openTestDatabase({ kind: "sqlite", file }, true))).message).toContain(
       inUse,
     );

@@ -241,7 +241,7 @@ test("a data directory admits one server at a time, and the command line beside 
   expect(failure).toBeInstanceOf(DatabaseInUse);
   if (place.kind !== "sqlite") throw new Error("not a file");
   expect(failure.message).toBe(
-    `another wadi server runs on ${join(place.file, "..")}: \
+    `another wadi process (a server, a move or a restore) uses ${join(place.file, "..")}: \
 stop it, or give this one another database`,
   );
   const commandLine = await openTestDatabase(place);

@@ -117,7 +117,7 @@ function testServers(server: string): void {
     const first = await openTestDatabase(place, true);
     const failure = await failureOf(openTestDatabase(place, true));
     expect(failure).toBeInstanceOf(DatabaseInUse);
-    expect(failure.message).toMatch(/^another wadi server runs on the database of [^@]+: stop it/);
+    expect(failure.message).toMatch(/^another wadi process .+ uses the database of [^@]+: stop it/);
     const commandLine = await openTestDatabase(place);
     await commandLine.probe();
     for (const database of [commandLine, first]) await database.close();
