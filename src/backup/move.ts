@@ -16,7 +16,9 @@ import {
   openLoader,
   openSnapshot,
   type PlaceLock,
+  placeDraft,
   readMove,
+  removeDrafts,
   type Snapshot,
   type TableProgress,
   type TransferPlace,
@@ -151,17 +153,17 @@ function requireUnmoved({ sourceName }: MoveOptions, { moved_to }: Origin): void
 
 /** Creates a file that says from its first moment on that it is not whole. */
 async function createTarget(file: string, origin: MoveOrigin, now: number): Promise<void> {
-  const draft = `${file}.move`;
-  rmSync(draft, { force: true });
-  const loader = openLoader({ kind: "sqlite", file: draft }, { now, isFresh: true });
+  const draft = placeDraft(file, "move");
+  removeDrafts(file);
   try {
-    await loader.transact((load) => beginMove(load, origin));
+    const loader = openLoader({ kind: "sqlite", file: draft }, { now, isFresh: true });
+    await loader.transact((load) => beginMove(load, origin)).finally(loader.close);
+    for (const part of ["", "-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
+    giveToOwnerOf(dirname(file), draft);
+    renameSync(draft, file);
   } finally {
-    await loader.close();
+    removeDrafts(file);
   }
-  for (const part of ["", "-wal", "-shm", "-commits"]) rmSync(`${file}${part}`, { force: true });
-  giveToOwnerOf(dirname(file), draft);
-  renameSync(draft, file);
 }
 
 async function begin({ target }: MoveOptions, loader: Loader, origin: MoveOrigin): Promise<void> {

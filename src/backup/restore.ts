@@ -14,7 +14,9 @@ import {
   openLoader,
   type PlaceLock,
   pickMigrations,
+  placeDraft,
   RowRefused,
+  removeDrafts,
   type TransferPlace,
 } from "../database/index.ts";
 import { installationStore } from "../installation/index.ts";
@@ -104,9 +106,9 @@ async function requirePermission({ place, placeName, replaces }: RestoreOptions)
 }
 
 async function replaceFile(work: RestoreWork, file: string) {
-  const draft = `${file}.restore`;
-  // A killed restore may have left it behind.
-  rmSync(draft, { force: true });
+  const draft = placeDraft(file, "restore");
+  // A killed restore may have left its own behind.
+  removeDrafts(file);
   try {
     await load(work, { kind: "sqlite", file: draft });
     giveToOwnerOf(existsSync(file) ? file : dirname(file), draft);
@@ -116,7 +118,7 @@ async function replaceFile(work: RestoreWork, file: string) {
     renameSync(draft, file);
     syncDirectory(file);
   } finally {
-    if (existsSync(draft)) rmSync(draft);
+    removeDrafts(file);
   }
 }
 

@@ -14,6 +14,7 @@ import { openPool, PostgresEngine } from "./postgres.ts";
 import { createQueue, type Registry } from "./registry.ts";
 import { openConnection } from "./sqlite.ts";
 import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
+import { removeDrafts } from "./transfer/drafts.ts";
 import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 import { WriterEngine } from "./writer.ts";
 
@@ -53,7 +54,10 @@ async function openSqlite(
         const take = prepareLock(file);
         lock = async () => void undo.push(take());
       }
-      if (exclusive === true) await lock();
+      if (exclusive === true) {
+        await lock();
+        removeDrafts(file);
+      }
       noted = checkLoss(file, exclusive === true, options.acceptLoss);
     }
     const connection = openConnection(file, place.kind === "memory" ? place.image : undefined);

@@ -1,0 +1,71 @@
+// Tests that nothing stays of restores and moves that were killed, refused or failed.
+import { beforeAll, expect, test } from "bun:test";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { restoreBackup } from "../../src/backup/index.ts";
+import { lockPlace, openDatabase, type TransferPlace } from "../../src/database/index.ts";
+import { stores } from "../../src/stores.ts";
+import { failureOf } from "../support/database.ts";
+import { createSeededIds } from "../support/ids.ts";
+import { backUp, clock, fill, makeDirectory, placeFile } from "./fixture.ts";
+
+let source: TransferPlace & { kind: "sqlite" };
+let file: string;
+
+beforeAll(async () => {
+  source = placeFile();
+  await fill(source);
+  file = join(makeDirectory(), "one.backup");
+  await backUp(source, file);
+}, 120_000);
+
+const restore = (place: TransferPlace, more = {}) =>
+  restoreBackup({
+    ...{ file, place, placeName: "the target", replaces: true, clock, ids: createSeededIds(7) },
+    ...more,
+  });
+const open = (place: TransferPlace, exclusive: boolean) =>
+  openDatabase({ place, stores, clock, exclusive, onFailure() {} });
+
+const DRAFTS = ["restore", "restore-journal", "move", "move-journal"];
+const leaveDrafts = (file: string) => {
+  for (const end of DRAFTS) writeFileSync(`${file}.${end}`, "half of a database");
+};
+const findDrafts = (file: string) => DRAFTS.filter((end) => existsSync(`${file}.${end}`));
+
+test("a start removes the drafts of killed restores and moves, a command does not", async () => {
+  const place = placeFile();
+  await restore(place);
+  leaveDrafts(place.file);
+  await (await open(place, false)).close();
+  expect(findDrafts(place.file)).toEqual(DRAFTS);
+  await (await open(place, true)).close();
+  expect(findDrafts(place.file)).toEqual([]);
+});
+
+test("a start removes the drafts beside the target of a link", async () => {
+  const place = placeFile();
+  await restore(place);
+  leaveDrafts(place.file);
+  const link = placeFile();
+  symlinkSync(place.file, link.file);
+  await (await open(link, true)).close();
+  expect(findDrafts(place.file)).toEqual([]);
+});
+
+test("a start beside a restore is refused, and leaves its draft", async () => {
+  const place = placeFile();
+  await restore(place);
+  const lock = await lockPlace(place);
+  leaveDrafts(place.file);
+  expect((await failureOf(open(place, true))).message).toStartWith("another wadi process ");
+  expect(findDrafts(place.file)).toEqual(DRAFTS);
+  await lock.release();
+});
+
+test("a restore removes the drafts of others, too", async () => {
+  const place = placeFile();
+  leaveDrafts(place.file);
+  await restore(place);
+  expect(findDrafts(place.file)).toEqual([]);
+});
