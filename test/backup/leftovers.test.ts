@@ -1,8 +1,8 @@
 // Tests that nothing stays of restores and moves that were killed, refused or failed.
 import { beforeAll, expect, test } from "bun:test";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { restoreBackup } from "../../src/backup/index.ts";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { moveData, restoreBackup } from "../../src/backup/index.ts";
 import { lockPlace, openDatabase, type TransferPlace } from "../../src/database/index.ts";
 import { stores } from "../../src/stores.ts";
 import { failureOf } from "../support/database.ts";
@@ -23,6 +23,11 @@ const restore = (place: TransferPlace, more = {}) =>
   restoreBackup({
     ...{ file, place, placeName: "the target", replaces: true, clock, ids: createSeededIds(7) },
     ...more,
+  });
+const move = (from: TransferPlace, target: TransferPlace) =>
+  moveData({
+    ...{ source: from, sourceName: "the source", target, targetName: "the target", clock },
+    ...{ replaces: true, say() {}, beforeEnd() {} },
   });
 const open = (place: TransferPlace, exclusive: boolean) =>
   openDatabase({ place, stores, clock, exclusive, onFailure() {} });
@@ -68,4 +73,44 @@ test("a restore removes the drafts of others, too", async () => {
   leaveDrafts(place.file);
   await restore(place);
   expect(findDrafts(place.file)).toEqual([]);
+});
+
+const stopAfter = (rows: number) => (done: number) => {
+  if (done >= rows) throw new Error("the disk is full");
+};
+
+test("a failed restore leaves no new directory", async () => {
+  const home = makeDirectory();
+  const place = placeFile(join(home, "new", "deep"));
+  const failed = restore(place, { onProgress: stopAfter(50) });
+  expect((await failureOf(failed)).message).toBe("the disk is full");
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test("a refused move leaves no new directory, and nothing in one that was there", async () => {
+  const moved = placeFile();
+  await restore(moved);
+  await move(moved, placeFile());
+  const home = makeDirectory();
+  const there = join(home, "there");
+  mkdirSync(there);
+  for (const directory of [join(home, "new"), there]) {
+    const refused = move(moved, placeFile(directory));
+    expect((await failureOf(refused)).message).toInclude("was moved to the target already");
+  }
+  expect(readdirSync(home)).toEqual(["there"]);
+  expect(readdirSync(there)).toEqual([]);
+});
+
+test("a failed restore keeps what others have put into its directory", async () => {
+  const home = makeDirectory();
+  const place = placeFile(join(home, "new"));
+  const onProgress = () => {
+    writeFileSync(join(dirname(place.file), "note"), "");
+    throw new Error("the disk is full");
+  };
+  await failureOf(restore(place, { onProgress }));
+  expect(readdirSync(dirname(place.file))).toEqual(["note"]);
+  await restore(place);
+  expect(readdirSync(dirname(place.file)).sort()).toEqual(["note", "serve.lock", "wadi.db"]);
 });

@@ -1,6 +1,6 @@
 // Locks the place of a transfer against servers, without creating a database there.
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseInUse, explainPostgres, explainSqlite } from "../errors.ts";
 import { lockDatabase, lockFile, lockPostgres } from "../lock.ts";
 import type { TransferPlace } from "./state.ts";
@@ -32,13 +32,41 @@ export async function lockPlace(place: TransferPlace): Promise<PlaceLock> {
 
 function lockSqlite(file: string): () => void {
   const directory = dirname(file);
+  const lock = join(directory, "serve.lock");
+  const made: MadeFiles = {};
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    made.directory = mkdirSync(directory, { recursive: true, mode: 0o700 });
     if (existsSync(file)) return lockDatabase(file);
-    const release = lockFile(join(directory, "serve.lock"));
+    if (!existsSync(lock)) made.lock = lock;
+    const release = lockFile(lock);
     if (release === null) throw new DatabaseInUse(directory);
-    return release;
+    return () => {
+      // Removed before the release: another process must not lock a file without a name.
+      if (!existsSync(file)) removeMade(directory, made);
+      release();
+    };
   } catch (failure) {
+    if (!(failure instanceof DatabaseInUse)) removeMade(directory, made);
     throw explainSqlite(file, failure);
+  }
+}
+
+interface MadeFiles {
+  /** Outermost directory that was made; undefined where all were there. */
+  directory?: string | undefined;
+  lock?: string;
+}
+
+/** Removes what a lock has made for a database that was not made then. */
+function removeMade(directory: string, made: MadeFiles): void {
+  try {
+    if (made.lock !== undefined) rmSync(made.lock, { force: true });
+    if (made.directory === undefined) return;
+    const outermost = resolve(made.directory);
+    // Only empty directories can be removed so.
+    for (let one = resolve(directory); one.startsWith(outermost); one = dirname(one))
+      rmdirSync(one);
+  } catch {
+    // Another program has put something there, or needs it.
   }
 }
