@@ -89,7 +89,7 @@ const packedRanks: BunPlugin = {
       count.writeUInt32LE(tokens.length);
       const lengths = Buffer.from(tokens.map(({ length }) => length));
       const packed = Buffer.concat([count, lengths, ...tokens]);
-      return { contents: await Bun.zstdCompress(packed, { level: 9 }), loader: "file" };
+      return { contents: await Bun.zstdCompress(packed, { level: 19 }), loader: "file" };
     });
   },
 };
