@@ -11,7 +11,7 @@ import { Approval, createAgents, Run } from "./agents/index.ts";
 import { backUpBeforeMigration, openBackups } from "./backup/index.ts";
 import { type Activity, Process, UNWATCHED } from "./cluster/index.ts";
 import { ComputePool, type ComputeService } from "./compute/index.ts";
-import { createConsolePages } from "./console/index.ts";
+import { consoleRedirect, createConsoleRoutes } from "./console/index.ts";
 import { createSecrets } from "./crypto/index.ts";
 import {
   type Database,
@@ -189,7 +189,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const taking = { name: "takeover", start: () => predecessor?.change(handover), stop() {} };
   const listening = [...backups.timers, checks, taking, server, ...agents.listening];
   const services = joinServices([...monitoring.services, uses, ...background, ...listening]);
-  const handover = await openHandover(options, { ...site, services, agents, models });
+  const handover = openHandover(options, { ...site, services, agents, models });
   return {
     ...{ database, access, server, handover },
     get admin() {
@@ -220,10 +220,10 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
 type JoinOptions = AppOptions & { installationId: string };
 type HandoverSite = Site & { services: JoinedServices; agents: AgentService; models: Models };
 
-async function openHandover(
+function openHandover(
   { clock, predecessor = null, installationId: installation }: JoinOptions,
   site: HandoverSite,
-): Promise<Handover> {
+): Handover {
   const { database, server, services, routers, operators, gateway, models, agents } = site;
   const { process, endStreams, limiters } = agents;
   const own = { ...routers.limiters, operators: operators.limiter };
@@ -302,9 +302,9 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
   });
   const routers = [site.routers.gateway, site.routers.agents];
   const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
-  const console = createConsolePages({ isEnabled: () => current().operator.enabled });
-  const pages = [...metrics, ...health, ...docs, document, ...console];
-  server.open(routers, pages, site.operators.routes);
+  const page = createConsoleRoutes({ isEnabled: () => current().operator.enabled });
+  const pages = [...metrics, ...health, ...docs, document, consoleRedirect];
+  server.open(routers, pages, [...site.operators.routes, ...page]);
 }
 
 type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &

@@ -1,5 +1,5 @@
 // Serves the console's page at every path below /console, under a policy that names its parts.
-import type { StaticPage } from "../http/index.ts";
+import type { OperatorRoute, StaticPage } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
 import { bundleConsole } from "./bundle.ts";
 import source from "./client/index.html" with { type: "file" };
@@ -9,18 +9,21 @@ const file = Bun.file(source as unknown as string);
 const GZIP_BEGIN = 0x1f;
 const HOME = "/console/";
 
-export function createConsolePages({ isEnabled }: { isEnabled(): boolean }): StaticPage[] {
+/** Leads people who leave out the last slash. */
+export const consoleRedirect: StaticPage = {
+  path: "/console",
+  answer: () => Response.redirect(HOME, 308),
+};
+
+/** The page is answered where the operator API is, under the same policy. */
+export function createConsoleRoutes({ isEnabled }: { isEnabled(): boolean }): OperatorRoute[] {
   let loaded: Promise<Page> | undefined;
   const answer = async (request: Request): Promise<Response> => {
     if (!isEnabled()) throw apiError("not_found");
     loaded ??= loadPage();
     return respond(await loaded, request);
   };
-  return [
-    { path: "/console", answer: () => Response.redirect(HOME, 308) },
-    { path: HOME, answer },
-    { path: `${HOME}*`, answer },
-  ];
+  return [HOME, `${HOME}*`].map((path) => ({ method: "GET", path, answer }));
 }
 
 interface Page {

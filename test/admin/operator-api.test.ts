@@ -211,6 +211,8 @@ describe("with an address of its own", () => {
     expect(await status(`${own}/healthz`)).toBe(404);
     expect(await status(`${app.server.url}/operator/v1/accounts`)).toBe(404);
     expect(await status(`${app.server.url}/operator/openapi.json`)).toBe(404);
+    expect(await status(`${own}/console/approvals`)).toBe(200);
+    expect(await status(`${app.server.url}/console/approvals`)).toBe(404);
     await stop();
     expect(fetch(`${own}/healthz`)).rejects.toThrow();
   });
