@@ -92,7 +92,7 @@ export function nameOfHost(host: string | undefined): string | undefined {
   return HOST.exec(host ?? "")?.[1]?.toLowerCase();
 }
 
-/** Names that lead to the asking machine only, whatever DNS says. */
+/** Loopback names: a browser resolves them to its own machine without DNS. */
 export function isLocalName(name: string): boolean {
   return LOOPBACK.test(name);
 }
