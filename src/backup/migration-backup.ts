@@ -6,6 +6,7 @@ import type { Settings } from "../settings/index.ts";
 import { makeBackup } from "./backup.ts";
 import { type BackupDestination, openBackupDestination } from "./destination.ts";
 import { BackupError } from "./format.ts";
+import { readInstallationRow } from "./installation-row.ts";
 import { shortenId, writeStamp } from "./timer.ts";
 
 export interface MigrationBackupOptions {
@@ -54,10 +55,8 @@ export function backUpBeforeMigration(options: MigrationBackupOptions) {
 async function readId(place: TransferPlace): Promise<string | null> {
   const snapshot = await openSnapshot(place);
   try {
-    const table = snapshot.tables.find(({ name }) => name === "wadi_installation");
-    if (!table) return null;
-    const [batch] = await Array.fromAsync(snapshot.scan(table));
-    return JSON.parse(batch![0]!)[table.columns.indexOf("id")];
+    const read = await readInstallationRow(snapshot);
+    return read?.("id") ?? null;
   } finally {
     await snapshot.close();
   }

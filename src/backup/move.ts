@@ -28,6 +28,7 @@ import { installationStore } from "../installation/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { BackupError, type OnProgress } from "./format.ts";
+import { readInstallationRow } from "./installation-row.ts";
 
 export interface MoveOptions {
   source: TransferPlace;
@@ -105,10 +106,7 @@ function openClosing(place: TransferPlace, now: number): Loader & AsyncDisposabl
 async function readOrigin(source: TransferPlace): Promise<Origin> {
   const snapshot = await openSnapshot(source);
   try {
-    const table = snapshot.tables.find(({ name }) => name === "wadi_installation")!;
-    const { value } = await snapshot.scan(table).next();
-    const row = JSON.parse((value as readonly string[])[0]!) as (string | null)[];
-    const read = (column: string) => row[table.columns.indexOf(column)] ?? null;
+    const read = (await readInstallationRow(snapshot))!;
     return {
       installation_id: read("id")!,
       stamp: await snapshot.readStamp(),
