@@ -265,10 +265,12 @@ for (const { name, has, scheme, commands } of PROXIES) {
         leaving.abort();
         await left;
 
-        const large = await ask("/v1/chat/completions", {
-          method: "POST",
-          body: JSON.stringify({ messages: [{ role: "user", content: "x".repeat(2_000_000) }] }),
-        });
+        const content = "x".repeat(2_000_000);
+        const body = JSON.stringify({ messages: [{ role: "user", content }] });
+        const send = () => ask("/v1/chat/completions", { method: "POST", body });
+        let large = await send();
+        // A proxy that still writes when the connection ends may not read the refusal.
+        for (let more = 4; more > 0 && large.status === 502; more--) large = await send();
         expect(large.status).toBe(413);
         expect(await large.json()).toMatchObject({ error: { type: expect.any(String) } });
 
