@@ -301,7 +301,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     publicUrl,
   });
   const routers = [site.routers.gateway, site.routers.agents];
-  const document = createDocumentPage(server.app, { routers, version, events: EVENTS });
+  const document = createDocumentPage({ routers, version, events: EVENTS });
   const page = createConsoleRoutes({ isEnabled: () => current().operator.enabled });
   const pages = [...metrics, ...health, ...docs, document, consoleRedirect];
   server.open(routers, pages, [...site.operators.routes, ...page]);

@@ -154,7 +154,8 @@ export async function migrate(
     );
   }
   for (const migration of listMissing(migrations, (await runner.listApplied()) ?? NONE)) {
-    for (const statement of migration.statements(runner.dialect)) await runner.run(statement);
+    // Together, since PostgreSQL answers each text by itself.
+    await runner.run(migration.statements(runner.dialect).join(";\n"));
     const isExpansion = migration.kind === "expansion";
     await runner.record(isExpansion ? "wadi_expansions" : "wadi_schema", migration);
   }

@@ -46,10 +46,15 @@ export function createOperatorRoutes(
   const routes = specs.map((spec): OperatorRoute => {
     const path = `${BASE}${spec.path}`;
     const route = { method: spec.method, path: path as Path };
-    const perform = createPipeline(spec, path, options);
+    let perform: ReturnType<typeof createPipeline> | undefined;
+    // Compiled at first need, so that a start is quick.
+    const performLazily = (context: RequestContext) => {
+      perform ??= createPipeline(spec, path, options);
+      return perform(context);
+    };
     return {
       ...route,
-      answer: createResponder({ ...options, surface: "operator" }, route, perform),
+      answer: createResponder({ ...options, surface: "operator" }, route, performLazily),
     };
   });
   let document: Promise<string> | undefined;

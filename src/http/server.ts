@@ -12,7 +12,6 @@ import { createNameClient, isForwarded, type NameClient, OpenRequests } from "./
 import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
-import { documentRoute } from "./openapi/document.ts";
 import { OPERATOR_PREFIXES, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
@@ -54,7 +53,7 @@ type AnswerRequest = (request: Request) => Response | Promise<Response>;
 
 export class HttpServer implements Service {
   readonly name = "http";
-  readonly app = new Elysia({ strictPath: true, normalize: false });
+  readonly #app = new Elysia({ strictPath: true, normalize: false });
   /** Requests under way with a valid key; their connections are not closed. */
   readonly callers: OpenRequests;
   /** Requests already refused whose sender still sends the body. */
@@ -117,31 +116,29 @@ export class HttpServer implements Service {
   ): void {
     const { ids, log } = this.#options;
     // Elysia applies this only to routes that are registered after it.
-    this.app.onError({ as: "global" }, ({ code, error, request }) => {
+    this.#app.onError({ as: "global" }, ({ code, error, request }) => {
       if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);
       if (error instanceof ApiError) return this.#refuse(error, request);
       log.error("http: a request failed outside of its route", { error });
       return this.#refuse(apiError("internal_error"), request);
     });
-    for (const { method, path, answer, spec, surface } of routers.flatMap((one) => one.routes)) {
-      const detail = documentRoute(spec, surface);
+    for (const { method, path, answer } of routers.flatMap((one) => one.routes)) {
       const handle = ({ request }: { request: Request }) =>
         this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
-      this.app.route(method, path, handle, { parse: "none", detail });
+      this.#app.route(method, path, handle, { parse: "none" });
     }
     for (const { method, path, answer } of operatorRoutes) {
       const handle = ({ request }: { request: Request }) => {
         if (!this.#mayReachOperator(request)) return this.#refuse(apiError("not_found"), request);
         return this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
       };
-      this.app.route(method, path, handle, { parse: "none", detail: { hide: true } });
+      this.#app.route(method, path, handle, { parse: "none" });
     }
     for (const { path, answer } of pages) {
       this.#pages.push(path);
-      const hidden = { parse: "none", detail: { hide: true } } as const;
-      this.app.get(path, ({ request }) => withRequestId(request, answer, ids), hidden);
+      this.#app.get(path, ({ request }) => withRequestId(request, answer, ids), { parse: "none" });
     }
-    this.app.compile();
+    this.#app.compile();
   }
 
   /** Answers one request without a socket. */
@@ -239,7 +236,7 @@ export class HttpServer implements Service {
 
   readonly #route: AnswerRequest = (request) => {
     const origin = this.#origins.match(request);
-    return origin === null ? this.app.fetch(request) : this.#routeCrossOrigin(request, origin);
+    return origin === null ? this.#app.fetch(request) : this.#routeCrossOrigin(request, origin);
   };
 
   readonly #refuseUnknown: AnswerRequest = (request) =>
@@ -247,7 +244,7 @@ export class HttpServer implements Service {
 
   async #routeCrossOrigin(request: Request, origin: string): Promise<Response> {
     const preflight = this.#origins.answerPreflight(request, origin);
-    if (!preflight) return this.#origins.expose(await this.app.fetch(request), origin);
+    if (!preflight) return this.#origins.expose(await this.#app.fetch(request), origin);
     preflight.headers.set("x-request-id", chooseRequestId(request, this.#options.ids));
     return preflight;
   }

@@ -327,7 +327,7 @@ describe("over a socket", () => {
 
 test("agents.authentication.7 the document describes it without a key, and with its headers and errors", async () => {
   const http = openTestServer(async () => [202, {}]);
-  const page = createDocumentPage(http.server.app, { routers: [http.router], version: "1" });
+  const page = createDocumentPage({ routers: [http.router], version: "1" });
   // biome-ignore lint/suspicious/noExplicitAny: the document has any shape.
   const document = (await (await page.answer()).json()) as any;
   const { post } = document.paths["/v1/hooks/{trigger_id}"];

@@ -1,6 +1,6 @@
 // Writes the OpenAPI 3.1.0 document from the routes and their schemas.
 import type { TObject, TSchema } from "@sinclair/typebox";
-import type { Elysia } from "elysia";
+import { Elysia } from "elysia";
 import {
   ERROR_CODES,
   type ErrorCode,
@@ -28,7 +28,7 @@ const WITH_KEY: ErrorCode[] = [
   "internal_error",
 ];
 
-export function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
+function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
   const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
     const { description, schema, stream, headers = [] } = reply;
@@ -126,12 +126,20 @@ export interface DocumentOptions {
   events?: readonly DocumentedEvent[];
 }
 
-/** agents.p4, agents.versioning.4: the whole document. Loads the generator at first need. */
-async function writeDocument(app: Elysia, { routers, version, events = [] }: DocumentOptions) {
+/**
+ * agents.p4, agents.versioning.4: the whole document. An app of its own carries the details of the
+ * routes, so that a start does not write them.
+ */
+async function writeDocument({ routers, version, events = [] }: DocumentOptions) {
   const { toOpenAPISchema } = await import("@elysiajs/openapi/openapi");
+  const routes = routers.flatMap((router) => router.routes);
+  const app = new Elysia();
+  for (const { method, path, spec, surface } of routes) {
+    app.route(method, path, () => null, { detail: documentRoute(spec, surface) });
+  }
   const { paths } = toOpenAPISchema(app, undefined, undefined, undefined, "3.1.0");
   const schemas: SpecObject = {};
-  for (const { method, path, spec, surface } of routers.flatMap((router) => router.routes)) {
+  for (const { method, path, spec, surface } of routes) {
     const operations = paths[path.replaceAll(/:([^/]+)/g, "{$1}")] as Record<string, SpecObject>;
     const operation = operations[method.toLowerCase()]!;
     const named = findOperation(method, path);
@@ -166,9 +174,9 @@ async function writeDocument(app: Elysia, { routers, version, events = [] }: Doc
   };
 }
 
-export function createDocumentPage(app: Elysia, options: DocumentOptions) {
+export function createDocumentPage(options: DocumentOptions) {
   let written: Promise<string> | undefined;
-  const write = async () => JSON.stringify(await writeDocument(app, options));
+  const write = async () => JSON.stringify(await writeDocument(options));
   return {
     path: "/openapi.json",
     async answer() {

@@ -61,7 +61,7 @@ async function writeDocument(): Promise<Document> {
   const feature = "http_tools" as const;
   router.put("/v1/agents", { ...spec, replies, feature }, () => [200, {}]);
   server.open([router], []);
-  const page = createDocumentPage(server.app, { routers: [router], version: "1" });
+  const page = createDocumentPage({ routers: [router], version: "1" });
   return (await (await page.answer()).json()) as Document;
 }
 
