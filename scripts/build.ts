@@ -70,7 +70,7 @@ export const bundle = async (build: Build, outfile: string) => ({
   sourcemap: "none" as const,
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
-  plugins: [packedRanks, packConsole(await bundleConsole())],
+  plugins: [packedRanks, packConsole(await bundleConsole()), await packLibrary("re2js")],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
     WADI_COMMIT: JSON.stringify(commit()),
@@ -106,6 +106,41 @@ const packConsole = (page: string): BunPlugin => ({
     });
   },
 });
+
+/**
+ * Packs a library that is loaded at first need: its code and bytecode take ten times as much. Its
+ * module is evaluated from the text that the executable holds.
+ */
+const packLibrary = async (name: string): Promise<BunPlugin> => {
+  const { outputs } = await Bun.build({
+    entrypoints: [Bun.resolveSync(name, root)],
+    target: "node",
+    format: "cjs",
+    minify: true,
+  });
+  const code = await outputs[0]!.text();
+  const packed = `${name}.zst`;
+  const names = Object.keys(await import(name)).join(", ");
+  const contents = `
+    import file from ${JSON.stringify(packed)};
+    const bytes = Bun.zstdDecompressSync(await Bun.file(file).bytes());
+    const module = { exports: {} };
+    new Function("module", "exports", new TextDecoder().decode(bytes))(module, module.exports);
+    export const { ${names} } = module.exports;
+  `;
+  return {
+    name: `packed ${name}`,
+    setup: (builder) => {
+      builder.onResolve({ filter: new RegExp(`^${name}(\\.zst)?$`) }, ({ path }) => {
+        return { path, namespace: "packed" };
+      });
+      builder.onLoad({ filter: /./, namespace: "packed" }, async ({ path }) => {
+        if (path === name) return { contents, loader: "js" };
+        return { contents: await Bun.zstdCompress(code, { level: 19 }), loader: "file" };
+      });
+    },
+  };
+};
 
 const commit = (): string => {
   try {
