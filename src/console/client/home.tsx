@@ -1,10 +1,9 @@
 // Home: what needs a person now, and what runs.
-import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { shortenId, writeSpan } from "./format.ts";
 import { now, useResource } from "./live.ts";
-import { Ago, FailureNote, Icon, Money, Outside, RunState } from "./parts.tsx";
-import { type KeyHint, Page, version, waiting } from "./shell.tsx";
+import { Ago, FailureNote, Head, Icon, Money, Outside, RunState } from "./parts.tsx";
+import { type KeyHint, Page, setCount, version } from "./shell.tsx";
 import { t } from "./texts.ts";
 
 export interface HomeStatus {
@@ -123,16 +122,6 @@ function Needs({ status }: { status: HomeStatus }) {
   );
 }
 
-function Head({ title, says, end }: { title: string; says?: string; end?: ComponentChildren }) {
-  return (
-    <div class="h">
-      <h2>{title}</h2>
-      {says && <span class="dim">{says}</span>}
-      {end && <span class="end">{end}</span>}
-    </div>
-  );
-}
-
 const RUNS_SHOWN = 8;
 const ACTIVE = new Set(["queued", "running", "waiting_approval"]);
 
@@ -195,7 +184,7 @@ export function Home() {
   useEffect(() => {
     if (!data) return;
     version.value = data.version;
-    waiting.value = data.approvals.pending;
+    setCount("/console/approvals", { number: data.approvals.pending, hot: "waiting" });
   }, [data]);
   return (
     <Page title="page.home" command="wadi status" hints={HINTS}>

@@ -27,8 +27,26 @@ export const liveState = (): { kind: "live" | "paused" } | { kind: "stale"; sinc
   return sinceMs > STALE_MS ? { kind: "stale", sinceMs } : { kind: "live" };
 };
 
-/** Reads `path` at once and then again and again; the old rows stay while new ones come. */
-export function useResource<T>(path: string | null): Signal<Resource<T>> & { reload(): void } {
+/** Kinds of rows of which a page is told when they change. */
+export type Topic =
+  | "accounts"
+  | "agents"
+  | "approvals"
+  | "keys"
+  | "models"
+  | "requests"
+  | "runs"
+  | "triggers"
+  | "webhooks";
+
+/**
+ * Reads `path` at once, and again when rows of its topics have changed; the old data stay until
+ * then.
+ */
+export function useResource<T>(
+  path: string | null,
+  _topics: readonly Topic[] = [],
+): Signal<Resource<T>> & { reload(): void } {
   const state = useSignal<Resource<T>>({ data: null, failure: null });
   const reloads = useSignal(0);
   const reload = reloads.value;

@@ -2,8 +2,7 @@
 import { render } from "preact";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
-import { Approvals } from "./approvals/approvals.tsx";
-import { Home } from "./home.tsx";
+import { PAGES } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
 import { SignIn, startSession } from "./session.tsx";
 import { applyTheme, Page } from "./shell.tsx";
@@ -20,25 +19,26 @@ function Missing() {
   );
 }
 
-/** An approver has approvals only. */
-function Start() {
-  const { route } = useLocation();
-  if (session.value.kind === "signed_in" && session.value.role === "approver") {
-    route("/console/approvals", true);
-    return null;
-  }
-  return <Home />;
+/** An approver has approvals only, and starts there. */
+function ToApprovals() {
+  const { path, route } = useLocation();
+  if (path !== "/console" && path !== "/console/") return <Missing />;
+  route("/console/approvals", true);
+  return null;
 }
 
 function App() {
-  if (session.value.kind !== "signed_in") return <SignIn />;
+  const { value } = session;
+  if (value.kind !== "signed_in") return <SignIn />;
+  const isOperator = value.role === "operator";
+  const pages = PAGES.filter(({ isForApprovers }) => isOperator || isForApprovers);
   return (
     <LocationProvider scope="/console">
       <Router>
-        <Route path="/console" component={Start} />
-        <Route path="/console/approvals" component={Approvals} />
-        <Route path="/console/approvals/:id" component={Approvals} />
-        <Route default component={Missing} />
+        {pages.map(({ path, component }) => (
+          <Route key={path} path={path} component={component} />
+        ))}
+        <Route default component={isOperator ? Missing : ToApprovals} />
       </Router>
       <Toaster />
     </LocationProvider>

@@ -19,7 +19,7 @@ export function Icon({ id, size = 16, tone }: { id: string; size?: number; tone?
 }
 
 /** A state is a shape and a word; colour only repeats them. */
-function State({ shape, tone, children }: StateProps) {
+export function State({ shape, tone, children }: StateProps) {
   return (
     <span class={`st ${tone}`}>
       <Icon id={`s-${shape}`} size={12} />
@@ -88,6 +88,61 @@ export function Money({ sum }: { sum: string | null | undefined }) {
   );
 }
 
+const NEAR_SHARE = 0.8;
+
+/** A budget's bar; the sentence above it carries the numbers. */
+export function BudgetBar({ used, limit, label }: { used: number; limit: number; label: string }) {
+  const share = limit > 0 ? Math.min(used / limit, 1) : 1;
+  const state = share >= 1 ? "bud past" : share >= NEAR_SHARE ? "bud near" : "bud";
+  return (
+    <span
+      class={state}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={limit}
+      aria-valuenow={used}
+      style={{ "--v": `${share * 100}%` }}
+    >
+      <span />
+    </span>
+  );
+}
+
+interface SegmentProps<Value extends string> {
+  label: string;
+  value: Value;
+  options: readonly { value: Value; text: string }[];
+  /** Tabs show other forms of one content; else the choice filters. */
+  isTabs?: boolean;
+  onChange(value: Value): void;
+}
+
+/** Two to four choices side by side. */
+export function Segment<Value extends string>(props: SegmentProps<Value>) {
+  const { label, value, options, isTabs = false, onChange } = props;
+  const buttons = options.map((option) => {
+    const isChosen = option.value === value;
+    const state = isTabs
+      ? { role: "tab" as const, "aria-selected": isChosen }
+      : { "aria-pressed": isChosen };
+    return (
+      <button key={option.value} type="button" {...state} onClick={() => onChange(option.value)}>
+        {option.text}
+      </button>
+    );
+  });
+  return isTabs ? (
+    <span class="seg" role="tablist" aria-label={label}>
+      {buttons}
+    </span>
+  ) : (
+    <span class="seg" role="group" aria-label={label}>
+      {buttons}
+    </span>
+  );
+}
+
 /** How long ago it was, with the exact time as title. */
 export function Ago({ at }: { at: string }) {
   return (
@@ -128,13 +183,20 @@ export function PauseButton() {
   );
 }
 
-export function FailureNote({ what, failure }: { what: string; failure: ApiFailure }) {
+interface FailureNoteProps {
+  what: string;
+  failure: ApiFailure;
+  /** It answers something that a person did, so it is not tried again by itself. */
+  isFinal?: boolean;
+}
+
+export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps) {
   return (
     <div class="err" role="alert">
-      <b>{t("failure.title", what)}</b>
+      <b>{isFinal ? t("failure.act", what) : t("failure.title", what)}</b>
       <p>
         {failure.message}
-        {failure.status > 0 && ` (${failure.status})`} {t("failure.again")}
+        {failure.status > 0 && ` (${failure.status})`} {!isFinal && t("failure.again")}
       </p>
       {failure.requestId && <p class="dim">{t("failure.request", failure.requestId)}</p>}
     </div>
@@ -146,6 +208,25 @@ export function Empty({ text, command }: { text: string; command?: string }) {
     <div class="empty">
       <p>{text}</p>
       {command && <code class="ltr">{command}</code>}
+    </div>
+  );
+}
+
+/** Heading of a section, with what stands at its end. */
+export function Head({
+  title,
+  says,
+  end,
+}: {
+  title: string;
+  says?: string;
+  end?: ComponentChildren;
+}) {
+  return (
+    <div class="h">
+      <h2>{title}</h2>
+      {says && <span class="dim">{says}</span>}
+      {end && <span class="end">{end}</span>}
     </div>
   );
 }

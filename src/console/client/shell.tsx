@@ -1,37 +1,41 @@
 // The frame of every page: places to go, theme, live state, and the command of the view.
 
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { useKeys } from "./keyboard.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
+import { PLACES, type Place } from "./places.ts";
 import { type TextId, t } from "./texts.ts";
 
-interface Place {
-  href: string;
-  icon: string;
-  text: TextId;
-  key: string;
-}
-
-const HOME: Place = { href: "/console/", icon: "i-home", text: "page.home", key: "g h" };
-const APPROVALS: Place = {
-  href: "/console/approvals",
-  icon: "i-inbox",
-  text: "page.approvals",
-  key: "g a",
+/** Groups of places that the person may open. */
+const listPlaces = () => {
+  const { value } = session;
+  const isOperator = value.kind === "signed_in" && value.role === "operator";
+  return PLACES.map(({ title, places }) => ({
+    title,
+    places: places.filter(({ isForApprovers }) => isOperator || isForApprovers),
+  })).filter(({ places }) => places.length > 0);
 };
 
-/** Pages that an approver sees, and those of operators only. */
-const places = (): Place[] =>
-  session.value.kind === "signed_in" && session.value.role === "operator"
-    ? [HOME, APPROVALS]
-    : [APPROVALS];
+/** A count beside a place: one that asks for a person is hot. */
+interface PlaceCount {
+  number: number;
+  hot?: "waiting" | "failed";
+}
 
-/** Approvals that wait; null: not known yet. */
-export const waiting = signal<number | null>(null);
+/** Counts by the address of their place. */
+const counts = signal<Readonly<Record<string, PlaceCount>>>({});
+
+export function setCount(href: string, count: PlaceCount): void {
+  counts.value = { ...counts.peek(), [href]: count };
+}
+
 export const version = signal("");
+
+/** Icons that point in the direction of reading. */
+const MIRRORED = new Set(["i-runs", "i-webhooks", "i-requests", "i-play"]);
 
 const THEME = "theme";
 const theme = signal(localStorage.getItem(THEME) ?? "");
@@ -95,6 +99,26 @@ async function signOut(): Promise<void> {
   session.value = { kind: "none" };
 }
 
+function PlaceLink({ place, path }: { place: Place; path: string }) {
+  const { href, icon, text } = place;
+  const isHere = href === "/console/" ? path === href : path.startsWith(href);
+  const count = counts.value[href];
+  return (
+    <a href={href} aria-current={isHere ? "page" : undefined}>
+      <Icon id={icon} tone={MIRRORED.has(icon) ? "flip" : ""} />
+      {t(text)}
+      {count && count.number > 0 && (
+        <span class={count.hot ? "c hot" : "c"}>
+          {count.hot && (
+            <Icon id={`s-${count.hot}`} size={10} tone={count.hot === "failed" ? "bad" : ""} />
+          )}
+          {count.number}
+        </span>
+      )}
+    </a>
+  );
+}
+
 function Side() {
   const { path } = useLocation();
   const operator = session.value.kind === "signed_in" ? session.value.operator : "";
@@ -105,21 +129,14 @@ function Side() {
         <Icon id="i-menu" />
       </button>
       <nav class="nav" id="nav" popover="auto" aria-label={t("nav.label")}>
-        {places().map(({ href, icon, text }) => {
-          const isHere = href === "/console/" ? path === href : path.startsWith(href);
-          return (
-            <a key={href} href={href} aria-current={isHere ? "page" : undefined}>
-              <Icon id={icon} />
-              {t(text)}
-              {text === "page.approvals" && (waiting.value ?? 0) > 0 && (
-                <span class="c hot">
-                  <Icon id="s-waiting" size={10} />
-                  {waiting}
-                </span>
-              )}
-            </a>
-          );
-        })}
+        {listPlaces().map(({ title, places }) => (
+          <Fragment key={title ?? ""}>
+            {title && <h2>{t(title)}</h2>}
+            {places.map((place) => (
+              <PlaceLink key={place.href} place={place} path={path} />
+            ))}
+          </Fragment>
+        ))}
       </nav>
       <div class="foot">
         <a href="/docs" target="_self">
@@ -155,7 +172,8 @@ interface PageProps {
 
 export function Page({ title, says, command, hints, end, before, isFixed, children }: PageProps) {
   const { route } = useLocation();
-  useKeys(Object.fromEntries(places().map(({ key, href }) => [key, () => route(href)])));
+  const places = listPlaces().flatMap((group) => group.places);
+  useKeys(Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])));
   document.title = `${t(title)} · Wadi`;
   return (
     <div class="app">

@@ -6,7 +6,7 @@ import { shortenId, writeClock, writeSpan } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now, useResource } from "../live.ts";
 import { Empty, FailureNote, Icon, Outside } from "../parts.tsx";
-import { type KeyHint, Page, waiting } from "../shell.tsx";
+import { type KeyHint, Page, setCount } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { ListedApproval } from "./data.ts";
 import { Sheet } from "./sheet.tsx";
@@ -126,7 +126,9 @@ export function Approvals() {
   const { waits, past } = sort(data ?? [], filter);
   const rows = [...waits, ...past];
   useEffect(() => {
-    if (data) waiting.value = data.filter(({ status }) => status === "pending").length;
+    if (!data) return;
+    const number = data.filter(({ status }) => status === "pending").length;
+    setCount(PATH, { number, hot: "waiting" });
   }, [data]);
   const move = (by: number) => {
     const at = rows.findIndex(({ id }) => id === open);

@@ -1,0 +1,16 @@
+// Pages of the console by their path.
+import type { FunctionComponent } from "preact";
+import { Approvals } from "./approvals/approvals.tsx";
+import { Home } from "./home.tsx";
+
+interface PageRoute {
+  path: string;
+  component: FunctionComponent;
+  isForApprovers?: true;
+}
+
+export const PAGES: readonly PageRoute[] = [
+  { path: "/console", component: Home },
+  { path: "/console/approvals", component: Approvals, isForApprovers: true },
+  { path: "/console/approvals/:id", component: Approvals, isForApprovers: true },
+];

@@ -1,0 +1,29 @@
+// Places of the sidebar, in its order.
+import type { TextId } from "./texts.ts";
+
+export interface Place {
+  href: string;
+  icon: string;
+  text: TextId;
+  /** Keys that go there. */
+  key: string;
+  isForApprovers?: true;
+}
+
+interface PlaceGroup {
+  title: TextId | null;
+  places: readonly Place[];
+}
+
+export const PLACES: readonly PlaceGroup[] = [
+  {
+    title: null,
+    places: [
+      { href: "/console/", icon: "i-home", text: "page.home", key: "g h" },
+      {
+        ...{ href: "/console/approvals", icon: "i-inbox", text: "page.approvals", key: "g a" },
+        isForApprovers: true,
+      },
+    ],
+  },
+];

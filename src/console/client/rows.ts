@@ -1,0 +1,42 @@
+// Keys of a list: one row is chosen by `j` and `k`, opened by Enter, and closed by Escape.
+import { type Signal, useSignal } from "@preact/signals";
+import { useKeys } from "./keyboard.ts";
+
+/** Handles the keys of rows with an id; `c` copies the id. */
+export function useRows<Row extends { id: string }>(
+  rows: readonly Row[],
+  { onOpen, onPeek, onCopy, onClose }: RowActions,
+): Signal<string | null> {
+  const chosen = useSignal<string | null>(null);
+  const move = (by: number) => {
+    const at = rows.findIndex(({ id }) => id === chosen.peek());
+    const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
+    if (!next) return;
+    chosen.value = next.id;
+    document.querySelector(`[data-row="${CSS.escape(next.id)}"]`)?.scrollIntoView({
+      block: "nearest",
+    });
+  };
+  const act = (action: ((id: string) => void) | undefined) => () => {
+    if (chosen.peek() !== null) action?.(chosen.peek()!);
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: act(onOpen),
+    " ": act(onPeek),
+    c: act(onCopy),
+    Escape: () => {
+      chosen.value = null;
+      onClose?.();
+    },
+  });
+  return chosen;
+}
+
+interface RowActions {
+  onOpen(id: string): void;
+  onPeek?(id: string): void;
+  onCopy?(id: string): void;
+  onClose?(): void;
+}
