@@ -206,7 +206,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
     start: services.start,
     /** Stops the services first; closes what the build has opened even without a start. */
     async stop(deadlineMs) {
-      agents.drain();
+      for (const part of [agents, operators]) part.drain();
       try {
         await services.stop(deadlineMs);
       } finally {
@@ -225,7 +225,11 @@ function openHandover(
   site: HandoverSite,
 ): Handover {
   const { database, server, services, routers, operators, gateway, models, agents } = site;
-  const { process, endStreams, limiters } = agents;
+  const { process, limiters } = agents;
+  const endStreams = () => {
+    agents.endStreams();
+    operators.endStreams();
+  };
   const own = { ...routers.limiters, operators: operators.limiter };
   return createHandover({
     ...{ clock, database, services, process, server, predecessor, installation },

@@ -13,6 +13,8 @@ import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Admin } from "./admin.ts";
 import type { Actor } from "./audit.ts";
+import type { ChangeFeed } from "./changes/feed.ts";
+import { Change } from "./changes/topics.ts";
 import { AdminError } from "./errors.ts";
 import { type AnyOperation, perform } from "./operation.ts";
 import { OPERATIONS } from "./operations/index.ts";
@@ -23,6 +25,7 @@ export interface OperatorApiOptions {
   /** Follows the settings in force. */
   admin(): Admin;
   server: Pick<HttpServer, "addressOf" | "holdOpen">;
+  changes: ChangeFeed;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -42,6 +45,12 @@ const CODES = {
   "not found": "not_found",
   conflict: "conflict",
 } as const;
+
+const CHANGES = "Follow changes.";
+const CHANGES_DESCRIPTION =
+  "Approvers may call it too, and are told of approvals only. Server-sent events: a frame names " +
+  "rows that have changed, to be read again. Comments come in silence. It ends with the session " +
+  "or token, or when the server restarts: read again what is shown after each reconnection.";
 
 export interface OperatorApi {
   routes: OperatorRoute[];
@@ -73,6 +82,12 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     ...common,
     version: options.version,
     holdOpen: (request) => server.holdOpen(request),
+    streams: [
+      {
+        ...{ path: "/changes", summary: CHANGES, description: CHANGES_DESCRIPTION, frame: Change },
+        open: (caller, openStream) => options.changes.open(caller, openStream),
+      },
+    ],
     handle: (spec, input, { name, via }) =>
       performFor(admin(), spec as AnyOperation, input, { kind: "operator", name, via }),
   });

@@ -4,10 +4,11 @@ import type { ModelRegistry } from "../models/index.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import { type Admin, buildAdmin } from "./admin.ts";
+import { ChangeFeed } from "./changes/feed.ts";
 import type { AdminDeps, ServerState } from "./deps.ts";
 import type { Installation } from "./installation.ts";
 import { createOperatorApi, type OperatorApi } from "./operator-api.ts";
-import { createServerState } from "./server-state.ts";
+import { createServerState, describeReplicas } from "./server-state.ts";
 
 export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids"> {
   log: Log;
@@ -17,6 +18,10 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
 }
 
 export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter"> {
+  /** Ends the streams of changes for good. */
+  drain(): void;
+  /** Pages open them again, to the server that has taken over. */
+  endStreams(): void;
   /** Changes with the settings, so callers must not keep it. */
   readonly admin: Admin;
   change(settings: Settings): void;
@@ -40,14 +45,19 @@ export function createOperatorService(
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
   let admin = build();
   const settings = () => deps().settings;
+  const { database } = deps();
+  const lookAtModels = () => describeReplicas(registry);
+  const changes = new ChangeFeed({ database, clock, log, lookAtModels });
   const api = createOperatorApi({
-    ...{ settings, admin: () => admin, server },
+    ...{ settings, admin: () => admin, server, changes },
     ...{ clock, ids, log, version, installationId },
   });
   return {
     get admin() {
       return admin;
     },
+    drain: () => changes.stop(),
+    endStreams: () => changes.endAll(),
     routes: api.routes,
     limiter: api.limiter,
     change(other) {

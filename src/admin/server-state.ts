@@ -21,3 +21,9 @@ export function createServerState(
     },
   };
 }
+
+/** Writes which replicas get requests: no commit tells that one is down or up again. */
+export function describeReplicas({ models }: Pick<ModelRegistry, "models">): string {
+  const replicas = models.flatMap(({ backend }) => backend.status?.().replicas ?? []);
+  return replicas.map(({ isUp, isBreakerOpen }) => (isUp && !isBreakerOpen ? 1 : 0)).join("");
+}

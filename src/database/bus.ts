@@ -17,6 +17,10 @@ export class Bus {
     };
   }
 
+  isHeard(channel: string): boolean {
+    return (this.#channels.get(channel)?.size ?? 0) > 0;
+  }
+
   publish(notifications: readonly Notification[], isOwn = true): void {
     for (const [channel, id] of notifications) this.#wake(channel, id, isOwn);
   }

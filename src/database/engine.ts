@@ -132,7 +132,7 @@ async function openPostgres(
     await requireOpenablePostgres(pool, url);
     if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
     await migratePostgres(pool, options);
-    const engine = new PostgresEngine(pool, registry, bus);
+    const engine = new PostgresEngine(pool, registry, bus, exclusive === false);
     if (isShared) await engine.listen();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {

@@ -5,9 +5,15 @@ import { openEngine } from "./engine.ts";
 import { GuardedEngine } from "./health.ts";
 import type { MigrateOptions, Migration } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
-import { createRegistry } from "./registry.ts";
+import { createRegistry, nameWrite } from "./registry.ts";
 import { measureDatabase } from "./size.ts";
-import type { Database, DatabaseEngine, DatabaseLocation, Store } from "./store.ts";
+import {
+  type Database,
+  type DatabaseEngine,
+  type DatabaseLocation,
+  type Store,
+  WROTE,
+} from "./store.ts";
 
 export { countRows, requireCapacity, WaitingRows } from "./count.ts";
 export {
@@ -51,6 +57,7 @@ export {
   type Store,
   store,
   type Tx,
+  WROTE,
 } from "./store.ts";
 export {
   advance,
@@ -130,7 +137,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return {
     engine: engine.name,
     bind<S extends Store>(store: S) {
-      const methods = bound.get(store) ?? bindStore(engine, store);
+      const methods = bound.get(store) ?? bindStore(engine, store, bus);
       bound.set(store, methods);
       return methods as never;
     },
@@ -142,7 +149,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   };
 }
 
-function bindStore(engine: DatabaseEngine, store: Store) {
+function bindStore(engine: DatabaseEngine, store: Store, bus: Bus) {
   const reads = Object.entries(store.reads).map(([method, read]) => {
     const isKept = store.kept.includes(method);
     const start = `${store.name}.${method} `;
@@ -157,7 +164,18 @@ function bindStore(engine: DatabaseEngine, store: Store) {
   });
   const writes = Object.keys(store.writes).map((method) => [
     method,
-    (...args: unknown[]) => engine.write(store.name, method, args),
+    (...args: unknown[]) => {
+      const written = engine.write(store.name, method, args);
+      // Most servers have no listener, and then a write costs nothing more.
+      if (bus.isHeard(WROTE)) {
+        const name = nameWrite(store.name, method);
+        written.then(
+          () => bus.publish([[WROTE, name]]),
+          () => {},
+        );
+      }
+      return written;
+    },
   ]);
   return Object.freeze(Object.fromEntries([...reads, ...writes]));
 }

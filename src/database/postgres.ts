@@ -3,9 +3,9 @@ import { type ReservedSQL, SQL, type TransactionSQL } from "bun";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { readRow } from "../platform/schema.ts";
 import type { Bus } from "./bus.ts";
-import { createQueue, type Registry, runWrite, type WriteCall } from "./registry.ts";
+import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
 import { render, type Sql, sql } from "./sql.ts";
-import type { DatabaseEngine, Db, Notification, Tx } from "./store.ts";
+import { type DatabaseEngine, type Db, type Notification, type Tx, WROTE } from "./store.ts";
 
 /** Maximum attempts of a write beside others; further attempts run one by one. */
 const PARALLEL_ATTEMPTS_MAX = 3;
@@ -58,12 +58,15 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #pool: SQL;
   readonly #registry: Registry;
   readonly #bus: Bus;
+  /** Tells the server of every write: commands write seldom, and the server knows its own. */
+  readonly #announces: boolean;
   readonly #reader: Db;
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
   #subscription: { unlisten(): Promise<void> } | undefined;
 
-  constructor(pool: SQL, registry: Registry, bus: Bus) {
+  constructor(pool: SQL, registry: Registry, bus: Bus, announces: boolean) {
+    this.#announces = announces;
     this.#pool = pool;
     this.#registry = registry;
     this.#bus = bus;
@@ -112,14 +115,16 @@ export class PostgresEngine implements DatabaseEngine {
     const value = await this.#pool.begin("isolation level serializable", async (runner) => {
       const tx = createExecutor(runner);
       const result = await runWrite(this.#registry, tx, notifications, call);
-      if (this.#subscription && notifications.length > 0) {
-        const whole = JSON.stringify([this.#self, notifications]);
+      const wrote: Notification = [WROTE, nameWrite(call.store, call.method)];
+      const told = this.#announces ? [...notifications, wrote] : notifications;
+      if (this.#subscription && told.length > 0) {
+        const whole = JSON.stringify([this.#self, told]);
         const payload = Buffer.byteLength(whole) <= PAYLOAD_BYTES_MAX ? whole : "";
         await tx.run(sql`SELECT pg_notify(${CHANNEL}, ${payload})`);
       }
       return result;
     });
-    reachFailPoint(`${call.store}.${call.method}:after`);
+    reachFailPoint(`${nameWrite(call.store, call.method)}:after`);
     this.#bus.publish(notifications);
     return value;
   }

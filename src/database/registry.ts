@@ -30,9 +30,11 @@ export function createRegistry(stores: readonly Store[]): Registry {
   return new Map([probeStore as Store, ...stores].map((one) => [one.name, one]));
 }
 
+export const nameWrite = (store: string, method: string): string => `${store}.${method}`;
+
 export function listWrites(registry: Registry): string[] {
   return [...registry.values()].flatMap((one) =>
-    Object.keys(one.writes).map((method) => `${one.name}.${method}`),
+    Object.keys(one.writes).map((method) => nameWrite(one.name, method)),
   );
 }
 
@@ -46,7 +48,7 @@ export async function runWrite(
   notifications: Notification[],
   call: WriteCall,
 ): Promise<unknown> {
-  const name = `${call.store}.${call.method}`;
+  const name = nameWrite(call.store, call.method);
   const write = registry.get(call.store)?.writes[call.method];
   if (!write) throw new Error(`no write ${name}: is its store named in stores.ts?`);
   const own: Notification[] = [];

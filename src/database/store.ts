@@ -48,6 +48,9 @@ export type Bound<S> =
     ? { [K in keyof R]: Unbound<R[K]> } & { [K in keyof W]: Unbound<W[K]> }
     : never;
 
+/** Channel of all writes: each wakes it with its name, such as `keys.create`. */
+export const WROTE = "wrote";
+
 /** `isOwn`: this process wrote it. The id is null where notifications may be missing. */
 export type WakeListener = (id: string | null, isOwn: boolean) => void;
 

@@ -50,6 +50,20 @@ export async function findOperator(
   );
 }
 
+/** Returns a question whether the request's caller still has its rights; it counts no attempt. */
+export function watchOperator(
+  { headers }: Request,
+  { role, via }: OperatorCaller,
+  options: OperatorCallerOptions & { isEnabled(): boolean },
+): () => Promise<boolean> {
+  const token =
+    via === "console"
+      ? readSessionToken({ headers }, options)!
+      : BEARER.exec(headers.get("authorization")!)![1]!;
+  const identify = via === "console" ? options.identifySession : options.identify;
+  return async () => options.isEnabled() && (await identify(token))?.role === role;
+}
+
 export async function findSession(
   request: Request,
   options: OperatorCallerOptions,
@@ -77,7 +91,7 @@ export async function countFailure(
 }
 
 function readSessionToken(
-  { headers }: Request,
+  { headers }: Pick<Request, "headers">,
   { cookie }: Pick<OperatorCallerOptions, "cookie">,
 ): string | undefined {
   const token = new Bun.CookieMap(headers.get("cookie") ?? "").get(cookie);

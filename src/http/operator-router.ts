@@ -9,6 +9,7 @@ import {
   type OperatorCallerOptions,
 } from "./operator-caller.ts";
 import { type OperatorRouteSpec, splitInput } from "./operator-route.ts";
+import { createStreamPipeline, type OperatorStreamSpec } from "./operator-stream.ts";
 import { compileParameters } from "./parameters.ts";
 import { createResponder, type RequestContext, type ResponderOptions } from "./response.ts";
 import type { HandlerReply, HttpMethod, Path } from "./route.ts";
@@ -19,6 +20,7 @@ export interface OperatorRouterOptions
   version: string;
   isEnabled(): boolean;
   holdOpen(request: Request): () => void;
+  streams?: readonly OperatorStreamSpec[];
   handle(
     spec: OperatorRouteSpec,
     input: Record<string, unknown>,
@@ -43,30 +45,35 @@ export function createOperatorRoutes(
   specs: readonly OperatorRouteSpec[],
   options: OperatorRouterOptions,
 ): OperatorRoute[] {
-  const routes = specs.map((spec): OperatorRoute => {
-    const path = `${BASE}${spec.path}`;
-    const route = { method: spec.method, path: path as Path };
-    let perform: ReturnType<typeof createPipeline> | undefined;
-    // Compiled at first need, so that a start is quick.
-    const performLazily = (context: RequestContext) => {
-      perform ??= createPipeline(spec, path, options);
-      return perform(context);
-    };
-    return {
-      ...route,
-      answer: createResponder({ ...options, surface: "operator" }, route, performLazily),
-    };
-  });
+  const open = (method: HttpMethod, path: string, perform: Perform): OperatorRoute => {
+    const route = { method, path: path as Path };
+    const answer = createResponder({ ...options, surface: "operator" }, route, perform);
+    return { ...route, answer };
+  };
   let document: Promise<string> | undefined;
   const readDocument = async (): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
     document ??= writeOperatorDocument(specs, BASE, options).then(JSON.stringify);
     return new Response(await document, { headers: { "content-type": "application/json" } });
   };
-  const route = { method: "GET", path: DOCUMENT as Path } as const;
-  const answer = createResponder({ ...options, surface: "operator" }, route, readDocument);
-  return [...routes, { ...route, answer }];
+  return [
+    ...specs.map((spec) => {
+      const path = `${BASE}${spec.path}`;
+      let perform: Perform | undefined;
+      // Compiled at first need, so that a start is quick.
+      return open(spec.method, path, (context) => {
+        perform ??= createPipeline(spec, path, options);
+        return perform(context);
+      });
+    }),
+    ...(options.streams ?? []).map((spec) =>
+      open("GET", `${BASE}${spec.path}`, createStreamPipeline(spec, options)),
+    ),
+    open("GET", DOCUMENT, readDocument),
+  ];
 }
+
+type Perform = (context: RequestContext) => Promise<HandlerReply>;
 
 function createPipeline(spec: OperatorRouteSpec, path: string, options: OperatorRouterOptions) {
   const { inPath, rest } = splitInput(spec);

@@ -1,5 +1,6 @@
 // One suite for every engine: each store method, and the guarantees of the engine itself.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { WROTE } from "../../src/database/index.ts";
 import { ApiError } from "../../src/platform/errors.ts";
 import { stores } from "../../src/stores.ts";
 import {
@@ -230,6 +231,22 @@ function testNotifications(on: On): void {
       leave();
       await trials.createAll([makeTrial("t-2")]);
       expect(received).toEqual(["t-1"]);
+    }),
+  );
+
+  test(
+    "every write is told by its name, whatever it tells itself, and a failed one is not",
+    on(async (database) => {
+      const trials = database.bind(trialStore);
+      await trials.create(makeTrial("t-1"));
+      const written: unknown[] = [];
+      const leave = database.listen(WROTE, (name) => void written.push(name));
+      await trials.break(makeTrial("t-2")).catch(() => {});
+      await trials.create(makeTrial("t-3"));
+      await trials.createAll([makeTrial("t-4"), makeTrial("t-5")]);
+      leave();
+      await trials.create(makeTrial("t-6"));
+      expect(written).toEqual(["trials.create", "trials.createAll"]);
     }),
   );
 

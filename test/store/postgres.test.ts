@@ -5,6 +5,7 @@ import {
   DatabaseInUse,
   type DatabaseLocation,
   DatabaseUnusable,
+  WROTE,
 } from "../../src/database/index.ts";
 import {
   failureOf,
@@ -54,6 +55,21 @@ function testServers(server: string): void {
     expect(bytes).toBeGreaterThan(1_000_000);
     expect(wal_bytes).toBeNull();
     for (const database of [writer, reader]) await database.close();
+  });
+
+  test("tell a server of each write of a command, and no command of a server's", async () => {
+    const [command, server] = [await openTestDatabase(place), await openTestDatabase(place, true)];
+    const told = receive(server, WROTE, 1);
+    await command.bind(trialStore).create(makeTrial("w-1"));
+    expect(await told).toEqual(["trials.create"]);
+    const heard: unknown[] = [];
+    command.listen(WROTE, (name) => void heard.push(name));
+    const own = receive(server, WROTE, 1);
+    const through = receive(command, "trial", 1);
+    await server.bind(trialStore).createAll([makeTrial("w-2")]);
+    expect([await own, await through]).toEqual([["trials.createAll"], ["w-2"]]);
+    expect(heard).toEqual([]);
+    for (const database of [command, server]) await database.close();
   });
 
   test("report only that something changed if the list is too long or foreign", async () => {

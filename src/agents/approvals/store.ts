@@ -90,6 +90,7 @@ export async function recordApprovalEvent(
   { id, at }: { id: string; at: number },
 ): Promise<void> {
   const { account_id } = approval;
+  tx.tell("approval", approval.id);
   const data = { approval: show(Approval, approval) };
   await recordEvents(tx, { id, account_id, type, at, data });
 }

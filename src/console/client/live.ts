@@ -28,7 +28,7 @@ export const liveState = (): { kind: "live" | "paused" } | { kind: "stale"; sinc
 };
 
 /** Kinds of rows of which a page is told when they change. */
-export type Topic =
+export type LiveTopic =
   | "accounts"
   | "agents"
   | "approvals"
@@ -45,7 +45,7 @@ export type Topic =
  */
 export function useResource<T>(
   path: string | null,
-  _topics: readonly Topic[] = [],
+  _topics: readonly LiveTopic[] = [],
 ): Signal<Resource<T>> & { reload(): void } {
   const state = useSignal<Resource<T>>({ data: null, failure: null });
   const reloads = useSignal(0);

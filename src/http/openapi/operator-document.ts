@@ -1,6 +1,7 @@
 // Writes the operator API's OpenAPI 3.1.0 document from the table of operations.
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type OperatorRouteSpec, splitInput } from "../operator-route.ts";
+import type { OperatorStreamSpec } from "../operator-stream.ts";
 import { collect, refer, type SpecObject, strip } from "./schemas.ts";
 
 const ERRORS: Readonly<Record<number, string>> = {
@@ -32,10 +33,16 @@ const ERROR: SpecObject = {
   },
 };
 
+interface OperatorDocumentOptions {
+  version: string;
+  cookie: string;
+  streams?: readonly OperatorStreamSpec[];
+}
+
 export async function writeOperatorDocument(
   specs: readonly OperatorRouteSpec[],
   base: string,
-  { version, cookie }: { version: string; cookie: string },
+  { version, cookie, streams = [] }: OperatorDocumentOptions,
 ): Promise<SpecObject> {
   const schemas: SpecObject = { OperatorError: ERROR };
   const paths: Record<string, SpecObject> = {};
@@ -44,6 +51,10 @@ export async function writeOperatorDocument(
     collect(spec.reply, schemas);
     paths[path] ??= {};
     paths[path][spec.method.toLowerCase()] = describe(spec);
+  }
+  for (const spec of streams) {
+    collect(spec.frame, schemas);
+    paths[`${base}${spec.path}`] = { get: describeStream(spec) };
   }
   return {
     openapi: "3.1.0",
@@ -92,14 +103,25 @@ function describe(spec: OperatorRouteSpec): SpecObject {
     ...(!hasQuery && fields.length > 0 && { requestBody: body }),
     responses: {
       200: { description: "Done.", content: asJson(refer(spec.reply)) },
-      ...Object.fromEntries(
-        Object.entries(ERRORS).map(([status, description]) => [
-          status,
-          { description, content: asJson({ $ref: "#/components/schemas/OperatorError" }) },
-        ]),
-      ),
+      ...describeErrors(),
     },
   };
+}
+
+function describeStream({ path, summary, description, frame }: OperatorStreamSpec): SpecObject {
+  const [word] = path.slice(1).split("/");
+  const content = { "text/event-stream": { schema: refer(frame) } };
+  return {
+    ...{ operationId: word, summary, description, tags: [word] },
+    responses: { 200: { description: "The frames.", content }, ...describeErrors() },
+  };
+}
+
+function describeErrors(): SpecObject {
+  const content = asJson({ $ref: "#/components/schemas/OperatorError" });
+  return Object.fromEntries(
+    Object.entries(ERRORS).map(([status, description]) => [status, { description, content }]),
+  );
 }
 
 /** `keys set-secret` becomes `keysSetSecret`. */
