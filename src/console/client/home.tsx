@@ -122,11 +122,12 @@ function Needs({ status }: { status: HomeStatus }) {
   );
 }
 
+const STATUS_TOPICS = ["approvals", "models", "runs", "webhooks"] as const;
 const RUNS_SHOWN = 8;
 const ACTIVE = new Set(["queued", "running", "waiting_approval"]);
 
 function Running({ status }: { status: HomeStatus }) {
-  const { value } = useResource<RunLine[]>("/runs?limit=100");
+  const { value } = useResource<RunLine[]>("/runs?limit=100", ["runs"]);
   const active = value.data?.filter((run) => ACTIVE.has(run.status)).slice(0, RUNS_SHOWN);
   const { running, queued, waiting_approval } = status.runs;
   return (
@@ -179,7 +180,7 @@ function RunTable({ runs }: { runs: readonly RunLine[] }) {
 const HINTS: readonly KeyHint[] = [{ keys: ["G", "A"], text: "keys.approvals" }];
 
 export function Home() {
-  const { value } = useResource<HomeStatus>("/status");
+  const { value } = useResource<HomeStatus>("/status", STATUS_TOPICS);
   const { data, failure } = value;
   useEffect(() => {
     if (!data) return;

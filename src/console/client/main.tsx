@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
+import { startLive } from "./live.ts";
 import { PAGES } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
 import { SignIn, startSession } from "./session.tsx";
@@ -47,6 +48,7 @@ function App() {
 
 applyTheme();
 await startSession();
+startLive();
 render(<App />, document.getElementById("app")!);
 // A link that is pasted into an open tab signs in, too.
 addEventListener("hashchange", () => void startSession());

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import type { ApiFailure } from "./api.ts";
 import { splitHidden, splitMoney, writeExact, writeSpan } from "./format.ts";
-import { isPaused, liveState, now } from "./live.ts";
+import { isPaused, liveState, now, togglePause } from "./live.ts";
 import { t } from "./texts.ts";
 
 /** An icon or a shape of the sprite in index.html. */
@@ -152,17 +152,22 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
+/** Reads its state aloud when it changes, and not each second of a wait. */
 export function Live() {
   const state = liveState();
   const classes = { live: "live", paused: "live held", stale: "live stale" };
-  const says = {
+  const shown = {
     live: () => t("live.live"),
-    paused: () => t("live.paused"),
+    paused: () => (state.kind === "paused" && state.held ? t("live.held", state.held) : spoken()),
     stale: () => t("live.stale", state.kind === "stale" ? writeSpan(state.sinceMs) : ""),
   };
+  const spoken = () => t(`live.${state.kind}.spoken`);
   return (
-    <span class={classes[state.kind]} role="status">
-      {says[state.kind]()}
+    <span class={classes[state.kind]}>
+      <span aria-hidden="true">{shown[state.kind]()}</span>
+      <span class="vh" role="status">
+        {spoken()}
+      </span>
     </span>
   );
 }
@@ -174,9 +179,7 @@ export function PauseButton() {
       type="button"
       aria-pressed={isPaused.value}
       aria-label={isPaused.value ? t("live.resume") : t("live.pause")}
-      onClick={() => {
-        isPaused.value = !isPaused.value;
-      }}
+      onClick={togglePause}
     >
       <Icon id={isPaused.value ? "i-play" : "i-pausei"} size={14} />
     </button>
@@ -196,7 +199,8 @@ export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps
       <b>{isFinal ? t("failure.act", what) : t("failure.title", what)}</b>
       <p>
         {failure.message}
-        {failure.status > 0 && ` (${failure.status})`} {!isFinal && t("failure.again")}
+        {failure.status > 0 && ` (${failure.status})`}{" "}
+        {!isFinal && failure.againInS > 0 && t("failure.again", failure.againInS)}
       </p>
       {failure.requestId && <p class="dim">{t("failure.request", failure.requestId)}</p>}
     </div>

@@ -1,11 +1,6 @@
 // Signing in: a one-time link's token, which its fragment holds, is traded for a session.
-import { ApiFailure, call, session } from "./api.ts";
+import { ApiFailure, call, type SignedInOperator, session } from "./api.ts";
 import { t } from "./texts.ts";
-
-interface SignedInOperator {
-  operator: string;
-  role: "operator" | "approver";
-}
 
 const TOKEN = /^#([A-Za-z0-9_-]{20,})$/;
 

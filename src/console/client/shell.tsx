@@ -5,6 +5,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { useKeys } from "./keyboard.ts";
+import { togglePause } from "./live.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
 import { PLACES, type Place } from "./places.ts";
 import { type TextId, t } from "./texts.ts";
@@ -173,7 +174,10 @@ interface PageProps {
 export function Page({ title, says, command, hints, end, before, isFixed, children }: PageProps) {
   const { route } = useLocation();
   const places = listPlaces().flatMap((group) => group.places);
-  useKeys(Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])));
+  useKeys({
+    ...Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])),
+    ".": togglePause,
+  });
   document.title = `${t(title)} · Wadi`;
   return (
     <div class="app">

@@ -121,7 +121,7 @@ export function Approvals() {
   const { query, route } = useLocation();
   const open = params.id;
   const filter = query.show ?? "pending";
-  const list = useResource<ListedApproval[]>("/approvals?limit=500");
+  const list = useResource<ListedApproval[]>("/approvals?limit=500", ["approvals"]);
   const { data, failure } = list.value;
   const { waits, past } = sort(data ?? [], filter);
   const rows = [...waits, ...past];

@@ -10,7 +10,7 @@ import { Decision } from "./decision.tsx";
 const RISK_TONES = { read: "", write: "warn", irreversible: "bad" };
 
 export function Sheet({ id, onDecided }: { id: string; onDecided(): void }) {
-  const resource = useResource<ApprovalDetail>(`/approvals/${id}`);
+  const resource = useResource<ApprovalDetail>(`/approvals/${id}`, [`approvals:${id}`]);
   const { data, failure } = resource.value;
   if (!data) {
     return (

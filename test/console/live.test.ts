@@ -1,0 +1,139 @@
+// Walks what is live in the console: one stream for all tabs, pause, reconnection, and the end.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page, Request } from "playwright-core";
+import { hasBrowser } from "../support/browser.ts";
+import { askAsOwner, type OpenedConsole, openConsole } from "./support.ts";
+
+const TABS = 8;
+
+if (!hasBrowser) test.skip("the live console in a browser: there is no Chromium here", () => {});
+else describe("the live console", walkLive);
+
+function walkLive() {
+  let opened: OpenedConsole;
+  let agent: string;
+  let key: string;
+  const tabs: Page[] = [];
+  /** Streams that are open, with their tabs. */
+  const streams = new Map<Request, Page>();
+
+  const watch = (tab: Page) => {
+    const end = (request: Request) => void streams.delete(request);
+    tab.on("request", (request) => {
+      if (request.url().endsWith("/operator/v1/changes")) streams.set(request, tab);
+    });
+    tab.on("requestfinished", end);
+    tab.on("requestfailed", end);
+    // A request of a closed tab is not told of any more.
+    tab.on("close", () => {
+      for (const [request, owner] of streams) if (owner === tab) streams.delete(request);
+    });
+  };
+  const until = async (isSo: () => boolean | Promise<boolean>) => {
+    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  const openTab = async () => {
+    const tab = await opened.page.context().newPage();
+    watch(tab);
+    tabs.push(tab);
+    await tab.goto(`${opened.server.url}/console/`);
+    await tab.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+    return tab;
+  };
+  /** Starts a run that stays active, as its model never ends its reply. */
+  const startRun = (title: string) =>
+    opened.server.ask("POST", `/v1/agents/${agent}/runs`, {
+      // A second start tells no key.
+      ...{ key, body: { input: { message: `${title}\n!stall` } } },
+    });
+  /** Headless tabs are all visible, until a test says otherwise. */
+  const hide = (tab: Page, isHidden: boolean) =>
+    tab.evaluate(`
+      Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    `);
+  const status = (tab: Page) => tab.locator(".live");
+
+  beforeAll(async () => {
+    opened = await openConsole();
+    key = opened.server.key;
+    const body = { name: "Clerk", system_prompt: "Be brief." };
+    ({ id: agent } = (await askAsOwner(opened.server, "POST", "/v1/agents", body)) as {
+      id: string;
+    });
+    await opened.page.goto("about:blank");
+  });
+  afterAll(() => opened.close());
+
+  test("eight tabs share one stream, and each shows a run that begins", async () => {
+    for (let i = 0; i < TABS; i++) await openTab();
+    await until(() => streams.size === 1);
+    await startRun("Alpha");
+    for (const tab of tabs) await tab.getByText("Alpha").waitFor();
+    expect(streams.size).toBe(1);
+    for (const tab of tabs) expect(await status(tab).textContent()).toContain("live");
+  });
+
+  test("another tab takes the stream when the leading one is closed or hidden", async () => {
+    const first = [...streams.values()][0]!;
+    await first.close();
+    tabs.splice(tabs.indexOf(first), 1);
+    await until(() => [...streams.values()].some((tab) => tab !== first));
+    const second = [...streams.values()].at(-1)!;
+    await hide(second, true);
+    await until(() => [...streams.values()].every((tab) => tab !== second) && streams.size === 1);
+    await startRun("Beta");
+    const shown = tabs.find((tab) => tab !== second)!;
+    await shown.getByText("Beta").waitFor();
+    expect(await second.getByText("Beta").count()).toBe(0);
+  });
+
+  test("no stream is open while all tabs are hidden; a shown one catches up", async () => {
+    for (const tab of tabs) await hide(tab, true);
+    await until(() => streams.size === 0);
+    await startRun("Gamma");
+    for (const tab of tabs.splice(1)) await tab.close();
+    await hide(tabs[0]!, false);
+    await tabs[0]!.getByText("Gamma").waitFor();
+    await until(() => streams.size === 1);
+  });
+
+  test("a paused page counts what it holds back, and shows it when it goes on", async () => {
+    const tab = tabs[0]!;
+    await tab.keyboard.press(".");
+    await tab.getByRole("button", { name: "Resume" }).waitFor();
+    await startRun("Delta");
+    await tab.getByText(/^paused, \d+ new$/).waitFor();
+    expect(await tab.locator(".live [role=status]").textContent()).toBe("paused");
+    expect(await tab.getByText("Delta").count()).toBe(0);
+    await tab.getByRole("button", { name: "Resume" }).click();
+    await tab.getByText("Delta").waitFor();
+    await tab.getByRole("button", { name: "Pause updates" }).waitFor();
+  });
+
+  test("a page without a server says so in place, and is live again with the next one", async () => {
+    const tab = tabs[0]!;
+    const { room, server } = opened;
+    server.signal("SIGKILL");
+    await server.exited;
+    await tab.getByText(/^reconnecting, last update \d+ s ago$/).waitFor();
+    expect(await tab.locator(".live [role=status]").textContent()).toBe("reconnecting");
+    expect(await tab.getByRole("heading", { name: "Running now" }).count()).toBe(1);
+    const { port } = new URL(server.url);
+    opened.server = await room.serve(["serve", "--port", port]);
+    await tab.locator(".live:not(.stale)").waitFor();
+    await startRun("Epsilon");
+    await tab.getByText("Epsilon").waitFor();
+  });
+
+  test("a command in another process is shown, and the end of the session ends the page", async () => {
+    const tab = tabs[0]!;
+    const { room } = opened;
+    const { stdout } = await room.perform(["operators", "sessions", "--json"]);
+    for (const { id } of JSON.parse(stdout) as { id: string }[]) {
+      await room.perform(["operators", "end", id]);
+    }
+    await tab.getByText("Your session has ended.").waitFor();
+    await until(() => streams.size === 0);
+  });
+}

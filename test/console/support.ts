@@ -1,0 +1,86 @@
+// Opens the console of the compiled program in a real browser, signed in, and judges its pages.
+import { expect } from "bun:test";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { openBrowser, watchPage } from "../support/browser.ts";
+
+/** A text that is HTML, and looks like another by a mark of direction. */
+export const HOSTILE = '<img src=x onerror="document.title=1"> \u202Egnp.exe';
+export const SHOWN_HOSTILE = '<img src=x onerror="document.title=1"> U+202Egnp.exe';
+
+const SIZES = [390, 768, 1100, 1440];
+const THEMES = ["light", "dark"] as const;
+
+export interface OpenedConsole {
+  room: Room;
+  server: Server;
+  browser: Browser;
+  page: Page;
+  /** Errors of the page, and requests that left this machine. */
+  faults: string[];
+  close(): Promise<void>;
+}
+
+/**
+ * The server may call the hosts of `egress`, which are on loopback. `prepare` writes settings or
+ * data before it starts.
+ */
+export async function openConsole(
+  egress: readonly string[] = [],
+  prepare: (room: Room) => Promise<void> = async () => {},
+): Promise<OpenedConsole> {
+  const room = openRoom();
+  await prepare(room);
+  const hosts = egress.flatMap((host) => ["--allow-egress", host]);
+  const server = await room.serve(["serve", "--port", "0", ...hosts]);
+  const browser = await openBrowser();
+  const page = await (await browser.newContext()).newPage();
+  const faults = watchPage(page);
+  // The command knows the port of the settings only, and the server has chosen one.
+  const { hash } = new URL((await room.perform(["console"])).stdout.trim());
+  await page.goto(`${server.url}/console/${hash}`);
+  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+  return {
+    ...{ room, server, browser, page, faults },
+    async close() {
+      await browser.close();
+      await room.close();
+    },
+  };
+}
+
+/** Asks the server as the owner of the first key; throws what is refused. */
+export async function askAsOwner<T = Record<string, string>>(
+  server: Server,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<T> {
+  const reply = await server.ask(method, path, { body });
+  const text = await reply.text();
+  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
+  return (text === "" ? null : JSON.parse(text)) as T;
+}
+
+/** Expects no serious fault of access and no horizontal scroll, in both themes at every size. */
+export async function judgePage(page: Page): Promise<void> {
+  for (const colorScheme of THEMES) {
+    // A colour in transition has the contrast of neither theme.
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const width of SIZES) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await page.evaluate(
+        "document.documentElement.scrollWidth > document.documentElement.clientWidth",
+      );
+      expect([colorScheme, width, wide]).toEqual([colorScheme, width, false]);
+      await page.evaluate(axe.source);
+      const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
+      const found = violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect([colorScheme, width, ...found]).toEqual([colorScheme, width]);
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+}
