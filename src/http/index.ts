@@ -8,7 +8,7 @@ export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
 export type { OperatorRouteSpec } from "./operator-route.ts";
 export { createOperatorRoutes, type OperatorRoute } from "./operator-router.ts";
-export type { OperatorStreamSpec, StreamCaller } from "./operator-stream.ts";
+export type { StreamCaller } from "./operator-stream.ts";
 export {
   cursorError,
   decodeCursor,

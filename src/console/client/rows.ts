@@ -1,6 +1,7 @@
 // Keys of a list: one row is chosen by `j` and `k`, opened by Enter, and closed by Escape.
 import { type Signal, useSignal } from "@preact/signals";
 import { useKeys } from "./keyboard.ts";
+import { findRow } from "./window.tsx";
 
 /** Handles the keys of rows with an id; `c` copies the id. */
 export function useRows<Row extends { id: string }>(
@@ -13,9 +14,9 @@ export function useRows<Row extends { id: string }>(
     const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
     if (!next) return;
     chosen.value = next.id;
-    document.querySelector(`[data-row="${CSS.escape(next.id)}"]`)?.scrollIntoView({
-      block: "nearest",
-    });
+    const row = findRow(next.id);
+    if (row) row.scrollIntoView({ block: "nearest" });
+    else document.dispatchEvent(new CustomEvent("reveal", { detail: next.id }));
   };
   const act = (action: ((id: string) => void) | undefined) => () => {
     if (chosen.peek() !== null) action?.(chosen.peek()!);
