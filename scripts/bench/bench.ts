@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { benchBlackhole } from "./blackhole.ts";
 import { benchChat } from "./chat.ts";
+import { benchConsole } from "./console.ts";
 import { benchFeatures } from "./features.ts";
 import { benchGateway } from "./gateway.ts";
 import { benchHook } from "./hook.ts";
@@ -24,6 +25,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   runs: benchRuns,
   hook: benchHook,
   webhooks: benchWebhooks,
+  console: benchConsole,
 };
 
 const ROUNDS = 5;
