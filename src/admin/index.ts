@@ -5,6 +5,7 @@ export {
   FINAL as FINAL_STATUSES,
   REASON_CHARACTERS_MAX,
   STATUSES,
+  TRIGGER_KINDS,
 } from "../agents/index.ts";
 export {
   loadRecorder,

@@ -7,7 +7,7 @@ import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById } from "./errors.ts";
 import { isIdPart } from "./id-parts.ts";
-import { readTimeAgo } from "./time.ts";
+import { requireTime } from "./time.ts";
 
 export const ListedRequest = Row(LogEntry, {
   account: maybe(Type.String({ description: "The owner's name; null: none, or deleted." })),
@@ -109,10 +109,4 @@ function readStatus(typed: string): Pick<RequestFilter, "statusMin" | "statusMax
     statusMin: Number(first + (isClass ? "00" : rest)),
     statusMax: Number(first + (isClass ? "99" : rest)),
   };
-}
-
-function requireTime(typed: string, now: number): number {
-  const timeMs = readTimeAgo(typed, now);
-  if (timeMs === null) throw new AdminError(`"${typed}" is no time, such as 2027-01-05 or 1h`);
-  return timeMs;
 }

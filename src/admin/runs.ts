@@ -1,47 +1,85 @@
 // Runs of every account: list, show, steps.
 import { type Static, Type } from "@sinclair/typebox";
-import type { Account } from "../access/index.ts";
 import {
   createAgentQueries,
   createOperatorStarts,
   createRunQueries,
+  measureRun,
   Run,
+  type RunPage,
   type RunQueries,
   RunRow,
+  type RunSearch,
+  readTitle,
   type Status,
+  type TriggerKind,
 } from "../agents/index.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
 import { DiskSpace } from "../storage/index.ts";
-import { type AccountDirectory, walkAccounts } from "./accounts.ts";
+import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents, requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
+import { requireTime } from "./time.ts";
+
+const span = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const ListedRun = Resource("ListedRun", {
   id: Type.String({ description: "Identifier." }),
   account: Type.String({ description: "The owner's name." }),
   agent_id: Type.String({ description: "Agent of the run." }),
   agent_name: maybe(Type.String({ description: "Its name; null: it was deleted." })),
+  version: Type.Integer({ description: "Version of the agent." }),
   title: Type.String({ description: "First line of the message, at most 120 characters." }),
   status: Type.String({ description: "Status of the run." }),
+  error_code: maybe(Type.String({ description: "Why it ended early; null: it did not." })),
   trigger_kind: Type.String({ description: "Kind of its start." }),
+  trigger_id: maybe(Type.String({ description: "Trigger that started it; null: none." })),
   rounds: Type.Integer({ description: "Model rounds." }),
   tool_calls: Type.Integer({ description: "Executed tool calls." }),
+  total_tokens: Type.Integer({ description: "Tokens read and written." }),
   cost: maybe(Money("SAR, where known.")),
   created_at: Timestamp("Time of acceptance."),
+  started_at: maybe(Timestamp("Begin of the run; null: it is queued.")),
   finished_at: maybe(Timestamp("End of the run.")),
+  queued_ms: span("Milliseconds from its acceptance to its begin, or until now."),
+  worked_ms: span("Milliseconds of work, pauses before retries included."),
+  waited_ms: span("Milliseconds in which it waited for people, or after a crash."),
+});
+type ListedRun = Static<typeof ListedRun>;
+
+const runs = (what: string) => Type.Optional(Type.Integer({ description: `Runs that ${what}.` }));
+
+export const RunCount = Type.Object({
+  counts: Type.Object(
+    {
+      queued: runs("wait to begin"),
+      running: runs("run"),
+      waiting_approval: runs("wait for a person"),
+      succeeded: runs("succeeded"),
+      failed: runs("failed"),
+      budget_exceeded: runs("were stopped by a budget"),
+      cancelled: runs("were cancelled"),
+    },
+    { description: "By status; a status without runs is left out." },
+  ),
+  is_partial: Type.Boolean({
+    description: "true: it has counted 100,000 runs, and left out older ones.",
+  }),
 });
 
-type FoundRun = Omit<Static<typeof ListedRun>, "agent_name"> & { account_id: string };
-
-const TITLE_CHARACTERS_MAX = 120;
-
-export interface RunListOptions {
+/** A search as it was typed; null matches every run. */
+export interface TypedRunSearch {
   account: string | null;
   agent: string | null;
   status: Status | null;
-  limit: number;
+  trigger_kind: TriggerKind | null;
+  /** A day, an instant or a duration before now. */
+  since: string | null;
+  text: string | null;
 }
+
+export type RunListOptions = TypedRunSearch & Pick<RunPage, "stage" | "before" | "limit">;
 
 /** A run with what only operators see. */
 export const OperatorRun = Type.Object({
@@ -62,34 +100,48 @@ export interface OperatorRunStart {
 }
 
 export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { database } = deps;
+  const { database, clock } = deps;
   const agents = createAgentQueries(database);
   const runs = createRunQueries(deps);
   const starts = createRunStarts(deps);
-  const listAccounts = async ({ account, agent }: RunListOptions): Promise<Account[]> => {
-    const selected = await directory.select(account);
-    if (agent === null) return selected;
-    const { account_id } = await requireAgent(agents, agent);
-    return selected.filter(({ id }) => id === account_id);
+  /** Returns undefined where the agent is not of the account: no run matches. */
+  const readSearch = async (typed: TypedRunSearch): Promise<RunSearch | undefined> => {
+    const { account, agent, status, trigger_kind, since, text } = typed;
+    const asked = account === null ? null : (await directory.require(account)).id;
+    const found = agent === null ? null : await requireAgent(agents, agent);
+    if (asked !== null && found !== null && found.account_id !== asked) return undefined;
+    return {
+      account_id: found?.account_id ?? asked,
+      agent_id: found?.id ?? null,
+      ...{ status, trigger_kind, text },
+      since: since === null ? null : requireTime(since, clock.now()),
+    };
   };
   const requireRun = (typed: string) => requireById("run", typed, runs.find);
 
   return {
-    async list(request: RunListOptions) {
-      const { limit, status } = request;
-      const agent_id = request.agent?.toLowerCase() ?? null;
-      const found: FoundRun[] = [];
-      for await (const account of walkAccounts(await listAccounts(request))) {
-        const rows = await runs.list({ account_id: account.id, agent_id, status, limit });
-        for (const run of rows) {
-          const { rounds, tool_calls } = run.usage;
-          const title = run.input.message.split("\n", 1)[0]!.slice(0, TITLE_CHARACTERS_MAX);
-          const shown = { ...run, account: account.name, title };
-          found.push({ ...shown, rounds, tool_calls, cost: run.cost.total });
-        }
-      }
-      found.sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
-      return nameAgents(agents, found.slice(0, limit));
+    async list({ stage, before, limit, ...typed }: RunListOptions): Promise<ListedRun[]> {
+      const search = await readSearch(typed);
+      const found = search ? await runs.list({ ...search, stage, before, limit }) : [];
+      const accounts = await directory.names();
+      const now = clock.now();
+      return (await nameAgents(agents, found)).map((run): ListedRun => {
+        const { queued, worked, waited } = measureRun(run, now);
+        const { usage_rounds, usage_tool_calls, usage_total_tokens, cost_total } = run;
+        return {
+          ...run,
+          account: accounts.get(run.account_id) ?? "",
+          title: readTitle(run.input_begin),
+          error_code: run.error?.code ?? null,
+          ...{ rounds: usage_rounds, tool_calls: usage_tool_calls },
+          ...{ total_tokens: usage_total_tokens, cost: cost_total },
+          ...{ queued_ms: queued, worked_ms: worked, waited_ms: waited },
+        };
+      });
+    },
+    async count(typed: TypedRunSearch) {
+      const search = await readSearch(typed);
+      return search ? runs.count(search) : { counts: {}, isPartial: false };
     },
     require: requireRun,
     find: runs.find,

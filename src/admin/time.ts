@@ -1,6 +1,7 @@
 // Times as operators type them.
 import { readDay, readInstant } from "../platform/calendar.ts";
 import { parseDuration } from "../platform/duration.ts";
+import { AdminError } from "./errors.ts";
 
 /** Reads a day, an instant or a duration before now; null for anything else. */
 export function readTimeAgo(typed: string, now: number): number | null {
@@ -11,4 +12,10 @@ export function readTimeAgo(typed: string, now: number): number | null {
   } catch {
     return null;
   }
+}
+
+export function requireTime(typed: string, now: number): number {
+  const timeMs = readTimeAgo(typed, now);
+  if (timeMs === null) throw new AdminError(`"${typed}" is no time, such as 2027-01-05 or 1h`);
+  return timeMs;
 }

@@ -11,8 +11,15 @@ export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts"
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
+export {
+  measureRun,
+  type RunPage,
+  type RunSearch,
+  readTitle,
+  STAGES,
+} from "./runs/overview.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
-export { Run, RunRow } from "./runs/run.ts";
+export { Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { MESSAGE_CHARACTERS_MAX } from "./runs/start-request.ts";
 export { Step } from "./runs/step.ts";

@@ -1,10 +1,16 @@
 // `wadi runs`: lists of runs, one run with its steps, one run live.
-import { runOperations as operations, type PerformOperation, STATUSES } from "../admin/index.ts";
+import {
+  runOperations as operations,
+  type PerformOperation,
+  STATUSES,
+  TRIGGER_KINDS,
+} from "../admin/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { explainDecision } from "./approvals.ts";
 import {
   account,
   type Command,
+  type CommandInput,
   type Flag,
   hasFlag,
   limit,
@@ -78,25 +84,52 @@ async function follow(perform: PerformOperation, id: string, output: Output): Pr
   return run;
 }
 
+const search: NonNullable<Command["flags"]> = {
+  account,
+  agent: { takes: "ID", help: "agent of the runs" },
+  trigger: { takes: "KIND", help: "what started them: manual, cron or webhook" },
+  since: { takes: "TIME", help: "earliest acceptance, such as 2027-01-05 or 24h" },
+  text: { takes: "TEXT", help: "part of the id or of the input" },
+};
+
+const readSearch = (input: CommandInput) => ({
+  account: readText(input, "account"),
+  agent: readText(input, "agent"),
+  trigger_kind: readWord(input, "trigger", TRIGGER_KINDS),
+  since: readText(input, "since"),
+  text: readText(input, "text"),
+});
+
 export const commands: readonly Command[] = [
   {
     name: "runs list",
     flags: {
-      account,
-      agent: { takes: "ID", help: "agent of the runs" },
+      ...search,
       status: { takes: "NAME", help: "status of the runs, such as failed" },
+      active: { help: "only runs that have not ended" },
       limit,
     },
     help: "List the newest runs",
     example: "wadi runs list --account acme --status failed",
     async run(input, output) {
       const found = await call(input, operations.list, {
-        account: readText(input, "account"),
-        agent: readText(input, "agent"),
+        ...readSearch(input),
         status: readWord(input, "status", STATUSES),
+        ...(hasFlag(input, "active") && { stage: "active" as const }),
         limit: readLimit(input),
       });
       return printTable(output, found, COLUMNS);
+    },
+  },
+  {
+    name: "runs count",
+    flags: search,
+    help: "Count runs by status: active ones, and ended ones since a time",
+    example: "wadi runs count --since 24h",
+    async run(input, output) {
+      const { counts, is_partial } = await call(input, operations.count, readSearch(input));
+      if (is_partial) output.say("older runs are not counted: give a later --since");
+      return printRow(output, { counts, is_partial }, { ...(counts as ShownRow) });
     },
   },
   {

@@ -3,10 +3,15 @@ import { expect, test } from "bun:test";
 import type { Account } from "../../src/access/index.ts";
 import { walkAccounts } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/index.ts";
+import type { RunListOptions } from "../../src/admin/runs.ts";
+import { measureRun } from "../../src/agents/index.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
-const ANY = { account: null, agent: null, status: null, limit: 20 };
+const ANY: RunListOptions = {
+  ...{ account: null, agent: null, status: null, trigger_kind: null, since: null, text: null },
+  ...{ stage: null, before: null, limit: 20 },
+};
 
 test("runs are listed newest first, by account, agent or status", async () => {
   await using front = await startRuns();
@@ -20,15 +25,15 @@ test("runs are listed newest first, by account, agent or status", async () => {
   await front.clock.advance(1_000);
   const last = await front.begin();
   await front.finish(first);
-  const list = async (wish: Partial<typeof ANY | { [name: string]: string }>) =>
-    (await runs.list({ ...ANY, ...wish } as typeof ANY)).map((run) => [run.account, run.status]);
+  const list = async (wish: Partial<RunListOptions>) =>
+    (await runs.list({ ...ANY, ...wish })).map((run) => [run.account, run.status]);
   const [mine, other, done] = [
     ["dev", "running"],
     ["other", "queued"],
     ["dev", "succeeded"],
   ];
   expect(await list({})).toEqual([mine!, other!, done!]);
-  expect(await list({ limit: 2 } as never)).toEqual([mine!, other!]);
+  expect(await list({ limit: 2 })).toEqual([mine!, other!]);
   expect(await list({ account: "other" })).toEqual([other!]);
   expect(await list({ agent: front.agent.id.toUpperCase() })).toEqual([mine!, done!]);
   expect(await list({ agent: front.agent.id, account: "other" })).toEqual([]);
@@ -39,6 +44,60 @@ test("runs are listed newest first, by account, agent or status", async () => {
   for (const wrong of [{ agent: "x" }, { agent: UNKNOWN }, { account: "no" }]) {
     expect(runs.list({ ...ANY, ...wrong })).rejects.toBeInstanceOf(AdminError);
   }
+});
+
+test("active runs, and pages of ended ones, are listed by kind, time and text", async () => {
+  await using front = await startRuns();
+  const { runs } = front.app.admin;
+  const message = 'Pay "INV-7%"\nat once';
+  const paid = await front.begin({ input: { message } });
+  await front.finish(paid, "failed");
+  await front.clock.advance(60_000);
+  const ended: { id: string }[] = [];
+  for (let n = 0; n < 3; n++) {
+    const run = await front.begin();
+    await front.finish(run);
+    ended.push(run as { id: string });
+  }
+  const waiting = await front.begin();
+  const list = async (wish: Partial<RunListOptions>) =>
+    (await runs.list({ ...ANY, ...wish })).map(({ id }) => id);
+  const newest = ended.map(({ id }) => id).reverse();
+  expect(await list({ stage: "active" })).toEqual([waiting.id]);
+  expect(await list({ stage: "ended", limit: 2 })).toEqual(newest.slice(0, 2));
+  expect(await list({ stage: "ended", before: newest[1]! })).toEqual([newest[2], paid.id]);
+  expect(await list({ account: "dev", before: newest[1]! })).toEqual([newest[2], paid.id]);
+  expect(await list({ since: "30s" })).toEqual([waiting.id, ...newest]);
+  expect(await list({ trigger_kind: "cron" })).toEqual([]);
+  for (const text of ["inv-7%", '"INV-7%"', '%"\nat', paid.id.slice(-8).toUpperCase()]) {
+    expect([text, ...(await list({ text }))]).toEqual([text, paid.id]);
+  }
+  for (const text of ["INV_7", "INV-7_", "%%"]) expect(await list({ text })).toEqual([]);
+  const [row] = await runs.list({ ...ANY, status: "failed" });
+  expect(row).toMatchObject({ title: 'Pay "INV-7%"', version: 1, error_code: "upstream_error" });
+  await front.clock.advance(5_000);
+  expect((await runs.list({ ...ANY, stage: "active" }))[0]).toMatchObject({ queued_ms: 5_000 });
+  const count = async (wish: Partial<RunListOptions>) =>
+    (await runs.count({ ...ANY, ...wish })).counts;
+  expect(await count({})).toEqual({ queued: 1, succeeded: 3, failed: 1 });
+  expect(await count({ since: "1s" })).toEqual({ queued: 1 });
+  expect(await count({ since: "1h", text: "inv" })).toEqual({ failed: 1 });
+  expect(await count({ agent: front.agent.id, account: "other" })).toEqual({});
+});
+
+test("a run's time is divided into queued, worked and waited", () => {
+  const run = { status: "succeeded" as const, created_at: 1_000, started_at: 1_400 };
+  const measure = (more: object, now = 9_000) =>
+    Object.values(
+      measureRun({ ...run, finished_at: null, stepped_at: null, worked_ms: 0, ...more }, now),
+    );
+  expect(measure({ status: "queued", started_at: null })).toEqual([8_000, 0, 0]);
+  expect(measure({ finished_at: 5_000, worked_ms: 1_600 })).toEqual([400, 1_600, 2_000]);
+  expect(measure({ status: "waiting_approval", worked_ms: 600 })).toEqual([400, 600, 7_000]);
+  const running = { status: "running", worked_ms: 600, stepped_at: 4_000 };
+  expect(measure(running)).toEqual([400, 5_600, 2_000]);
+  // A process's clock may be behind.
+  expect(measure({ finished_at: 500, worked_ms: 9 }, 400)).toEqual([400, 0, 0]);
 });
 
 test("runs of the same moment are listed by their ids, also of several accounts", async () => {

@@ -136,6 +136,7 @@ const LINES: Record<string, readonly string[]> = {
   "agents hold": ["agents hold AGENT --reason Circles", "agents hold UNKNOWN"],
   "agents release": ["agents release AGENT"],
   "runs list": ["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
+  "runs count": ["runs count", "runs count --since 1h --json", "runs count --trigger nonsense"],
   "runs show": ["runs show RUN", "runs show RUN --json", "runs show UNKNOWN"],
   "runs follow": ["runs follow RUN", "runs follow RUN --json", "runs follow UNKNOWN"],
   "runs start": [

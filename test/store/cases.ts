@@ -53,6 +53,7 @@ import { outboxCases } from "./outbox-cases.ts";
 import { processCases } from "./process-cases.ts";
 import { requestLogCases } from "./request-log-cases.ts";
 import { runCases } from "./run-cases.ts";
+import { runOverviewCases } from "./run-overview-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
 import { runStartCases } from "./run-start-cases.ts";
@@ -765,6 +766,7 @@ export const cases: readonly Case[] = [
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,
+  ...runOverviewCases,
   ...toolCases,
   ...connectionCases,
   ...noteCases,

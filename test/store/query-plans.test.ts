@@ -4,6 +4,8 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runStore } from "../../src/agents/runs/store/index.ts";
+import type { RunSearch } from "../../src/agents/runs/store/overview.ts";
 import { type Db, openDatabase, type Tx } from "../../src/database/index.ts";
 import { render, type Sql } from "../../src/database/sql.ts";
 import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
@@ -37,15 +39,27 @@ async function explain(read: (tx: Tx) => Promise<unknown>): Promise<string[]> {
   }
 }
 
+/** The index `runs_live` holds only runs that have not ended. */
 const scans = (plan: readonly string[]) =>
   plan.filter((step) =>
-    /^SCAN (ledger|usage_sums|sums|keys)\b(?!.*USING COVERING INDEX.*=)/.test(step),
+    /^SCAN (ledger|usage_sums|sums|keys|runs)\b(?!.*USING (COVERING INDEX.*=|INDEX runs_live))/.test(
+      step,
+    ),
   );
+
+const EVERY_RUN: RunSearch = {
+  ...{ account_id: null, agent_id: null, status: null, trigger_kind: null },
+  ...{ since: null, text: null },
+};
+const OWNED = { ...EVERY_RUN, account_id: "a-1" };
 
 test.each<[string, (db: Db & Tx) => Promise<unknown>]>([
   ["the requests of one id", (db) => requestLogStore.reads.find(db, "x", 20)],
   ["the sums of an account", (db) => sumRequests(db, "a-1")],
   ["the oldest day that is not folded", (db) => foldDay(db, 1)],
+  ["runs that have not ended", (db) => runStore.reads.listActive(db, EVERY_RUN, null, 20)],
+  ["runs of an account", (db) => runStore.reads.findRangeEnd(db, OWNED, { before: "r", size: 9 })],
+  ["runs of all", (db) => runStore.reads.findRangeEnd(db, EVERY_RUN, { before: "r", size: 9 })],
   ["ids by their first characters", (db) => idStore.reads.findByBegin(db, "key", "0198a6", 5)],
 ])("%s are found without reading all rows", async (_, read) => {
   const plan = await explain(read);

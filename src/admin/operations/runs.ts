@@ -1,11 +1,17 @@
 // Operations on runs of every account.
 import { Type } from "@sinclair/typebox";
-import { MESSAGE_CHARACTERS_MAX, STATUSES, Step } from "../../agents/index.ts";
+import {
+  MESSAGE_CHARACTERS_MAX,
+  STAGES,
+  STATUSES,
+  Step,
+  TRIGGER_KINDS,
+} from "../../agents/index.ts";
 import { FilledText, oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
-import { ListedRun, OperatorRun } from "../runs.ts";
-import { account, idOf, input, LIMIT, limit } from "./fields.ts";
+import { ListedRun, OperatorRun, RunCount, type TypedRunSearch } from "../runs.ts";
+import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
 const STEPS_MAX = 1_000;
 
@@ -29,6 +35,30 @@ const audit = {
   },
 };
 
+const SEARCH_CHARACTERS_MAX = 200;
+
+const search = {
+  account,
+  agent: Type.Optional(idOf("agent")),
+  trigger_kind: Type.Optional(oneOf(TRIGGER_KINDS, "What started the runs.")),
+  since: maybeText(
+    "Earliest acceptance, such as 2027-01-05, or a duration before now, such as 1h.",
+  ),
+  text: maybeText(
+    "A part of the id, or of the first 4,096 characters of the input; case is ignored.",
+    SEARCH_CHARACTERS_MAX,
+  ),
+};
+
+const readTyped = (asked: Partial<TypedRunSearch>): TypedRunSearch => ({
+  account: asked.account ?? null,
+  agent: asked.agent ?? null,
+  status: asked.status ?? null,
+  trigger_kind: asked.trigger_kind ?? null,
+  since: asked.since ?? null,
+  text: asked.text ?? null,
+});
+
 export const runOperations = {
   list: defineOperation({
     name: "runs list",
@@ -36,20 +66,35 @@ export const runOperations = {
     path: "/runs",
     summary: "List the newest runs.",
     input: input({
-      account,
-      agent: Type.Optional(idOf("agent")),
+      ...search,
       status: Type.Optional(oneOf(STATUSES, "Status of the runs.")),
+      stage: Type.Optional(
+        oneOf(STAGES, "`active`: runs that have not ended; `ended`: the others."),
+      ),
+      before: Type.Optional(idOf("run")),
       limit,
     }),
     reply: Type.Array(ListedRun),
     async run({ runs }, asked) {
       const found = await runs.list({
-        account: asked.account ?? null,
-        agent: asked.agent ?? null,
-        status: asked.status ?? null,
+        ...readTyped(asked),
+        stage: asked.stage ?? null,
+        before: asked.before?.toLowerCase() ?? null,
         limit: asked.limit ?? LIMIT,
       });
       return found.map((row) => show(ListedRun, row));
+    },
+  }),
+  count: defineOperation({
+    name: "runs count",
+    method: "GET",
+    path: "/run-counts",
+    summary: "Count runs by status: those that have not ended, and those accepted since.",
+    input: input(search),
+    reply: RunCount,
+    async run({ runs }, asked) {
+      const { counts, isPartial } = await runs.count(readTyped(asked));
+      return { counts, is_partial: isPartial };
     },
   }),
   show: defineOperation({

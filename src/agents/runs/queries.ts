@@ -3,17 +3,10 @@ import type { Bound, Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { cancelRun } from "./deps.ts";
+import { createRunOverview } from "./overview.ts";
 import type { RunRow } from "./run.ts";
 import type { StepRow } from "./step.ts";
 import { runStore } from "./store/index.ts";
-import type { Status } from "./transitions.ts";
-
-export interface RunQuery {
-  account_id: string;
-  agent_id: string | null;
-  status: Status | null;
-  limit: number;
-}
 
 export interface RunQueriesOptions {
   database: Database;
@@ -23,11 +16,8 @@ export interface RunQueriesOptions {
 
 export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
   const store: Bound<typeof runStore> = database.bind(runStore);
-  const others = { thread_id: null, trigger_kind: null, before: null };
-  const whenever = { created_after: null, created_before: null };
   return {
-    list: (filter: RunQuery): Promise<RunRow[]> =>
-      store.list({ ...filter, ...others, ...whenever }),
+    ...createRunOverview(store),
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,

@@ -6,6 +6,7 @@ import { StepRow } from "../step.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
+import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
 import { countQueued, listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
@@ -34,6 +35,11 @@ export const runStore = store(
     findStarted: (db, account_id: string, agent_id: string, key: Idempotency, now: number) =>
       findEarlier(db, { account_id, agent_id, created_at: now }, key),
     list: listRuns,
+    listActive,
+    listEnded,
+    findRangeEnd,
+    countActive,
+    countEnded,
     listSteps,
     countQueued,
     findPosition: (db, run_id: string) =>
