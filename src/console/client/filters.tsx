@@ -83,6 +83,10 @@ export function SearchField({ label, hint, value, onChange }: SearchFieldProps) 
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   useKeys({ "/": () => field.current?.focus() });
+  useEffect(() => {
+    // Cleared filters clear the field, unless a person is writing in it.
+    if (field.current && field.current !== document.activeElement) field.current.value = value;
+  }, [value]);
   return (
     <input
       class="in"

@@ -12,10 +12,33 @@ export function writeSpan(ms: number): string {
   return `${Math.floor(span / DAY_MS)} days`;
 }
 
+/** Writes how long something took, to three digits or two units. */
+export function writeTook(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(2)} s`;
+  if (ms < MINUTE_MS) return `${(ms / 1_000).toFixed(1)} s`;
+  const pair = (unit: number, part: number) =>
+    [Math.floor(ms / unit), Math.floor((ms % unit) / part)] as const;
+  const join = ([whole, rest]: readonly [number, number], unit: string, part: string) =>
+    rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${String(rest).padStart(2, "0")} ${part}`;
+  if (ms < HOUR_MS) return join(pair(MINUTE_MS, 1_000), "min", "s");
+  if (ms < 2 * DAY_MS) return join(pair(HOUR_MS, MINUTE_MS), "h", "min");
+  return join(pair(DAY_MS, HOUR_MS), "days", "h");
+}
+
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export const writeClock = (iso: string): string => clock.format(new Date(iso));
+
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+/** Writes a time of the last 24 hours as such, and an earlier one with its day. */
+export function writeMoment(iso: string, nowMs: number): string {
+  const text = writeClock(iso);
+  const at = new Date(iso);
+  return nowMs - at.getTime() < DAY_MS ? text : `${day.format(at)}, ${text.slice(0, 5)}`;
+}
 
 /** Writes a time with its date and zone, for titles. */
 export const writeExact = (iso: string): string => exact.format(new Date(iso));

@@ -2,6 +2,7 @@
 import type { FunctionComponent } from "preact";
 import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home.tsx";
+import { Runs } from "./runs/runs.tsx";
 
 interface PageRoute {
   path: string;
@@ -13,4 +14,5 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console", component: Home },
   { path: "/console/approvals", component: Approvals, isForApprovers: true },
   { path: "/console/approvals/:id", component: Approvals, isForApprovers: true },
+  { path: "/console/runs", component: Runs },
 ];

@@ -54,9 +54,17 @@ const RUN_WORDS = {
   budget_exceeded: "runs.budget_exceeded",
 } as const;
 
-export function RunState({ status }: { status: string }) {
+/** Finds shape, tone and word of a run's status. */
+export function readRunState(
+  status: string,
+): Pick<StateProps, "shape" | "tone"> & { word: string } {
   const known = RUN_STATES[status] ?? { shape: "queued", tone: "mute" as const };
   const word = status in RUN_WORDS ? t(RUN_WORDS[status as keyof typeof RUN_WORDS]) : status;
+  return { ...known, word };
+}
+
+export function RunState({ status }: { status: string }) {
+  const { word, ...known } = readRunState(status);
   return <State {...known}>{word}</State>;
 }
 

@@ -26,4 +26,8 @@ export const PLACES: readonly PlaceGroup[] = [
       },
     ],
   },
+  {
+    title: "nav.agents",
+    places: [{ href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" }],
+  },
 ];

@@ -6,7 +6,7 @@ import { findRow } from "./window.tsx";
 /** Handles the keys of rows with an id; `c` copies the id. */
 export function useRows<Row extends { id: string }>(
   rows: readonly Row[],
-  { onOpen, onPeek, onCopy, onClose }: RowActions,
+  { onOpen, onPeek, onMark, onCopy, onClose }: RowActions,
 ): Signal<string | null> {
   const chosen = useSignal<string | null>(null);
   const move = (by: number) => {
@@ -21,9 +21,17 @@ export function useRows<Row extends { id: string }>(
   const act = (action: ((id: string) => void) | undefined) => () => {
     if (chosen.peek() !== null) action?.(chosen.peek()!);
   };
+  const mark = (by: number) => () => {
+    if (!onMark) return;
+    act(onMark)();
+    move(by);
+    act(onMark)();
+  };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
+    J: mark(1),
+    K: mark(-1),
     Enter: act(onOpen),
     " ": act(onPeek),
     c: act(onCopy),
@@ -38,6 +46,8 @@ export function useRows<Row extends { id: string }>(
 interface RowActions {
   onOpen(id: string): void;
   onPeek?(id: string): void;
+  /** Marks the row that `J` or `K`, with Shift, leaves, and the next one. */
+  onMark?(id: string): void;
   onCopy?(id: string): void;
   onClose?(): void;
 }
