@@ -2,27 +2,24 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   createAgentQueries,
-  createOperatorStarts,
   createRunQueries,
   measureRun,
-  Run,
+  type OverviewRow,
   type RunPage,
   type RunQueries,
-  RunRow,
   type RunSearch,
   readTitle,
   type Status,
   type TriggerKind,
 } from "../agents/index.ts";
 import { Money, maybe, Resource, Timestamp } from "../platform/schema.ts";
-import { DiskSpace } from "../storage/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents, requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
+import { requireById, unknownId } from "./errors.ts";
+import { createRunStarts } from "./run-starts.ts";
+import { createRunView, SPANS } from "./run-view.ts";
 import { requireTime } from "./time.ts";
-
-const span = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const ListedRun = Resource("ListedRun", {
   id: Type.String({ description: "Identifier." }),
@@ -42,9 +39,7 @@ export const ListedRun = Resource("ListedRun", {
   created_at: Timestamp("Time of acceptance."),
   started_at: maybe(Timestamp("Begin of the run; null: it is queued.")),
   finished_at: maybe(Timestamp("End of the run.")),
-  queued_ms: span("Milliseconds from its acceptance to its begin, or until now."),
-  worked_ms: span("Milliseconds of work, pauses before retries included."),
-  waited_ms: span("Milliseconds in which it waited for people, or after a crash."),
+  ...SPANS,
 });
 type ListedRun = Static<typeof ListedRun>;
 
@@ -81,29 +76,16 @@ export interface TypedRunSearch {
 
 export type RunListOptions = TypedRunSearch & Pick<RunPage, "stage" | "before" | "limit">;
 
-/** A run with what only operators see. */
-export const OperatorRun = Type.Object({
-  ...Run.properties,
-  started_by_operator: RunRow.properties.started_by_operator,
-});
-
 type ListedStep = Awaited<ReturnType<RunQueries["listSteps"]>>[number];
 
 const STEPS_AT_ONCE = 100;
-
-export interface OperatorRunStart {
-  agent: string;
-  message: string;
-  /** Id of the key that the run acts for; null: the one that made the agent's version. */
-  key: string | null;
-  operator: string;
-}
 
 export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
   const { database, clock } = deps;
   const agents = createAgentQueries(database);
   const runs = createRunQueries(deps);
   const starts = createRunStarts(deps);
+  const view = createRunView(deps, directory);
   /** Returns undefined where the agent is not of the account: no run matches. */
   const readSearch = async (typed: TypedRunSearch): Promise<RunSearch | undefined> => {
     const { account, agent, status, trigger_kind, since, text } = typed;
@@ -125,19 +107,8 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
       const found = search ? await runs.list({ ...search, stage, before, limit }) : [];
       const accounts = await directory.names();
       const now = clock.now();
-      return (await nameAgents(agents, found)).map((run): ListedRun => {
-        const { queued, worked, waited } = measureRun(run, now);
-        const { usage_rounds, usage_tool_calls, usage_total_tokens, cost_total } = run;
-        return {
-          ...run,
-          account: accounts.get(run.account_id) ?? "",
-          title: readTitle(run.input_begin),
-          error_code: run.error?.code ?? null,
-          ...{ rounds: usage_rounds, tool_calls: usage_tool_calls },
-          ...{ total_tokens: usage_total_tokens, cost: cost_total },
-          ...{ queued_ms: queued, worked_ms: worked, waited_ms: waited },
-        };
-      });
+      const named = await nameAgents(agents, found);
+      return named.map((run) => describeRow(run, accounts.get(run.account_id) ?? "", now));
     },
     async count(typed: TypedRunSearch) {
       const search = await readSearch(typed);
@@ -146,6 +117,15 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
     require: requireRun,
     find: runs.find,
     start: starts,
+    describe: view.describe,
+    /** Starts a run of the agent's current version with the same input. */
+    async startAgain(typed: string, key: string | null, operator: string) {
+      const { agent_id, input, started_by_key_id } = await requireRun(typed);
+      return starts({ agent: agent_id, ...input, key: key ?? started_by_key_id, operator });
+    },
+    async readRound(typed: string, round: number) {
+      return view.readRound(await requireRun(typed), round);
+    },
     /** `isChanged` is false for a run that had ended, or was asked to stop before. */
     async cancel(typed: string) {
       const found = await requireRun(typed);
@@ -162,34 +142,19 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
   };
 }
 
-function createRunStarts(deps: AdminDeps) {
-  const { access, settings, place, clock } = deps;
-  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
-  const starts = createOperatorStarts({ ...deps, disk });
-
-  /** Starts a run with the present rights of a key, which may not decide its approvals. */
-  return async ({ agent, message, key, operator }: OperatorRunStart): Promise<RunRow> => {
-    const found = await requireById("agent", agent, starts.findAgent);
-    const key_id = key ?? found.created_by_key_id;
-    if (key_id === null) {
-      throw new AdminError(
-        `version ${found.version} of the agent names no key: give one with --key`,
-      );
-    }
-    const { account_id } = await requireById("key", key_id, access.keys.findById);
-    if (account_id !== found.account_id) {
-      throw new AdminError("that key is not of the agent's account: give another with --key");
-    }
-    const caller = await access.findCaller(key_id.toLowerCase());
-    if (!caller) {
-      const whose = key === null ? ", which made the agent's version," : "";
-      throw new AdminError(
-        `the key "${key_id}"${whose} is revoked, expired or internal: give another with --key`,
-        "conflict",
-      );
-    }
-    return explainApiError(() =>
-      starts.start(caller, { agent_id: found.agent_id, message, operator }),
-    );
+function describeRow(
+  run: OverviewRow & { agent_name: string | null },
+  account: string,
+  now: number,
+): ListedRun {
+  const { queued, worked, waited } = measureRun(run, now);
+  return {
+    ...run,
+    account,
+    title: readTitle(run.input_begin),
+    error_code: run.error?.code ?? null,
+    ...{ rounds: run.usage_rounds, tool_calls: run.usage_tool_calls },
+    ...{ total_tokens: run.usage_total_tokens, cost: run.cost_total },
+    ...{ queued_ms: queued, worked_ms: worked, waited_ms: waited },
   };
 }

@@ -10,9 +10,11 @@ export { createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
+export { createOperatorRounds } from "./runs/operator-rounds.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export {
   measureRun,
+  type OverviewRow,
   type RunPage,
   type RunSearch,
   readTitle,
@@ -22,7 +24,7 @@ export { createRunQueries, type RunQueries } from "./runs/queries.ts";
 export { Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { MESSAGE_CHARACTERS_MAX } from "./runs/start-request.ts";
-export { Step } from "./runs/step.ts";
+export { Step, type StepRow } from "./runs/step.ts";
 export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";
 export {
   CONNECTION_KINDS,

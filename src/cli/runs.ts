@@ -17,6 +17,7 @@ import {
   readLimit,
   readText,
   readWord,
+  UsageError,
 } from "./command.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
@@ -33,16 +34,15 @@ function explainWait(output: Output, approvals: readonly string[]): void {
 }
 
 function drawRun(run: ShownRow): string {
-  const { input, output, error, usage, cost, started_by_operator, ...rest } = run as Record<
-    string,
-    ShownRow | null
-  >;
+  const { input, output, error, usage, cost, started_by_operator, budgets, ...rest } =
+    run as Record<string, ShownRow | null>;
   return drawRow({
     ...rest,
     ...(started_by_operator && { started_by_operator }),
     metadata: quoteWhole(rest.metadata),
     ...usage,
     cost: cost!.total,
+    budgets: JSON.stringify(budgets),
     input: quote(input!.message),
     ...("hook" in input! && { hook: quote(JSON.stringify(input.hook)) }),
     output: output && quote(output.message),
@@ -71,6 +71,14 @@ const SUMMARIES: Record<string, (data: ShownRow) => string> = {
   },
   system: ({ event, message }) => `${event} ${message}`,
 };
+
+type SeenMessageRow = Awaited<ReturnType<typeof operations.showRound.run>>["messages"][number];
+
+function drawMessage({ role, tool, tokens, content, tool_calls }: SeenMessageRow): string {
+  const calls = tool_calls.map(({ name, arguments: text }) => `\n${quote(name)} ${quote(text)}`);
+  const from = tool === null ? role : `${role} ${quote(tool)}`;
+  return `${from} (${tokens} tokens)\n${quoteWhole(content)}${calls.join("")}\n\n`;
+}
 
 const JSON_LINES: Flag = { help: "one JSON document per line: each step, then the run" };
 
@@ -185,6 +193,35 @@ export const commands: readonly Command[] = [
         const ended = await follow(perform, id, output);
         return ended.status === "succeeded" ? 0 : 1;
       });
+    },
+  },
+  {
+    name: "runs again",
+    args: ["RUN_ID"],
+    flags: { key: { takes: "KEY_ID", help: "key to act for (default that of the run)" } },
+    help: "Start a run with the same input, of the agent's current version",
+    example: "wadi runs again 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    isUnsuggested: true,
+    async run(input, output) {
+      const request = { id: input.args[0]!, key: readText(input, "key") };
+      const run = (await call(input, operations.startAgain, request)) as ShownRow;
+      return printRow(output, run, { id: run.id!, status: run.status! });
+    },
+  },
+  {
+    name: "runs round",
+    args: ["RUN_ID", "ROUND"],
+    help: "Show the messages that the model saw in a round",
+    example: "wadi runs round 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 2",
+    async run(input, output) {
+      const [id, typed] = input.args as [string, string];
+      const round = Number(typed);
+      if (!Number.isInteger(round)) throw new UsageError("ROUND is a whole number");
+      const found = await call(input, operations.showRound, { id, round });
+      const lines = found.messages.map(drawMessage);
+      if (!found.is_exact) output.say("settings or summaries have changed since it was sent");
+      output.print(found, lines.join(""));
+      return 0;
     },
   },
   {

@@ -6,6 +6,7 @@ export type {
   InternalChatError,
   InternalChatRequest,
   InternalCompletion,
+  ReplyTiming,
 } from "./chat/internal-client.ts";
 export { createModelCheck, type ModelCheck } from "./chat/model-check.ts";
 export { openEmbedder } from "./embeddings/backend.ts";

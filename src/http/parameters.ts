@@ -53,7 +53,11 @@ function compileParams(path: Path, schema: TObject): (url: string) => Values {
   return (url) => {
     const found = pathOf(url).split(/[?#]/, 1)[0]!.split("/");
     const values: Values = {};
-    for (const [name, at] of places) values[name as string] = decodeStep(found[at as number] ?? "");
+    for (const [name, at] of places) {
+      const text = decodeStep(found[at as number] ?? "");
+      const { type } = schema.properties[name as string]!;
+      values[name as string] = type === "integer" ? readWhole(text) : text;
+    }
     return check(values);
   };
 }

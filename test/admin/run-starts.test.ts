@@ -39,7 +39,9 @@ test("a run acts for the key that made the agent's version, and its row names th
   });
   const { started_by_operator: _, ...shown } = run;
   // Callers see a run as if the key had started it.
-  expect(await front.read(`/v1/runs/${run.id}`)).toEqual(shown);
+  const row = await front.read(`/v1/runs/${run.id}`);
+  expect(shown).toMatchObject(row);
+  expect(row).not.toHaveProperty("started_by_operator");
   expect(await perform(front.app.admin, runOperations.show, { id: run.id }, ACTOR)).toEqual(run);
   const [entry] = await front.app.admin.audit.list({ limit: 1 });
   expect(entry).toMatchObject({
@@ -48,6 +50,22 @@ test("a run acts for the key that made the agent's version, and its row names th
   });
   // The log outlives the texts of an account.
   expect(JSON.stringify(entry)).not.toContain("Hello");
+});
+
+test("a run is started again with the same input, for the same key", async () => {
+  front = await startRuns();
+  const first = await front.begin({ input: { message: "Pay." } });
+  await front.finish(first, "failed");
+  const again = (id: string, more = {}) =>
+    perform(front!.app.admin, runOperations.startAgain, { id, ...more }, ACTOR) as Promise<Json>;
+  const run = await again(first.id.slice(-8));
+  expect(run.id).not.toBe(first.id);
+  const { agent_id, input, started_by_key_id } = first;
+  expect(run).toMatchObject({ agent_id, input, started_by_key_id, started_by: "noura" });
+  const [entry] = await front.app.admin.audit.list({ limit: 1 });
+  expect(entry).toMatchObject({ operation: "runs again", target: run.id });
+  await front.app.admin.keys.revoke(started_by_key_id);
+  await expect(again(first.id)).rejects.toThrow("give another with --key");
 });
 
 test("a run that a key starts names no operator", async () => {

@@ -3,11 +3,13 @@ import { expect, test } from "bun:test";
 import type { Account } from "../../src/access/index.ts";
 import { walkAccounts } from "../../src/admin/accounts.ts";
 import { AdminError } from "../../src/admin/index.ts";
+import { runOperations } from "../../src/admin/operations/runs.ts";
 import type { RunListOptions } from "../../src/admin/runs.ts";
 import { measureRun } from "../../src/agents/index.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
+const ACTOR = { kind: "operator", name: "noura", via: "test" } as never;
 const ANY: RunListOptions = {
   ...{ account: null, agent: null, status: null, trigger_kind: null, since: null, text: null },
   ...{ stage: null, before: null, limit: 20 },
@@ -139,4 +141,45 @@ test("a run's steps are listed after a number", async () => {
   expect(await runs.listSteps(run.id, 205)).toEqual([]);
   expect(runs.listSteps(UNKNOWN, 0)).rejects.toBeInstanceOf(AdminError);
   expect(runs.require("svc_sk_secret")).rejects.toThrow(/^(?!.*secret)/);
+});
+
+test("a step's times are those of its call, and of an older one those of its writing", async () => {
+  await using front = await startRuns();
+  const run = await front.begin();
+  const data = { content: "Hi.", tool_calls: [], finish_reason: "stop", model: "stub-1" };
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  const reply = { ...data, usage, cost: null, duration_ms: 700 };
+  const at = front.clock.now();
+  const execution = {
+    ...{ started_at: at - 900, ended_at: at - 100, waited_ms: 20, first_token_ms: 300 },
+    ...{ replica: "127.0.0.1:8000", attempts: 1 },
+  };
+  await front.finish(run, "succeeded", {
+    steps: [
+      { id: "s-1", round: 1, kind: "assistant", data: reply, execution },
+      { id: "s-2", round: 2, kind: "assistant", data: reply },
+      ...makeSteps(1),
+    ],
+  });
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const steps = await runOperations.listSteps.run(front.app.admin, { id: run.id }, ACTOR);
+  const { started_at: _1, ended_at: _2, ...measured } = execution;
+  expect(steps).toMatchObject([
+    { seq: 1, ...measured, started_at: iso(at - 900), ended_at: iso(at - 100) },
+    { seq: 2, started_at: iso(at - 700), ended_at: iso(at), first_token_ms: null, replica: null },
+    { seq: 3, started_at: null, ended_at: null },
+  ]);
+  // Keys read the step without it.
+  const listed = await front.read(`/v1/runs/${run.id}/steps`);
+  expect(Object.keys(listed.data[0])).toEqual([
+    "id",
+    "run_id",
+    "seq",
+    "kind",
+    "round",
+    "created_at",
+    "data",
+  ]);
+  const shown = await runOperations.show.run(front.app.admin, { id: run.id }, ACTOR);
+  expect(shown).toMatchObject({ account: "dev", agent_name: front.agent.name, model: "stub-1" });
 });

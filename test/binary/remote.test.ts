@@ -144,6 +144,8 @@ const LINES: Record<string, readonly string[]> = {
     "runs start AGENT Hello --follow",
     "runs start UNKNOWN x",
   ],
+  "runs again": ["runs again RUN --key KEY", "runs again UNKNOWN"],
+  "runs round": ["runs round RUN 1", "runs round RUN 9 --json", "runs round RUN first"],
   "runs cancel": ["runs cancel RUN", "runs cancel UNKNOWN --json"],
   "requests list": ["requests list --code nonsense", "requests list --status 9"],
   "requests show": ["requests show nothing"],
@@ -221,7 +223,8 @@ function normalise(text: string): string {
       // The server goes on sending what waits.
       .replaceAll(/\bpending( +)\d+/g, "pending$1N")
       .replaceAll(/"attempt_count":\d+/g, '"attempt_count":N')
-      .replaceAll(/(started_by_operator"?: ?"?)\w+/g, "$1WHO")
+      .replaceAll(/(started_by(?:_operator)?"?: ?"?)\w+/g, "$1WHO")
+      .replaceAll(/((?:queued|worked|waited)_ms"?: ?)\d+/g, "$1N")
       .replaceAll(/[\d.]+ (MB free|KB|MB|GB|ms)/g, "N $1")
       .replaceAll(/"(bytes|wal_bytes|free_disk_bytes)":\d+/g, '"$1":N')
   );

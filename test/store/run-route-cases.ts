@@ -1,6 +1,6 @@
 // Cases of reads for the routes of runs, and of retention.
 import { expect } from "bun:test";
-import { BEGIN, makeRecord, makeStep } from "../support/runs.ts";
+import { BEGIN, makeMessage, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case } from "./cases.ts";
 import { claimRuns, codeOf, DAY_MS, end, ended, start, startMany } from "./run-acts.ts";
@@ -62,6 +62,25 @@ const routeCases: Case[] = [
         { status: "queued", last_seq: 0, started_at: null },
         undefined,
       ]);
+    },
+  },
+  {
+    method: "runs.loadBefore",
+    title: "returns a thread up to a message, and the summary that ends at that one",
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores, 1);
+      const messages = ["m-2", "m-3", "m-4"].map((id) => makeMessage(id));
+      const summary = { through_seq: 2, content: "So far." };
+      await stores.runs.note(makeRecord("r-1", { steps: [makeStep("s-1")], messages, summary }));
+    },
+    act: ({ runs }) => runs.loadBefore("thread of r-1", 3, 2),
+    async check(answer, { runs }) {
+      expect(answer).toMatchObject({ messages: [{ id: "m-3" }], summary: "So far." });
+      const whole = await runs.loadBefore("thread of r-1", 2, null);
+      expect(whole.messages.map(({ seq }) => seq)).toEqual([1, 2]);
+      expect(whole.summary).toBeNull();
+      expect((await runs.loadBefore("thread of r-1", 4, 1)).summary).toBeNull();
     },
   },
   {

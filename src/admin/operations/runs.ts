@@ -1,16 +1,11 @@
 // Operations on runs of every account.
 import { Type } from "@sinclair/typebox";
-import {
-  MESSAGE_CHARACTERS_MAX,
-  STAGES,
-  STATUSES,
-  Step,
-  TRIGGER_KINDS,
-} from "../../agents/index.ts";
+import { MESSAGE_CHARACTERS_MAX, STAGES, STATUSES, TRIGGER_KINDS } from "../../agents/index.ts";
 import { FilledText, oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
-import { ListedRun, OperatorRun, RunCount, type TypedRunSearch } from "../runs.ts";
+import { OperatorRound, OperatorRun, OperatorStep, showStep } from "../run-view.ts";
+import { ListedRun, RunCount, type TypedRunSearch } from "../runs.ts";
 import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
 const STEPS_MAX = 1_000;
@@ -104,7 +99,9 @@ export const runOperations = {
     summary: "Show a run.",
     input: input({ id: idOf("run") }),
     reply: OperatorRun,
-    run: async ({ runs }, asked) => show(OperatorRun, await runs.require(asked.id)),
+    async run({ runs }, asked) {
+      return show(OperatorRun, await runs.describe(await runs.require(asked.id)));
+    },
   }),
   start: defineOperation({
     name: "runs start",
@@ -122,7 +119,22 @@ export const runOperations = {
       target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
     },
     async run({ runs }, { key = null, ...asked }, { name: operator }) {
-      return show(OperatorRun, await runs.start({ ...asked, key, operator }));
+      return show(OperatorRun, await runs.describe(await runs.start({ ...asked, key, operator })));
+    },
+  }),
+  startAgain: defineOperation({
+    name: "runs again",
+    method: "POST",
+    path: "/runs/:id/again",
+    summary: "Start a run of the agent's current version with the same input, for the same key.",
+    input: input({ id: idOf("run"), key: Type.Optional(idOf("key")) }),
+    reply: OperatorRun,
+    audit: {
+      ...audit,
+      target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
+    },
+    async run({ runs }, { id: again, key = null }, { name: operator }) {
+      return show(OperatorRun, await runs.describe(await runs.startAgain(again, key, operator)));
     },
   }),
   cancel: defineOperation({
@@ -135,7 +147,7 @@ export const runOperations = {
     audit: { ...audit, target: (asked) => asked.id },
     async run({ runs }, asked) {
       const { run, isChanged } = await runs.cancel(asked.id);
-      return { ...show(OperatorRun, run), is_changed: isChanged };
+      return { ...show(OperatorRun, await runs.describe(run)), is_changed: isChanged };
     },
   }),
   /** A caller follows a run by asking for the steps after the last one that it has. */
@@ -153,10 +165,22 @@ export const runOperations = {
         Type.Integer({ minimum: 1, maximum: STEPS_MAX, description: "Maximum steps." }),
       ),
     }),
-    reply: Type.Array(Step),
+    reply: Type.Array(OperatorStep),
     async run({ runs }, asked) {
       const steps = await runs.listSteps(asked.id, asked.after ?? 0, asked.limit);
-      return steps.map((step) => show(Step, step as never));
+      return steps.map(showStep);
     },
+  }),
+  showRound: defineOperation({
+    name: "runs round",
+    method: "GET",
+    path: "/runs/:id/rounds/:round",
+    summary: "Show the messages that the model saw in a round of a run.",
+    input: input({
+      id: idOf("run"),
+      round: Type.Integer({ minimum: 1, description: "Number of the round, from 1." }),
+    }),
+    reply: OperatorRound,
+    run: ({ runs }, asked) => runs.readRound(asked.id, asked.round),
   }),
 };

@@ -1,9 +1,9 @@
 // Reduces what the model is shown of a thread that is too long for it: by a summary of older
 // messages, or by less room after the model rejected a prompt.
-import type { InternalCompletion } from "../../gateway/index.ts";
 import type { SummaryNeed } from "../threads/context-view.ts";
 import { cleanText } from "../tools/output.ts";
 import { addReply, formatAmount, priceRound } from "./cost.ts";
+import { type ModelReply, measureReply } from "./measures.ts";
 import { buildPrompt, type Prompt } from "./prompt.ts";
 import type { FinalState, RunContext, StepResult } from "./run-context.ts";
 
@@ -48,8 +48,9 @@ export async function reduceContext(
 export async function takeSummary(
   context: RunContext,
   need: SummaryNeed,
-  { content, usage, usage_estimated, model }: InternalCompletion,
+  answer: ModelReply,
 ): Promise<StepResult> {
+  const { content, usage, usage_estimated, model } = answer.reply;
   const { state } = context;
   const { row } = state;
   const cost = priceRound(row.cost.prices, row.model, usage, usage_estimated);
@@ -60,7 +61,9 @@ export async function takeSummary(
       ? "The model wrote no summary of older messages; it is asked without one."
       : "Older messages were summarised for the model.";
   const entry = context.newEntry(addReply(row, usage, cost, 0));
-  entry.addEvent("compacted", message, { through_seq, model, usage, cost: formatAmount(cost) });
+  const detail = { through_seq, model, usage, cost: formatAmount(cost) };
+  const execution = { ...measureReply(answer), summary: text };
+  entry.addEvent("compacted", message, detail, execution);
   context.reportUnpriced(entry, row.model, cost);
   if (through_seq !== null) entry.summary = { through_seq, content: text };
   await context.write("note", entry);
@@ -69,6 +72,7 @@ export async function takeSummary(
   } else {
     context.summaries += 1;
     state.summary = { text, until: need.to };
+    state.summarisedTo = through_seq;
   }
   return "next";
 }

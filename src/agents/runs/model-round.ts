@@ -1,11 +1,7 @@
 // One round of the model: it is called until it replies or fails for good, and its reply ends the
 // run or plans calls.
 import type { Caller } from "../../access/index.ts";
-import type {
-  InternalChatError,
-  InternalChatRequest,
-  InternalCompletion,
-} from "../../gateway/index.ts";
+import type { InternalChatError, InternalChatRequest } from "../../gateway/index.ts";
 import type { ErrorCode } from "../../platform/errors.ts";
 import { reachPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
@@ -15,7 +11,8 @@ import { makeApproval } from "./calls/approval-request.ts";
 import { CallPlanner, readReply } from "./calls/plan.ts";
 import { maySummarise, reduceContext, takeSummary } from "./context-reduction.ts";
 import { addCost, addReply, priceRound } from "./cost.ts";
-import { buildPrompt } from "./prompt.ts";
+import { type ModelReply, measurePrompt, measureReply } from "./measures.ts";
+import { buildPrompt, type Prompt } from "./prompt.ts";
 import { sourceOf } from "./run.ts";
 import {
   type FinalState,
@@ -46,16 +43,16 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
       return isReduced ? "next" : context.finish(result.final);
     }
     case "reply":
-      if (prompt.summary) return takeSummary(context, prompt.summary, result.reply);
+      if (prompt.summary) return takeSummary(context, prompt.summary, result);
       return context.watch(name, () => {
         reachPoison("reply", result.reply);
-        return takeReply(context, result.reply);
+        return takeReply(context, prompt, result);
       });
   }
 }
 
 type ModelCallResult =
-  | { kind: "reply"; reply: InternalCompletion }
+  | ({ kind: "reply" } & ModelReply)
   | { kind: "failed"; final: FinalState }
   | { kind: "interrupted" | "draining" };
 
@@ -73,11 +70,12 @@ async function callModel(
     if (!caller) return { kind: "failed", final: KEY_ENDED };
     const trace = deps.traces?.open(state.row) ?? null;
     const sender = { caller, request_id: ids.uuid(), trace, run: sourceOf(state.row) };
+    const askedAt = clock.now();
     const reply = await context.watch(context.roundName, () => {
       reachPoison("model", request);
       return internal.chat.ask(sender, request, control.signal);
     });
-    if (reply.ok) return { kind: "reply", reply };
+    if (reply.ok) return { kind: "reply", reply, askedAt };
     // agents.does.cost.1: tokens were generated at an unknown cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
     if (control.signal.aborted) return { kind: "interrupted" };
@@ -99,7 +97,8 @@ async function callModel(
     const message = isLimited
       ? `The round waits for a limit. ${reply.reason}`
       : `The model failed with ${code}; it is asked again.`;
-    entry.addEvent("model_retry", message, { code, attempt: attempts, wait_ms: waitMs });
+    const detail = { code, attempt: attempts, wait_ms: waitMs };
+    entry.addEvent("model_retry", message, detail, { started_at: askedAt });
     context.reportUnpriced(entry, state.row.model, state.row.cost.model);
     await context.write("note", entry);
     const parked = await (isLimited
@@ -173,8 +172,14 @@ export function planRetry(
   return elapsedMs + waitMs > limitMs ? null : Math.ceil(waitMs);
 }
 
-async function takeReply(context: RunContext, reply: InternalCompletion): Promise<StepResult> {
+async function takeReply(
+  context: RunContext,
+  { request }: Prompt,
+  answer: ModelReply,
+): Promise<StepResult> {
+  const { reply } = answer;
   const { state, deps } = context;
+  const execution = { ...measureReply(answer), prompt: measurePrompt(state, request) };
   const { row } = state;
   context.summaries = 0;
   const cost = priceRound(row.cost.prices, row.model, reply.usage, reply.usage_estimated);
@@ -189,7 +194,7 @@ async function takeReply(context: RunContext, reply: InternalCompletion): Promis
     checkArguments: createArgumentsCheck(deps.compute),
     entry,
   });
-  planner.addReply(data);
+  planner.addReply(data, execution);
   const exceeded = checkCalls(entry.progress, data.tool_calls.length);
   // A plan that is not followed would leave calls without results.
   const calls = exceeded ? [] : await planner.planCalls(data.tool_calls);

@@ -24,6 +24,7 @@ export interface OperatorStartsOptions {
 export interface OperatorStart {
   agent_id: string;
   message: string;
+  hook?: unknown;
   operator: string;
 }
 

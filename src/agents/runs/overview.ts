@@ -5,7 +5,7 @@ import type { runStore } from "./store/index.ts";
 import type { OverviewRow, RunSearch } from "./store/overview.ts";
 import { FINAL, type Status } from "./transitions.ts";
 
-export type { RunSearch } from "./store/overview.ts";
+export type { OverviewRow, RunSearch } from "./store/overview.ts";
 
 type OverviewStore = Pick<
   Bound<typeof runStore>,

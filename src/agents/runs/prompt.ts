@@ -6,7 +6,7 @@ import type { AgentsDeps } from "../deps.ts";
 import type { ThreadMessage } from "../threads/context-blocks.ts";
 import { buildContextView, type SummaryNeed, summaryMessage } from "../threads/context-view.ts";
 import { toModelTool } from "../tools/catalog.ts";
-import type { RunContext } from "./run-context.ts";
+import type { Tool } from "../tools/contract.ts";
 import type { RunState } from "./state.ts";
 
 /** Share of the window below which a thread is sent whole, without building a view. */
@@ -23,8 +23,15 @@ export interface Prompt {
   roomTokens: number;
 }
 
-type PromptContext = Pick<RunContext, "state" | "deps" | "findTool">;
-type FindTool = PromptContext["findTool"];
+/** The parts of a tool that a prompt is made of. */
+export type PromptTool = Pick<Tool, "name" | "description" | "parameters" | "external_content">;
+type FindTool = (name: string) => PromptTool | undefined;
+
+interface PromptContext {
+  state: RunState;
+  deps: { internal: { chat: Pick<AgentsDeps["internal"]["chat"], "find"> } };
+  findTool: FindTool;
+}
 
 /** Requests a summary instead of a reply where the thread is too long and `maySummarise`. */
 export function buildPrompt(context: PromptContext, maySummarise: boolean): Prompt {

@@ -273,8 +273,8 @@ export class RunContext {
   }
 }
 
-function encodeStep({ id, round, kind, data }: NewStep): EncodedStep {
-  return { id, round, kind, data: JSON.stringify(data) };
+function encodeStep({ id, round, kind, data, execution }: NewStep): EncodedStep {
+  return { id, round, kind, data: JSON.stringify(data), ...(execution && { execution }) };
 }
 
 /** Selects the columns that the executing process writes; the rest need not reach the writer. */

@@ -6,7 +6,7 @@ import type { NewMessage } from "../threads/thread.ts";
 import { toolMessage } from "./calls/open-calls.ts";
 import { type Amount, addCost, addPriced } from "./cost.ts";
 import type { RunRow } from "./run.ts";
-import type { NewStep, StepContent, SystemData, ToolResultData } from "./step.ts";
+import type { NewStep, StepContent, StepExecution, SystemData, ToolResultData } from "./step.ts";
 import type { RunRecord } from "./store/record.ts";
 import type { ApprovalRequest } from "./store/round.ts";
 
@@ -25,21 +25,27 @@ export class RunEntry {
     this.progress = progress;
   }
 
-  addStep(content: StepContent): void {
-    this.steps.push({ id: this.#ids.uuid(), round: this.progress.usage.rounds, ...content });
+  addStep(content: StepContent, execution?: StepExecution): void {
+    const place = { id: this.#ids.uuid(), round: this.progress.usage.rounds };
+    this.steps.push({ ...place, ...content, ...(execution && { execution }) });
   }
 
   addMessage(message: Omit<NewMessage, "id">): void {
     this.messages.push({ id: this.#ids.uuid(), ...message });
   }
 
-  addEvent(event: SystemData["event"], message: string, detail?: unknown): void {
+  addEvent(
+    event: SystemData["event"],
+    message: string,
+    detail?: unknown,
+    execution?: StepExecution,
+  ): void {
     const data = detail === undefined ? { event, message } : { event, message, detail };
-    this.addStep({ kind: "system", data });
+    this.addStep({ kind: "system", data }, execution);
   }
 
-  addResult(result: ToolResultData): void {
-    this.addStep({ kind: "tool_result", data: result });
+  addResult(result: ToolResultData, execution?: StepExecution): void {
+    this.addStep({ kind: "tool_result", data: result }, execution);
     this.messages.push(toolMessage(result, this.#ids.uuid()));
   }
 

@@ -46,6 +46,8 @@ export interface RunState {
   readonly runFrom: number;
   messageTokens: number;
   summary: Summary | null;
+  /** The thread's last message that `summary` replaces. */
+  summarisedTo: number | null;
   contextLimit: { roomTokens: number; times: number } | null;
   openCalls: readonly OpenCall[];
   /** Fingerprints of denied calls, which are not requested again. */
@@ -68,12 +70,13 @@ export interface StoredRunLog {
   steps: readonly StepRow[];
   /** Replaces the messages before these. */
   summary: string | null;
+  summarisedTo: number | null;
 }
 
 /** Builds the log of a thread's first run at its start, without reading. */
 export function newThreadLog(
   row: RunRow,
-): Pick<StoredRunLog, "messages" | "steps" | "summary"> | undefined {
+): Pick<StoredRunLog, "messages" | "steps" | "summary" | "summarisedTo"> | undefined {
   const asks = listAsks(row.input);
   if (row.last_seq > 0 || row.message_seq > asks.length) return undefined;
   const messages = asks.map(({ content, external }, at): Message => {
@@ -90,7 +93,7 @@ export function newThreadLog(
       created_at: row.created_at,
     };
   });
-  return { messages, steps: [], summary: null };
+  return { messages, steps: [], summary: null, summarisedTo: null };
 }
 
 export function restoreState(log: StoredRunLog, fence: Fence): RunState {
@@ -108,6 +111,7 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
     runFrom: isSummarised ? 0 : own === -1 ? messages.length : own,
     messageTokens: 0,
     summary: null,
+    summarisedTo: log.summarisedTo,
     contextLimit: null,
     openCalls: [],
     deniedCalls: new Set(),

@@ -183,11 +183,40 @@ export type StepContent =
   | { kind: "system"; data: SystemData }
   | { kind: "approval"; data: ApprovalData };
 
-export type NewStep = { id: string; round: number } & StepContent;
+const number = () => Type.Optional(Type.Integer());
+
+/** How a step was executed. Only operators see it: keys see the step itself. */
+export const StepExecution = Type.Object({
+  /** When the call of the model or tool began, in milliseconds since 1970. */
+  started_at: number(),
+  ended_at: number(),
+  waited_ms: number(),
+  first_token_ms: number(),
+  replica: Type.Optional(Type.String()),
+  attempts: number(),
+  /** The prompt of a reply, by which a rebuilt one is known to be the same. */
+  prompt: Type.Optional(
+    Type.Object({
+      messages: Type.Integer(),
+      characters: Type.Integer(),
+      /** Nonce of the delimiters around content from outside. */
+      nonce: Type.String(),
+      has_external: Type.Boolean(),
+      /** The thread's last message that a summary replaced. */
+      summarised_to: maybe(Type.Integer()),
+    }),
+  ),
+  /** Text of the summary that the step made. */
+  summary: Type.Optional(Type.String()),
+});
+export type StepExecution = Static<typeof StepExecution>;
+
+export type NewStep = { id: string; round: number; execution?: StepExecution } & StepContent;
 
 /** A step with the status of its run at that time, from which event streams report changes. */
 export const StepRow = Type.Object({
   ...Step.properties,
   status: Type.String(),
+  execution: maybe(StepExecution),
 });
 export type StepRow = Static<typeof StepRow>;

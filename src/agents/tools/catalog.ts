@@ -82,7 +82,9 @@ function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevi
   };
 }
 
-export function toModelTool(tool: Tool): ModelTool {
+type DescribedTool = Pick<Tool, "name" | "description" | "parameters">;
+
+export function toModelTool(tool: DescribedTool): ModelTool {
   let shown = modelTools.get(tool);
   if (!shown) {
     const { name, description, parameters } = tool;
@@ -92,7 +94,7 @@ export function toModelTool(tool: Tool): ModelTool {
   return shown;
 }
 
-const modelTools = new WeakMap<Tool, ModelTool>();
+const modelTools = new WeakMap<DescribedTool, ModelTool>();
 
 export interface LookupCandidate {
   pin: ToolPin;

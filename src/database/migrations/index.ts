@@ -22,6 +22,7 @@ import { installation } from "./0019-installation.ts";
 import { requestIndex } from "./0021-request-index.ts";
 import { estimatedCosts } from "./0022-estimated-costs.ts";
 import { consoleSessions } from "./0023-console-sessions.ts";
+import { stepExecutions } from "./0025-step-executions.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -29,4 +30,5 @@ export const migrations: readonly Migration[] = [
   ...[upkeep, commits, crashes, storedBytes],
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
+  ...[stepExecutions],
 ];

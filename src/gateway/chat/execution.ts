@@ -6,6 +6,7 @@ import type {
   CompletionStats,
   CountTexts,
   ModelRequest,
+  OnChunk,
   ServedModel,
   UpstreamError,
 } from "../../models/index.ts";
@@ -68,7 +69,12 @@ export class ChatExecution {
     const { running, clock } = this.#options;
     const collector = createMessageCollector();
     const startedAt = clock.monotonic();
-    const pending = chat.complete(chat.request, collector.onChunk, signal);
+    let firstChunkMs: number | null = null;
+    const onChunk: OnChunk = (chunk) => {
+      firstChunkMs ??= clock.monotonic() - startedAt;
+      return collector.onChunk(chunk);
+    };
+    const pending = chat.complete(chat.request, onChunk, signal);
     const completion: (CompletionOk | UpstreamError) & CompletionStats = await untilStop(
       running,
       pending,
@@ -84,7 +90,7 @@ export class ChatExecution {
       return completion;
     }
     const durationMs = clock.monotonic() - startedAt;
-    return { ...completion, message: collector.write(), durationMs };
+    return { ...completion, message: collector.write(), durationMs, firstChunkMs };
   }
 
   logFailure(failure: UpstreamError, chat: PreparedChat): void {

@@ -34,6 +34,17 @@ export interface InternalChatRequest {
   reasoning: boolean;
 }
 
+/** Times of a reply, and the server that gave it. */
+export interface ReplyTiming {
+  /** Milliseconds for a place or a server's start. */
+  waited_ms: number | null;
+  /** Milliseconds from the question to the first piece of the reply, waiting included. */
+  first_token_ms: number | null;
+  replica: string | null;
+  /** Requests that were sent to model servers. */
+  attempts: number | null;
+}
+
 export interface InternalCompletion {
   ok: true;
   model: string;
@@ -45,6 +56,7 @@ export interface InternalCompletion {
   usage_estimated: boolean;
   /** Whole milliseconds, waiting included. */
   duration_ms: number;
+  timing?: ReplyTiming;
 }
 
 export interface InternalChatError extends InternalFailure {
@@ -135,6 +147,12 @@ export class InternalChatClient {
       usage: result.usage,
       usage_estimated: result.usageEstimated === true,
       duration_ms: Math.round(result.durationMs),
+      timing: {
+        waited_ms: round(result.waitedMs),
+        first_token_ms: round(result.firstChunkMs),
+        replica: result.replica ?? null,
+        attempts: result.attempts ?? null,
+      },
     };
   }
 
@@ -150,6 +168,10 @@ export class InternalChatClient {
       return apiError("no_model_available");
     }
   }
+}
+
+function round(ms: number | null | undefined): number | null {
+  return ms === null || ms === undefined ? null : Math.round(ms);
 }
 
 function toChatError(error: ApiError, failure: UpstreamError): InternalChatError {

@@ -9,7 +9,7 @@ import { cutOutput } from "../../tools/output.ts";
 import { type Amount, formatAmount, priceCall } from "../cost.ts";
 import { sourceOf } from "../run.ts";
 import type { RunContext } from "../run-context.ts";
-import type { ToolCallData, ToolResultData } from "../step.ts";
+import type { StepExecution, ToolCallData, ToolResultData } from "../step.ts";
 import { isSent, makeResult } from "./open-calls.ts";
 
 /** Time for a tool to report its own timeout before the call is given up. */
@@ -26,6 +26,8 @@ export interface FinishedCall {
   result: ToolResultData;
   /** The whole output where `result` shows parts of it. */
   whole?: string | null;
+  /** When it was run; absent for a call that was not. */
+  execution?: StepExecution;
   cost: Amount;
   /** Address of outside content, if it came from a single known one. */
   url?: string | undefined;
@@ -74,6 +76,7 @@ export async function runCall(
   if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(call);
   const { row, shown, version } = state;
   const hadExternal = row.external_content;
+  const started_at = deps.clock.now();
   const startedAt = deps.clock.monotonic();
   const traceStart = deps.traces?.now() ?? 0;
   const result = await retryUnavailable(deps.clock, () =>
@@ -98,6 +101,7 @@ export async function runCall(
       cost: formatAmount(cost),
     }),
     whole: cut.whole,
+    execution: { started_at, ended_at: deps.clock.now() },
     cost,
     url: result.external_url,
     effect: result.effect,

@@ -69,7 +69,7 @@ function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall):
   const { name: tool, tool_call_id, external } = result;
   const isFirst = external && !entry.progress.external_content;
   if (!isDisabled) entry.countCall(cost, external);
-  entry.addResult(result);
+  entry.addResult(result, finished.execution);
   context.reportUnpriced(entry, tool, cost);
   // The first outside content taints the run; later ones are reported with their address.
   if (isFirst || url !== null) {
@@ -86,7 +86,7 @@ const REPORT =
 
 /** Requests a decision about a call of unknown outcome, or reports it to the model. */
 function addUnknown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
-  const { call, result, isDisabled } = finished;
+  const { call, result, isDisabled, execution } = finished;
   const { state, deps } = context;
   // A disabled tool could not be sent again, even after an approval.
   const maySend = !isDisabled && context.findTool(call.name)?.sends !== undefined;
@@ -103,7 +103,8 @@ function addUnknown(context: RunContext, entry: RunEntry, finished: FinishedCall
   }
   const { outcome, http_status, duration_ms } = result;
   entry.countCall(0, false);
-  entry.addResult(makeResult(call, { outcome, content: REPORT, http_status, duration_ms }));
+  const report = makeResult(call, { outcome, content: REPORT, http_status, duration_ms });
+  entry.addResult(report, execution);
 }
 
 function isUnknown({ result }: FinishedCall): boolean {

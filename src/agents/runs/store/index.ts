@@ -7,7 +7,7 @@ import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release }
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
-import { countQueued, listRuns, listSteps, loadLog, RunPosition } from "./reads.ts";
+import { countQueued, listRuns, listSteps, loadBefore, loadLog, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
 import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";
@@ -61,6 +61,7 @@ export const runStore = store(
               AND kind = 'approval' ORDER BY seq`,
       ),
     load: loadLog,
+    loadBefore,
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,

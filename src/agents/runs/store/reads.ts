@@ -149,12 +149,29 @@ export async function loadLog(db: Db, run: RunRow) {
     last_seq === 0
       ? []
       : await db.all(StepRow, sql`SELECT * FROM steps WHERE run_id = ${id} ORDER BY seq`);
-  return { messages, steps, summary: summary?.content ?? null };
+  const summarisedTo = summary?.through_seq ?? null;
+  return { messages, steps, summary: summary?.content ?? null, summarisedTo };
+}
+
+/** Loads a thread as it was before later messages, behind the summary that ends at that one. */
+export async function loadBefore(
+  db: Db,
+  thread_id: string,
+  message_seq: number,
+  summarised_to: number | null,
+) {
+  const summary = await db.one(
+    Summary,
+    sql`SELECT through_seq, content FROM thread_summaries
+        WHERE thread_id = ${thread_id} AND through_seq = ${summarised_to}`,
+  );
+  const messages = await loadNewest(db, { thread_id, message_seq }, summarised_to ?? 0);
+  return { messages, summary: summary?.content ?? null };
 }
 
 async function loadNewest(
   db: Db,
-  { thread_id, message_seq }: RunRow,
+  { thread_id, message_seq }: Pick<RunRow, "thread_id" | "message_seq">,
   after_seq: number,
 ): Promise<MessageRow[]> {
   const newest: MessageRow[] = [];

@@ -23,7 +23,7 @@ export type Progress = Pick<
 > & { cost: Pick<RunRow["cost"], "model" | "tools" | "total"> };
 
 /** A step with its data as text, which crosses to the writer as one value. */
-export type EncodedStep = Pick<NewStep, "id" | "round" | "kind"> & { data: string };
+export type EncodedStep = Pick<NewStep, "id" | "round" | "kind" | "execution"> & { data: string };
 
 /** One transaction of a run that is executed by the process `epoch`. */
 export interface RunRecord {
@@ -206,6 +206,7 @@ async function insertSteps(
       created_at: at,
       status,
       data: encodeData(data),
+      execution: step.execution ?? null,
     }),
   );
   await tx.run(insertStepRows(rows));

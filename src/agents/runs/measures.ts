@@ -1,0 +1,51 @@
+// Measures of how a round was executed, which its step keeps for operators.
+import type { InternalChatRequest, InternalCompletion } from "../../gateway/index.ts";
+import type { ModelMessage } from "../../models/index.ts";
+import type { RunState } from "./state.ts";
+import type { StepExecution } from "./step.ts";
+
+/** A reply, and when the model was asked for it. */
+export interface ModelReply {
+  reply: InternalCompletion;
+  askedAt: number;
+}
+
+export function measureReply({ reply, askedAt }: ModelReply): StepExecution {
+  const { waited_ms, first_token_ms, replica, attempts } = reply.timing ?? {};
+  return {
+    started_at: askedAt,
+    ended_at: askedAt + reply.duration_ms,
+    ...(waited_ms != null && { waited_ms }),
+    ...(first_token_ms != null && { first_token_ms }),
+    ...(replica != null && { replica }),
+    ...(attempts != null && { attempts }),
+  };
+}
+
+type SentPrompt = NonNullable<StepExecution["prompt"]>;
+
+export function measurePrompt(
+  { fence, row, summarisedTo }: RunState,
+  { messages }: Pick<InternalChatRequest, "messages">,
+): SentPrompt {
+  return {
+    ...measureMessages(messages),
+    nonce: fence.nonce,
+    has_external: row.external_content,
+    summarised_to: summarisedTo,
+  };
+}
+
+/** Counts messages and their characters, with those of calls. */
+export function measureMessages(
+  messages: readonly ModelMessage[],
+): Pick<SentPrompt, "messages" | "characters"> {
+  let characters = 0;
+  for (const { content, tool_calls = [] } of messages) {
+    characters += typeof content === "string" ? content.length : 0;
+    for (const { function: called } of tool_calls) {
+      characters += called.name.length + called.arguments.length;
+    }
+  }
+  return { messages: messages.length, characters };
+}

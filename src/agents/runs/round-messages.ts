@@ -1,0 +1,160 @@
+// The messages that a model saw in one round of a run, rebuilt from the thread and the steps.
+import type { Bound } from "../../database/index.ts";
+import type { ModelCheck } from "../../gateway/index.ts";
+import type { ModelMessage } from "../../models/index.ts";
+import type { VersionRow } from "../definitions/version.ts";
+import { countMessageTokens, type ShownMessage } from "../threads/context-blocks.ts";
+import { createFence } from "../tools/fence.ts";
+import { measureMessages } from "./measures.ts";
+import { buildPrompt, type PromptTool } from "./prompt.ts";
+import type { RunRow } from "./run.ts";
+import { restoreState } from "./state.ts";
+import type { AssistantData, StepRow, SystemData, ToolResultData } from "./step.ts";
+import type { runStore } from "./store/index.ts";
+
+export interface RoundMessage {
+  role: string;
+  content: string;
+  tool_calls: { id: string; name: string; arguments: string }[];
+  /** Call that a result answers. */
+  tool_call_id: string | null;
+  /** Tool of a result. */
+  tool: string | null;
+  /** Round of this run in which it was written; null for messages of no round. */
+  round: number | null;
+  external: boolean;
+  tokens: number;
+}
+
+export interface RoundMessages {
+  round: number;
+  messages: RoundMessage[];
+  /** Tools that the model was shown. */
+  tools: string[];
+  /** Number and characters of the messages are those that were sent. */
+  isExact: boolean;
+}
+
+export interface RebuildOptions {
+  store: Pick<Bound<typeof runStore>, "listSteps" | "loadBefore">;
+  findVersion(agent_id: string, version: number): Promise<VersionRow | undefined>;
+  openTools(
+    account_id: string,
+    version: VersionRow,
+  ): Promise<(name: string) => PromptTool | undefined>;
+  findModel: ModelCheck["find"];
+}
+
+/** Stands in delimiters whose nonce was not kept. */
+const UNKNOWN_NONCE = "0".repeat(16);
+
+/**
+ * Rebuilds the prompt of a round with a reply. Outside content is delimited as it was sent, and
+ * what was cleared or summarised is shown so. A model's window is that of the present settings.
+ */
+export async function rebuildRound(
+  { store, findVersion, openTools, findModel }: RebuildOptions,
+  run: RunRow,
+  round: number,
+): Promise<RoundMessages | undefined> {
+  // A run under way may have added steps since its row was read.
+  const steps = (await store.listSteps(run.id, 0, null)).filter(({ seq }) => seq <= run.last_seq);
+  const at = steps.findIndex((step) => step.kind === "assistant" && step.round === round);
+  const version = at === -1 ? undefined : await findVersion(run.agent_id, run.version);
+  if (!version) return undefined;
+  const before = steps.slice(0, at);
+  const sent = steps[at]!.execution?.prompt;
+  const message_seq = run.message_seq - countMessages(steps.slice(at));
+  const summary = findSummary(before, sent?.summarised_to);
+  const log = await store.loadBefore(run.thread_id, message_seq, summary.to);
+  const row: RunRow = {
+    ...run,
+    message_seq,
+    last_seq: before.length,
+    external_content: sent?.has_external ?? run.external_content,
+  };
+  const nonce = sent?.nonce ?? UNKNOWN_NONCE;
+  const text = summary.text ?? log.summary;
+  const state = restoreState(
+    {
+      row,
+      version,
+      messages: log.messages,
+      steps: before,
+      summary: text,
+      summarisedTo: summary.to,
+    },
+    createFence(nonce),
+  );
+  const findTool = await openTools(run.account_id, version);
+  const deps = { internal: { chat: { find: findModel } } };
+  const { messages, tools } = buildPrompt({ state, deps, findTool }, false).request;
+  const measured = measureMessages(messages);
+  const isSame = sent?.messages === measured.messages && sent.characters === measured.characters;
+  return {
+    round,
+    messages: describeMessages(messages, before, nonce),
+    tools: tools.map(({ function: { name } }) => name),
+    isExact: isSame && (summary.to === null || text !== null),
+  };
+}
+
+/** Counts the messages that steps have added to the thread. */
+function countMessages(steps: readonly StepRow[]): number {
+  return steps.filter(({ kind, data }) => {
+    if (kind !== "assistant") return kind === "tool_result";
+    const { content, tool_calls } = data as AssistantData;
+    return content !== null || tool_calls.length > 0;
+  }).length;
+}
+
+/** Finds the summary that was in use; its text is null where another run made it. */
+function findSummary(
+  steps: readonly StepRow[],
+  to: number | null | undefined,
+): { to: number | null; text: string | null } {
+  if (to === null) return { to, text: null };
+  const own = steps.findLast(({ kind, data }) => {
+    const through = kind === "system" && throughSeqOf(data as SystemData);
+    return typeof through === "number" && (to === undefined || through === to);
+  });
+  const found = own ? throughSeqOf(own.data as SystemData)! : null;
+  return { to: to ?? found, text: own?.execution?.summary ?? null };
+}
+
+function throughSeqOf({ event, detail }: SystemData): number | null | undefined {
+  if (event !== "compacted") return undefined;
+  return (detail as { through_seq?: number | null } | undefined)?.through_seq;
+}
+
+function describeMessages(
+  messages: readonly ModelMessage[],
+  steps: readonly StepRow[],
+  nonce: string,
+): RoundMessage[] {
+  const rounds = new Map<string, number>();
+  const tools = new Map<string, string>();
+  for (const { kind, round, data } of steps) {
+    if (kind === "assistant") {
+      for (const { id } of (data as AssistantData).tool_calls) rounds.set(id, round);
+    } else if (kind === "tool_result") {
+      const { tool_call_id, name } = data as ToolResultData;
+      tools.set(tool_call_id, name);
+    }
+  }
+  return messages.map((message) => {
+    const content = typeof message.content === "string" ? message.content : "";
+    const calls = message.tool_calls ?? [];
+    const id = message.tool_call_id ?? calls[0]?.id ?? "";
+    return {
+      role: message.role,
+      content,
+      tool_calls: calls.map((call) => ({ id: call.id, ...call.function })),
+      tool_call_id: message.tool_call_id ?? null,
+      tool: tools.get(message.tool_call_id ?? "") ?? null,
+      round: rounds.get(id) ?? null,
+      external: content.startsWith(`<outside-${nonce}`),
+      tokens: countMessageTokens(message as ShownMessage),
+    };
+  });
+}

@@ -1,0 +1,9 @@
+// How each step of a run was executed, for operators.
+import type { Migration } from "../migrate.ts";
+
+export const stepExecutions: Migration = {
+  number: 25,
+  name: "step executions",
+  kind: "expansion",
+  statements: ({ text }) => [`ALTER TABLE steps ADD COLUMN execution ${text}`],
+};

@@ -1,0 +1,128 @@
+// The messages of a round, rebuilt afterwards: the same as those that were sent.
+import { afterEach, expect, test } from "bun:test";
+import { type RebuildOptions, rebuildRound } from "../../../src/agents/runs/round-messages.ts";
+import { type BuiltinsOptions, createBuiltins } from "../../../src/agents/tools/catalog.ts";
+import { type BuiltinTool, success } from "../../../src/agents/tools/contract.ts";
+import { add, call, type Model, openTrial, say, type Trial } from "./trial.ts";
+
+let trial: Trial;
+afterEach(() => trial.close());
+
+const TURN = "word ".repeat(300);
+const isSummaryAsk = (ask: { messages: readonly { content?: unknown }[] }) =>
+  String(ask.messages[0]!.content).startsWith("Summarise");
+const builtins = new Map(createBuiltins({} as BuiltinsOptions).map((tool) => [tool.name, tool]));
+
+function options(context_window: number | null): RebuildOptions {
+  return {
+    store: trial.store,
+    findVersion: async () => trial.version,
+    openTools: async () => (name) => builtins.get(name),
+    findModel: () => ({ id: "stub-1", context_window }) as never,
+  };
+}
+
+/** Compares each round of the runs with what was sent for it, in their order. */
+async function compare(ids: readonly string[], context_window: number | null = 100_000) {
+  const sent = trial.asks.filter((ask) => !isSummaryAsk(ask));
+  const rebuilt = [];
+  for (const id of ids) {
+    const run = await trial.find(id);
+    for (let round = 1; round <= run.usage.rounds; round++) {
+      rebuilt.push(await rebuildRound(options(context_window), run, round));
+    }
+    const none = await rebuildRound(options(context_window), run, run.usage.rounds + 1);
+    expect(none).toBeUndefined();
+  }
+  const plain = (messages: readonly { role: string; content?: unknown }[]) =>
+    messages.map(({ role, content }) => ({ role, content: content ?? "" }));
+  expect(rebuilt.map((one) => plain(one!.messages))).toEqual(
+    sent.map((ask) => plain(ask.messages)),
+  );
+  expect(rebuilt.map((one) => one!.isExact)).toEqual(sent.map(() => true));
+  return rebuilt.map((one) => one!);
+}
+
+test("content from outside has the delimiters that its execution drew", async () => {
+  const model: Model = (_ask, _signal, turn) =>
+    [call(["web_search", { query: "x" }]), call(add("1+1"), add("2+2")), say("done")][turn] ??
+    say("again");
+  trial = await openTrial(model);
+  await trial.engine.start();
+  const first = await trial.run("Look it up.");
+  const { thread_id } = await trial.ended(first);
+  const second = await trial.run("And now?", {}, thread_id);
+  await trial.ended(second);
+  const rounds = await compare([first, second]);
+  const found = rounds[1]!.messages.at(-1)!;
+  expect(found).toMatchObject({ role: "tool", tool: "web_search", round: 1, external: true });
+  expect(found.content).toMatch(/^<outside-\w{16}>\n/);
+  expect(rounds[2]!.messages.map(({ round }) => round)).toEqual([null, null, 1, 1, 2, 2, 2]);
+  expect(rounds[0]!.tools).toEqual(trial.version.tools);
+});
+
+test("a summary stands where it stood, within one run and in later ones", async () => {
+  let turns = 0;
+  const model: Model = (ask) => {
+    if (isSummaryAsk(ask)) return say(`Summary after ${++turns}.`);
+    return ask.messages.length > 40 ? say("x") : { ...call(add()), content: TURN };
+  };
+  trial = await openTrial(model, { context_window: 4_000 });
+  await trial.engine.start();
+  const first = await trial.run("The one question.");
+  const { thread_id } = await trial.ended(first);
+  const second = await trial.run("Another question.", {}, thread_id);
+  await trial.ended(second);
+  expect(turns).toBeGreaterThan(3);
+  const run = await trial.find(first);
+  const own = trial.asks.slice(0, run.usage.rounds + turns).filter((ask) => !isSummaryAsk(ask));
+  expect(own.length).toBeGreaterThan(5);
+  const sent = trial.asks.filter((ask) => !isSummaryAsk(ask));
+  let exact = 0;
+  for (const [at, id] of [first, second].entries()) {
+    const row = await trial.find(id);
+    for (let round = 1; round <= row.usage.rounds; round++) {
+      const rebuilt = (await rebuildRound(options(4_000), row, round))!;
+      const ask = sent[at * run.usage.rounds + round - 1]!;
+      // A summary that another run made may be replaced, which the answer tells.
+      const isSame = Bun.deepEquals(
+        rebuilt.messages.map(({ content }) => content),
+        ask.messages.map(({ content }) => content ?? ""),
+      );
+      expect([id, round, rebuilt.isExact]).toEqual([id, round, isSame]);
+      exact += Number(isSame);
+    }
+  }
+  expect(exact).toBeGreaterThan(sent.length - 4);
+});
+
+test("cleared results are shown as cleared", async () => {
+  const look: BuiltinTool = {
+    ...builtins.get("current_time")!,
+    name: "look",
+    run: async () => success(TURN),
+  };
+  builtins.set("look", look);
+  const model: Model = (_ask, _signal, turn) => (turn < 12 ? call(["look", {}]) : say("done"));
+  const version = { tools: ["look", "read_output"] };
+  trial = await openTrial(model, { context_window: 4_000, tools: [look], version });
+  await trial.engine.start();
+  const id = await trial.run("Look.");
+  await trial.ended(id);
+  const rounds = await compare([id], 4_000);
+  expect(JSON.stringify(rounds.at(-1)!.messages)).toContain("was cleared to save room");
+});
+
+test("a changed window is told", async () => {
+  trial = await openTrial(() => say(TURN), { context_window: 100_000 });
+  await trial.engine.start();
+  let thread_id: string | null = null;
+  let id = "";
+  for (let n = 0; n < 4; n++) {
+    id = await trial.run(`Question ${n}: ${TURN}`, {}, thread_id);
+    thread_id = (await trial.ended(id)).thread_id;
+  }
+  const run = await trial.find(id);
+  expect((await rebuildRound(options(100_000), run, 1))!.isExact).toBeTrue();
+  expect((await rebuildRound(options(1_000), run, 1))!.isExact).toBeFalse();
+});
