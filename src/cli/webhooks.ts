@@ -5,6 +5,7 @@ import {
   account,
   type Command,
   type CommandInput,
+  hasFlag,
   limit,
   readLimit,
   readText,
@@ -12,11 +13,23 @@ import {
   UsageError,
 } from "./command.ts";
 import { call } from "./operations.ts";
-import { type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import {
+  drawRow,
+  layOutTable,
+  type OutputRow,
+  printRow,
+  printTable,
+  quote,
+  quoteWhole,
+} from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "url", "events", "status", "disabled_reason", "failing_since"],
   ...["last_success_at", "last_failure_at", "pending_deliveries", "created_at"],
+];
+const ATTEMPT_COLUMNS = [
+  ...["number", "kind", "started_at", "duration_ms", "response_status", "signatures", "url"],
+  ...["error", "response_body"],
 ];
 const DELIVERY_COLUMNS = [
   ...["id", "created_at", "event_type", "event_id", "status", "attempt_count", "next_attempt_at"],
@@ -29,6 +42,20 @@ function readTime(input: CommandInput, name: string): string | undefined {
   throw new UsageError(
     `--${name} takes a time such as 2027-01-05 or 2027-01-05T09:30:00Z, but is "${text}"`,
   );
+}
+
+function quoteOrNull(value: unknown): string | null {
+  return value === null ? null : quote(value);
+}
+
+function drawEndpoint(row: OutputRow): OutputRow {
+  const { url, description, last_answer_error } = row;
+  return {
+    ...row,
+    url: quoteWhole(url),
+    description: description === null ? null : quoteWhole(description),
+    last_answer_error: quoteOrNull(last_answer_error),
+  };
 }
 
 /** The error may quote an endpoint's answer. */
@@ -68,6 +95,35 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "webhooks show",
+    args: ["ID"],
+    help: "Show an endpoint and its health",
+    example: "wadi webhooks show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      const endpoint = await call(input, operations.show, { id: input.args[0]! });
+      return printRow(output, endpoint, drawEndpoint(endpoint));
+    },
+  },
+  {
+    name: "webhooks attempts",
+    args: ["ID"],
+    help: "Show the attempts at a delivery: sent and answered",
+    example: "wadi webhooks attempts 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --json",
+    async run(input, output) {
+      const found = await call(input, operations.listAttempts, { id: input.args[0]! });
+      const { attempts, body: _, ...delivery } = found as typeof found & OutputRow;
+      const lines = attempts.map((row) => ({
+        ...row,
+        url: quoteOrNull(row.url),
+        error: quoteOrNull(row.error),
+        response_body: quoteOrNull(row.response_body),
+      }));
+      const head = drawRow(quoteError(delivery));
+      output.print(found, `${head}\n${layOutTable(output, lines, ATTEMPT_COLUMNS)}`);
+      return 0;
+    },
+  },
+  {
     name: "webhooks replay",
     args: ["ID"],
     help: "Send a delivery again with its webhook-id",
@@ -84,6 +140,7 @@ export const commands: readonly Command[] = [
     flags: {
       since: { takes: "TIME", help: "time of the first delivery, such as 2027-01-05T09:30:00Z" },
       until: { takes: "TIME", help: "time of the last delivery (default now)" },
+      count: { help: "count them, and send nothing" },
     },
     help: "Send the failed deliveries of an endpoint again",
     example: "wadi webhooks recover 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --since 2027-01-05",
@@ -92,7 +149,33 @@ export const commands: readonly Command[] = [
       const since = readTime(input, "since");
       if (since === undefined) throw new UsageError("webhooks recover takes --since TIME");
       const request = { id: input.args[0]!, since, until: readTime(input, "until") };
+      if (hasFlag(input, "count")) {
+        return printRow(output, await call(input, operations.countLost, request));
+      }
       return printRow(output, await call(input, operations.recover, request));
+    },
+  },
+  {
+    name: "webhooks test",
+    args: ["ID"],
+    help: "Send a test event to an endpoint, once",
+    example: "wadi webhooks test 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    async run(input, output) {
+      const delivery = await call(input, operations.test, { id: input.args[0]! });
+      return printRow(output, delivery, quoteError(delivery));
+    },
+  },
+  {
+    name: "webhooks enable",
+    args: ["ID"],
+    help: "Enable a disabled endpoint",
+    example: "wadi webhooks enable 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    isUnsuggested: true,
+    async run(input, output) {
+      const enabled = await call(input, operations.enable, { id: input.args[0]! });
+      const { is_changed, ...endpoint } = enabled;
+      if (!is_changed) output.say("it was enabled already");
+      return printRow(output, endpoint, drawEndpoint(endpoint));
     },
   },
 ];

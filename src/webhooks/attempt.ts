@@ -64,13 +64,17 @@ export class Sender {
     if (typeof message === "string") return skip(delivery, message);
     const startedAt = clock.now();
     const begun = clock.monotonic();
-    const response = classifyResponse(await this.#post(delivery, message, signal), clock);
+    const response = classifyResponse(
+      await this.#post(delivery, message, { startedAt, signal }),
+      clock,
+    );
     if (response === "aborted") return skip(delivery, "released");
     const result = decideResult(delivery, response, {
       startedAt,
       durationMs: Math.round(clock.monotonic() - begun),
       now: clock.now(),
       url: message.url,
+      signatures: message.secrets.length,
       updatedAt: message.updatedAt,
       fraction: drawFraction(ids),
     });
@@ -104,20 +108,24 @@ export class Sender {
   }
 
   /** agents.authentication.7: signed at the time of each attempt. */
-  #post({ event_id }: ClaimedDelivery, message: OutgoingEvent, signal: AbortSignal) {
-    const { clock, egress } = this.#deps;
-    const { url, secrets, body } = message;
-    const timestampS = Math.floor(clock.now() / 1_000);
-    return egress.request({
+  #post(
+    { event_id }: ClaimedDelivery,
+    { url, secrets, body }: OutgoingEvent,
+    { startedAt, signal }: { startedAt: number; signal: AbortSignal },
+  ) {
+    const head = writeSignedHead(event_id, startedAt);
+    return this.#deps.egress.request({
       url,
       method: "POST",
       headers: {
-        "content-type": "application/json",
-        // agents.events.webhook.3, agents.resources.delivery
-        "webhook-id": event_id,
-        "webhook-timestamp": String(timestampS),
+        ...head,
         // agents.authentication.webhook_signature
-        "webhook-signature": signMessage(secrets, event_id, timestampS, body),
+        "webhook-signature": signMessage(
+          secrets,
+          event_id,
+          Number(head["webhook-timestamp"]),
+          body,
+        ),
       },
       body,
       timeoutMs: TIMEOUT_MS,
@@ -125,6 +133,16 @@ export class Sender {
       signal,
     });
   }
+}
+
+/** Headers of an attempt but its signature: they follow from its event and its start. */
+export function writeSignedHead(event_id: string, startedAt: number) {
+  return {
+    "content-type": "application/json",
+    // agents.events.webhook.3, agents.resources.delivery
+    "webhook-id": event_id,
+    "webhook-timestamp": String(Math.floor(startedAt / 1_000)),
+  };
 }
 
 function skip(

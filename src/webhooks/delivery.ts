@@ -90,5 +90,12 @@ export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 /** Maximum attempts of a delivery that are kept, each up to 4 KiB long. */
 export const ATTEMPTS_MAX = 100;
 
-export const AttemptRow = Row(DeliveryAttempt, { delivery_id: Type.String() });
+/** Attempts older than the two columns have null there. */
+export const AttemptRow = Row(DeliveryAttempt, {
+  delivery_id: Type.String(),
+  /** Address that it was sent to; the endpoint may have another one since. */
+  url: maybe(Type.String()),
+  /** Number of its signatures: one for each secret in force. */
+  signatures: maybe(Type.Integer()),
+});
 export type AttemptRow = Static<typeof AttemptRow>;

@@ -88,6 +88,10 @@ export const EndpointRow = Row(WebhookEndpoint, {
   failures: Type.Integer(),
   /** Rises with each rotation, so that the second of two at once sees that it is stale. */
   secret_number: Type.Integer(),
+  /** End of the last attempt at its address; null before the first. */
+  last_answer_at: maybe(Timestamp("End of the last attempt.")),
+  last_answer_status: maybe(Type.Integer()),
+  last_answer_error: maybe(Type.String()),
 });
 export type EndpointRow = Static<typeof EndpointRow>;
 /** An endpoint named with its owner: another account's is not found. */

@@ -143,6 +143,9 @@ function makeEndpoint(
     pending_deliveries: 0,
     failures: 0,
     secret_number: 1,
+    last_answer_at: null,
+    last_answer_status: null,
+    last_answer_error: null,
     created_at: now,
     updated_at: now,
   };

@@ -8,9 +8,13 @@ import { Deliveries } from "./deliveries.ts";
 import type { DeliveryRow } from "./delivery.ts";
 import { type DeliveryStats, DeliveryWorker } from "./delivery-worker.ts";
 import type { WebhookDeps } from "./deps.ts";
+import type { EndpointRow, OwnEndpoint } from "./endpoint.ts";
 import { Endpoints, showEndpoint } from "./endpoints.ts";
+import { writeEvent } from "./event.ts";
+import { createBatch, fanOutFirst } from "./fan-out.ts";
 import { ATTEMPT_OUTCOMES } from "./response.ts";
 import { openWebhookRoutes } from "./routes.ts";
+import { showSent } from "./sent.ts";
 import { webhookStore } from "./store/index.ts";
 
 export interface Webhooks {
@@ -60,6 +64,28 @@ export function createWebhookQueries(
     replay: ({ id, webhook_id, account_id }: DeliveryRow) =>
       deliveries.replay({ id: webhook_id, account_id }, id),
     recover: deliveries.recover.bind(deliveries),
+    countLost: store.countLost,
+    /** Deliveries since a time that were delivered, and that failed. */
+    async countHealth(id: string, since: number) {
+      const delivered = await store.countDeliveries(id, "delivered", since);
+      return { delivered, failed: await store.countDeliveries(id, "failed", since) };
+    },
+    test: (own: OwnEndpoint): Promise<DeliveryRow> => deliveries.test(own),
+    /** Returns undefined for an endpoint that was deleted meanwhile. */
+    async enable(own: OwnEndpoint): Promise<EndpointRow | undefined> {
+      const write = () => store.update(own, { status: "enabled" }, createBatch(deps));
+      const written = await fanOutFirst(write);
+      return written.kind === "ok" ? written.row : undefined;
+    },
+    /** The attempts at a delivery with what they sent; the body is null once no longer kept. */
+    async listSent(delivery: DeliveryRow) {
+      const listed = await store.listAttempts(delivery.id);
+      const event = await store.findEvent(delivery.event_id);
+      return {
+        attempts: listed.map((attempt) => showSent(delivery, attempt)),
+        body: event ? writeEvent(event) : null,
+      };
+    },
   };
 }
 

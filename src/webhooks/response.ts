@@ -92,6 +92,8 @@ export interface AttemptContext {
   durationMs: number;
   now: number;
   url: string;
+  /** Number of signatures that it was sent with. */
+  signatures: number;
   updatedAt: number;
   fraction: number;
 }
@@ -99,7 +101,7 @@ export interface AttemptContext {
 export function decideResult(
   delivery: ClaimedDelivery,
   response: EndpointResponse,
-  { startedAt, durationMs, now, url, updatedAt, fraction }: AttemptContext,
+  { startedAt, durationMs, now, url, signatures, updatedAt, fraction }: AttemptContext,
 ): AttemptResult {
   const { isGone, leastWaitMs, retryAfterMs } = response;
   const attempt = {
@@ -109,6 +111,8 @@ export function decideResult(
     response_status: response.status,
     response_body: response.body,
     error: response.error,
+    url,
+    signatures,
   };
   const tried = { ...identify(delivery), attempt, url, updatedAt };
   if (response.outcome === "delivered") return { ...tried, kind: "delivered" };

@@ -56,7 +56,9 @@ test("agents.does.webhook: endpoints are listed newest first as their owners see
   const made: Json[] = [];
   for (const options of [undefined, OTHER, undefined]) {
     const { secret: _, ...endpoint } = await create(own, options);
-    made.unshift({ account: options ? "other" : "dev", ...endpoint });
+    const silent = { last_answer_at: null, last_answer_status: null, last_answer_error: null };
+    const health = { ...silent, delivered_24h: 0, failed_24h: 0 };
+    made.unshift({ account: options ? "other" : "dev", ...endpoint, ...health });
     await own.clock.advance(1_000);
   }
   expect((await webhooks.list(null)) as Json[]).toEqual(made);
@@ -99,6 +101,28 @@ test("failed deliveries of a time range are due again", async () => {
   expect(await problemOf(verbs().recover(id, { since: at(1), until: at(2) }))).toBe(
     "the span ends before it begins",
   );
+});
+
+test("a delivery is shown with its attempts and its body", async () => {
+  const { id } = await create();
+  const { id: delivery_id, event_id } = await verbs().test(id);
+  const found = await verbs().showDelivery(delivery_id);
+  expect(found).toMatchObject({ account: "dev", id: delivery_id, attempts: [] });
+  expect(JSON.parse(found.body!)).toMatchObject({ id: event_id, type: "webhook.test" });
+  expect(await verbs().show(id)).toMatchObject({ id, account: "dev", last_answer_at: null });
+});
+
+test("lost deliveries are counted before they are recovered, and an endpoint is enabled", async () => {
+  const { id, lost } = await lose(3);
+  const since = Date.parse(lost.at(-1)!.created_at);
+  expect(await problemOf(verbs().test(id))).toContain("disabled");
+  expect(await verbs().countLost(id, { since, until: null })).toBe(3);
+  expect(await verbs().countLost(id, { since: since + 1, until: null })).toBe(2);
+  const enabled = await verbs().enable(id);
+  expect(enabled).toMatchObject({ isChanged: true, endpoint: { id, status: "enabled" } });
+  expect(await verbs().enable(id)).toMatchObject({ isChanged: false });
+  expect(await verbs().recover(id, { since, until: null })).toBe(3);
+  expect(await verbs().countLost(id, { since, until: null })).toBe(0);
 });
 
 test("a malformed id is not quoted, an unknown one is", async () => {

@@ -222,6 +222,38 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "webhooks.countDeliveries",
+    title: "counts those of a status since a moment",
+    async setup(stores) {
+      await fillOne(stores);
+      for (const n of [1, 3]) await settle(stores, n, "failed");
+    },
+    act: async ({ webhooks }) => [
+      await webhooks.countDeliveries("w-1", "failed", FANNED),
+      await webhooks.countDeliveries("w-1", "pending", FANNED),
+      await webhooks.countDeliveries("w-1", "failed", FANNED + 1),
+      await webhooks.countDeliveries("w-2", "failed", FANNED),
+    ],
+    check: (answer) => expect(answer).toEqual([2, 3, 0, 0]),
+  },
+  {
+    method: "webhooks.countLost",
+    title: "counts failed and cancelled ones whose event is kept",
+    async setup(stores) {
+      await fillOne(stores);
+      for (const n of [0, 1, 3]) await settle(stores, n, "failed");
+      await stores.sent.forget("e-1");
+    },
+    act: ({ webhooks }) => webhooks.countLost("w-1", { since: FANNED, until: LATER }),
+    async check(answer, stores) {
+      expect(answer).toBe(2);
+      await disable(stores);
+      const { countLost } = stores.webhooks;
+      expect(await countLost("w-1", { since: FANNED, until: LATER })).toBe(4);
+      expect(await countLost("w-1", { since: FANNED + 1, until: LATER })).toBe(0);
+    },
+  },
+  {
     method: "webhooks.listAttempts",
     title: "lists the last hundred attempts in order",
     async setup({ sent }) {

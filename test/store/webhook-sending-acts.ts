@@ -23,6 +23,7 @@ export const take = async (
 export const makeAttempt = (fields: Partial<NewAttempt> = {}): NewAttempt => ({
   ...{ kind: "scheduled", started_at: LATER, duration_ms: 7, response_status: 500 },
   ...{ response_body: "no", error: "The endpoint answered 500." },
+  ...{ url: "https://w-1.example.com/hooks", signatures: 1 },
   ...fields,
 });
 export const TAKEN = makeAttempt({ response_status: 204, response_body: null, error: null });

@@ -88,6 +88,7 @@ export function makeEndpoint(id: string, fields: Partial<EndpointRow> = {}): End
     ...{ events: ["run.completed"], status: "enabled", disabled_reason: null, disabled_at: null },
     ...{ failing_since: null, last_success_at: null, last_failure_at: null },
     ...{ previous_secret_expires_at: null, pending_deliveries: 0, failures: 0, secret_number: 1 },
+    ...{ last_answer_at: null, last_answer_status: null, last_answer_error: null },
     ...{ created_at: BEGIN, updated_at: BEGIN },
     ...fields,
   };
@@ -117,4 +118,5 @@ export const makeHappened = (id: string, fields: Partial<OutboxEvent> = {}): Out
 export const makeAttempt = (delivery_id: string, number: number): AttemptRow => ({
   ...{ delivery_id, number, kind: "scheduled", started_at: BEGIN + number, duration_ms: 5 },
   ...{ response_status: 500, response_body: "no", error: "It answered 500." },
+  ...{ url: "https://w-1.example.com/hooks", signatures: 1 },
 });

@@ -64,6 +64,17 @@ describe("an event", () => {
     expect(first!.headers["webhook-signature"]!.split(" ")).toHaveLength(1);
     expect(second!.headers["webhook-signature"]!.split(" ")).toHaveLength(2);
     // The library only uses the machine's clock, so its time check is removed.
+    const attempts = await trial.attempts();
+    expect(attempts.map(({ url, signatures }) => [url, signatures])).toEqual([
+      [URL_1, 1],
+      [URL_1, 2],
+    ]);
+    expect(attempts.map(({ started_at }) => Math.floor(started_at / 1_000))).toEqual(
+      trial.sent.map(timesOf),
+    );
+    expect(await trial.store.find(id)).toMatchObject({
+      ...{ last_answer_status: null, last_answer_error: expect.any(String) },
+    });
     const verify = ({ body, headers }: typeof first & {}) => {
       const hook = new Webhook(secret);
       const at = new Date(1_000 * Number(headers["webhook-timestamp"]));

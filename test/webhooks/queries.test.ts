@@ -53,6 +53,30 @@ test("deliveries are listed, replayed one by one, and recovered", async () => {
   expect(await queries.findDelivery(ids[1]!)).toMatchObject({ status: "pending" });
 });
 
+test("attempts are shown with what they sent, but for the signature, and older ones without it", async () => {
+  await using fixture = await openFixture();
+  const queries = createWebhookQueries(fixture.deps);
+  const { row } = await fixture.endpoints.create(ACCOUNT, REQUEST);
+  const delivery = await queries.test(row);
+  const attempt = makeAttempt(delivery.id, 1);
+  await fixture.sent.attempt({ ...attempt, url: null, signatures: null });
+  await fixture.sent.attempt({ ...attempt, number: 2, signatures: 2 });
+  const { attempts, body } = await queries.listSent(delivery);
+  const { event_id } = delivery;
+  const seconds = String(Math.floor(attempt.started_at / 1_000));
+  expect(attempts).toMatchObject([
+    { number: 1, response_body: "no", url: null, headers: null, signed_head: null },
+    {
+      ...{ number: 2, url: attempt.url, signatures: 2, signed_head: `${event_id}.${seconds}.` },
+      headers: { "webhook-id": event_id, "webhook-timestamp": seconds },
+    },
+  ]);
+  expect(attempts[1]!.headers).not.toHaveProperty("webhook-signature");
+  expect(JSON.parse(body!)).toMatchObject({ id: event_id, type: "webhook.test" });
+  await fixture.sent.forget(event_id);
+  expect(await queries.listSent(delivery)).toMatchObject({ body: null });
+});
+
 test("a deleted endpoint or a wrong state is refused", async () => {
   await using fixture = await openFixture();
   const queries = createWebhookQueries(fixture.deps);

@@ -137,7 +137,7 @@ const decide = (fields: Partial<ClaimedDelivery> = {}, responded: Partial<Endpoi
     { ...response, ...responded },
     {
       ...{ url: "https://w-1.example.com/", updatedAt: 900, startedAt: 1_000, durationMs: 50 },
-      ...{ now: 1_050, fraction: 0.5 },
+      ...{ now: 1_050, fraction: 0.5, signatures: 2 },
     },
   );
 
@@ -149,6 +149,7 @@ test("an attempt is stored with its response", () => {
     attempt: {
       ...{ kind: "scheduled", started_at: 1_000, duration_ms: 50, response_status: 500 },
       ...{ response_body: "no", error: "It answered 500." },
+      ...{ url: "https://w-1.example.com/", signatures: 2 },
     },
   });
 });

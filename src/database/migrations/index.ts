@@ -23,6 +23,7 @@ import { requestIndex } from "./0021-request-index.ts";
 import { estimatedCosts } from "./0022-estimated-costs.ts";
 import { consoleSessions } from "./0023-console-sessions.ts";
 import { stepExecutions } from "./0025-step-executions.ts";
+import { sentAttempts } from "./0026-sent-attempts.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -31,4 +32,5 @@ export const migrations: readonly Migration[] = [
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions],
+  ...[sentAttempts],
 ];

@@ -1,6 +1,6 @@
 // Deliveries in the database: listed, tested, replayed, recovered and swept.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, none, type Sql, sql, type Tx } from "../../database/index.ts";
+import { countRows, type Db, none, type Sql, sql, type Tx } from "../../database/index.ts";
 import { findEvent, type OutboxEvent, recordEvent } from "../../outbox/store.ts";
 import { apiError } from "../../platform/errors.ts";
 import { releaseStored, requireStorage, sumBy } from "../../storage/store.ts";
@@ -100,6 +100,33 @@ export async function listAttempts(db: Db, deliveryId: string): Promise<AttemptR
   return latest.reverse();
 }
 
+/** Maximum rows that a count reads of each type: beyond it a count is a lower bound. */
+const COUNTED_MAX = 10_000;
+
+/** Counts an endpoint's deliveries of a status that were created at `since` or later. */
+export function countDeliveries(
+  db: Db,
+  webhookId: string,
+  status: DeliveryStatus,
+  since: number,
+): Promise<number> {
+  const wanted = sql`AND created_at >= ${since} LIMIT ${COUNTED_MAX}`;
+  return countRows(db, sql`FROM (${gather(webhookId, [status], EVENT_TYPES, wanted)}) AS found`);
+}
+
+/** Counts what `recover` would send again, were there room for all. */
+export function countLost(db: Db, webhookId: string, range: TimeRange): Promise<number> {
+  const wanted = sql`${whichLost(range)} LIMIT ${COUNTED_MAX}`;
+  const found = gather(webhookId, LOST_STATUSES, LOST_TYPES, wanted);
+  return countRows(db, sql`FROM (${found}) AS found`);
+}
+
+/** Without its event a delivery cannot be sent again. */
+function whichLost({ since, until }: TimeRange): Sql {
+  return sql`AND created_at >= ${since} AND created_at <= ${until}
+    AND EXISTS (SELECT 1 FROM outbox WHERE outbox.id = deliveries.event_id)`;
+}
+
 /** agents.events.webhook.1: an event for one endpoint alone, and its delivery. */
 export async function testEndpoint(
   tx: Tx,
@@ -142,16 +169,14 @@ export async function replayDelivery(
 export async function recoverDeliveries(
   tx: Tx,
   request: DeliveryRequest,
-  { since, until }: TimeRange,
+  range: TimeRange,
   limit: number,
 ): Promise<RecoveredBatch> {
   const { webhookId, now } = request;
   await requireEnabled(tx, request);
   const free = await countFree(tx, request);
   const wanted = Math.min(limit, free);
-  const within = sql`AND created_at >= ${since} AND created_at <= ${until}
-    AND EXISTS (SELECT 1 FROM outbox WHERE outbox.id = deliveries.event_id)
-    ORDER BY created_at, id LIMIT ${wanted + 1}`;
+  const within = sql`${whichLost(range)} ORDER BY created_at, id LIMIT ${wanted + 1}`;
   const found = await tx.all(
     Id,
     sql`SELECT id FROM (${gather(webhookId, LOST_STATUSES, LOST_TYPES, within)}) AS found

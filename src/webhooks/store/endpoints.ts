@@ -118,7 +118,10 @@ export async function updateEndpoint(
           description = ${description}, updated_at = ${batch.now} WHERE id = ${id}`,
   );
   // Earlier failures belong to the former address.
-  if (url !== found.url) await forgetFailures(tx, id);
+  if (url !== found.url) {
+    await forgetFailures(tx, id);
+    await forgetAnswer(tx, id);
+  }
   if (isSwitched) {
     if (status === "disabled") await disable(tx, id, "manual", batch.now);
     else await enable(tx, id);
@@ -206,6 +209,13 @@ async function enable(tx: Tx, id: string): Promise<void> {
 async function forgetFailures(tx: Tx, id: string): Promise<void> {
   await tx.run(
     sql`UPDATE webhook_endpoints SET failing_since = ${null}, failures = 0 WHERE id = ${id}`,
+  );
+}
+
+async function forgetAnswer(tx: Tx, id: string): Promise<void> {
+  await tx.run(
+    sql`UPDATE webhook_endpoints SET last_answer_at = ${null}, last_answer_status = ${null},
+          last_answer_error = ${null} WHERE id = ${id}`,
   );
 }
 

@@ -3,6 +3,8 @@ import { store } from "../../database/index.ts";
 import { findEvent } from "../../outbox/store.ts";
 import { claim, findSending, findWaiting, listHeld, listWaiting, pull, release } from "./claim.ts";
 import {
+  countDeliveries,
+  countLost,
   findDelivery,
   listAttempts,
   listDeliveries,
@@ -29,6 +31,8 @@ export const webhookStore = store(
   "webhooks",
   {
     countWaiting,
+    countDeliveries,
+    countLost,
     find: findEndpoint,
     list: listEndpoints,
     findDelivery,

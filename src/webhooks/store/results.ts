@@ -90,10 +90,10 @@ async function settleOne(tx: Tx, result: AttemptResult, now: number) {
 
 /** Beyond the limit each attempt replaces another. */
 function measureAttempt(
-  { response_body, error }: NewAttempt,
+  { url, response_body, error }: NewAttempt,
   { attempt_count }: Pick<DeliveryRow, "attempt_count">,
 ): number {
-  return attempt_count > ATTEMPTS_MAX ? 0 : measureRow(response_body, error);
+  return attempt_count > ATTEMPTS_MAX ? 0 : measureRow(url, response_body, error);
 }
 
 async function keepAttempts(tx: Tx, attempts: readonly AttemptRow[]): Promise<void> {
@@ -159,9 +159,11 @@ async function updateDelivery(tx: Tx, row: DeliveryRow, bytes: number): Promise<
 
 function countAttempt(
   endpoint: EndpointRow,
-  { kind, updatedAt }: Extract<AttemptResult, Tried>,
+  { kind, updatedAt, attempt }: Extract<AttemptResult, Tried>,
   now: number,
 ): FailedEndpoint["reason"] | undefined {
+  const { response_status: last_answer_status, error: last_answer_error } = attempt;
+  Object.assign(endpoint, { last_answer_at: now, last_answer_status, last_answer_error });
   if (kind === "delivered") {
     Object.assign(endpoint, { failing_since: null, failures: 0, last_success_at: now });
     return undefined;
@@ -183,6 +185,9 @@ async function updateEndpoint(tx: Tx, endpoint: EndpointRow, ended: number): Pro
   await tx.run(
     sql`UPDATE webhook_endpoints SET failing_since = ${failing_since}, failures = ${failures},
           last_success_at = ${last_success_at}, last_failure_at = ${last_failure_at},
+          last_answer_at = ${endpoint.last_answer_at},
+          last_answer_status = ${endpoint.last_answer_status},
+          last_answer_error = ${endpoint.last_answer_error},
           pending_deliveries = pending_deliveries - ${ended}
         WHERE id = ${id}`,
   );
