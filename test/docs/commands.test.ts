@@ -22,6 +22,7 @@ const NOT_RUN = [
   "wadi upgrade",
   "wadi dev --config wadi.toml --record talk.jsonl",
   "wadi dev --config wadi.toml --replay talk.jsonl",
+  "wadi webhooks attempts $DELIVERY",
   "wadi webhooks replay $DELIVERY",
   "wadi requests follow --status 5xx",
   "wadi move --to postgres://wadi@db.example/wadi",

@@ -186,6 +186,8 @@ export function Home() {
     if (!data) return;
     version.value = data.version;
     setCount("/console/approvals", { number: data.approvals.pending, hot: "waiting" });
+    const { failing_endpoints: failing, disabled_endpoints: disabled } = data.webhooks;
+    setCount("/console/webhooks", { number: failing + disabled, hot: "failed" });
   }, [data]);
   return (
     <Page title="page.home" command="wadi status" hints={HINTS}>

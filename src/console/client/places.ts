@@ -29,5 +29,6 @@ export const PLACES: readonly PlaceGroup[] = [
   {
     title: "nav.agents",
     places: [{ href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" }],
+    places: [{ href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" }],
   },
 ];

@@ -167,11 +167,31 @@ interface PageProps {
   /** Shown at the end of the bar. */
   end?: ComponentChildren;
   before?: ComponentChildren;
+  /** An opened item's name behind the title, which then leads to the list. */
+  opened?: { list: string; name: ComponentChildren } | undefined;
   isFixed?: boolean;
   children: ComponentChildren;
 }
 
-export function Page({ title, says, command, hints, end, before, isFixed, children }: PageProps) {
+function Title({ title, opened }: Pick<PageProps, "title" | "opened">) {
+  if (!opened) return <h1>{t(title)}</h1>;
+  return (
+    <>
+      <h1>
+        <a class="crumb" href={opened.list}>
+          {t(title)}
+        </a>
+      </h1>
+      <span class="dim" aria-hidden="true">
+        /
+      </span>
+      <h2 class="cut">{opened.name}</h2>
+    </>
+  );
+}
+
+export function Page({ title, says, command, hints, end, before, ...given }: PageProps) {
+  const { opened, isFixed, children } = given;
   const { route } = useLocation();
   const places = listPlaces().flatMap((group) => group.places);
   useKeys({
@@ -185,7 +205,7 @@ export function Page({ title, says, command, hints, end, before, isFixed, childr
       <main class={isFixed ? "main fix" : "main"}>
         <header class="bar">
           {before}
-          <h1>{t(title)}</h1>
+          <Title title={title} opened={opened} />
           {says && <span class="dim">{says}</span>}
           <span class="end">
             <Live />

@@ -1,0 +1,34 @@
+// Acts of buttons: one at a time, and a refusal is shown where it happened.
+import { useSignal } from "@preact/signals";
+import { ApiFailure } from "./api.ts";
+import { FailureNote } from "./parts.tsx";
+
+export interface Acts {
+  isBusy: boolean;
+  /** Shows the refusal of the last act, if it was refused. */
+  note: ReturnType<typeof FailureNote> | null;
+  act(what: string, work: () => Promise<void>): Promise<void>;
+}
+
+export function useActs(): Acts {
+  const isBusy = useSignal(false);
+  const refused = useSignal<{ what: string; failure: ApiFailure } | null>(null);
+  const { value } = refused;
+  return {
+    isBusy: isBusy.value,
+    note: value && <FailureNote what={value.what} failure={value.failure} isFinal />,
+    async act(what, work) {
+      if (isBusy.peek()) return;
+      isBusy.value = true;
+      refused.value = null;
+      try {
+        await work();
+      } catch (failure) {
+        if (!(failure instanceof ApiFailure)) throw failure;
+        refused.value = { what, failure };
+      } finally {
+        isBusy.value = false;
+      }
+    },
+  };
+}

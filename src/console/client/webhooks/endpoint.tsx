@@ -1,0 +1,243 @@
+// One webhook endpoint: its health, what can be done, its deliveries and the attempts at one.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso";
+import { type Acts, useActs } from "../acts.tsx";
+import { post } from "../api.ts";
+import { useQuery } from "../filters.tsx";
+import { shortenId, writeExact } from "../format.ts";
+import { type Resource, useResource } from "../live.ts";
+import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
+import { Unready } from "../resource.tsx";
+import { useRows } from "../rows.ts";
+import { type KeyHint, Page } from "../shell.tsx";
+import { t } from "../texts.ts";
+import { When } from "../when.tsx";
+import { type ListedDelivery, nameAnswer, readEndpointState, type ShownEndpoint } from "./data.ts";
+import { DeliveryTable, SHOWN_AT_ONCE } from "./deliveries.tsx";
+import { DeliveryDetail } from "./delivery.tsx";
+import { PATH } from "./list.tsx";
+import { RecoveryDialog } from "./recovery.tsx";
+
+const HINTS: readonly KeyHint[] = [
+  { keys: ["J", "K"], text: "keys.move" },
+  { keys: ["Enter"], text: "keys.open" },
+  { keys: ["C"], text: "keys.copy_id" },
+  { keys: ["Esc"], text: "keys.close" },
+];
+
+function Facts({ endpoint }: { endpoint: ShownEndpoint }) {
+  const { word, ...look } = readEndpointState(endpoint);
+  const { failing_since, disabled_at, last_answer_at, last_success_at } = endpoint;
+  const since = disabled_at ?? failing_since;
+  const { previous_secret_expires_at: secret } = endpoint;
+  return (
+    <dl class="strip sum">
+      <div>
+        <dt>{t("webhooks.fact.status")}</dt>
+        <dd class="row">
+          <State {...look}>{word}</State>
+          {since && (
+            <span class="dim" title={writeExact(since)}>
+              <When at={since} />
+            </span>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>{t("webhooks.fact.account")}</dt>
+        <dd>
+          <bdi>{endpoint.account}</bdi>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("webhooks.fact.day")}</dt>
+        <dd>{t("webhooks.day", endpoint.delivered_24h, endpoint.failed_24h)}</dd>
+      </div>
+      <div>
+        <dt>{t("webhooks.fact.waiting")}</dt>
+        <dd>{endpoint.pending_deliveries.toLocaleString("en-GB")}</dd>
+      </div>
+      <div>
+        <dt>{t("webhooks.fact.answer")}</dt>
+        <dd>
+          {nameAnswer(endpoint.last_answer_status, last_answer_at !== null)}{" "}
+          <span class="dim">{last_answer_at && <When at={last_answer_at} />}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("webhooks.fact.success")}</dt>
+        <dd>{last_success_at ? <When at={last_success_at} /> : t("webhooks.never")}</dd>
+      </div>
+      {secret && (
+        <div>
+          <dt>{t("webhooks.fact.secret")}</dt>
+          <dd>
+            <When at={secret} />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>{t("webhooks.fact.events")}</dt>
+        <dd class="codes">
+          {endpoint.events.map((event) => (
+            <code key={event}>{event}</code>
+          ))}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** Says why the system has disabled it, or how it fails, and what helps. */
+function Trouble({ endpoint }: { endpoint: ShownEndpoint }) {
+  const { disabled_reason: reason, last_answer_error: error, failing_since } = endpoint;
+  const isOver = reason === "failing" || reason === "gone";
+  if (!isOver && (endpoint.status === "disabled" || !failing_since)) return null;
+  return (
+    <div class="note inset" role="note">
+      <Icon id="i-alert" />
+      <p>
+        {isOver ? t(`webhooks.over.${reason}`) : t("webhooks.fails")}{" "}
+        {error && (
+          <span class="soft">
+            <Outside text={error} />
+          </span>
+        )}
+      </p>
+    </div>
+  );
+}
+
+interface ButtonsProps {
+  endpoint: ShownEndpoint;
+  acts: Acts;
+  onChanged(): void;
+}
+
+function Buttons({ endpoint, acts, onChanged }: ButtonsProps) {
+  const [, change] = useQuery();
+  const isRecovering = useSignal(false);
+  const path = `/webhooks/${endpoint.id}`;
+  const test = async () => {
+    const made = await post<ListedDelivery>(`${path}/test`, {});
+    showToast({ text: t("webhooks.test.done") });
+    change({ delivery: made.id, status: "" });
+    onChanged();
+  };
+  const enable = async () => {
+    await post(`${path}/enable`, {});
+    showToast({ text: t("webhooks.enable.done") });
+    onChanged();
+  };
+  const button = (isMain: boolean, text: string, press: () => void) => (
+    <button class={isMain ? "b go" : "b"} type="button" disabled={acts.isBusy} onClick={press}>
+      {text}
+    </button>
+  );
+  if (endpoint.status === "disabled") {
+    const press = () => acts.act(t("webhooks.enable.failed"), enable);
+    return button(true, t("webhooks.enable"), press);
+  }
+  return (
+    <>
+      {button(false, t("webhooks.test"), () => acts.act(t("webhooks.test.failed"), test))}
+      {button(false, t("webhooks.recover"), () => {
+        isRecovering.value = true;
+      })}
+      {isRecovering.value && (
+        <RecoveryDialog
+          endpoint={endpoint}
+          onDone={onChanged}
+          onClose={() => {
+            isRecovering.value = false;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** The newest delivery when the page was opened: later ones must not move the detail. */
+function usePicked(rows: readonly ListedDelivery[] | null, asked: string): string {
+  const first = useSignal("");
+  useEffect(() => {
+    if (rows && first.peek() === "" && rows.length > 0) {
+      const failed = rows.find((row) => row.status !== "delivered" && row.attempt_count > 0);
+      first.value = (failed ?? rows[0]!).id;
+    }
+  }, [rows]);
+  return asked === "" ? first.value : asked;
+}
+
+interface PanesProps {
+  listed: Resource<ListedDelivery[]>;
+  onChanged(): void;
+}
+
+/** The deliveries, and one of them at their side. */
+function Panes({ listed, onChanged }: PanesProps) {
+  const { route } = useLocation();
+  const [{ delivery = "" }, change] = useQuery();
+  const picked = usePicked(listed.data, delivery);
+  const chosen = useRows(listed.data ?? [], {
+    onOpen: (one) => change({ delivery: one }),
+    onCopy: (one) => void copyText(one),
+    onClose: () => (delivery === "" ? route(PATH) : change({ delivery: "" })),
+  });
+  return (
+    <div class={delivery === "" ? "panes peek" : "panes peek picked"}>
+      <DeliveryTable
+        resource={listed}
+        picked={picked}
+        chosen={chosen.value}
+        onReplayed={onChanged}
+      />
+      {picked !== "" && <DeliveryDetail key={picked} id={picked} onReplayed={onChanged} />}
+    </div>
+  );
+}
+
+export function OpenedWebhook() {
+  const id = useRoute().params.id!;
+  const [{ delivery = "", status = "", limit = String(SHOWN_AT_ONCE) }] = useQuery();
+  const path = `/webhooks/${encodeURIComponent(id)}`;
+  const opened = useResource<ShownEndpoint>(path, ["webhooks"]);
+  const query = new URLSearchParams({ limit, ...(status !== "" && { status }) });
+  const listed = useResource<ListedDelivery[]>(`${path}/deliveries?${query}`, ["webhooks"]);
+  const acts = useActs();
+  const { data: endpoint } = opened.value;
+  const short = shortenId(id);
+  const reload = () => {
+    opened.reload();
+    listed.reload();
+  };
+  const command =
+    delivery === ""
+      ? `wadi webhooks deliveries ${short}`
+      : `wadi webhooks attempts ${shortenId(delivery)}`;
+  return (
+    <Page
+      title="page.webhooks"
+      opened={{ list: PATH, name: <Outside text={endpoint?.url ?? short} cut /> }}
+      command={command}
+      hints={HINTS}
+      isFixed
+      end={endpoint && <Buttons endpoint={endpoint} acts={acts} onChanged={reload} />}
+    >
+      <Unready
+        what={t("webhooks.this")}
+        resource={opened.value}
+        missing={{ says: t("webhooks.missing", short), href: PATH, link: t("webhooks.all") }}
+      />
+      {endpoint && (
+        <>
+          {acts.note && <div class="inset">{acts.note}</div>}
+          <Trouble endpoint={endpoint} />
+          <Facts endpoint={endpoint} />
+          <Panes listed={listed.value} onChanged={reload} />
+        </>
+      )}
+    </Page>
+  );
+}
