@@ -1,9 +1,17 @@
 // `wadi triggers`: schedules and signed requests that start runs, and their fires.
 import type { Static } from "@sinclair/typebox";
 import { type OwnedTrigger, triggerOperations as operations } from "../admin/index.ts";
-import { account, type Command, limit, readLimit, readText } from "./command.ts";
+import { account, type Command, limit, readDuration, readLimit, readText } from "./command.ts";
 import { call } from "./operations.ts";
-import { type Output, type OutputRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import {
+  type Output,
+  type OutputRow,
+  printOnce,
+  printRow,
+  printTable,
+  quote,
+  quoteWhole,
+} from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "name", "kind", "status", "paused", "cron", "time_zone"],
@@ -94,6 +102,39 @@ export const commands: readonly Command[] = [
       const request = { id: input.args[0]!, limit: readLimit(input) };
       const found = await call(input, operations.listFires, request);
       return printTable(output, found, FIRE_COLUMNS, found.map(drawFire));
+    },
+  },
+  {
+    name: "triggers fire",
+    args: ["ID"],
+    help: "Fire a trigger now",
+    example: "wadi triggers fire 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    isUnsuggested: true,
+    async run(input, output) {
+      const fire = await call(input, operations.fire, { id: input.args[0]! });
+      printRow(output, fire, drawFire(fire));
+      return fire.outcome === "started" || fire.outcome === "skipped" ? 0 : 1;
+    },
+  },
+  {
+    name: "triggers rotate",
+    args: ["ID"],
+    flags: {
+      overlap: { takes: "24h", help: "time the old secret keeps working (default 24h)" },
+    },
+    help: "Give a trigger a new secret and print it once",
+    example: "wadi triggers rotate 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --overlap 1h",
+    async run(input, output) {
+      const overlapMs = readDuration(input, "overlap");
+      const overlap_seconds = overlapMs === undefined ? undefined : Math.ceil(overlapMs / 1_000);
+      const request = { id: input.args[0]!, overlap_seconds };
+      const trigger = await call(input, operations.rotate, request);
+      const { previous_secret_expires_at: previous } = trigger;
+      const old = previous ? `the old one works until ${previous}` : "the old one is refused";
+      output.say(`the trigger has a new secret, and ${old}; it is shown only now:`);
+      const rescue = "the secret is lost: `wadi triggers rotate` gives the trigger another";
+      printOnce(output, trigger, `${trigger.secret}\n`, rescue);
+      return 0;
     },
   },
   createStatusCommand("pause", "Pause a trigger", "it was paused already, and stays as it was"),

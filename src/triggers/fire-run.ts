@@ -17,6 +17,8 @@ export interface FireRequest {
   webhook_id?: string;
   hook?: unknown;
   fired_by_key_id?: string;
+  /** Name of the operator who fires it by hand. */
+  operator?: string;
 }
 
 /** Writes nothing when it throws. */
@@ -97,6 +99,7 @@ async function prepare(
     message: trigger.input?.message ?? describe(request, clock.now()),
     ...("hook" in request && { hook: request.hook }),
     thread_id: trigger.thread_id,
+    ...(request.operator !== undefined && { operator: request.operator }),
     trigger: { kind: source, id: trigger.id, fire_id, fired_by_key_id: findSender(request) },
   };
   try {

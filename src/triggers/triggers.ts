@@ -28,6 +28,12 @@ export interface TriggerOwner {
 
 type TriggerCaller = Pick<Caller, "account_id" | "key_id">;
 
+/** An operator has no key: the trigger's keys then stay. */
+interface SecretReader {
+  account_id: string | null;
+  key_id: string | null;
+}
+
 /** The secret is shown this once; null for kind cron. */
 export interface TriggerAndSecret {
   trigger: FoundTrigger;
@@ -115,7 +121,7 @@ export class Triggers {
   /** Concurrent rotations replace each other's secrets one by one. */
   async rotate(
     id: string,
-    { account_id, key_id }: TriggerCaller,
+    { account_id, key_id }: SecretReader,
     overlapMs: number,
   ): Promise<TriggerAndSecret> {
     for (;;) {
@@ -208,6 +214,8 @@ export function createTriggerQueries({
       const found = await store.find(id);
       return found && describe(found);
     },
+    /** The newest fires of each trigger, the newest first. */
+    listMarks: (ids: readonly string[], limit: number) => store.listMarks(ids, limit),
     listOverdue: () => listOverdue(store, clock.now()),
     listFires: (trigger_id: string, limit: number) =>
       store.listFires({ trigger_id, outcome: null, before: null, limit }),

@@ -52,8 +52,12 @@ test("agents.does.trigger: triggers are listed newest first without their input,
 
 test("agents.resources.trigger: a trigger is shown as its owner sees it, with its owner", async () => {
   const { id } = await createHourly({ input: { message: "Hello" }, time_zone: "Asia/Riyadh" });
-  const { account, account_id, ...shown } = await verbs().show(id.toUpperCase());
+  const { account, account_id, agent_name, key_name, ...shown } = await verbs().show(
+    id.toUpperCase(),
+  );
   expect([account, account_id]).toEqual(["dev", front.account_id]);
+  expect(agent_name).toBe(front.agent.name);
+  expect(key_name).toBe((await front.app.access.keys.findById(shown.key_id))!.name);
   const seen = await front.read(`/v1/triggers/${id}`);
   const { next_fire_at, created_at, updated_at } = shown;
   expect({
@@ -78,6 +82,37 @@ test("agents.resources.fire: fires of a trigger are listed newest first, up to t
   expect(found.map(({ outcome }) => outcome as string)).toEqual(outcomes);
   expect(found.map(({ source }) => source as string)).toEqual(["manual", "manual", "manual"]);
   expect(await verbs().listFires(id, 2)).toEqual(found.slice(0, 2));
+});
+
+test("agents.does.trigger: the operator fires a trigger, whose run names the operator and acts for its key", async () => {
+  const { id, key_id } = await createHourly({ input: { message: "Hello" } });
+  const fired = await verbs().fire(id, "noura");
+  expect(fired).toMatchObject({ trigger_id: id, source: "manual", outcome: "started" });
+  expect(await front.app.admin.runs.require(fired.run_id!)).toMatchObject({
+    ...{ trigger_kind: "manual", started_by_key_id: key_id, started_by_operator: "noura" },
+    ...{ input: { message: "Hello" }, fired_by_key_id: null },
+  });
+  const [listed] = (await verbs().list("dev")).filter((one) => one.id === id);
+  expect(listed!.recent_fires).toMatchObject([{ id: fired.id, outcome: "started" }]);
+  await verbs().pause(id);
+  const refused = await verbs()
+    .fire(id, "noura")
+    .catch((why: unknown) => why);
+  expect(refused).toBeInstanceOf(AdminError);
+  expect(refused).toMatchObject({ kind: "conflict" });
+});
+
+test("agents.resources.trigger: the operator rotates a secret, the former stays valid for a while, and the keys stay", async () => {
+  const { id, key_id, secret } = await create();
+  const now = front.clock.now();
+  const rotated = await verbs().rotate(id, 60);
+  expect(rotated.secret).toStartWith("whsec_");
+  expect(rotated.secret).not.toBe(secret);
+  expect(rotated.trigger).toMatchObject({ key_id, previous_secret_expires_at: now + 60_000 });
+  expect(JSON.stringify(rotated.trigger)).not.toContain("whsec_");
+  expect((await verbs().rotate(id, 0)).trigger.previous_secret_expires_at).toBeNull();
+  const { id: cron } = await createHourly();
+  await expect(verbs().rotate(cron, undefined)).rejects.toThrow("Only a trigger of the kind");
 });
 
 test("agents.states.p12: the operator pauses and resumes a trigger, which keeps its key and skips past instants", async () => {

@@ -21,6 +21,23 @@ const fireOften = async (stores: Stores) => {
 
 export const triggerListCases: readonly Case[] = [
   {
+    method: "triggers.listMarks",
+    title: "lists the newest fires of each trigger, the newest first",
+    setup: fireOften,
+    act: ({ triggers }) => triggers.listMarks(["t-1", "t-2", "t-3"], 3),
+    async check(answer, { triggers }) {
+      expect(answer).toMatchObject([
+        { id: "f-9", trigger_id: "t-2" },
+        { id: "f-3", trigger_id: "t-1", outcome: "skipped", run_id: null },
+        { id: "f-2", trigger_id: "t-1" },
+        { id: "f-1", trigger_id: "t-1" },
+      ]);
+      expect(await triggers.listMarks([], 3)).toEqual([]);
+      const many = Array.from({ length: 120 }, (_, n) => `none-${n}`);
+      expect(await triggers.listMarks([...many, "t-2"], 3)).toHaveLength(1);
+    },
+  },
+  {
     method: "triggers.fire",
     title: "stores the fire, its run and its time",
     setup: fill,

@@ -56,6 +56,8 @@ export function createOperatorStarts(options: OperatorStartsOptions) {
       const version = agent && (await agents.findVersion(id, agent.current_version));
       return version && { account_id: agent.account_id, ...version };
     },
+    /** Checks a run of a trigger, whose fire starts it. */
+    prepare: starter.prepare.bind(starter),
     /** The run acts for the caller; throws what the route of starts answers with. */
     async start(caller: Caller, { agent_id, ...request }: OperatorStart): Promise<RunRow> {
       return (await starter.start(caller, agent_id, request)).run;

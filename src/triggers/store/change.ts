@@ -41,7 +41,8 @@ export interface SecretChange {
   sealed: SealedSecret;
   /** End of the previous secret; null ends it at once. */
   previous_secret_expires_at: number | null;
-  key_id: string;
+  /** Key that is shown the secret, for which its runs then act; null keeps the present ones. */
+  key_id: string | null;
 }
 
 const Agent = Type.Object({
@@ -135,15 +136,18 @@ export async function rotate(
   if (found?.account_id !== account_id) return { kind: "not_found" };
   const { set_at: updated_at } = sealed;
   const secret_number = seenNumber + 1;
+  const keys = {
+    key_id: key_id ?? found.key_id,
+    secret_key_id: key_id ?? found.secret_key_id,
+  };
   const rotated = await tx.run(
     sql`UPDATE triggers SET secret_number = ${secret_number}, updated_at = ${updated_at},
           previous_secret_expires_at = ${previous_secret_expires_at},
-          key_id = ${key_id}, secret_key_id = ${key_id}
+          key_id = ${keys.key_id}, secret_key_id = ${keys.secret_key_id}
         WHERE id = ${id} AND secret_number = ${seenNumber}`,
   );
   if (rotated === 0) return { kind: "stale" };
   await putSecret(tx, sealed);
-  const keys = { key_id, secret_key_id: key_id };
   const trigger = { ...found, ...keys, secret_number, previous_secret_expires_at, updated_at };
   return { kind: "ok", trigger };
 }

@@ -10,6 +10,7 @@ import {
   findTrigger,
   isHeld,
   listFires,
+  listMarks,
   listTriggers,
 } from "./lookup.ts";
 
@@ -19,6 +20,7 @@ export const triggerStore = store(
     find: findTrigger,
     list: listTriggers,
     listFires,
+    listMarks,
     findSigner,
     findHook,
     findRequested,
