@@ -43,6 +43,20 @@ export function writeMoment(iso: string, nowMs: number): string {
 /** Writes a time with its date and zone, for titles. */
 export const writeExact = (iso: string): string => exact.format(new Date(iso));
 
+const MOMENT: Intl.DateTimeFormatOptions = {
+  ...({ weekday: "short", day: "numeric", month: "short" } as const),
+  ...({ hour: "2-digit", minute: "2-digit" } as const),
+};
+
+/** Writes a moment as the clocks of a zone show it; a browser may not know the zone. */
+export function writeInZone(iso: string, timeZone: string): string {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { ...MOMENT, timeZone }).format(new Date(iso));
+  } catch {
+    return iso;
+  }
+}
+
 /** Splits a sum in SAR behind its second decimal: both parts are shown. */
 export function splitMoney(sum: string | number): [string, string] {
   const text = Number(sum).toFixed(6);

@@ -3,6 +3,8 @@ import type { FunctionComponent } from "preact";
 import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home.tsx";
 import { Runs } from "./runs/runs.tsx";
+import { Triggers } from "./triggers/list.tsx";
+import { OpenedTrigger } from "./triggers/trigger.tsx";
 import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
 
@@ -17,6 +19,8 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/approvals", component: Approvals, isForApprovers: true },
   { path: "/console/approvals/:id", component: Approvals, isForApprovers: true },
   { path: "/console/runs", component: Runs },
+  { path: "/console/triggers", component: Triggers },
+  { path: "/console/triggers/:id", component: OpenedTrigger },
   { path: "/console/webhooks", component: Webhooks },
   { path: "/console/webhooks/:id", component: OpenedWebhook },
 ];

@@ -30,5 +30,9 @@ export const PLACES: readonly PlaceGroup[] = [
     title: "nav.agents",
     places: [{ href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" }],
     places: [{ href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" }],
+    places: [
+      { href: "/console/triggers", icon: "i-triggers", text: "page.triggers", key: "g t" },
+      { href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" },
+    ],
   },
 ];

@@ -3,9 +3,10 @@ import { approvals } from "./texts/approvals.ts";
 import { home } from "./texts/home.ts";
 import { runs } from "./texts/runs.ts";
 import { shared } from "./texts/shared.ts";
+import { triggers } from "./texts/triggers.ts";
 import { webhooks } from "./texts/webhooks.ts";
 
-const texts = { ...shared, ...home, ...approvals, ...runs, ...webhooks } as const;
+const texts = { ...shared, ...home, ...approvals, ...runs, ...triggers, ...webhooks } as const;
 
 type Texts = typeof texts;
 export type TextId = keyof Texts;

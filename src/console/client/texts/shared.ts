@@ -5,6 +5,7 @@ export const shared = {
   "page.home": "Home",
   "page.approvals": "Approvals",
   "page.runs": "Runs",
+  "page.triggers": "Triggers",
   "page.webhooks": "Webhooks",
   "nav.agents": "Agents",
   "nav.label": "Pages",

@@ -1,0 +1,257 @@
+// One trigger: when it fires and what it did, and the acts on it.
+import { useSignal } from "@preact/signals";
+import { useLocation, useRoute } from "preact-iso";
+import { type Acts, useActs } from "../acts.tsx";
+import { ApiFailure, post } from "../api.ts";
+import { shortenId } from "../format.ts";
+import { useKeys } from "../keyboard.ts";
+import { useResource } from "../live.ts";
+import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
+import { Unready } from "../resource.tsx";
+import { type KeyHint, Page } from "../shell.tsx";
+import { t } from "../texts.ts";
+import { When } from "../when.tsx";
+import {
+  type OpenedFire,
+  type OpenedTriggerRow,
+  readTriggerState,
+  TRIGGER_STATES,
+} from "./data.ts";
+import { FireTable } from "./fires.tsx";
+import { PATH } from "./list.tsx";
+import { NewSecret, type RotatedSecret, RotationDialog } from "./secret.tsx";
+import { Timing } from "./timing.tsx";
+
+const HINTS: readonly KeyHint[] = [
+  { keys: ["C"], text: "keys.copy_id" },
+  { keys: ["Esc"], text: "keys.close" },
+];
+
+function Facts({ trigger }: { trigger: OpenedTriggerRow }) {
+  const state = readTriggerState(trigger);
+  const { agent_id, agent_name, key_id, key_name, paused_reason, last_fire_at } = trigger;
+  const { previous_secret_expires_at: secret } = trigger;
+  return (
+    <dl class="strip sum">
+      <div>
+        <dt>{t("column.state")}</dt>
+        <dd class="row">
+          <State {...TRIGGER_STATES[state]}>{t(`triggers.is.${state}`)}</State>
+          {paused_reason && (
+            <span class="dim">
+              <When at={paused_reason.at} />
+            </span>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>{t("triggers.column.kind")}</dt>
+        <dd>{t(`triggers.kind.${trigger.kind}`)}</dd>
+      </div>
+      <div>
+        <dt>{t("column.agent")}</dt>
+        <dd>
+          <a href={`/console/agents/${agent_id}`}>
+            <Outside text={agent_name ?? shortenId(agent_id)} />
+          </a>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("filter.account")}</dt>
+        <dd>
+          <bdi>{trigger.account}</bdi>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("triggers.fact.key")}</dt>
+        <dd>
+          {key_name && <Outside text={key_name} />} <code class="dim">{shortenId(key_id)}</code>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("triggers.column.last")}</dt>
+        <dd>{last_fire_at ? <When at={last_fire_at} /> : t("triggers.never")}</dd>
+      </div>
+      <div>
+        <dt>{t("triggers.fact.overlap")}</dt>
+        <dd>{t(`triggers.overlap.${trigger.overlap}`)}</dd>
+      </div>
+      {secret && (
+        <div>
+          <dt>{t("triggers.fact.secret")}</dt>
+          <dd>
+            <When at={secret} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+/** Says why the system has paused it, which key is meant, and what helps. */
+function Stopped({ trigger }: { trigger: OpenedTriggerRow }) {
+  const { paused_reason: reason, key_id, key_name } = trigger;
+  if (!reason || reason.type === "manual") return null;
+  return (
+    <div class="note inset" role="note">
+      <Icon id="i-alert" />
+      <p>
+        <b>{t(`triggers.stopped.${reason.type}`)}</b>{" "}
+        <span>
+          <Outside text={reason.message} />
+        </span>{" "}
+        {reason.type === "key" && (
+          <span class="soft">
+            {t("triggers.stopped.which")} {key_name && <Outside text={key_name} />}{" "}
+            <code>{shortenId(key_id)}</code>.
+          </span>
+        )}
+      </p>
+      {reason.type === "key" && <p class="soft next-act">{t("triggers.stopped.key_act")}</p>}
+    </div>
+  );
+}
+
+interface TriggerActsProps {
+  trigger: OpenedTriggerRow;
+  acts: Acts;
+  onChanged(): void;
+  onRotated(rotated: RotatedSecret): void;
+}
+
+/** A fire that started no run is a refusal here, with the outcome's own sentence. */
+async function fireNow(trigger: OpenedTriggerRow): Promise<void> {
+  const { outcome, run_id, error } = await post<OpenedFire>(`/triggers/${trigger.id}/fire`, {});
+  if (outcome === "skipped") return showToast({ text: t("triggers.fire.skipped") });
+  if (outcome !== "started") {
+    throw new ApiFailure(0, error?.code ?? outcome, error?.message ?? outcome, null);
+  }
+  showToast({
+    text: t("triggers.fire.done"),
+    ...{ href: `/console/runs/${run_id}`, link: t("triggers.open_run") },
+  });
+}
+
+function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
+  const isRotating = useSignal(false);
+  const isActive = trigger.status === "active";
+  const verb = isActive ? "pause" : "resume";
+  const fire = async () => {
+    try {
+      await fireNow(trigger);
+    } finally {
+      onChanged();
+    }
+  };
+  const turn = async () => {
+    await post(`/triggers/${trigger.id}/${verb}`, {});
+    showToast({ text: t(`triggers.${verb}.done`) });
+    onChanged();
+  };
+  return (
+    <>
+      {isActive && (
+        <button
+          class="b"
+          type="button"
+          disabled={acts.isBusy}
+          onClick={() => acts.act(t("triggers.fire.failed"), fire)}
+        >
+          {t("triggers.fire")}
+        </button>
+      )}
+      <button
+        class={isActive ? "b" : "b go"}
+        type="button"
+        disabled={acts.isBusy}
+        onClick={() => acts.act(t(`triggers.${verb}.failed`), turn)}
+      >
+        {t(`triggers.${verb}`)}
+      </button>
+      {trigger.kind === "webhook" && (
+        <button
+          class="b"
+          type="button"
+          onClick={() => {
+            isRotating.value = true;
+          }}
+        >
+          {t("triggers.rotate")}
+        </button>
+      )}
+      {isRotating.value && (
+        <RotationDialog
+          trigger={trigger}
+          onRotated={onRotated}
+          onClose={() => {
+            isRotating.value = false;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+export function OpenedTrigger() {
+  const id = useRoute().params.id!;
+  const { route } = useLocation();
+  const path = `/triggers/${encodeURIComponent(id)}`;
+  const opened = useResource<OpenedTriggerRow>(path, ["triggers"]);
+  const fires = useResource<OpenedFire[]>(`${path}/fires?limit=100`, ["triggers"]);
+  const acts = useActs();
+  const secret = useSignal<RotatedSecret | null>(null);
+  const { data: trigger } = opened.value;
+  const short = shortenId(id);
+  const reload = () => {
+    opened.reload();
+    fires.reload();
+  };
+  useKeys({ Escape: () => route(PATH), c: () => void copyText(id) });
+  return (
+    <Page
+      title="page.triggers"
+      opened={{ list: PATH, name: <Outside text={trigger?.name ?? short} cut /> }}
+      command={`wadi triggers show ${short}`}
+      hints={HINTS}
+      isFixed
+      end={
+        trigger && (
+          <Buttons
+            trigger={trigger}
+            acts={acts}
+            onChanged={reload}
+            onRotated={(rotated) => {
+              secret.value = rotated;
+              reload();
+            }}
+          />
+        )
+      }
+    >
+      <Unready
+        what={t("triggers.this")}
+        resource={opened.value}
+        missing={{ says: t("triggers.missing", short), href: PATH, link: t("triggers.all") }}
+      />
+      {trigger && (
+        <>
+          {secret.value && (
+            <NewSecret
+              rotated={secret.value}
+              onDone={() => {
+                secret.value = null;
+              }}
+            />
+          )}
+          {acts.note && <div class="inset">{acts.note}</div>}
+          <Stopped trigger={trigger} />
+          <Facts trigger={trigger} />
+          <div class="panes first">
+            <FireTable resource={fires.value} />
+            <Timing trigger={trigger} />
+          </div>
+        </>
+      )}
+    </Page>
+  );
+}
