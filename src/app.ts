@@ -177,9 +177,9 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
 
   const checks = new PageChecks(options);
   const backups = openBackups({ ...options, database });
-  const operators = createOperatorService(options, { server, registry, backups }, () => {
-    return { settings, access, database, place, clock, ids, secrets };
-  });
+  const parts = { server, registry, backups, streams: [gateway, agents] };
+  const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
+  const operators = createOperatorService(options, parts, adminDeps);
   const site = { database, server, routers, registry, gateway, checks, current, operators };
   openSite(options, site, monitoring.pages);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
@@ -323,7 +323,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
   const agents = createAgents(router, { ...deps, process }, given.tracer);
-  const { prepareRun, listening, drain, endStreams } = agents;
+  const { prepareRun, listening, drain, endStreams, countStreams } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
@@ -336,5 +336,5 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
   const { limiters } = triggers;
   const { change } = webhooks;
-  return { process, services, limiters, listening, drain, endStreams, change, show };
+  return { process, services, limiters, listening, drain, endStreams, countStreams, change, show };
 }

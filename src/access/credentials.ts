@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Clock } from "../platform/clock.ts";
 import { type Ids, writeBase62 } from "../platform/ids.ts";
-import { maybe, Resource, Timestamp } from "../platform/schema.ts";
+import { maybe, Resource, Row, Timestamp } from "../platform/schema.ts";
 import { ScopeSchema } from "./scopes.ts";
 
 export const Account = Resource("Account", {
@@ -39,8 +39,18 @@ export const KeySecret = Type.Object({
   key_id: Type.String(),
   created_at: Timestamp("When the secret was made."),
   expires_at: maybe(Timestamp("When this secret ends; null: with its key.")),
+  ends_in: maybe(Type.String()),
 });
 export type KeySecret = Static<typeof KeySecret>;
+
+/** A key with what operators see of its secret and its use. */
+export const SeenKey = Row(Key, {
+  ends_in: maybe(
+    Type.String({ description: "Last 4 characters of its newest secret; null: an older key." }),
+  ),
+  last_used_at: maybe(Timestamp("Last request with the key, within a minute; null: none yet.")),
+});
+export type SeenKey = Static<typeof SeenKey>;
 
 export const KeyUse = Type.Object({
   key_id: Type.String(),
@@ -56,6 +66,8 @@ export interface NewKey extends Partial<Omit<Key, "id" | "created_at">> {
 
 const RANDOM_CHARACTERS = 43;
 const CHECKSUM_CHARACTERS = 6;
+/** Characters shown of a secret: the end of its checksum, and none of the random ones. */
+const SHOWN_CHARACTERS = 4;
 
 export class Credentials {
   readonly #clock: Clock;
@@ -91,7 +103,13 @@ export class Credentials {
 
   makeSecret(key_id: string, secret = makeSecret(this.#ids, `${this.#alias}_sk`)) {
     const created_at = this.#clock.now();
-    const stored: KeySecret = { hash: hashSecret(secret), key_id, created_at, expires_at: null };
+    const stored: KeySecret = {
+      hash: hashSecret(secret),
+      key_id,
+      created_at,
+      expires_at: null,
+      ends_in: secret.slice(-SHOWN_CHARACTERS),
+    };
     return { secret, stored };
   }
 }

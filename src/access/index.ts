@@ -9,7 +9,7 @@ import { accountStore, keyStore } from "./store.ts";
 
 export { AuditEntry, auditStore } from "./audit/store.ts";
 export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
-export { Account, hashSecret, isInForce, Key, type NewKey } from "./credentials.ts";
+export { Account, hashSecret, isInForce, Key, type NewKey, SeenKey } from "./credentials.ts";
 export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
 export { KeyUses } from "./key-uses.ts";

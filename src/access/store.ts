@@ -11,7 +11,7 @@ import {
   type Tx,
 } from "../database/index.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
-import { Account, isInForce, Key, KeySecret, KeyUse } from "./credentials.ts";
+import { Account, isInForce, Key, KeySecret, type KeyUse, SeenKey } from "./credentials.ts";
 import { changeLimits, type LimitChange, type Limits, StoredLimits } from "./limits.ts";
 
 const Id = Type.Object({ id: Type.String() });
@@ -28,6 +28,10 @@ export type KeyChange = Partial<
   Pick<Key, "name" | "scopes" | "models" | "max_output_tokens" | "expires_at">
 >;
 const LimitsOf = Type.Object({ limits: maybe(StoredLimits) });
+/** Only the newest secret of a key has no end of its own. */
+const SEEN_KEYS = sql`SELECT keys.*, key_secrets.ends_in, key_uses.last_used_at FROM keys
+  LEFT JOIN key_secrets ON key_secrets.key_id = keys.id AND key_secrets.expires_at IS NULL
+  LEFT JOIN key_uses ON key_uses.key_id = keys.id`;
 /** Channel of changed keys: an account's limits concern all of its keys. */
 const KEY = "key";
 
@@ -72,12 +76,12 @@ export const keyStore = store(
         sql`SELECT keys.*, accounts.limits AS account_limits
             FROM keys LEFT JOIN accounts ON accounts.id = keys.account_id WHERE keys.id = ${id}`,
       ),
-    findUse: (db, id: string) => db.one(KeyUse, sql`SELECT * FROM key_uses WHERE key_id = ${id}`),
+    findSeen: (db, id: string) => db.one(SeenKey, sql`${SEEN_KEYS} WHERE keys.id = ${id}`),
     list: (db, account_id: string | null) =>
       db.all(
-        Key,
-        sql`SELECT * FROM keys ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
-            ORDER BY id DESC`,
+        SeenKey,
+        sql`${SEEN_KEYS} ${account_id === null ? none : sql`WHERE account_id = ${account_id}`}
+            ORDER BY keys.id DESC`,
       ),
   },
   {

@@ -1,6 +1,7 @@
 // Accounts: create, list, hold, release, grant models.
 import { type Static, Type } from "@sinclair/typebox";
 import { type Access, Account, type HoldRow } from "../access/index.ts";
+import { activityStore } from "../inventory/index.ts";
 import { createGrants, needsGrant } from "../models/index.ts";
 import { yieldToEventLoop } from "../platform/clock.ts";
 import { maybe, Row, Timestamp } from "../platform/schema.ts";
@@ -12,6 +13,10 @@ export const ListedAccount = Row(Account, {
   held_since: maybe(Timestamp("Begin of a hold.")),
   hold_reason: maybe(Type.String({ description: "Reason of the hold." })),
   stored_bytes: Type.Integer({ description: "Stored bytes; `limits.stored_bytes` bounds them." }),
+  agents: Type.Integer({ description: "Agents that are not archived." }),
+  granted_models: Type.Array(Type.String(), {
+    description: "Ids of the models that were granted to it, beside those that need no grant.",
+  }),
 });
 export type ListedAccount = Static<typeof ListedAccount>;
 
@@ -71,6 +76,7 @@ export function createAccountAdmin(
   const { accounts, credentials, holds } = access;
   const grants = createGrants(database, clock);
   const storage = database.bind(storageStore);
+  const activity = database.bind(activityStore);
   const ids = models.map((model) => model.id);
   return {
     /** Grants a model; idempotent. Returns why the grant has no effect now, if it has none. */
@@ -108,10 +114,18 @@ export function createAccountAdmin(
       const bytesById = new Map(
         (await storage.list()).map(({ account_id, bytes }) => [account_id, bytes]),
       );
+      const agentsById = await activity.countAgents();
+      const grantsById = Map.groupBy(await grants.list(), ({ account_id }) => account_id);
       return (await accounts.list()).map((account) => {
         const { since = null, reason = null } = holdsById.get(account.id) ?? {};
-        const stored_bytes = bytesById.get(account.id) ?? 0;
-        return { ...account, held_since: since, hold_reason: reason, stored_bytes };
+        return {
+          ...account,
+          held_since: since,
+          hold_reason: reason,
+          stored_bytes: bytesById.get(account.id) ?? 0,
+          agents: agentsById.get(account.id) ?? 0,
+          granted_models: (grantsById.get(account.id) ?? []).map(({ model }) => model),
+        };
       });
     },
     async create(name: string): Promise<Account> {

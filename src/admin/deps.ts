@@ -29,4 +29,6 @@ export interface ServerState {
   readBackups(): { made_at: number | null; failure: string | null } | null;
   /** Counts replicas that get requests; undefined for a model that it does not serve. */
   countHealthy(model: string): number | undefined;
+  /** Counts the open streams of a key. */
+  countStreams(key_id: string): number;
 }

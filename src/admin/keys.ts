@@ -1,5 +1,13 @@
 // API keys: create, list, rotate, revoke.
-import { isInForce, type Key, type KeyChange, SCOPES, type Scope } from "../access/index.ts";
+import {
+  isInForce,
+  type Key,
+  type KeyChange,
+  SCOPES,
+  type Scope,
+  type SeenKey,
+} from "../access/index.ts";
+import { activityStore } from "../inventory/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById, unknownModel, unknownName } from "./errors.ts";
@@ -24,10 +32,11 @@ const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 export const LIFETIME_MS_MAX = 36_500 * 86_400_000;
 
 export function createKeyAdmin(
-  { access: { credentials, keys }, clock, settings }: AdminDeps,
+  { access: { credentials, keys }, clock, database, server, settings }: AdminDeps,
   directory: AccountDirectory,
 ) {
   const models = settings.models.map(({ id }) => id);
+  const activity = database.bind(activityStore);
   return {
     /** Returns the secret; only its hash is stored. */
     async create(request: KeyRequest): Promise<{ key: Key; secret: string }> {
@@ -45,7 +54,7 @@ export function createKeyAdmin(
       await keys.create(key, stored);
       return { key, secret };
     },
-    async list(account: string | null): Promise<(Key & { account: string | null })[]> {
+    async list(account: string | null): Promise<(SeenKey & { account: string | null })[]> {
       const owner = account === null ? null : await directory.require(account);
       const names = await directory.names();
       const found = await keys.list(owner?.id ?? null);
@@ -53,10 +62,10 @@ export function createKeyAdmin(
     },
     find: (id: string): Promise<Key | undefined> => keys.findById(id),
     async show(typed: string) {
-      const key = await requireById("key", typed, keys.findById);
-      const use = await keys.findUse(key.id);
+      const key = await requireById("key", typed, keys.findSeen);
       const account = (await directory.names()).get(key.account_id ?? "") ?? null;
-      return { ...key, account, last_used_at: use?.last_used_at ?? null };
+      const active_runs = await activity.countRunsOfKey(key.id);
+      return { ...key, account, active_runs, open_streams: server?.countStreams(key.id) ?? null };
     },
     /** Takes effect at the key's next request, and at the next round of its runs. */
     async update(typed: string, update: KeyUpdate): Promise<Key> {

@@ -1,6 +1,6 @@
 // Limits of accounts and keys: change them, and show them with their use.
 import type { LimitChange, Limits, LimitUse } from "../access/index.ts";
-import type { AccountDirectory } from "./accounts.ts";
+import { type AccountDirectory, walkAccounts } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { requireById } from "./errors.ts";
 
@@ -18,6 +18,15 @@ export function createLimitAdmin(
   };
   const requireKey = (typed: string) => requireById("key", typed, keys.findById);
   return {
+    /** Lists the limits of every account that has some, by its name. */
+    async listAccounts(): Promise<(LimitUse & { account: string })[]> {
+      const found: (LimitUse & { account: string })[] = [];
+      for await (const { id, name } of walkAccounts(await accounts.list())) {
+        const uses = await show("account", id, await accounts.findLimits(id));
+        found.push(...uses.map((use) => ({ ...use, account: name })));
+      }
+      return found;
+    },
     /** Returns undefined for an unknown account. */
     async findOfAccount(name: string): Promise<Limits | null | undefined> {
       const account = await accounts.find(name);

@@ -31,16 +31,21 @@ interface ServerParts {
   server: HttpServer;
   registry: ModelRegistry;
   backups: { readState: ServerState["readBackups"] };
+  /** Modules that have streams of keys. */
+  streams: readonly Pick<ServerState, "countStreams">[];
 }
 
 /** `deps` are read again after each change of the settings. */
 export function createOperatorService(
   options: OperatorServiceOptions,
-  { server, registry, backups }: ServerParts,
+  { server, registry, backups, streams }: ServerParts,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ): OperatorService {
   const { clock, ids, log, version, installation, installationId } = options;
-  const state = createServerState(clock, registry, backups.readState);
+  const { readState: readBackups } = backups;
+  const countStreams = (key_id: string) =>
+    streams.reduce((sum, module) => sum + module.countStreams(key_id), 0);
+  const state = createServerState(clock, registry, { readBackups, countStreams });
   const own = { ...installation, readDocument: () => readDocument(server) };
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
   let admin = build();

@@ -6,11 +6,11 @@ import type { ServerState } from "./deps.ts";
 export function createServerState(
   clock: Pick<Clock, "monotonic">,
   registry: Pick<ModelRegistry, "models">,
-  readBackups: ServerState["readBackups"],
+  state: Pick<ServerState, "readBackups" | "countStreams">,
 ): ServerState {
   const startedAt = clock.monotonic();
   return {
-    readBackups,
+    ...state,
     uptimeMs: () => clock.monotonic() - startedAt,
     countHealthy(id) {
       const backend = registry.models.find(({ settings }) => settings.id === id)?.backend;

@@ -46,6 +46,8 @@ export interface AgentsModule {
   drain(): void;
   /** Ends the event streams; clients open them again. */
   endStreams(): void;
+  /** Counts the event streams of a key. */
+  countStreams(key_id: string): number;
   show(metrics: Metrics): void;
 }
 
@@ -92,6 +94,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     listening: [streams],
     drain: () => engine.drain(),
     endStreams: () => streams.endAll(),
+    countStreams: (key_id) => streams.count(key_id),
     show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };
 }

@@ -6,6 +6,7 @@ import { call, operate } from "./operations.ts";
 import { layOutTable, type Output, printRow, printTable } from "./output.ts";
 
 const COLUMNS = ["name", "id", "created_at", "stored_bytes", "held_since", "hold_reason"];
+const LIMIT_COLUMNS = ["account", "name", "maximum", "used", "reserved", "resets_at"];
 
 type AccountContents = Awaited<ReturnType<typeof operations.countContents.run>>;
 
@@ -90,6 +91,14 @@ export const commands: readonly Command[] = [
       const change = readLimitChange(input);
       if (!change) return printLimits(output, await call(input, operations.readLimits, { name }));
       return printLimits(output, await call(input, operations.limit, { name, ...change }));
+    },
+  },
+  {
+    name: "accounts limits",
+    help: "Show the limits of all accounts and their use",
+    example: "wadi accounts limits",
+    async run(input, output) {
+      return printTable(output, await call(input, operations.listLimits, {}), LIMIT_COLUMNS);
     },
   },
   {

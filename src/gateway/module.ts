@@ -55,6 +55,8 @@ export interface Gateway {
   limiters: Readonly<Record<string, RateLimiter>>;
   capacities: CapacityGroup;
   listStatuses(): MeteredStatus[];
+  /** Counts the open chat streams of a key. */
+  countStreams(key_id: string): number;
   change(settings: Settings): void;
   /** Continues alone: the process before, which served until that time, has ended. */
   inherit(until: number): Promise<void>;
@@ -116,6 +118,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     }),
     limiters: { embeddings: embeddings.quota, search: search.service.quota },
     inherit: (until) => budgets.inherit(until),
+    countStreams: (key_id) => keys.count(key_id),
     listStatuses: () => services.map((service) => service.status()),
     change(other) {
       settings = other;

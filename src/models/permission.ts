@@ -48,5 +48,6 @@ export function createGrants(database: Database, clock: Clock) {
   return {
     grant: (account_id: string, model: string) => store.grant(account_id, model, clock.now()),
     ungrant: (account_id: string, model: string) => store.ungrant(account_id, model),
+    list: store.listGrants,
   };
 }

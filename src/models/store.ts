@@ -13,12 +13,17 @@ const ModelStatus = Type.Object({
 });
 export type ModelStatus = Static<typeof ModelStatus>;
 
+const Grant = Type.Object({ account_id: Type.String(), model: Type.String() });
+
 export const modelStore = store(
   "models",
   {
     find: (db, id: string, account_id: string | null) => findStatus(db, id, account_id),
     list: (db, account_id: string | null) =>
       db.all(ModelStatus, sql`${selectStatus(account_id)} ORDER BY id`),
+    /** Every grant, by account and model. */
+    listGrants: (db) =>
+      db.all(Grant, sql`SELECT account_id, model FROM grants ORDER BY account_id, model`),
   },
   {
     see: async (tx, ids: string[], now: number) => {

@@ -69,7 +69,9 @@ test("a key is returned with every requested option", async () => {
   };
   const { key, secret } = await storeKey(access, request);
   expect(key).toEqual({ ...request, id: key.id, created_at: clock.now(), revoked_at: null });
-  expect(await access.keys.list(account.id)).toEqual([key]);
+  expect(await access.keys.list(account.id)).toEqual([
+    { ...key, ends_in: secret.slice(-4), last_used_at: null },
+  ]);
   expect(await identify(secret)).toMatchObject({ key_id: key.id, models: ["a", "b"] });
 });
 

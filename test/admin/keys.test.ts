@@ -84,6 +84,19 @@ test("keys are listed with their owner's name and without a secret", async () =>
   );
 });
 
+test("a key is shown by the end of its newest secret, with its use and its work", async () => {
+  const { keys } = fixture.admin;
+  const { key, secret } = await keys.create(keyRequest());
+  const unused = { ends_in: secret.slice(-4), last_used_at: null };
+  expect(await keys.list(null)).toMatchObject([unused]);
+  expect(await keys.show(key.id)).toMatchObject({
+    ...unused,
+    ...{ account: "acme", active_runs: 0, open_streams: null },
+  });
+  const rotated = await keys.rotate(key.id, DAY_MS);
+  expect(await keys.show(key.id)).toMatchObject({ ends_in: rotated.secret.slice(-4) });
+});
+
 test("gateway.authentication.2 a revoked key is refused, in whatever case its id was typed", async () => {
   const { keys } = fixture.admin;
   const { key, secret } = await keys.create(keyRequest());

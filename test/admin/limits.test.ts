@@ -24,6 +24,18 @@ const limitAccount = (fields: object, name = "acme") =>
   perform(fixture.admin, accountOperations.limit, { name, ...fields }, ACTOR);
 
 describe("limits of an account", () => {
+  test("are listed beside those of other accounts, by their names", async () => {
+    await fixture.admin.accounts.create("zeta");
+    await limitAccount({ tokens_day: 7 }, "zeta");
+    await limitAccount({ requests_minute: 5, cost_month: "2" });
+    const all = await perform(fixture.admin, accountOperations.listLimits, {}, ACTOR);
+    expect(all).toMatchObject([
+      { account: "acme", name: "requests_minute", maximum: 5, used: 0 },
+      { account: "acme", name: "cost_month", maximum: "2.000000" },
+      { account: "zeta", name: "tokens_day", maximum: 7 },
+    ]);
+  });
+
   test("are listed with their use, and change one by one", async () => {
     expect(await limitAccount({ tokens_day: 2_000_000, cost_month: "500.5" })).toEqual({
       limits: [

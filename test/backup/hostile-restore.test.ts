@@ -127,7 +127,7 @@ test("a row behind the first batch is named by its number in the table", async (
 
 test("a row is named whose reference leads nowhere", async () => {
   await refuse(
-    (draft) => void find(draft, "key_secrets").rows.unshift('["hash","no-key",5,null]'),
+    (draft) => void find(draft, "key_secrets").rows.unshift('["hash","no-key",5,null,null]'),
     () =>
       "cannot be restored: row 1 of its table key_secrets belongs to a row that is missing; " +
       "use another",

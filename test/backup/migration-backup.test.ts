@@ -72,7 +72,8 @@ test("starts whose migration fails leave one backup, that of the last one", asyn
   writeFileSync(join(data, "backups", foreign), "of another installation");
   for (let start = 0; start < 3; start++) {
     const start_ms = Date.UTC(2026, 10, 20, 12, 0, start);
-    expect((await failureOf(startApp({ place, start_ms }))).message).toContain("already exists");
+    const { message } = await failureOf(startApp({ place, start_ms }));
+    expect(message).toMatch(/already exists|duplicate column/);
   }
   expect(findBackups(data).sort()).toEqual([
     foreign,

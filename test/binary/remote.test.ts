@@ -120,6 +120,7 @@ const LINES: Record<string, readonly string[]> = {
     "accounts limit acme --tokens-day none --json",
     "accounts limit acm",
   ],
+  "accounts limits": ["accounts limits", "accounts limits --json"],
   "keys limit": ["keys limit KEY --requests-minute 60", "keys limit UNKNOWN"],
   "keys show": ["keys show KEY", "keys show KEY --json", "keys show UNKNOWN"],
   "keys update": ["keys update KEY --name Desk --json", "keys update KEY --scope nonsense"],
@@ -207,10 +208,10 @@ function forgetServer(text: string): string {
   return text
     .replace(/"server":\{[^}]*\}/, '"server":null')
     .replace(/^server .*$/m, "server")
-    .replaceAll(/"healthy_replicas":\d+/g, '"healthy_replicas":null')
+    .replaceAll(/"(healthy_replicas|open_streams)":\d+/g, '"$1":null')
     .replaceAll(/1 of 1 replica healthy/g, "1 replica")
     .replaceAll("1/1", "1  ")
-    .replaceAll(/^healthy_replicas: \d+$/gm, "healthy_replicas: -");
+    .replaceAll(/^(healthy_replicas|open_streams): \d+$/gm, "$1: -");
 }
 
 /** Replaces what differs between two performances: fresh ids, secrets, attempts and the time. */

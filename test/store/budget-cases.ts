@@ -186,7 +186,10 @@ const KEY = {
   ...{ models: null, max_output_tokens: null, created_at: NOON, expires_at: null },
   revoked_at: null,
 };
-const SECRET = { hash: "hash", key_id: KEY.id, created_at: NOON, expires_at: null };
+const SECRET = {
+  ...{ hash: "hash", key_id: KEY.id, created_at: NOON, expires_at: null },
+  ends_in: null,
+};
 const addKey = async ({ accounts, keys }: Stores) => {
   await accounts.create(OWNER);
   await keys.create(KEY, SECRET);

@@ -165,7 +165,10 @@ const secretOf = (key: Key) => ({
   key_id: key.id,
   created_at: NOW,
   expires_at: null,
+  ends_in: "c5K7",
 });
+/** A key with the ending of its secret, which nothing has used. */
+const seen = (key: Key) => ({ ...key, ends_in: "c5K7", last_used_at: null });
 const addOwner = ({ accounts }: Stores) => accounts.create(owner);
 const addKey = async (stores: Stores, key: Key) => {
   await stores.keys.create(key, secretOf(key));
@@ -198,7 +201,7 @@ const accountCases: Case[] = [
     async check(answer, { accounts, keys }) {
       expect(answer).toBe(true);
       expect(await accounts.list()).toEqual([owner]);
-      expect(await keys.list(null)).toEqual([makeKey("k-1")]);
+      expect(await keys.list(null)).toEqual([seen(makeKey("k-1"))]);
       expect(await keys.find("hash of k-1")).toMatchObject({ id: "k-1" });
     },
   },
@@ -328,7 +331,7 @@ const keyCases: Case[] = [
     },
     act: ({ keys }) => keys.list(owner.id),
     async check(answer, { keys }) {
-      expect(answer).toEqual([makeKey("k-3"), makeKey("k-1")]);
+      expect(answer).toEqual([seen(makeKey("k-3")), seen(makeKey("k-1"))]);
       expect(await keys.list(null)).toHaveLength(3);
       expect(await keys.list(other.id)).toEqual([]);
     },
@@ -345,7 +348,7 @@ const keyCases: Case[] = [
     async check(answer, { keys }) {
       const revoked = makeKey("k-1", { revoked_at: NOW + 7 });
       expect(answer).toEqual(revoked);
-      expect(await keys.list(owner.id)).toEqual([makeKey("k-2"), revoked]);
+      expect(await keys.list(owner.id)).toEqual([seen(makeKey("k-2")), seen(revoked)]);
     },
   },
   {
@@ -425,16 +428,31 @@ const keyChangeCases: Case[] = [
     act: ({ keys }) =>
       keys.noteUses(["k-1", "k-2", "k-3"].map((key_id) => ({ key_id, last_used_at: NOW + 60 }))),
     async check(_, { keys }) {
-      expect(await keys.findUse("k-1")).toEqual({ key_id: "k-1", last_used_at: NOW + 60 });
-      expect(await keys.findUse("k-2")).toEqual({ key_id: "k-2", last_used_at: NOW + 60 });
-      expect(await keys.findUse("k-3")).toBeUndefined();
+      expect(await keys.findSeen("k-1")).toMatchObject({ last_used_at: NOW + 60 });
+      expect(await keys.findSeen("k-2")).toMatchObject({ last_used_at: NOW + 60 });
+      expect(await keys.findSeen("k-3")).toBeUndefined();
     },
   },
   {
-    method: "keys.findUse",
-    title: "finds nothing for a key that was never used",
-    act: ({ keys }) => keys.findUse("k-1"),
-    check: (answer) => expect(answer).toBeUndefined(),
+    method: "keys.findSeen",
+    title: "finds a key with the ending of its newest secret",
+    async setup(stores) {
+      await addOwner(stores);
+      await addKey(stores, makeKey("k-1"));
+      await stores.keys.rotate({ ...rotation("second", NOW), ends_in: "2222" }, NOW + 70);
+    },
+    act: ({ keys }) => keys.findSeen("k-1"),
+    check: (answer) => expect(answer).toEqual({ ...seen(makeKey("k-1")), ends_in: "2222" }),
+  },
+  {
+    method: "keys.findSeen",
+    title: "finds no ending of a secret of an older version",
+    async setup(stores) {
+      await addOwner(stores);
+      await stores.keys.create(makeKey("k-1"), { ...secretOf(makeKey("k-1")), ends_in: null });
+    },
+    act: ({ keys }) => keys.findSeen("k-1"),
+    check: (answer) => expect(answer).toEqual({ ...seen(makeKey("k-1")), ends_in: null }),
   },
 ];
 
@@ -443,6 +461,7 @@ const rotation = (hash: string, created_at: number) => ({
   key_id: "k-1",
   created_at,
   expires_at: null,
+  ends_in: null,
 });
 /** Expiry of a secret of k-1; undefined if it is unknown. */
 const endOf = async ({ keys }: Stores, hash: string) => {
@@ -640,6 +659,16 @@ const modelCases: Case[] = [
       expect(await models.find("stub-1", owner.id)).toMatchObject(granted);
       expect(await models.find("stub-1", other.id)).toMatchObject({ is_granted: false });
     },
+  },
+  {
+    method: "models.listGrants",
+    title: "lists the grants of every account",
+    async setup(stores) {
+      await addOwnerAndModels(stores);
+      await stores.models.grant(owner.id, "stub-1", NOW);
+    },
+    act: ({ models }) => models.listGrants(),
+    check: (answer) => expect(answer).toEqual([{ account_id: owner.id, model: "stub-1" }]),
   },
   {
     method: "models.grant",

@@ -21,7 +21,10 @@ const makeKey = (id: string): Key => ({
 });
 const addKeys = async ({ keys }: Stores) => {
   for (const id of IDS) {
-    const secret = { hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null };
+    const secret = {
+      ...{ hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null },
+      ends_in: null,
+    };
     await keys.create(makeKey(id), secret);
   }
 };
@@ -87,6 +90,23 @@ const activityCases: Case[] = [
         webhooks: { waiting: 0, failing: 0, disabled: 0 },
       }),
   },
+  {
+    method: "activity.countRunsOfKey",
+    title: "counts unfinished runs that act for the key",
+    async setup(stores) {
+      await addAccount(stores);
+      await addRuns(stores);
+      await start(stores, "r-5", { thread_id: "t-8", started_by_key_id: "k-9" });
+    },
+    act: ({ activity }) => activity.countRunsOfKey("k-9"),
+    check: (answer) => expect(answer).toBe(1),
+  },
+  {
+    method: "activity.countAgents",
+    title: "counts no agent in a new database",
+    act: ({ activity }) => activity.countAgents(),
+    check: (answer) => expect(answer).toEqual(new Map()),
+  },
 ];
 
 const OWNER = { id: "a-1", name: "acme", created_at: NOW };
@@ -99,7 +119,10 @@ const addAccount = async ({ accounts, keys, models, holds }: Stores) => {
     ["k-1", "a-1"],
     ["k-2", "a-2"],
   ] as const) {
-    const secret = { hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null };
+    const secret = {
+      ...{ hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null },
+      ends_in: null,
+    };
     await keys.create({ ...makeKey(id), account_id }, secret);
     await keys.noteUses([{ key_id: id, last_used_at: NOW }]);
     await models.grant(account_id, "m-1", NOW);
@@ -136,8 +159,8 @@ const deletionCases: Case[] = [
       expect(await accounts.list()).toMatchObject([{ id: "a-2" }]);
       expect(await keys.list(null)).toMatchObject([{ id: "k-2" }]);
       expect(await keys.find("hash of k-1")).toBeUndefined();
-      expect(await keys.findUse("k-1")).toBeUndefined();
-      expect(await keys.findUse("k-2")).toBeDefined();
+      expect(await keys.findSeen("k-1")).toBeUndefined();
+      expect(await keys.findSeen("k-2")).toMatchObject({ last_used_at: NOW });
       expect(await holds.list()).toMatchObject([{ account_id: "a-2" }]);
       await models.see(["m-1"], NOW);
       expect(await models.find("m-1", "a-1")).toMatchObject({ is_granted: false });

@@ -16,7 +16,7 @@ async function createWithoutEnd(): Promise<never> {
     const nothing = { models: null, max_output_tokens: null, expires_at: null, revoked_at: null };
     await keys.create(
       { id, account_id: null, name: null, kind: "ordinary", scopes: [], created_at: 0, ...nothing },
-      { hash: id, key_id: id, created_at: 0, expires_at: null },
+      { hash: id, key_id: id, created_at: 0, expires_at: null, ends_in: null },
     );
     console.log(id);
   }

@@ -1,6 +1,6 @@
 // Operations on accounts, their grants and holds.
 import { Type } from "@sinclair/typebox";
-import { Account, Hold } from "../../access/index.ts";
+import { Account, Hold, LimitUse } from "../../access/index.ts";
 import { show } from "../../platform/schema.ts";
 import { ListedAccount } from "../accounts.ts";
 import type { Admin } from "../admin.ts";
@@ -45,6 +45,11 @@ const AccountRemoval = Type.Object({
     description: "`from` of the next request, which goes on there; null: it is done.",
   }),
   deleted: rowCounts("Rows that this request has deleted, with versions, steps and messages."),
+});
+
+const AccountLimit = Type.Object({
+  ...LimitUse.properties,
+  account: Type.String({ description: "Name of the account." }),
 });
 
 const Release = Type.Object({
@@ -138,6 +143,15 @@ export const accountOperations = {
     input: input({ name }),
     reply: LimitList,
     run: async ({ limits }, asked) => ({ limits: await limits.showAccount(asked.name) }),
+  }),
+  listLimits: defineOperation({
+    name: "accounts limits",
+    method: "GET",
+    path: "/limits",
+    summary: "List the limits of all accounts with their use.",
+    input: NO_INPUT,
+    reply: Type.Array(AccountLimit),
+    run: ({ limits }) => limits.listAccounts(),
   }),
   limit: defineOperation({
     name: "accounts limit --change",

@@ -1,7 +1,7 @@
 // Operations on API keys. A secret is in the reply that makes it and nowhere else.
 import { type Static, Type } from "@sinclair/typebox";
-import { Key } from "../../access/index.ts";
-import { maybe, show, Timestamp } from "../../platform/schema.ts";
+import { Key, SeenKey } from "../../access/index.ts";
+import { maybe, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
 import { account, flag, idOf, input, lifetime, maybeText, text, withAccount } from "./fields.ts";
@@ -17,10 +17,13 @@ const RotatedKey = Type.Object({
     Type.String({ format: "date-time", description: "End of the old secret; null: refused now." }),
   ),
 });
-const ListedKey = Type.Object(withAccount(Key.properties));
+const ListedKey = Type.Object(withAccount(SeenKey.properties));
 const ShownKey = Type.Object({
   ...ListedKey.properties,
-  last_used_at: maybe(Timestamp("Last request with the key, within a minute; null: none yet.")),
+  active_runs: Type.Integer({ description: "Unfinished runs that act for the key." }),
+  open_streams: maybe(
+    Type.Integer({ description: "Streams of this server that it has open; null: no server." }),
+  ),
 });
 
 interface ShownSecret extends Record<string, unknown> {
@@ -92,14 +95,14 @@ export const keyOperations = {
     reply: Type.Array(ListedKey),
     async run({ keys }, asked) {
       const found = await keys.list(asked.account ?? null);
-      return found.map((key) => ({ ...show(Key, key), account: key.account }));
+      return found.map((key) => ({ ...show(SeenKey, key), account: key.account }));
     },
   }),
   show: defineOperation({
     name: "keys show",
     method: "GET",
     path: "/keys/:id",
-    summary: "Show a key and its last use, without its secret.",
+    summary: "Show a key with its last use and what it has under way, without its secret.",
     input: input({ id: idOf("key") }),
     reply: ShownKey,
     run: async ({ keys }, asked) => show(ShownKey, await keys.show(asked.id)),

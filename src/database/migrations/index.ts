@@ -24,6 +24,7 @@ import { estimatedCosts } from "./0022-estimated-costs.ts";
 import { consoleSessions } from "./0023-console-sessions.ts";
 import { stepExecutions } from "./0025-step-executions.ts";
 import { sentAttempts } from "./0026-sent-attempts.ts";
+import { keyEndings } from "./0027-key-endings.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -33,4 +34,5 @@ export const migrations: readonly Migration[] = [
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions],
   ...[sentAttempts],
+  ...[keyEndings],
 ];

@@ -4,6 +4,7 @@ import { countRows, sql, store } from "../../database/index.ts";
 import { maybe } from "../../platform/schema.ts";
 
 const StatusCount = Type.Object({ status: Type.String(), count: Type.Integer() });
+const AgentCount = Type.Object({ account_id: Type.String(), count: Type.Integer() });
 const Pending = Type.Object({ count: Type.Integer(), oldest: maybe(Type.Integer()) });
 const Endpoints = Type.Object({
   waiting: Type.Integer(),
@@ -49,6 +50,18 @@ export const activityStore = store(
         approvals: approvals!,
         webhooks: webhooks!,
       };
+    },
+    /** Unfinished runs that act for a key. */
+    countRunsOfKey: (db, key_id: string) =>
+      countRows(db, sql`FROM runs WHERE finished_at IS NULL AND started_by_key_id = ${key_id}`),
+    /** Agents that are not archived, by account. */
+    countAgents: async (db): Promise<ReadonlyMap<string, number>> => {
+      const counts = await db.all(
+        AgentCount,
+        sql`SELECT account_id, COUNT(*) AS count FROM agents WHERE status = 'active'
+            GROUP BY account_id`,
+      );
+      return new Map(counts.map(({ account_id, count }) => [account_id, count]));
     },
   },
   {},

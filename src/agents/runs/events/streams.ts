@@ -61,6 +61,10 @@ export class RunStreams implements Service {
     for (const stream of this.#open) stream.end();
   }
 
+  count(key_id: string): number {
+    return this.#keys.count(key_id);
+  }
+
   open(
     key_id: string,
     run: RunRow,
@@ -68,7 +72,7 @@ export class RunStreams implements Service {
   ): EventStream {
     if (this.#isStopping) throw apiError("service_unavailable");
     // agents.errors.too_many_streams, agents.events.stream.p5
-    if (this.#keys.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
+    if (this.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
     const stream = new RunStream(openStream(this.#onFailure), this.#options.clock);
     stream.onEnd(this.#keys.add(key_id, stream.end));
     this.#open.add(stream);
