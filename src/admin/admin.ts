@@ -28,6 +28,8 @@ import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
 import { createRequestAdmin } from "./requests.ts";
+import { createFailureCounts } from "./run-failures.ts";
+import { createRunUsageReport } from "./run-usage.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createSessionAdmin } from "./sessions.ts";
 import { createStatusReader } from "./status.ts";
@@ -60,6 +62,8 @@ export function buildAdmin(deps: AdminDeps) {
     pause: createPauseAdmin(deps),
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
+    countFailures: createFailureCounts(deps, directory),
+    runUsage: createRunUsageReport(deps, directory),
     secrets: createSecretAdmin(deps),
     sessions: createSessionAdmin(deps, { operators, audit }),
     readConfig: () => listSettings(settings),

@@ -41,6 +41,7 @@ export type { LimitFields } from "./operations/limits.ts";
 export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
 export { requestOperations } from "./operations/requests.ts";
+export { runCountOperations } from "./operations/run-counts.ts";
 export { runOperations } from "./operations/runs.ts";
 export { sessionOperations } from "./operations/sessions.ts";
 export { toolOperations } from "./operations/tools.ts";

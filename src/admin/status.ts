@@ -4,6 +4,7 @@ import type { DatabaseLocation } from "../database/index.ts";
 import { activityStore } from "../inventory/index.ts";
 import { maybe } from "../platform/schema.ts";
 import { isDoubtful, sweepStore } from "../retention/index.ts";
+import { readExpiry } from "../settings/index.ts";
 import { readFreeBytes } from "../storage/index.ts";
 import type { AdminDeps, ServerState } from "./deps.ts";
 import { Crash } from "./installation.ts";
@@ -32,6 +33,9 @@ export const InstallationStatus = Type.Object({
             },
             { description: "Backups on a timer; null: `backup.every` is 0." },
           ),
+        ),
+        certificate_expires_at: maybe(
+          time("Last instant at which clients accept its certificate; null: it has none."),
         ),
       },
       { description: "The answering server; null: a command that only reads the database." },
@@ -101,6 +105,7 @@ function writeBackups(state: ReturnType<ServerState["readBackups"]>) {
 
 export function createStatusReader(deps: AdminDeps) {
   const { database, place, clock, server, installation } = deps;
+  const { certificate } = deps.settings.server;
   const activity = database.bind(activityStore);
   const sweeps = database.bind(sweepStore);
   const models = createModelAdmin(deps);
@@ -121,6 +126,7 @@ export function createStatusReader(deps: AdminDeps) {
         started_at: writeTime(now - server.uptimeMs()),
         uptime_ms: Math.round(server.uptimeMs()),
         backups: writeBackups(server.readBackups()),
+        certificate_expires_at: certificate && writeTime(readExpiry(certificate)),
       },
       database: {
         kind: place.kind,

@@ -1,4 +1,4 @@
-// Usage for the operator: sums by one or two of day, account, key, model, route, agent and version.
+// Usage for the operator: sums by one or two of day, hour, account, key, model, route, agent, version.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import { createAgentQueries } from "../agents/index.ts";
@@ -6,6 +6,7 @@ import {
   addSum,
   type GroupSum,
   type Usage,
+  type UsageFilter,
   type UsageGrouping,
   UsageReader,
 } from "../gateway/index.ts";
@@ -30,11 +31,20 @@ export interface UsageRequest {
   /** A month such as `2026-11`, in place of both. */
   month?: string;
   zone?: string;
+  /** Name of an account, ids of a key and of an agent, and a model: the sums are of these only. */
+  account?: string;
+  key?: string;
+  model?: string;
+  agent?: string;
 }
+
+/** Hours of more days would be more rows than a page can show. */
+const HOURLY_DAYS_MAX = 7;
 
 /** Groupings and the fields that name a row of each. */
 export const USAGE_FIELDS: Readonly<Record<UsageGrouping, readonly string[]>> = {
   day: ["date"],
+  hour: ["hour"],
   account: ["account_id", "account"],
   key: ["key_id", "key", "account"],
   model: ["model"],
@@ -49,7 +59,7 @@ export const USAGE_SUMS = [
   ...["cost", "estimated_cost", "unpriced", "unpriced_estimated"],
 ];
 
-const UsageRow = Type.Record(Type.String(), Type.Unknown(), {
+export const UsageRow = Type.Record(Type.String(), Type.Unknown(), {
   description: "Names of the group, and its sums; `cost` is null where none is known.",
 });
 type UsageRow = Static<typeof UsageRow>;
@@ -70,13 +80,9 @@ export function createUsageReport(deps: AdminDeps, directory: AccountDirectory) 
   const { database, clock, settings } = deps;
   const reader = new UsageReader(database);
   return async (request: UsageRequest): Promise<UsageReport> => {
-    const by = readGroupings(request.by);
-    const zone = request.zone ?? UTC;
-    if (!isZone(zone)) {
-      throw new AdminError(`"${zone}" is no time zone, such as Asia/Riyadh or UTC`);
-    }
-    const { from, to } = readRange(request, writeDayIn(clock.now(), zone));
-    const sums = await reader.sum({ by, from, to, zone });
+    const { by, from, to, zone } = readUsageRequest(request, clock.now());
+    const filter = await readFilter(request, directory);
+    const sums = await reader.sum({ by, from, to, zone, filter });
     const label = await createLabels(by, deps, directory);
     const rows = await Promise.all(
       sums.map(async (sum) => ({ ...(await label(sum)), ...showSums(sum) })),
@@ -90,12 +96,37 @@ export function createUsageReport(deps: AdminDeps, directory: AccountDirectory) 
   };
 }
 
+export function readUsageRequest(request: UsageRequest, now: number) {
+  const by = readGroupings(request.by);
+  const zone = request.zone ?? UTC;
+  if (!isZone(zone)) {
+    throw new AdminError(`"${zone}" is no time zone, such as Asia/Riyadh or UTC`);
+  }
+  const { from, to } = readRange(request, writeDayIn(now, zone));
+  if (by.includes("hour") && readDay(to)! - readDay(from)! >= HOURLY_DAYS_MAX * DAY_MS) {
+    throw new AdminError(`hours are summed for ${HOURLY_DAYS_MAX} days at most: give --from`);
+  }
+  return { by, from, to, zone };
+}
+
+/** Keys and agents may be deleted ones, whose sums stay. */
+export async function readFilter(
+  { account, key: key_id, model, agent: agent_id }: UsageRequest,
+  directory: AccountDirectory,
+): Promise<UsageFilter> {
+  const account_id = account === undefined ? undefined : (await directory.require(account)).id;
+  return { account_id, key_id, model, agent_id };
+}
+
 function readGroupings(typed: string): UsageGrouping[] {
   const by = typed.split(",").map((one) => one.trim()) as UsageGrouping[];
   const unknown = by.find((one) => !Object.hasOwn(USAGE_FIELDS, one));
   if (unknown !== undefined || by.length > 2 || new Set(by).size < by.length) {
     const names = Object.keys(USAGE_FIELDS).join(", ");
     throw new AdminError(`usage is summed by one or two of ${names}, but not by "${typed}"`);
+  }
+  if (by.includes("hour") && by.includes("day")) {
+    throw new AdminError("an hour has its day: sum by hour alone");
   }
   if (by.includes("version") && !by.includes("agent")) {
     throw new AdminError("versions are numbered for each agent: sum by agent,version");
@@ -127,9 +158,17 @@ function requireDay(typed: string): string {
   throw new AdminError(`"${typed}" is no date, such as 2027-01-05`);
 }
 
-type Label = (sum: Usage) => Promise<UsageRow>;
+/** Names of a row's groups. */
+type UsageGroups = Omit<Usage, keyof UsageSums>;
+type Label = (sum: UsageGroups) => Promise<UsageRow>;
 
-async function createLabels(
+/** Groups of what no group was asked for. */
+export const NO_GROUP: UsageGroups = {
+  ...{ day: "", hour: "", account_id: "", key_id: "", model: "", route: "" },
+  ...{ agent_id: "", agent_version: 0 },
+};
+
+export async function createLabels(
   by: readonly UsageGrouping[],
   { access, database }: AdminDeps,
   directory: AccountDirectory,
@@ -139,6 +178,7 @@ async function createLabels(
   const keys = by.includes("key") ? await indexKeys(access) : new Map<string, never>();
   const labels: Record<UsageGrouping, Label> = {
     day: async ({ day }) => ({ date: day }),
+    hour: async ({ hour }) => ({ hour }),
     account: async ({ account_id: id }) => {
       return { account_id: id || null, account: accounts.get(id) ?? null };
     },

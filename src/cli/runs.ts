@@ -2,6 +2,7 @@
 import {
   runOperations as operations,
   type PerformOperation,
+  runCountOperations,
   STATUSES,
   TRIGGER_KINDS,
 } from "../admin/index.ts";
@@ -138,6 +139,18 @@ export const commands: readonly Command[] = [
       const { counts, is_partial } = await call(input, operations.count, readSearch(input));
       if (is_partial) output.say("older runs are not counted: give a later --since");
       return printRow(output, { counts, is_partial }, { ...(counts as ShownRow) });
+    },
+  },
+  {
+    name: "runs failures",
+    flags: {
+      since: { takes: "TIME", help: "earliest end, such as 2027-01-05 or 1h (default 24h)" },
+    },
+    help: "Count runs that failed lately, with the commonest error code",
+    example: "wadi runs failures --since 1h",
+    async run(input, output) {
+      const since = readText(input, "since");
+      return printRow(output, await call(input, runCountOperations.failures, { since }));
     },
   },
   {

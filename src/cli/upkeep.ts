@@ -1,73 +1,8 @@
-// `wadi usage`, `wadi secrets`, `wadi resume` and `wadi sweep`: upkeep of an installation.
-import {
-  upkeepOperations as operations,
-  type Resumption,
-  USAGE_FIELDS,
-  USAGE_SUMS,
-} from "../admin/index.ts";
-import { readDay } from "../platform/calendar.ts";
-import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
+// `wadi secrets`, `wadi resume` and `wadi sweep`: upkeep of an installation.
+import { upkeepOperations as operations, type Resumption } from "../admin/index.ts";
+import { type Command, hasFlag } from "./command.ts";
 import { call } from "./operations.ts";
-import {
-  drawLines,
-  layOutTable,
-  type Output,
-  printRow,
-  printTable,
-  quote,
-  writeCsv,
-} from "./output.ts";
-
-/** Columns of the table; CSV and JSON have all of them. */
-const SUMS = [
-  ...["requests", "failed", "left", "prompt_tokens", "completion_tokens", "estimated"],
-  ...["cost", "unpriced"],
-];
-const HIDDEN = ["account_id"];
-
-function readGroupings(input: CommandInput): string {
-  const text = readText(input, "by") ?? "day";
-  if (text.split(",").every((one) => Object.hasOwn(USAGE_FIELDS, one.trim()))) return text;
-  const names = Object.keys(USAGE_FIELDS).join(", ");
-  throw new UsageError(`--by takes one or two of ${names}, but is "${text}"`);
-}
-
-/** Lists the fields that name a row. */
-function listFields(by: string): string[] {
-  const fields = by.split(",").flatMap((one) => USAGE_FIELDS[one as keyof typeof USAGE_FIELDS]);
-  return [...new Set(fields)];
-}
-
-async function printUsage(input: CommandInput, output: Output): Promise<number> {
-  const isCsv = hasFlag(input, "csv");
-  if (isCsv && hasFlag(input, "json"))
-    throw new UsageError("usage takes --csv or --json, not both");
-  const report = await call(input, operations.usage, {
-    by: readGroupings(input),
-    from: readDate(input, "from"),
-    to: readDate(input, "to"),
-    month: readText(input, "month"),
-    zone: readText(input, "zone"),
-  });
-  const { rows, from, to, zone, currency } = report;
-  const fields = listFields(report.group_by);
-  output.say(`from ${from} to ${to} (${zone}); cost in ${currency}`);
-  if (isCsv) {
-    output.print(report, writeCsv(rows, [...fields, ...USAGE_SUMS]));
-    return 0;
-  }
-  const heads = fields.filter((name) => !HIDDEN.includes(name));
-  const total = { ...report.totals, [heads[0]!]: "total" };
-  output.print(report, layOutTable(output, [...rows, total], [...heads, ...SUMS]));
-  return 0;
-}
-
-function readDate(input: CommandInput, name: string): string | undefined {
-  const text = readText(input, name);
-  if (text === undefined) return undefined;
-  if (readDay(text) !== null) return text;
-  throw new UsageError(`--${name} takes a date such as 2027-01-05, but is "${text}"`);
-}
+import { drawLines, printRow, printTable, quote } from "./output.ts";
 
 const count = (number: number): string => (number === 1 ? "1 secret" : `${number} secrets`);
 
@@ -87,23 +22,6 @@ function drawResumption(resumption: Resumption): string {
 }
 
 export const commands: readonly Command[] = [
-  {
-    name: "usage",
-    flags: {
-      by: {
-        takes: "WHAT",
-        help: "one or two of day, account, key, model, route, agent, version (default day)",
-      },
-      from: { takes: "DATE", help: "first day (default 29 days before the last)" },
-      to: { takes: "DATE", help: "last day (default today)" },
-      month: { takes: "MONTH", help: "month such as 2027-01, in place of both" },
-      zone: { takes: "ZONE", help: "time zone of the days (default UTC)" },
-      csv: { help: "comma-separated values, with every column" },
-    },
-    help: "Sum requests, tokens and cost",
-    example: "wadi usage --by account,model --month 2027-01 --zone Asia/Riyadh",
-    run: printUsage,
-  },
   {
     name: "secrets rotate",
     flags: { "give-up": { help: "delete secrets that no available key opens" } },

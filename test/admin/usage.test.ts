@@ -229,7 +229,9 @@ test("the currency is that of the settings", async () => {
 test("what cannot be summed is refused with a sentence", async () => {
   const ask = (request: object) => fixture.admin.usage({ by: "day", ...request });
   await expect(ask({ by: "week" })).rejects.toThrow('but not by "week"');
-  await expect(ask({ by: "day,key,model" })).rejects.toThrow("one or two of day, account, key");
+  await expect(ask({ by: "day,key,model" })).rejects.toThrow(
+    "one or two of day, hour, account, key",
+  );
   await expect(ask({ by: "day,day" })).rejects.toThrow('but not by "day,day"');
   await expect(ask({ by: "version" })).rejects.toThrow("sum by agent,version");
   await expect(ask({ month: "2026-13" })).rejects.toThrow('"2026-13" is no month');
@@ -242,4 +244,47 @@ test("a range far beyond what there is costs nothing", async () => {
   await write(makeEntry("1"));
   const { totals } = await fixture.admin.usage({ by: "day", from: "0001-01-01", to: "9999-12-30" });
   expect(totals.requests).toBe(1);
+});
+
+test("usage by hour begins where the zone's hours do, and names at most 7 days", async () => {
+  const minutes = (count: number) => count * 60_000;
+  await write(
+    makeEntry("1"),
+    makeEntry("2", { at: NOON + minutes(29) }),
+    makeEntry("3", { at: NOON + minutes(31) }),
+    makeEntry("4", { at: NOON + minutes(90) }),
+  );
+  const hours = async (zone: string) => {
+    const { rows } = await fixture.admin.usage({ by: "hour", from: "2026-11-20", zone });
+    return rows.map(({ hour, requests }) => [hour, requests]);
+  };
+  expect(await hours("UTC")).toEqual([
+    ["2026-11-20T12:00:00.000Z", 3],
+    ["2026-11-20T13:00:00.000Z", 1],
+  ]);
+  expect(await hours("Asia/Kolkata")).toEqual([
+    ["2026-11-20T11:30:00.000Z", 2],
+    ["2026-11-20T12:30:00.000Z", 1],
+    ["2026-11-20T13:30:00.000Z", 1],
+  ]);
+  const { usage } = fixture.admin;
+  expect(usage({ by: "hour" })).rejects.toThrow("7 days");
+  expect(usage({ by: "day,hour", from: "2026-11-20" })).rejects.toThrow("an hour has its day");
+});
+
+test("usage of one account, key, model or agent leaves the others out", async () => {
+  await write(
+    makeEntry("1", { account_id, key_id }),
+    makeEntry("2", { account_id, key_id: "k-9", model: "other" }),
+    makeEntry("3", { run_id: "r-1", agent_id: "g-1", agent_version: 1 }),
+  );
+  const count = async (filter: object) =>
+    (await fixture.admin.usage({ by: "day", ...filter })).totals.requests;
+  expect(await count({})).toBe(3);
+  expect(await count({ account: "acme" })).toBe(2);
+  expect(await count({ key: key_id })).toBe(1);
+  expect(await count({ model: "other" })).toBe(1);
+  expect(await count({ agent: "g-1" })).toBe(1);
+  expect(await count({ account: "acme", model: "other", key: "k-1" })).toBe(0);
+  expect(count({ account: "nobody" })).rejects.toThrow("nobody");
 });

@@ -191,7 +191,9 @@ export const requestLogCases: Case[] = [
       expect(await stores.requestLog.sweep(NOON + 4, 2)).toBe(1);
       expect(await stores.requestLog.sweep(NOON + 4, 2)).toBe(0);
       expect(await idsOf(stores)).toEqual(["e-4"]);
-      expect(await stores.requestLog.sum([], SLOT, SLOT + 1)).toMatchObject([{ requests: 4 }]);
+      expect(await stores.requestLog.sum([], { from: SLOT, to: SLOT + 1 }, {})).toMatchObject([
+        { requests: 4 },
+      ]);
     },
   },
 ];

@@ -115,6 +115,49 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.listFailures",
+    title: "lists failures of one account since a time, the newest run first",
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3"]);
+      await claimRuns(stores);
+      for (const id of ["r-1", "r-2"]) await end(stores, id, "failed");
+      await end(stores, "r-3");
+    },
+    act: ({ runs }) => runs.listFailures("a-1", BEGIN, 9),
+    async check(answer, { runs }) {
+      const error = { code: "failed", message: "It ended." };
+      const failure = { error, finished_at: BEGIN + 10 };
+      expect(answer).toEqual([failure, failure]);
+      expect(await runs.listFailures("a-1", BEGIN, 1)).toHaveLength(1);
+      expect(await runs.listFailures("a-1", BEGIN + 11, 9)).toEqual([]);
+      expect(await runs.listFailures("a-2", BEGIN, 9)).toEqual([]);
+    },
+  },
+  {
+    method: "runs.countStarted",
+    title: "counts runs of a range of ids by every group, and only those of a filter",
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3"]);
+      await start(stores, "r-4", { account_id: "a-2", agent_id: "g-2" });
+      await claimRuns(stores);
+      await end(stores, "r-1", "failed");
+    },
+    act: ({ runs }) => runs.countStarted({ from: "r-1", before: "r-3" }),
+    async check(answer, { runs }) {
+      const group = { account_id: "a-1", key_id: "k-1", model: "stub-1", agent_id: "g-1" };
+      expect(answer).toEqual([{ ...group, runs: 2, failed: 1 }]);
+      const ask = async (filter: object) => {
+        const found = await runs.countStarted({ from: "r", before: "s", ...filter });
+        return found.reduce((sum, { runs: count }) => sum + count, 0);
+      };
+      expect(await ask({})).toBe(4);
+      expect(await ask({ account_id: "a-2" })).toBe(1);
+      expect(await ask({ agent_id: "g-1" })).toBe(3);
+      expect(await ask({ key_id: "k-2" })).toBe(0);
+      expect(await ask({ model: "stub-1" })).toBe(4);
+    },
+  },
+  {
     method: "runs.list",
     title: "lists an account's runs, newest first, by each filter and from each position",
     async setup(stores) {

@@ -41,12 +41,12 @@ export const usageCases: Case[] = [
     method: "ledger.sum",
     title: "sums half hours by no column, by one, or by several",
     setup: (stores) => add(stores, MANY),
-    act: ({ requestLog }) => requestLog.sum([], SLOT, SLOT + SLOTS_A_DAY),
+    act: ({ requestLog }) => requestLog.sum([], { from: SLOT, to: SLOT + SLOTS_A_DAY }, {}),
     async check(answer, { requestLog }) {
       const two = { prompt_tokens: 20, completion_tokens: 10, cost: 20, unpriced: 1 };
       expect(answer).toEqual([group(3, { ...two, failed: 1 })]);
       const sum = async (by: UsageColumn[], from = SLOT, to = SLOT + 2 * SLOTS_A_DAY) => {
-        const found = await requestLog.sum(by, from, to);
+        const found = await requestLog.sum(by, { from, to }, {});
         return found.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
       };
       expect(await sum(["account"])).toEqual([

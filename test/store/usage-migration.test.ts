@@ -53,7 +53,7 @@ test.each([
     );
     const range = { from: "2026-01-01", to: "2026-11-20" };
     for (const zone of ["UTC", "Asia/Riyadh", "America/Los_Angeles"]) {
-      const sums = await new UsageReader(second).sum({ by: ["day"], zone, ...range });
+      const sums = await new UsageReader(second).sum({ by: ["day"], zone, filter: {}, ...range });
       expect(sums.map(({ day, requests }) => [day, requests])).toEqual([
         ["2026-01-01", 1],
         ["2026-11-20", 1],

@@ -61,6 +61,18 @@ export const lifetime = Type.Optional(
   Type.Integer({ minimum: 1, description: "Lifetime in milliseconds; unlimited without it." }),
 );
 
+/** Days of a sum, and what it is limited to; deleted keys and agents have sums, too. */
+export const usageRange = {
+  from: maybeText("First day; 29 days before the last without it."),
+  to: maybeText("Last day; today without it."),
+  month: maybeText("Month such as 2026-11, in place of both."),
+  zone: maybeText("Time zone of the days, such as Asia/Riyadh; UTC without it."),
+  account,
+  key: maybeText("Whole id of a key; all keys without it."),
+  model: maybeText("Model that served them; all models without it."),
+  agent: maybeText("Whole id of the agent that ran; all agents without it."),
+};
+
 export function flag(description: string) {
   return Type.Optional(Type.Boolean({ description }));
 }

@@ -8,6 +8,7 @@ import { keyOperations } from "./keys.ts";
 import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
 import { requestOperations } from "./requests.ts";
+import { runCountOperations } from "./run-counts.ts";
 import { runOperations } from "./runs.ts";
 import { sessionOperations } from "./sessions.ts";
 import { toolOperations } from "./tools.ts";
@@ -19,7 +20,7 @@ const FAMILIES = [
   ...[accountOperations, keyOperations, operatorOperations, sessionOperations],
   ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations],
-  ...[requestOperations, upkeepOperations],
+  ...[requestOperations, runCountOperations, upkeepOperations],
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>

@@ -8,7 +8,7 @@ import { Resumption } from "../pause.ts";
 import { InstallationStatus } from "../status.ts";
 import { SweepStatus } from "../upkeep.ts";
 import { UsageReport } from "../usage.ts";
-import { flag, input, maybeText, NO_INPUT } from "./fields.ts";
+import { flag, input, maybeText, NO_INPUT, usageRange } from "./fields.ts";
 
 const INSTALLATION = "installation";
 
@@ -37,12 +37,10 @@ export const upkeepOperations = {
     summary: "Sum requests, tokens and cost.",
     input: input({
       by: maybeText(
-        "One or two of day, account, key, model, route, agent, version; `day` without.",
+        "One or two of day, hour, account, key, model, route, agent, version; `day` without. " +
+          "Hours are those of at most 7 days, named by their first instant.",
       ),
-      from: maybeText("First day; 29 days before the last without it."),
-      to: maybeText("Last day; today without it."),
-      month: maybeText("Month such as 2026-11, in place of both."),
-      zone: maybeText("Time zone of the days, such as Asia/Riyadh; UTC without it."),
+      ...usageRange,
     }),
     reply: UsageReport,
     run: ({ usage }, { by = "day", ...asked }) => usage({ by, ...asked }),

@@ -19,6 +19,8 @@ export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
   return {
     ...createRunOverview(store),
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
+    listFailures: store.listFailures,
+    countStarted: store.countStarted,
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,
     /** Cancels a run, whose state decides how; undefined: it was deleted meanwhile. */

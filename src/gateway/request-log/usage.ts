@@ -4,9 +4,16 @@ import { listDays, nextDay } from "../../platform/calendar.ts";
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { startOfDay, writeDayIn } from "../../platform/zone.ts";
 import { requestLogStore } from "./store/index.ts";
-import { addSum, type GroupSum, SLOT_MS, type UsageColumn } from "./store/usage-sums.ts";
+import {
+  addSum,
+  type GroupSum,
+  SLOT_MS,
+  type SlotRange,
+  type UsageColumn,
+  type UsageFilter,
+} from "./store/usage-sums.ts";
 
-export type UsageGrouping = "day" | UsageColumn;
+export type UsageGrouping = "day" | "hour" | UsageColumn;
 
 export interface UsageQuery {
   by: readonly UsageGrouping[];
@@ -15,10 +22,13 @@ export interface UsageQuery {
   to: string;
   /** Name of a known time zone. */
   zone: string;
+  filter: UsageFilter;
 }
 
-/** `day` is empty unless it was asked for. */
-export type Usage = GroupSum & { day: string };
+/** `day` and `hour`, its first instant, are empty unless they were asked for. */
+export type Usage = GroupSum & { day: string; hour: string };
+
+const SLOTS_AN_HOUR = 2;
 
 export class UsageReader {
   readonly #store: Bound<typeof requestLogStore>;
@@ -28,17 +38,22 @@ export class UsageReader {
   }
 
   /** Sorted by day, then by each other group. */
-  async sum({ by, from, to, zone }: UsageQuery): Promise<Usage[]> {
+  async sum({ by, from, to, zone, filter }: UsageQuery): Promise<Usage[]> {
     const extent = await this.#store.findExtent();
     if (!extent || extent.first === null || extent.last === null) return [];
     const first = writeDayIn(extent.first * SLOT_MS, zone);
     const last = writeDayIn(extent.last * SLOT_MS, zone);
     const groups = new Map<string, Usage>();
-    const columns = by.filter((one) => one !== "day");
+    const columns = by.filter((one) => one !== "day" && one !== "hour");
     for (const day of listDays(from < first ? first : from, to > last ? last : to)) {
       const shown = by.includes("day") ? day : "";
-      const [start, end] = [day, nextDay(day)].map((one) => findSlot(one, zone));
-      for (const sum of await this.#store.sum(columns, start!, end!)) addUsage(groups, shown, sum);
+      const whole = { from: findSlot(day, zone), to: findSlot(nextDay(day), zone) };
+      for (const range of by.includes("hour") ? splitHours(whole) : [whole]) {
+        const hour = by.includes("hour") ? new Date(range.from * SLOT_MS).toISOString() : "";
+        for (const sum of await this.#store.sum(columns, range, filter)) {
+          addUsage(groups, { day: shown, hour }, sum);
+        }
+      }
       await yieldToEventLoop();
     }
     return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, usage]) => usage);
@@ -50,11 +65,26 @@ function findSlot(day: string, zone: string): number {
   return Math.ceil(startOfDay(day, zone) / SLOT_MS);
 }
 
-function addUsage(groups: Map<string, Usage>, day: string, sum: GroupSum): void {
+/** Hours of the day's zone, whose first may begin at half past an hour of UTC. */
+function splitHours({ from, to }: SlotRange): SlotRange[] {
+  const hours = Math.ceil((to - from) / SLOTS_AN_HOUR);
+  return Array.from({ length: hours }, (_, at) => {
+    const start = from + at * SLOTS_AN_HOUR;
+    return { from: start, to: Math.min(start + SLOTS_AN_HOUR, to) };
+  });
+}
+
+function addUsage(
+  groups: Map<string, Usage>,
+  time: Pick<Usage, "day" | "hour">,
+  sum: GroupSum,
+): void {
   const { account_id, key_id, model, route, agent_id, agent_version } = sum;
   const version = String(agent_version).padStart(9, "0");
-  const name = [day, account_id, key_id, model, route, agent_id, version].join("\n");
+  const name = [time.day, time.hour, account_id, key_id, model, route, agent_id, version].join(
+    "\n",
+  );
   const found = groups.get(name);
   if (found) addSum(found, sum);
-  else groups.set(name, { ...sum, day });
+  else groups.set(name, { ...sum, ...time });
 }

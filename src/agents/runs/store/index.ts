@@ -4,6 +4,7 @@ import { type Bound, type Db, sql, store } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
+import { countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
@@ -42,6 +43,8 @@ export const runStore = store(
     countEnded,
     listSteps,
     countQueued,
+    listFailures,
+    countStarted,
     findPosition: (db, run_id: string) =>
       db.one(RunPosition, sql`SELECT status, last_seq, started_at FROM runs WHERE id = ${run_id}`),
     findThreadOwner: async (db, thread_id: string) => {

@@ -4,6 +4,7 @@ import {
   createInsertion,
   type Db,
   type DeletedPart,
+  none,
   type Sql,
   splitRows,
   sql,
@@ -71,12 +72,26 @@ const Extent = Type.Object({ first: maybe(Type.Integer()), last: maybe(Type.Inte
 const Requests = Type.Object({ requests: SUMS.requests });
 const Slot = Type.Object({ slot: maybe(Type.Integer()) });
 
-/** Sums the slots from `from` until before `to`, by these columns. */
+/** Which sums are read; what is undefined matches all. */
+export interface UsageFilter {
+  account_id?: string | undefined;
+  key_id?: string | undefined;
+  model?: string | undefined;
+  agent_id?: string | undefined;
+}
+
+/** Slots from `from` until before `to`. */
+export interface SlotRange {
+  from: number;
+  to: number;
+}
+
+/** Sums the slots of a range, by these columns. */
 export function sumSlots(
   db: Db,
   by: readonly UsageColumn[],
-  from: number,
-  to: number,
+  { from, to }: SlotRange,
+  { account_id, key_id, model, agent_id }: UsageFilter,
 ): Promise<GroupSum[]> {
   const text = (column: UsageColumn, name: Sql) => (by.includes(column) ? name : NO_TEXT);
   const version = by.includes("version") ? sql`agent_version` : sql`CAST(0 AS BIGINT)`;
@@ -92,7 +107,12 @@ export function sumSlots(
           SUM(estimated_completion_tokens) AS estimated_completion_tokens,
           SUM(cost) AS cost, SUM(estimated_cost) AS estimated_cost, SUM(unpriced) AS unpriced,
           SUM(unpriced_estimated) AS unpriced_estimated
-        FROM usage_sums WHERE slot >= ${from} AND slot < ${to} GROUP BY 1, 2, 3, 4, 5, 6`,
+        FROM usage_sums WHERE slot >= ${from} AND slot < ${to}
+          ${account_id === undefined ? none : sql`AND account_id = ${account_id}`}
+          ${key_id === undefined ? none : sql`AND key_id = ${key_id}`}
+          ${model === undefined ? none : sql`AND model = ${model}`}
+          ${agent_id === undefined ? none : sql`AND agent_id = ${agent_id}`}
+        GROUP BY 1, 2, 3, 4, 5, 6`,
   );
 }
 

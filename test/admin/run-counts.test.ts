@@ -1,0 +1,48 @@
+// Tests the operator's counts of runs: those that failed, and those that were started.
+import { expect, test } from "bun:test";
+import { nameLocalActor, perform, runCountOperations } from "../../src/admin/index.ts";
+import { startRuns } from "../spec/agents/runs-front.ts";
+
+const ACTOR = nameLocalActor();
+
+test("failed runs are counted with the commonest code of their errors", async () => {
+  await using front = await startRuns();
+  const { admin } = front.app;
+  const read = (since?: string) =>
+    perform(admin, runCountOperations.failures, since === undefined ? {} : { since }, ACTOR);
+  const none = { runs: 0, code: null, code_runs: 0, first_at: null, last_at: null };
+  expect(await read()).toMatchObject(none);
+  await front.finish(await front.begin(), "failed");
+  await front.clock.advance(60_000);
+  await front.finish(await front.begin(), "failed");
+  const failures = await read();
+  expect(failures).toMatchObject({ runs: 2, code_runs: 2, code: expect.any(String) });
+  expect(Date.parse(failures.last_at as unknown as string)).toBeGreaterThan(
+    Date.parse(failures.first_at as unknown as string),
+  );
+  expect(await read("30s")).toMatchObject({ runs: 1 });
+  expect(read("soon")).rejects.toThrow('"soon" is no time');
+});
+
+test("runs are counted by day, hour and who they are of", async () => {
+  await using front = await startRuns();
+  const { admin } = front.app;
+  await front.finish(await front.begin());
+  await front.begin();
+  const count = async (fields: Record<string, string>) => {
+    const { rows, totals } = await admin.runUsage({ by: "day", ...fields });
+    return [
+      rows.map(({ date, hour, agent, model }) => date ?? hour ?? agent ?? model),
+      totals.runs,
+    ];
+  };
+  const today = new Date(front.clock.now()).toISOString().slice(0, 10);
+  expect(await count({})).toEqual([[today], 2]);
+  expect(await count({ by: "agent" })).toEqual([[front.agent.name], 2]);
+  const [hours] = await count({ by: "hour", from: today });
+  expect(hours).toHaveLength(1);
+  expect(await count({ agent: "none" })).toEqual([[], 0]);
+  expect(await count({ account: "dev", agent: front.agent.id })).toEqual([[today], 2]);
+  expect(count({ by: "route" })).rejects.toThrow("runs are counted by");
+  expect(count({ from: "2020-01-01" })).rejects.toThrow("366 days");
+});
