@@ -75,6 +75,7 @@ export const InstallationStatus = Type.Object({
     {
       pending: count("Calls that wait for a decision."),
       oldest_requested_at: maybe(time("Request of the oldest; null: none waits.")),
+      next_expires_at: maybe(time("Expiry of the next one to expire; null: none waits.")),
     },
     { description: "Undecided approvals." },
   ),
@@ -146,6 +147,7 @@ export function createStatusReader(deps: AdminDeps) {
       approvals: {
         pending: work.approvals.count,
         oldest_requested_at: writeKnown(work.approvals.oldest),
+        next_expires_at: writeKnown(work.approvals.next),
       },
       webhooks: {
         waiting_deliveries: work.webhooks.waiting,

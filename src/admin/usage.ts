@@ -1,4 +1,4 @@
-// Usage for the operator: sums by one or two of day, hour, account, key, model, route, agent, version.
+// Usage for the operator: sums by one or two of day, hour, account, key, model, route and agent.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Access } from "../access/index.ts";
 import { createAgentQueries } from "../agents/index.ts";

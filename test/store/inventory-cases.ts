@@ -86,7 +86,7 @@ const activityCases: Case[] = [
       expect(answer).toEqual({
         runs: new Map(),
         suspects: 0,
-        approvals: { count: 0, oldest: null },
+        approvals: { count: 0, oldest: null, next: null },
         webhooks: { waiting: 0, failing: 0, disabled: 0 },
       }),
   },

@@ -26,6 +26,22 @@ export function writeTook(ms: number): string {
   return join(pair(DAY_MS, HOUR_MS), "days", "h");
 }
 
+/** The reader's time zone, whose days and hours the pages show. */
+export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** Writes a count by at most four digits, such as `28.4 M`. */
+export function writeCompact(count: number): string {
+  if (count >= 1e9) return `${(count / 1e9).toFixed(1)} G`;
+  if (count >= 1e6) return `${(count / 1e6).toFixed(1)} M`;
+  if (count >= 1e5) return `${(count / 1e3).toFixed(1)} k`;
+  return count.toLocaleString("en-GB");
+}
+
+const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "short" });
+
+/** Writes the day of an instant in the reader's zone, such as `2026-11-20`. */
+export const writeDay = (timeMs: number): string => day.format(timeMs);
+
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 

@@ -7,6 +7,7 @@ import { Triggers } from "./triggers/list.tsx";
 import { OpenedTrigger } from "./triggers/trigger.tsx";
 import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
+import { Home } from "./home/home.tsx";
 
 interface PageRoute {
   path: string;

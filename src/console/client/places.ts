@@ -33,6 +33,11 @@ export const PLACES: readonly PlaceGroup[] = [
     places: [
       { href: "/console/triggers", icon: "i-triggers", text: "page.triggers", key: "g t" },
       { href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" },
+    title: "nav.gateway",
+    places: [
+      { href: "/console/requests", icon: "i-requests", text: "page.requests", key: "g q" },
+      { href: "/console/models", icon: "i-models", text: "page.models", key: "g m" },
+      { href: "/console/usage", icon: "i-usage", text: "page.usage", key: "g u" },
     ],
   },
 ];

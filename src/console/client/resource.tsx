@@ -6,7 +6,7 @@ import { t } from "./texts.ts";
 const ROWS = ["70%", "45%", "60%", "35%"];
 
 /** Bars in the shape of rows, which the style sheet shows after 300 ms. */
-function Loading() {
+export function Loading() {
   return (
     <div class="page later" aria-busy="true">
       <span class="vh">{t("loading")}</span>

@@ -102,7 +102,8 @@ async function signOut(): Promise<void> {
 
 function PlaceLink({ place, path }: { place: Place; path: string }) {
   const { href, icon, text } = place;
-  const isHere = href === "/console/" ? path === href : path.startsWith(href);
+  // The router's path has no last slash.
+  const isHere = href === "/console/" ? path === "/console" : path.startsWith(href);
   const count = counts.value[href];
   return (
     <a href={href} aria-current={isHere ? "page" : undefined}>

@@ -7,6 +7,9 @@ import { triggers } from "./texts/triggers.ts";
 import { webhooks } from "./texts/webhooks.ts";
 
 const texts = { ...shared, ...home, ...approvals, ...runs, ...triggers, ...webhooks } as const;
+import { usage } from "./texts/usage.ts";
+
+const texts = { ...shared, ...home, ...approvals, ...runs, ...usage } as const;
 
 type Texts = typeof texts;
 export type TextId = keyof Texts;

@@ -5,7 +5,12 @@ import { maybe } from "../../platform/schema.ts";
 
 const StatusCount = Type.Object({ status: Type.String(), count: Type.Integer() });
 const AgentCount = Type.Object({ account_id: Type.String(), count: Type.Integer() });
-const Pending = Type.Object({ count: Type.Integer(), oldest: maybe(Type.Integer()) });
+const Pending = Type.Object({
+  count: Type.Integer(),
+  oldest: maybe(Type.Integer()),
+  /** Earliest expiry. */
+  next: maybe(Type.Integer()),
+});
 const Endpoints = Type.Object({
   waiting: Type.Integer(),
   failing: Type.Integer(),
@@ -32,8 +37,8 @@ export const activityStore = store(
       );
       const approvals = await db.one(
         Pending,
-        sql`SELECT COUNT(*) AS count, MIN(requested_at) AS oldest FROM approvals
-            WHERE status = 'pending'`,
+        sql`SELECT COUNT(*) AS count, MIN(requested_at) AS oldest,
+              MIN(expires_at) AS next FROM approvals WHERE status = 'pending'`,
       );
       const webhooks = await db.one(
         Endpoints,
