@@ -7,6 +7,12 @@ const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   target.closest("input, textarea, select, dialog[open], [contenteditable]") !== null;
 
+/** Enter and Space belong to a button or link that has the focus. */
+const isActing = ({ key, target }: KeyboardEvent): boolean =>
+  (key === "Enter" || key === " ") &&
+  target instanceof Element &&
+  target.closest("a, button, summary") !== null;
+
 /** Time within which the second key of a pair such as `g a` counts. */
 const PAIR_MS = 1_000;
 let first: { key: string; at: number } | null = null;
@@ -16,6 +22,7 @@ export function useKeys(handlers: KeyHandlers): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return;
+      if (isActing(event)) return;
       const isPair = first !== null && event.timeStamp - first.at < PAIR_MS;
       const handler = (isPair && handlers[`${first!.key} ${event.key}`]) || handlers[event.key];
       if (!handler) {

@@ -8,6 +8,7 @@ import { OpenedTrigger } from "./triggers/trigger.tsx";
 import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
 import { Home } from "./home/home.tsx";
+import { Requests } from "./requests/requests.tsx";
 
 interface PageRoute {
   path: string;
@@ -24,4 +25,6 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/triggers/:id", component: OpenedTrigger },
   { path: "/console/webhooks", component: Webhooks },
   { path: "/console/webhooks/:id", component: OpenedWebhook },
+  { path: "/console/requests", component: Requests },
+  { path: "/console/requests/:id", component: Requests },
 ];

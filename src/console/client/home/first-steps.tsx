@@ -10,7 +10,10 @@ const HIDDEN = "first-steps";
 
 /** Endpoints are made by their owner, with a key: the program has no command for it. */
 const writeCurl = () =>
-  `curl ${location.origin}/v1/webhooks -H "Authorization: Bearer $KEY" ` + `--json '{"url":"URL"}'`;
+  [
+    `curl ${location.origin}/v1/webhooks`,
+    `-H "Authorization: Bearer $KEY" --json '{"url":"URL"}'`,
+  ].join(" ");
 
 export function FirstSteps({ data }: { data: HomeData }) {
   const isHidden = useSignal(localStorage.getItem(HIDDEN) !== null);

@@ -1,0 +1,192 @@
+// Requests: the live tail, newest first, with one row explained.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso";
+import { useQuery } from "../filters.tsx";
+import { shortenId } from "../format.ts";
+import { now, useResource } from "../live.ts";
+import { copyText, Empty, FailureNote } from "../parts.tsx";
+import { Loading } from "../resource.tsx";
+import { useRows } from "../rows.ts";
+import { type KeyHint, Page } from "../shell.tsx";
+import { t } from "../texts.ts";
+import { RequestFilters, writeSearch } from "./filters.tsx";
+import type { RequestRow } from "./row.ts";
+import { RequestTable } from "./table.tsx";
+import { type RequestTail, useTail } from "./tail.ts";
+
+const HINTS: readonly KeyHint[] = [
+  { keys: ["J", "K"], text: "keys.move" },
+  { keys: ["Space"], text: "keys.explain" },
+  { keys: ["."], text: "keys.pause" },
+  { keys: ["/"], text: "keys.find" },
+];
+/** Scrolled by this much, a reader is no longer at the newest rows. */
+const AT_TOP_PX = 24;
+const RATE_MS = 10_000;
+
+/** Tells if the page was scrolled away from its top. */
+function useScrolled(): boolean {
+  const isScrolled = useSignal(false);
+  useEffect(() => {
+    const look = () => {
+      isScrolled.value = scrollY > AT_TOP_PX;
+    };
+    addEventListener("scroll", look, { passive: true });
+    return () => removeEventListener("scroll", look);
+  }, []);
+  return isScrolled.value;
+}
+
+/** Rows a second in the last ten, by the ends of the held ones. */
+function countRate(rows: readonly RequestRow[], nowMs: number): string | undefined {
+  const since = nowMs - RATE_MS;
+  const recent = rows.filter(({ at, duration_ms }) => Date.parse(at) + duration_ms >= since);
+  const rate = recent.length / (RATE_MS / 1_000);
+  if (rate === 0) return undefined;
+  return t("requests.rate", rate >= 10 ? String(Math.round(rate)) : rate.toFixed(1));
+}
+
+/** The row of the address, which the tail or the id of a request gives, and how to change it. */
+function useOpened(listed: readonly RequestRow[] | null) {
+  const { params } = useRoute();
+  const { route, url } = useLocation();
+  const asked = params.id ?? null;
+  const isAlone = asked !== null && listed !== null && !listed.some(({ id }) => id === asked);
+  // Rows that the tail does not hold: older ones, or those of a request id.
+  const found = useResource<RequestRow[]>(
+    isAlone ? `/requests/${encodeURIComponent(asked)}` : null,
+  ).value;
+  return {
+    asked,
+    isAlone,
+    failure: found.failure,
+    rows: isAlone ? (found.data ?? []) : (listed ?? []),
+    opened: isAlone ? (found.data?.[0]?.id ?? null) : asked,
+    open(id: string | null) {
+      const at = url.indexOf("?");
+      const fields = at < 0 ? "" : url.slice(at);
+      route(`/console/requests${id === null ? "" : `/${id}`}${fields}`, true);
+    },
+  };
+}
+
+export function Requests() {
+  const [query, change] = useQuery();
+  const { params } = useRoute();
+  const search = writeSearch(query);
+  const hasChosen = useSignal(false);
+  const tail = useTail(search, useScrolled() || Boolean(params.id) || hasChosen.value);
+  const { asked, isAlone, failure, rows, opened, open } = useOpened(tail.rows);
+  const toggle = (id: string) => open(id === opened ? null : id);
+  const chosen = useRows(rows, {
+    onOpen: toggle,
+    onPeek: toggle,
+    onCopy: (id) => void copyText(rows.find((row) => row.id === id)?.request_id ?? id),
+    onClose: () => open(null),
+  });
+  hasChosen.value = chosen.value !== null;
+  const command = `wadi requests ${isAlone ? `show ${asked}` : writeFollow(search)}`;
+  const showWaiting = () => {
+    scrollTo(0, 0);
+    chosen.value = null;
+    tail.showWaiting();
+  };
+  return (
+    <Page
+      title="page.requests"
+      says={countRate(tail.rows ?? [], now.value)}
+      {...{ command }}
+      hints={HINTS}
+    >
+      <RequestFilters rows={tail.rows ?? []} />
+      <Unread tail={tail} />
+      {isAlone && <Alone asked={asked!} {...{ failure }} onLeave={() => open(null)} />}
+      {rows.length > 0 && (
+        <RequestTable
+          {...{ rows, opened }}
+          chosen={chosen.value}
+          waiting={isAlone ? 0 : tail.waiting}
+          onShowWaiting={showWaiting}
+          onToggle={({ id }) => {
+            chosen.value = id === opened ? null : id;
+            toggle(id);
+          }}
+        />
+      )}
+      {!isAlone && tail.rows?.length === 0 && (
+        <Nothing isFiltered={search !== ""} onClear={() => change(NO_FILTERS)} />
+      )}
+      {!isAlone && tail.hasOlder && (
+        <p class="page">
+          <button class="b" type="button" onClick={() => void tail.showOlder()}>
+            {t("requests.older")}
+          </button>
+        </p>
+      )}
+      <div class="grow" />
+    </Page>
+  );
+}
+
+function Unread({ tail }: { tail: RequestTail }) {
+  if (!tail.failure) return tail.rows === null ? <Loading /> : null;
+  return (
+    <div class="page">
+      <FailureNote what={t("page.requests")} failure={tail.failure} />
+    </div>
+  );
+}
+
+const NO_FILTERS = { status: "", model: "", account: "", key: "", code: "", slower_than_ms: "" };
+
+interface AloneProps {
+  asked: string;
+  failure: { status: number } | null;
+  onLeave(): void;
+}
+
+/** Stands above rows that are found by an id, and not of the tail. */
+function Alone({ asked, failure, onLeave }: AloneProps) {
+  const isMissing = failure !== null && (failure.status === 404 || failure.status === 400);
+  return (
+    <p class="page row alone">
+      {isMissing ? t("requests.missing", shortenId(asked)) : t("requests.alone")}
+      <a
+        href="/console/requests"
+        onClick={(event) => {
+          event.preventDefault();
+          onLeave();
+        }}
+      >
+        {t("requests.list")}
+      </a>
+    </p>
+  );
+}
+
+function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void }) {
+  return (
+    <div class="page">
+      {isFiltered ? (
+        <p class="row">
+          {t("requests.none_match")}
+          <button class="b" type="button" onClick={onClear}>
+            {t("requests.clear")}
+          </button>
+        </p>
+      ) : (
+        <Empty text={t("requests.empty")} command="wadi chat" />
+      )}
+    </div>
+  );
+}
+
+/** The filters of the address as flags of the command. */
+function writeFollow(search: string): string {
+  const flags = [...new URLSearchParams(search)].map(([name, value]) => {
+    const flag = name === "slower_than_ms" ? "slower" : name;
+    return `--${flag} ${name === "slower_than_ms" ? `${Number(value) / 1_000}s` : value}`;
+  });
+  return ["follow", ...flags].join(" ");
+}
