@@ -24,6 +24,7 @@ export type LiveTopic =
   | "models"
   | "requests"
   | "runs"
+  | "sessions"
   | "triggers"
   | "webhooks";
 

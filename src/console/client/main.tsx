@@ -3,6 +3,7 @@ import { render } from "preact";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
 import { startLive } from "./live.ts";
+import { LostSecret } from "./keys/secret.tsx";
 import { PAGES } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
 import { SignIn, startSession } from "./session.tsx";
@@ -41,6 +42,7 @@ function App() {
         ))}
         <Route default component={isOperator ? Missing : ToApprovals} />
       </Router>
+      <LostSecret />
       <Toaster />
     </LocationProvider>
   );

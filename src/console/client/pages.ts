@@ -9,6 +9,7 @@ import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
 import { Home } from "./home/home.tsx";
 import { Requests } from "./requests/requests.tsx";
+import { Keys } from "./keys/keys.tsx";
 
 interface PageRoute {
   path: string;
@@ -27,4 +28,5 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/webhooks/:id", component: OpenedWebhook },
   { path: "/console/requests", component: Requests },
   { path: "/console/requests/:id", component: Requests },
+  { path: "/console/keys", component: Keys },
 ];

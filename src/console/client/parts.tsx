@@ -284,7 +284,18 @@ export function Toaster() {
   );
 }
 
+function copySelected(text: string): void {
+  const field = document.createElement("textarea");
+  field.value = text;
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
 export async function copyText(text: string): Promise<void> {
-  await navigator.clipboard.writeText(text);
+  // Without HTTPS, browsers have no clipboard for scripts except on this machine.
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else copySelected(text);
   showToast({ text: t("copied") });
 }

@@ -39,5 +39,7 @@ export const PLACES: readonly PlaceGroup[] = [
       { href: "/console/models", icon: "i-models", text: "page.models", key: "g m" },
       { href: "/console/usage", icon: "i-usage", text: "page.usage", key: "g u" },
     ],
+    title: "nav.access",
+    places: [{ href: "/console/keys", icon: "i-keys", text: "page.keys", key: "g k" }],
   },
 ];

@@ -123,7 +123,9 @@ function PlaceLink({ place, path }: { place: Place; path: string }) {
 
 function Side() {
   const { path } = useLocation();
-  const operator = session.value.kind === "signed_in" ? session.value.operator : "";
+  const signedIn = session.value.kind === "signed_in" ? session.value : null;
+  const operator = signedIn?.operator ?? "";
+  const isOperator = signedIn?.role === "operator";
   return (
     <aside class="side">
       <Brand />
@@ -141,11 +143,13 @@ function Side() {
         ))}
       </nav>
       <div class="foot">
-        <a href="/docs" target="_self">
-          {t("nav.docs")}
-        </a>
-        <span>·</span>
-        <button class="link" type="button" title={t("nav.sign_out")} onClick={signOut}>
+        <span class="row">
+          <a href="/docs" target="_self">
+            {t("nav.docs")}
+          </a>
+          {isOperator && <a href="/console/keys?show=sessions">{t("nav.sessions")}</a>}
+        </span>
+        <button class="link cut" type="button" title={t("nav.sign_out")} onClick={signOut}>
           <bdi>{operator}</bdi>
         </button>
         <Themes />

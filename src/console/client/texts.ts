@@ -2,6 +2,7 @@
 import { approvals } from "./texts/approvals.ts";
 import { home } from "./texts/home.ts";
 import { requests } from "./texts/requests.ts";
+import { keys } from "./texts/keys.ts";
 import { runs } from "./texts/runs.ts";
 import { shared } from "./texts/shared.ts";
 import { triggers } from "./texts/triggers.ts";
@@ -11,6 +12,7 @@ const texts = { ...shared, ...home, ...approvals, ...runs, ...triggers, ...webho
 import { usage } from "./texts/usage.ts";
 
 const texts = { ...shared, ...home, ...approvals, ...requests, ...runs, ...usage } as const;
+const texts = { ...shared, ...home, ...approvals, ...keys, ...runs } as const;
 
 type Texts = typeof texts;
 export type TextId = keyof Texts;

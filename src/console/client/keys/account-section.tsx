@@ -1,0 +1,69 @@
+// One account: its keys, how much of its limits is used, and whether it is held.
+import type { ComponentChildren } from "preact";
+import { writeSpan } from "../format.ts";
+import { now } from "../live.ts";
+import { Outside, State } from "../parts.tsx";
+import { t } from "../texts.ts";
+import type { LimitUse, ListedAccount, ListedKey } from "./data.ts";
+import { LimitBars } from "./limits.tsx";
+
+interface AccountSectionProps {
+  /** Keys without an owner have none. */
+  account: ListedAccount | null;
+  /** Every key of it, beside those that a filter shows. */
+  keys: readonly ListedKey[];
+  limits: readonly LimitUse[];
+  onChangeLimits(name: string): void;
+  children: ComponentChildren;
+}
+
+export function AccountSection({ account, keys, limits, ...given }: AccountSectionProps) {
+  const name = account?.name ?? t("keys.ownerless");
+  return (
+    <section aria-label={name}>
+      <div class="acct">
+        <div>
+          <h2>{name}</h2>
+          <p class="dim">
+            {account ? writeContents(account, keys.length) : t("keys.ownerless.says")}
+          </p>
+          {account && <HoldNote account={account} />}
+        </div>
+        {account && (
+          <>
+            <LimitBars limits={limits} />
+            <button
+              class="b"
+              type="button"
+              aria-label={t("limits.change.of", name)}
+              onClick={() => given.onChangeLimits(name)}
+            >
+              {t("limits.change")}
+            </button>
+          </>
+        )}
+      </div>
+      {given.children}
+    </section>
+  );
+}
+
+function writeContents({ agents, granted_models }: ListedAccount, keys: number): string {
+  const owns = t("keys.owns", keys, agents);
+  return granted_models.length === 0
+    ? owns
+    : `${owns}, ${t("keys.may", granted_models.join(", "))}`;
+}
+
+function HoldNote({ account }: { account: ListedAccount }) {
+  const { held_since, hold_reason } = account;
+  if (held_since === null) return null;
+  return (
+    <p>
+      <State shape="paused" tone="warn">
+        {t("keys.held", writeSpan(now.value - Date.parse(held_since)))}
+      </State>{" "}
+      {hold_reason && <Outside text={hold_reason} />}
+    </p>
+  );
+}
