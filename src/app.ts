@@ -155,12 +155,12 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const guarded = new GuardedEgress({ clock, allow: () => settings.egress.allow });
   const { compute = new ComputePool({ script: COMPUTE, clock, log }) } = options;
   const { access, uses } = openAccess(options, database);
-  const { identify, findCaller } = access;
+  const { findCaller } = access;
   const running = new InFlight();
   const server = createServer(options, current, running);
   const monitoring = await openObservability({ ...options, egress });
   const { observer, tracer } = monitoring;
-  const routers = createRouters({ settings, identify, server, clock, ids, log, observer });
+  const routers = createRouters({ settings, access, server, clock, ids, log, observer });
 
   const deps = { settings, database, egress, compute, tracer, clock, ids, log, onFatal };
   const models = await buildModels({ ...deps, open: options.openBackend });
@@ -177,7 +177,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
 
   const checks = new PageChecks(options);
   const backups = openBackups({ ...options, database });
-  const parts = { server, registry, backups, streams: [gateway, agents] };
+  const parts = { server, registry, backups, streams: [gateway, agents], router: routers.gateway };
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
   const site = { database, server, routers, registry, gateway, checks, current, operators };

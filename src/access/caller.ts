@@ -50,6 +50,20 @@ export function createIdentify(
   };
 }
 
+/** Finds the caller of a key by its id; throws `invalid_api_key` unless it is in force. */
+export type IdentifyKey = (key_id: string) => Promise<Caller>;
+
+export function createIdentifyKey(
+  keys: Pick<Bound<typeof keyStore>, "findById">,
+  clock: Clock,
+): IdentifyKey {
+  return async (key_id) => {
+    const key = await keys.findById(key_id);
+    if (!key || !isInForce(key, null, clock.now())) throw apiError("invalid_api_key");
+    return describeCaller(key);
+  };
+}
+
 /** Finds the caller of work that outlives its request, while the key may call the API. */
 export type FindCaller = (key_id: string) => Promise<Caller | undefined>;
 

@@ -2,13 +2,20 @@
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
-import { createFindCaller, createIdentify } from "./caller.ts";
+import { createFindCaller, createIdentify, createIdentifyKey } from "./caller.ts";
 import { Credentials } from "./credentials.ts";
 import { holdStore } from "./holds/store.ts";
 import { accountStore, keyStore } from "./store.ts";
 
 export { AuditEntry, auditStore } from "./audit/store.ts";
-export { accountOf, type Caller, type FindCaller, type Identify, isInternal } from "./caller.ts";
+export {
+  accountOf,
+  type Caller,
+  type FindCaller,
+  type Identify,
+  type IdentifyKey,
+  isInternal,
+} from "./caller.ts";
 export { Account, hashSecret, isInForce, Key, type NewKey, SeenKey } from "./credentials.ts";
 export { Hold, type HoldRow } from "./holds/store.ts";
 export { KeyRevocations } from "./key-revocation.ts";
@@ -58,6 +65,7 @@ export function buildAccess({ database, clock, ids, alias, noteUse }: AccessOpti
   const keys = database.bind(keyStore);
   return {
     identify: createIdentify(keys, clock, noteUse),
+    identifyKey: createIdentifyKey(keys, clock),
     findCaller: createFindCaller(keys, clock),
     credentials: new Credentials(clock, ids, alias),
     accounts: database.bind(accountStore),

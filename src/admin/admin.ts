@@ -27,6 +27,7 @@ import { createLimitAdmin } from "./limits.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
+import { createPlayground } from "./playground.ts";
 import { createRequestAdmin } from "./requests.ts";
 import { createFailureCounts } from "./run-failures.ts";
 import { createRunUsageReport } from "./run-usage.ts";
@@ -60,6 +61,7 @@ export function buildAdmin(deps: AdminDeps) {
     models: createModelAdmin(deps),
     operators,
     pause: createPauseAdmin(deps),
+    playground: createPlayground(deps),
     requests: createRequestAdmin(deps, directory),
     runs: createRunAdmin(deps, directory),
     countFailures: createFailureCounts(deps, directory),

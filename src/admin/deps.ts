@@ -2,6 +2,7 @@
 import type { Access } from "../access/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
 import type { Database, DatabaseLocation } from "../database/index.ts";
+import type { SendAs } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Settings } from "../settings/index.ts";
@@ -31,4 +32,6 @@ export interface ServerState {
   countHealthy(model: string): number | undefined;
   /** Counts the open streams of a key. */
   countStreams(key_id: string): number;
+  /** Sends a chat as a key; `from` is the operator's request. */
+  sendChat: SendAs;
 }

@@ -40,6 +40,7 @@ export { keyOperations, type NewKeyInput } from "./operations/keys.ts";
 export type { LimitFields } from "./operations/limits.ts";
 export { modelOperations } from "./operations/models.ts";
 export { operatorOperations } from "./operations/operators.ts";
+export { playgroundOperations } from "./operations/playground.ts";
 export { requestOperations } from "./operations/requests.ts";
 export { runCountOperations } from "./operations/run-counts.ts";
 export { runOperations } from "./operations/runs.ts";

@@ -12,7 +12,8 @@ export interface Operation<I extends TObject = TObject, R = unknown> extends Ope
   input: I;
   /** Set on every operation that changes something. */
   audit?: OperationAudit<Static<I>, NoInfer<R>>;
-  run(admin: Admin, input: Static<I>, actor: Actor): Promise<R>;
+  /** `request` is the one of the operator API; on a command line there is none. */
+  run(admin: Admin, input: Static<I>, actor: Actor, request?: Request): Promise<R>;
 }
 
 export interface OperationAudit<I, R> {
@@ -45,10 +46,13 @@ export async function perform<I extends TObject, R>(
   operation: Operation<I, R>,
   typed: Static<I>,
   actor: Actor,
+  request?: Request,
 ): Promise<R> {
   const { audit, input: schema } = operation;
   const checked = checkInput(schema, typed);
-  if (!audit) return operation.run(admin, await completeIds(admin, schema, checked), actor);
+  if (!audit) {
+    return operation.run(admin, await completeIds(admin, schema, checked), actor, request);
+  }
   const found = await findTarget(admin, { schema, audit }, checked);
   const { target, before } = found instanceof AdminError ? UNKNOWN : found;
   const change = await admin.audit.begin({ actor, operation: operation.name, target, before });
@@ -57,7 +61,7 @@ export async function perform<I extends TObject, R>(
   try {
     if (found instanceof AdminError) throw found;
     input = found.input;
-    reply = await operation.run(admin, input, actor);
+    reply = await operation.run(admin, input, actor, request);
   } catch (failure) {
     await change.fail(failure);
     throw failure;

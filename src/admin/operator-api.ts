@@ -88,8 +88,10 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
         open: (caller, openStream) => options.changes.open(caller, openStream),
       },
     ],
-    handle: (spec, input, { name, via }) =>
-      performFor(admin(), spec as AnyOperation, input, { kind: "operator", name, via }),
+    handle: (spec, input, { name, via }, request) => {
+      const actor = { kind: "operator", name, via } as const;
+      return performFor(admin(), spec as AnyOperation, input, actor, request);
+    },
   });
   const sessionRoutes = createSessionRoutes({
     ...common,
@@ -112,9 +114,10 @@ async function performFor(
   operation: AnyOperation,
   input: Record<string, unknown>,
   actor: Actor,
+  request?: Request,
 ): Promise<unknown> {
   try {
-    return await perform(admin, operation, input, actor);
+    return await perform(admin, operation, input, actor, request);
   } catch (failure) {
     if (!(failure instanceof AdminError)) throw failure;
     throw apiError(CODES[failure.kind], { message: failure.message });

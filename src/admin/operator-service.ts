@@ -1,5 +1,5 @@
 // The operator's side of a server: the use cases by the settings in force, and the API on them.
-import type { HttpServer } from "../http/index.ts";
+import { createSendAs, type HttpServer, type Router } from "../http/index.ts";
 import type { ModelRegistry } from "../models/index.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
@@ -33,19 +33,22 @@ interface ServerParts {
   backups: { readState: ServerState["readBackups"] };
   /** Modules that have streams of keys. */
   streams: readonly Pick<ServerState, "countStreams">[];
+  /** Router of the gateway, whose chats the playground sends. */
+  router: Pick<Router, "routes">;
 }
 
 /** `deps` are read again after each change of the settings. */
 export function createOperatorService(
   options: OperatorServiceOptions,
-  { server, registry, backups, streams }: ServerParts,
+  { server, registry, backups, streams, router }: ServerParts,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ): OperatorService {
   const { clock, ids, log, version, installation, installationId } = options;
   const { readState: readBackups } = backups;
   const countStreams = (key_id: string) =>
     streams.reduce((sum, module) => sum + module.countStreams(key_id), 0);
-  const state = createServerState(clock, registry, { readBackups, countStreams });
+  const sendChat = createSendAs(server, router.routes, "/v1/chat/completions");
+  const state = createServerState(clock, registry, { readBackups, countStreams, sendChat });
   const own = { ...installation, readDocument: () => readDocument(server) };
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
   let admin = build();

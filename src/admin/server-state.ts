@@ -6,7 +6,7 @@ import type { ServerState } from "./deps.ts";
 export function createServerState(
   clock: Pick<Clock, "monotonic">,
   registry: Pick<ModelRegistry, "models">,
-  state: Pick<ServerState, "readBackups" | "countStreams">,
+  state: Pick<ServerState, "readBackups" | "countStreams" | "sendChat">,
 ): ServerState {
   const startedAt = clock.monotonic();
   return {

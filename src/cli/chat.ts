@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { AdminError } from "../admin/index.ts";
 import { type ChatMessage, ChatSession } from "./chat-session.ts";
 import { type Command, type CommandInput, hasFlag, readText, UsageError } from "./command.ts";
-import type { Output } from "./output.ts";
+import { escapeControls, type Output } from "./output.ts";
 import { readServerUrl, warnOfClearText } from "./remote.ts";
 import { readInput } from "./standard-input.ts";
 
@@ -108,17 +108,6 @@ async function answer(
     output.print(null, "\n");
     output.say(signal.aborted ? "stopped" : (failure as Error).message);
   }
-}
-
-/** Pattern of characters that control a terminal or the direction of its text. */
-const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-
-export function escapeControls(text: string): string {
-  return text.replace(CONTROLS, (mark) =>
-    mark === "\n" || mark === "\t"
-      ? mark
-      : `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 export const commands: readonly Command[] = [

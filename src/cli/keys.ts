@@ -1,5 +1,9 @@
 // `wadi keys`: API keys, whose secrets are printed once.
-import { type NewKeyInput, keyOperations as operations } from "../admin/index.ts";
+import {
+  type NewKeyInput,
+  keyOperations as operations,
+  playgroundOperations,
+} from "../admin/index.ts";
 import {
   account,
   type Command,
@@ -13,7 +17,18 @@ import {
 } from "./command.ts";
 import { limitFlags, printLimits, readLimitChange } from "./limits.ts";
 import { call } from "./operations.ts";
-import { type Output, type OutputRow, printOnce, printRow, printTable } from "./output.ts";
+import {
+  escapeControls,
+  type Output,
+  type OutputRow,
+  printOnce,
+  printRow,
+  printTable,
+} from "./output.ts";
+
+interface ChatAnswer {
+  choices: readonly { message: { content: string | null } }[];
+}
 
 /** Default overlap: a working day to deploy the new secret. */
 const OVERLAP_MS = 86_400_000;
@@ -176,6 +191,31 @@ export const commands: readonly Command[] = [
       const old = previous ? `the old one works until ${previous}` : "the old one is refused";
       output.say(`key ${key.id} has a new secret, and ${old}; it is shown only now:`);
       return printSecret(output, key, key.id);
+    },
+  },
+  {
+    name: "keys chat",
+    args: ["KEY_ID", "MESSAGE"],
+    flags: {
+      model: { takes: "ID", help: "model to ask (default: that of the service)" },
+      system: { takes: "TEXT", help: "instructions before the message" },
+    },
+    help: "Chat as a key, through a server, and print the answer",
+    example: "wadi keys chat 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 Hello --model stub-1",
+    async run(input, output) {
+      const [key, content] = input.args as [string, string];
+      const model = readText(input, "model");
+      const system = readText(input, "system");
+      const messages = [
+        ...(system === undefined ? [] : [{ role: "system", content: system }]),
+        { role: "user", content },
+      ];
+      const request = { ...(model !== undefined && { model }), messages };
+      const reply = (await call(input, playgroundOperations.chat, { key, request })) as unknown;
+      const { choices } = reply as ChatAnswer;
+      const text = choices[0]?.message.content ?? "";
+      output.print(reply, `${output.terminal ? escapeControls(text) : text}\n`);
+      return 0;
     },
   },
 ];

@@ -133,3 +133,14 @@ export function escapeHidden(text: string): string {
       .join(""),
   );
 }
+
+/** Pattern of characters that control a terminal or the direction of its text. */
+const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+export function escapeControls(text: string): string {
+  return text.replace(CONTROLS, (mark) =>
+    mark === "\n" || mark === "\t"
+      ? mark
+      : `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

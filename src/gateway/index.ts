@@ -9,6 +9,7 @@ export type {
   ReplyTiming,
 } from "./chat/internal-client.ts";
 export { createModelCheck, type ModelCheck } from "./chat/model-check.ts";
+export { ChatChunk, ChatReply } from "./chat/reply.ts";
 export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { InFlight } from "./in-flight.ts";

@@ -32,6 +32,7 @@ export type {
 } from "./route.ts";
 export type { Router } from "./router.ts";
 export { createRouters, type Routers } from "./routers.ts";
+export { createSendAs, type SendAs } from "./sent-as.ts";
 export { HttpServer, type StaticPage } from "./server.ts";
 export { createSessionRoutes, type SessionClient } from "./session-routes.ts";
 export { type EventStream, openEventStream, watchIdle, writeFrame } from "./sse.ts";

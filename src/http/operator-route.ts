@@ -13,6 +13,8 @@ export interface OperatorRouteSpec {
   input: TObject;
   /** The reply on the wire, which is also what the command prints with --json. */
   reply: TSchema;
+  /** Server-sent events in place of the reply, where the input asks for them. */
+  stream?: TSchema;
   /** An approver may call it too. */
   isForApprovers?: true;
 }

@@ -25,6 +25,7 @@ export interface OperatorRouterOptions
     spec: OperatorRouteSpec,
     input: Record<string, unknown>,
     operator: OperatorCaller,
+    request: Request,
   ): Promise<unknown>;
 }
 
@@ -99,7 +100,8 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
     // Checks and deletions take longer than a silent connection lives.
     const release = options.holdOpen(request);
     try {
-      const reply = await options.handle(spec, input, operator);
+      const reply = await options.handle(spec, input, operator, request);
+      if (reply instanceof Response) return reply;
       return [200, reply, { "cache-control": "no-store" }];
     } finally {
       release();

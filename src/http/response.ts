@@ -8,7 +8,7 @@ import type { Log } from "../platform/log.ts";
 import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
 import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
-import type { HandlerReply, RequestRecorder, Route } from "./route.ts";
+import type { HandlerReply, RequestRecorder, Route, SentAs } from "./route.ts";
 
 /** `Retry-After` for a full disk or a lost database server. */
 const RETRY_AFTER_S = 2;
@@ -20,6 +20,7 @@ export interface RequestContext {
   started_at: number;
   /** Set once the caller of a metered request is known. */
   recorder: RequestRecorder | undefined;
+  sentAs?: SentAs;
 }
 
 export interface ResponderOptions {
@@ -45,7 +46,7 @@ export function createResponder(
   handle: (context: RequestContext) => Promise<HandlerReply>,
 ): Route["answer"] {
   const { surface, clock, ids, observer } = options;
-  const answer: Route["answer"] = async (request) => {
+  const answer: Route["answer"] = async (request, sentAs) => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
     if (request.method !== route.method)
@@ -53,6 +54,7 @@ export function createResponder(
     const trace = readTrace(request.headers);
     const started_at = clock.monotonic();
     const context: RequestContext = { request, request_id, trace, started_at, recorder: undefined };
+    if (sentAs) context.sentAs = sentAs;
     try {
       const reply = await handle(context);
       return reply instanceof Response ? reply : writeReply(reply, context);
@@ -61,9 +63,9 @@ export function createResponder(
     }
   };
   if (!observer) return answer;
-  return async (request) => {
+  return async (request, sentAs) => {
     const startedAt = clock.monotonic();
-    const response = await answer(request);
+    const response = await answer(request, sentAs);
     observer.onReply(route, response.status, clock.monotonic() - startedAt);
     return response;
   };

@@ -101,7 +101,14 @@ export interface Route {
   path: Path;
   surface: PublicSurface;
   spec: RouteSpec;
-  answer(request: Request): Promise<Response>;
+  answer(request: Request, sentAs?: SentAs): Promise<Response>;
+}
+
+/** An operator sends a request as a key, without its secret. */
+export interface SentAs {
+  key_id: string;
+  /** Name of the operator. */
+  operator: string;
 }
 
 /** The run whose round or call a request is. */
@@ -117,6 +124,8 @@ export interface MeteredRequest {
   request_id: string;
   trace: Trace | null;
   run?: RunSource;
+  /** Name of the operator who sent it in the caller's place. */
+  operator?: string;
   /** Arrival on the monotonic clock. */
   started_at: number;
 }

@@ -1,6 +1,12 @@
 // The router: authenticates, limits, authorizes, decodes and validates each request in one order.
 import { Type } from "@sinclair/typebox";
-import { type Identify, isInternal, type RateLimiter, requireScope } from "../access/index.ts";
+import {
+  type Identify,
+  type IdentifyKey,
+  isInternal,
+  type RateLimiter,
+  requireScope,
+} from "../access/index.ts";
 import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
@@ -33,6 +39,8 @@ interface CommonOptions extends Omit<ResponderOptions, "surface"> {
   /** Names of platform-internal headers contain the alias. */
   alias: string;
   identify: Identify;
+  /** Finds the caller of a key that an operator sends a request as. */
+  identifyKey: IdentifyKey;
   limiter: Pick<RateLimiter, "take">;
   holdOpen(request: Request): () => void;
   callers?: Pick<OpenRequests, "add" | "delete">;
@@ -94,13 +102,16 @@ function createPipeline(
   };
 
   return async (context) => {
-    const { request, request_id, trace, started_at } = context;
+    const { request, request_id, trace, started_at, sentAs } = context;
     policy.requireOpen();
     const allowed = policy.limitAddress(request);
     if (allowed) await allowed;
     // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
-    const caller = await options.identify(request.headers.get("authorization"));
-    const recorder = spec.meter?.open({ caller, request_id, trace, started_at });
+    const caller = sentAs
+      ? await options.identifyKey(sentAs.key_id)
+      : await options.identify(request.headers.get("authorization"));
+    const operator = sentAs?.operator;
+    const recorder = spec.meter?.open({ caller, request_id, trace, started_at, operator });
     context.recorder = recorder;
     // gateway.authentication.3, agents.authentication.4; gateway.errors.permission_denied
     if (isInternal(caller) || hasHeader(request, internalPrefix)) {

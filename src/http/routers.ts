@@ -1,5 +1,5 @@
 // Creates the routers of both surfaces with their rate limits.
-import { type Identify, RateLimiter } from "../access/index.ts";
+import { type Access, RateLimiter } from "../access/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
@@ -10,7 +10,7 @@ import type { HttpServer } from "./server.ts";
 
 export interface RoutersOptions {
   settings: Settings;
-  identify: Identify;
+  access: Pick<Access, "identify" | "identifyKey">;
   server: Pick<HttpServer, "addressOf" | "holdOpen" | "callers">;
   clock: Clock;
   ids: Ids;
@@ -43,10 +43,11 @@ export function createRouters(options: RoutersOptions): Routers {
   const addresses = limit(address_requests_per_minute, { closingMs: 0, namesMax: ADDRESSES_MAX });
 
   const { alias } = settings.service;
-  const { identify, ids, log, observer } = options;
+  const { ids, log, observer } = options;
+  const { identify, identifyKey } = options.access;
   const { callers } = server;
   const holdOpen = (request: Request) => server.holdOpen(request);
-  const common = { alias, identify, clock, ids, log, holdOpen, callers, observer };
+  const common = { alias, identify, identifyKey, clock, ids, log, holdOpen, callers, observer };
   return {
     limiters: { accounts, keys, addresses },
     gateway: createRouter({ surface: "gateway", limiter: accounts, ...common }),

@@ -61,7 +61,7 @@ export class HttpServer implements Service {
   readonly #options: HttpServerOptions;
   readonly #origins: Origins;
   readonly #nameClient: NameClient;
-  /** Requests with a rebuilt URL, mapped to the originals that the socket knows. */
+  /** Requests made of others, mapped to the originals that the socket knows. */
   readonly #rebuilt = new WeakMap<Request, Request>();
   readonly #pages: string[] = [];
   #endpoint: Endpoint | undefined;
@@ -151,6 +151,11 @@ export class HttpServer implements Service {
     const sent = this.#findSent(request);
     this.#endpoint?.server.timeout(sent, 0);
     return () => this.#endpoint?.server.timeout(sent, IDLE_TIMEOUT_S);
+  }
+
+  /** Gives a request that the program makes for another one the connection of that. */
+  derive(request: Request, from: Request): void {
+    this.#rebuilt.set(request, this.#findSent(from));
   }
 
   listClients() {

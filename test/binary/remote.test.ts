@@ -126,6 +126,7 @@ const LINES: Record<string, readonly string[]> = {
   "keys update": ["keys update KEY --name Desk --json", "keys update KEY --scope nonsense"],
   "keys revoke": ["keys revoke KEY", "keys revoke UNKNOWN", "keys revoke not-an-id"],
   "keys rotate": ["keys rotate KEY", "keys rotate KEY --overlap soon"],
+  "keys chat": ["keys chat UNKNOWN Hello", "keys chat KEY"],
   "operators create": ["operators create noura", "operators create -"],
   "operators list": ["operators list", "operators list --json"],
   "operators revoke": ["operators revoke leaver", "operators revoke laever"],

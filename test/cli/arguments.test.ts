@@ -58,7 +58,7 @@ test("an unknown command is refused with the nearest one, or with those of its n
   expect(await refuse("kyes list --json")).toContain("did you mean `wadi keys list`?");
   expect(await refuse("keys")).toBe(
     'there is no command "keys": there are keys create, keys list, keys show, keys update, ' +
-      "keys limit, keys revoke, keys rotate",
+      "keys limit, keys revoke, keys rotate, keys chat",
   );
   expect(await refuse("kyes frobnicate")).toContain("did you mean `wadi keys`?");
   expect(await refuse("fly away")).toBe('there is no command "fly away": `wadi` alone lists them');

@@ -33,7 +33,7 @@ function createTrial(text: string) {
   });
   const routers = createRouters({
     settings,
-    identify,
+    access: { identify, identifyKey: identify },
     server,
     clock,
     ids,

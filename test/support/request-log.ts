@@ -30,6 +30,7 @@ export function makeEntry(id: string, fields: Partial<LogEntry> = {}): LogEntry 
     at: NOON,
     account_id: "a-1",
     key_id: "k-1",
+    sent_by_operator: null,
     route: "chat",
     ...{ run_id: null, agent_id: null, agent_version: null },
     scope: null,

@@ -7,6 +7,7 @@ import { connectionOperations } from "./connections.ts";
 import { keyOperations } from "./keys.ts";
 import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
+import { playgroundOperations } from "./playground.ts";
 import { requestOperations } from "./requests.ts";
 import { runCountOperations } from "./run-counts.ts";
 import { runOperations } from "./runs.ts";
@@ -21,6 +22,8 @@ const FAMILIES = [
   ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations],
   ...[requestOperations, runCountOperations, upkeepOperations],
+  ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],
+  ...[requestOperations, upkeepOperations],
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>

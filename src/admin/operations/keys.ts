@@ -38,7 +38,7 @@ const audit = {
     return key && show(Key, key);
   },
 };
-const byId = { ...audit, target: (asked: { id: string }) => asked.id };
+export const keyAudit = { ...audit, target: (asked: { id: string }) => asked.id };
 
 function showSecret(key: Key, shown: string): ShownSecret {
   return { ...show(Key, key), id: key.id, secret: shown };
@@ -142,7 +142,7 @@ export const keyOperations = {
       ),
     }),
     reply: Key,
-    audit: byId,
+    audit: keyAudit,
     async run({ keys }, { id, lifetime_ms: lifetimeMs, models, ...fields }) {
       const allowed = models?.length === 0 ? null : models;
       const update = { ...fields, ...(models !== undefined && { models: allowed }) };
@@ -166,7 +166,7 @@ export const keyOperations = {
     input: input({ id: idOf("key"), ...LIMIT_FIELDS }),
     reply: LimitList,
     audit: {
-      ...byId,
+      ...keyAudit,
       read: async ({ limits }: Admin, found: string) => showLimits(await limits.findOfKey(found)),
     },
     run: async ({ limits }, { id, ...fields }) => {
@@ -180,7 +180,7 @@ export const keyOperations = {
     summary: "Revoke a key, effective at its next request.",
     input: input({ id: idOf("key") }),
     reply: Key,
-    audit: byId,
+    audit: keyAudit,
     run: async ({ keys }, asked) => show(Key, await keys.revoke(asked.id)),
   }),
   rotate: defineOperation({
@@ -196,7 +196,7 @@ export const keyOperations = {
       }),
     }),
     reply: RotatedKey,
-    audit: byId,
+    audit: keyAudit,
     async run({ keys }, asked) {
       const { key, previousUntil, ...made } = await keys.rotate(asked.id, asked.overlap_ms);
       const previous = previousUntil === null ? null : new Date(previousUntil).toISOString();

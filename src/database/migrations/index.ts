@@ -25,6 +25,7 @@ import { consoleSessions } from "./0023-console-sessions.ts";
 import { stepExecutions } from "./0025-step-executions.ts";
 import { sentAttempts } from "./0026-sent-attempts.ts";
 import { keyEndings } from "./0027-key-endings.ts";
+import { playgroundRequests } from "./0028-playground-requests.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -35,4 +36,5 @@ export const migrations: readonly Migration[] = [
   ...[stepExecutions],
   ...[sentAttempts],
   ...[keyEndings],
+  ...[keyEndings, playgroundRequests],
 ];

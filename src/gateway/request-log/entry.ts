@@ -17,6 +17,9 @@ export const LogEntry = Resource("LogEntry", {
   at: Timestamp("When it arrived."),
   account_id: maybe(text("Owner of the key; null: a key without an owner.")),
   key_id: text("Key that it was sent with."),
+  sent_by_operator: maybe(
+    text("Operator who sent it as the key, from the playground; null: its caller did."),
+  ),
   route: oneOf(METERED_ROUTES, "Route, or that of an internal request of a run."),
   run_id: maybe(text("Run whose round or call it was; null: a request over HTTP.")),
   agent_id: maybe(text("Agent of the run; null: none.")),

@@ -27,10 +27,13 @@ export function explainEntry(entry: LogEntry, names: CallerNames, currency: stri
 }
 
 function explainCaller(entry: LogEntry, names: CallerNames): string {
-  const { key_id, account_id, run_id, agent_id, agent_version } = entry;
+  const { key_id, account_id, run_id, agent_id, agent_version, sent_by_operator } = entry;
   const key = names.key === null ? `key ${key_id}` : `key ${quote(names.key)} (${key_id})`;
   const account = names.account === null ? account_id : quote(names.account);
   const owned = account === null ? `${key} without an account` : `${key} of account ${account}`;
+  if (sent_by_operator !== null) {
+    return `${owned}, sent from the playground by the operator ${quote(sent_by_operator)}`;
+  }
   return run_id === null
     ? owned
     : `${owned}, in the run ${run_id} of agent ${agent_id}, version ${agent_version}`;

@@ -122,7 +122,7 @@ export class GatewayRecorder implements RequestRecorder {
   close(status: number, code: string | null, reply_bytes: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { caller, request_id, run } = this.#request;
+    const { caller, request_id, run, operator = null } = this.#request;
     const result = this.#result;
     const entry: LogEntry = {
       id: this.#options.drawId(),
@@ -130,6 +130,7 @@ export class GatewayRecorder implements RequestRecorder {
       at: this.#at,
       account_id: caller.account_id,
       key_id: caller.key_id,
+      sent_by_operator: operator,
       route: this.#options.route,
       run_id: run?.id ?? null,
       agent_id: run?.agent_id ?? null,

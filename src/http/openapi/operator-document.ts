@@ -48,7 +48,7 @@ export async function writeOperatorDocument(
   const paths: Record<string, SpecObject> = {};
   for (const spec of specs) {
     const path = `${base}${spec.path}`.replaceAll(/:(\w+)/g, "{$1}");
-    collect(spec.reply, schemas);
+    for (const schema of [spec.reply, spec.stream]) if (schema) collect(schema, schemas);
     paths[path] ??= {};
     paths[path][spec.method.toLowerCase()] = describe(spec);
   }
@@ -102,7 +102,8 @@ function describe(spec: OperatorRouteSpec): SpecObject {
     ],
     ...(!hasQuery && fields.length > 0 && { requestBody: body }),
     responses: {
-      200: { description: "Done.", content: asJson(refer(spec.reply)) },
+      // A reply that another route has made has the status of that.
+      [spec.stream ? "2XX" : 200]: { description: "Done.", content: describeReply(spec) },
       ...describeErrors(),
     },
   };
@@ -127,6 +128,13 @@ function describeErrors(): SpecObject {
 /** `keys set-secret` becomes `keysSetSecret`. */
 function nameOperation(name: string): string {
   return name.replaceAll(/[ -]+(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function describeReply({ reply, stream }: OperatorRouteSpec): SpecObject {
+  return {
+    ...asJson(refer(reply)),
+    ...(stream && { "text/event-stream": { schema: refer(stream) } }),
+  };
 }
 
 function asJson(schema: SpecObject): SpecObject {

@@ -60,7 +60,15 @@ export async function openInside(text = ""): Promise<InsideFront> {
   const running = new InFlight();
   const { registry } = models;
   const router = createRouter({
-    ...{ surface: "gateway", alias, identify: access.identify, clock, ids, log },
+    ...{
+      surface: "gateway",
+      alias,
+      identify: access.identify,
+      identifyKey: access.identifyKey,
+      clock,
+      ids,
+      log,
+    },
     limiter: { take: () => null },
     holdOpen: () => () => {},
     observer: null,

@@ -56,6 +56,7 @@ test("a JSON reply has a complete row", async () => {
   const keys = await app.app.access.keys.list(account!.id);
   expect(await readRow(app)).toEqual({
     id: expect.any(String),
+    sent_by_operator: null,
     request_id: "mine",
     at: Date.UTC(2026, 10, 20, 12),
     account_id: account!.id,
