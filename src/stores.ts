@@ -1,4 +1,5 @@
 // Every store by name: the writer serves them, fail points and the conformance suite need them.
+import { approvalLinkStore } from "./access/approval-links/store.ts";
 import { auditStore } from "./access/audit/store.ts";
 import { holdStore } from "./access/holds/store.ts";
 import { operatorStore } from "./access/operators/store.ts";
@@ -29,7 +30,15 @@ import { triggerStore } from "./triggers/store/index.ts";
 import { webhookStore } from "./webhooks/store/index.ts";
 
 export const stores = [
-  ...[accountStore, keyStore, holdStore, operatorStore, sessionStore, auditStore],
+  ...[
+    accountStore,
+    keyStore,
+    holdStore,
+    operatorStore,
+    sessionStore,
+    approvalLinkStore,
+    auditStore,
+  ],
   ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],

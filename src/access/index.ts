@@ -7,6 +7,14 @@ import { Credentials } from "./credentials.ts";
 import { holdStore } from "./holds/store.ts";
 import { accountStore, keyStore } from "./store.ts";
 
+export {
+  ApprovalLink,
+  type FoundApprovalLink,
+  type LinkScope,
+  makeApprovalLink,
+  makeLinkUse,
+} from "./approval-links/link.ts";
+export { approvalLinkStore } from "./approval-links/store.ts";
 export { AuditEntry, auditStore } from "./audit/store.ts";
 export {
   accountOf,

@@ -15,6 +15,7 @@ import { stores } from "../stores.ts";
 import { createAccountDeletion } from "./account-deletion.ts";
 import { AccountDirectory, createAccountAdmin } from "./accounts.ts";
 import { createAgentAdmin } from "./agents.ts";
+import { createApprovalLinkAdmin } from "./approval-links.ts";
 import { createApprovalAdmin } from "./approvals.ts";
 import { createAuditLog } from "./audit.ts";
 import { createConnectionAdmin } from "./connections.ts";
@@ -24,6 +25,7 @@ import { createIdResolver } from "./id-parts.ts";
 import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createLimitAdmin } from "./limits.ts";
+import { createLinkSessions } from "./link-sessions.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
@@ -32,6 +34,7 @@ import { createRequestAdmin } from "./requests.ts";
 import { createFailureCounts } from "./run-failures.ts";
 import { createRunUsageReport } from "./run-usage.ts";
 import { createRunAdmin } from "./runs.ts";
+import { createSessionList } from "./session-list.ts";
 import { createSessionAdmin } from "./sessions.ts";
 import { createStatusReader } from "./status.ts";
 import { createToolAdmin } from "./tools.ts";
@@ -46,6 +49,9 @@ export function buildAdmin(deps: AdminDeps) {
   const accounts = createAccountAdmin(deps, directory);
   const audit = createAuditLog(deps);
   const operators = createOperatorAdmin(deps);
+  const approvals = createApprovalAdmin(deps, directory);
+  const approvalLinks = createApprovalLinkAdmin(deps, { approvals, operators, directory });
+  const sessions = createSessionAdmin(deps, { operators, audit });
   return {
     accounts,
     accountDeletion: createAccountDeletion(deps, directory),
@@ -53,7 +59,9 @@ export function buildAdmin(deps: AdminDeps) {
     installation: deps.installation,
     resolveId: createIdResolver(deps.database),
     agents: createAgentAdmin(deps, directory),
-    approvals: createApprovalAdmin(deps, directory),
+    approvals,
+    approvalLinks,
+    linkSessions: createLinkSessions(deps, { approvals, audit, directory }),
     audit,
     connections: createConnectionAdmin(deps, directory),
     keys: createKeyAdmin(deps, directory),
@@ -67,7 +75,8 @@ export function buildAdmin(deps: AdminDeps) {
     countFailures: createFailureCounts(deps, directory),
     runUsage: createRunUsageReport(deps, directory),
     secrets: createSecretAdmin(deps),
-    sessions: createSessionAdmin(deps, { operators, audit }),
+    sessions,
+    sessionList: createSessionList({ sessions, approvalLinks, directory }),
     readConfig: () => listSettings(settings),
     readStatus: createStatusReader(deps),
     sweeps: createSweepAdmin(deps),

@@ -1,19 +1,21 @@
 // Approvals of every account: list, show, decide.
 import { Type } from "@sinclair/typebox";
+import type { LinkScope } from "../access/index.ts";
 import {
   Approval,
+  type ApprovalRow,
   type ApprovalStatus,
   createAgentQueries,
   createApprovalQueries,
-  createRunQueries,
   type Decision,
 } from "../agents/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents } from "./agents.ts";
+import { createSettingReader } from "./approval-setting.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, requireById } from "./errors.ts";
+import { AdminError, requireById, unknownId } from "./errors.ts";
 
 const { properties: fields } = Approval;
 
@@ -24,6 +26,7 @@ export const ListedApproval = Resource("ListedApproval", {
   agent_name: maybe(Type.String({ description: "Its name; null: it was deleted." })),
   run_id: Type.String({ description: "The run that asks." }),
   tool: Type.String({ description: "The tool to call." }),
+  tool_title: maybe(Type.String({ description: "Its name for people; null: it has none." })),
   preview: Type.Array(Type.String({ description: "A text, a number or a boolean." }), {
     description: "The first two arguments of at most 60 characters.",
   }),
@@ -32,29 +35,23 @@ export const ListedApproval = Resource("ListedApproval", {
   status: fields.status,
   requested_at: Timestamp("Time of the request."),
   expires_at: Timestamp("End of the time to decide."),
+  reason: fields.reason,
+  decided_by: fields.decided_by,
   decided_at: maybe(Timestamp("End of the wait: decided, expired or closed.")),
 });
-
-/** Context of an approval; null for a deleted agent or run, and for a built-in tool. */
-export interface ApprovalSetting {
-  account: string;
-  agent_name: string | null;
-  run_status: string | null;
-  tool_description: string | null;
-  tool_endpoint: string | null;
-  run_message: string | null;
-}
 
 export interface ApprovalListOptions {
   account: string | null;
   status: ApprovalStatus | null;
   limit: number;
+  scope?: LinkScope | undefined;
 }
 
 interface OperatorDecision {
   decision: Decision;
   reason: string | null;
   by: string;
+  scope?: LinkScope | undefined;
 }
 
 const CONFLICTS: Readonly<Record<string, string>> = {
@@ -63,42 +60,37 @@ const CONFLICTS: Readonly<Record<string, string>> = {
   approval_closed: "its run has ended, and it was closed with it",
 };
 
-export function createApprovalAdmin(
-  { database, clock, ids }: AdminDeps,
-  directory: AccountDirectory,
-) {
-  const agents = createAgentQueries(database);
-  const runs = createRunQueries({ database, clock, ids });
-  const approvals = createApprovalQueries({ database, clock, ids });
-  const require = (typed: string) => requireById("approval", typed, approvals.find);
+export function createApprovalAdmin(deps: AdminDeps, directory: AccountDirectory) {
+  const agents = createAgentQueries(deps.database);
+  const approvals = createApprovalQueries(deps);
+  const readSetting = createSettingReader(deps, approvals, directory);
+  const require = async (typed: string, scope?: LinkScope) => {
+    const found = await requireById("approval", typed, approvals.find);
+    // A link does not tell that others exist.
+    return isInScope(found, scope) ? found : unknownId("approval", found.id);
+  };
   return {
-    async list({ account, status, limit }: ApprovalListOptions) {
-      const found = await directory.list(account, (account_id) =>
-        approvals.list({ account_id, status, limit }),
+    async list({ account, status, limit, scope }: ApprovalListOptions) {
+      if (scope && scope.approval_id !== null) {
+        throw new AdminError("this link shows one approval, and no list");
+      }
+      // A name in a link's request is not looked up: the answer would tell which names exist.
+      const found = await directory.list(scope ? null : account, (asked) =>
+        approvals.list({ account_id: scope?.account_id ?? asked, status, limit }),
       );
-      return nameAgents(agents, found);
+      return approvals.addTitles(await nameAgents(agents, found));
     },
     find: approvals.find,
-    async show(typed: string) {
-      const approval = await require(typed);
-      const { agent_id, account_id, run_id } = approval;
-      const run = await runs.find(run_id);
-      const revision = await approvals.findRevision(approval);
-      const setting: ApprovalSetting = {
-        account: (await directory.names()).get(account_id)!,
-        agent_name: (await agents.findName(agent_id, account_id)) ?? null,
-        run_status: run?.status ?? null,
-        tool_description: revision?.description ?? null,
-        tool_endpoint: revision?.endpoint ?? null,
-        run_message: run?.input.message ?? null,
-      };
-      return { approval, setting };
+    async show(typed: string, scope?: LinkScope) {
+      const approval = await require(typed, scope);
+      return { approval, setting: await readSetting(approval) };
     },
     /** Idempotent: `isChanged` is false after an equal earlier decision. */
-    async decide(typed: string, request: OperatorDecision) {
-      const { id, status } = await require(typed);
+    async decide(typed: string, { scope, ...request }: OperatorDecision) {
+      const { id, status } = await require(typed, scope);
       try {
-        const approval = await approvals.decide(id, request);
+        const person = scope && { person: scope.person };
+        const approval = await approvals.decide(id, { ...request, ...person });
         return { approval, isChanged: status !== request.decision };
       } catch (error) {
         const conflict = error instanceof ApiError && CONFLICTS[error.code];
@@ -107,4 +99,11 @@ export function createApprovalAdmin(
       }
     },
   };
+}
+
+export type ApprovalAdmin = ReturnType<typeof createApprovalAdmin>;
+
+function isInScope({ id, account_id }: Pick<ApprovalRow, "id" | "account_id">, scope?: LinkScope) {
+  if (!scope) return true;
+  return account_id === scope.account_id && (scope.approval_id ?? id) === id;
 }

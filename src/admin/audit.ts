@@ -1,5 +1,5 @@
 // The audit log: who changed what, through what, and how it was before and after.
-import { type AuditEntry, auditStore } from "../access/index.ts";
+import { type AuditEntry, auditStore, type LinkScope } from "../access/index.ts";
 import type { Database } from "../database/index.ts";
 import { shorten } from "../platform/text.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
@@ -16,6 +16,8 @@ export interface Actor {
   kind: AuditEntry["actor_kind"];
   name: string;
   via: AuditEntry["via"];
+  /** Approvals that the link of a teammate shows; undefined: the person acts as an operator. */
+  scope?: LinkScope | undefined;
 }
 
 export interface NewChange {

@@ -17,7 +17,7 @@ export {
 } from "../models/index.ts";
 export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
-export type { ApprovalSetting } from "./approvals.ts";
+export type { ApprovalSetting } from "./approval-setting.ts";
 export { checkInstallation } from "./check.ts";
 export { AdminError } from "./errors.ts";
 export { DEV } from "./first-keys.ts";
@@ -34,6 +34,7 @@ export {
 } from "./operation.ts";
 export { accountOperations } from "./operations/accounts.ts";
 export { agentOperations } from "./operations/agents.ts";
+export { approvalLinkOperations } from "./operations/approval-links.ts";
 export { approvalOperations } from "./operations/approvals.ts";
 export { connectionOperations } from "./operations/connections.ts";
 export { keyOperations, type NewKeyInput } from "./operations/keys.ts";

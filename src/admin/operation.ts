@@ -49,11 +49,13 @@ export async function perform<I extends TObject, R>(
   request?: Request,
 ): Promise<R> {
   const { audit, input: schema } = operation;
+  const isLink = actor.scope !== undefined;
+  if (isLink && !operation.isForLinks) throw new AdminError("a link to approvals may not do this");
   const checked = checkInput(schema, typed);
-  if (!audit) {
-    return operation.run(admin, await completeIds(admin, schema, checked), actor, request);
-  }
-  const found = await findTarget(admin, { schema, audit }, checked);
+  // A part of an id would tell a link which other ones exist.
+  const complete = (input: Static<I>) => (isLink ? input : completeIds(admin, schema, input));
+  if (!audit) return operation.run(admin, await complete(checked), actor, request);
+  const found = await findTarget(admin, audit, () => complete(checked));
   const { target, before } = found instanceof AdminError ? UNKNOWN : found;
   const change = await admin.audit.begin({ actor, operation: operation.name, target, before });
   let reply: R;
@@ -85,13 +87,13 @@ interface FoundTarget<I> {
   before: unknown;
 }
 
-async function findTarget<I extends TObject, R>(
+async function findTarget<I, R>(
   admin: Admin,
-  { schema, audit }: { schema: I; audit: OperationAudit<Static<I>, R> },
-  checked: Static<I>,
-): Promise<FoundTarget<Static<I>> | AdminError> {
+  audit: OperationAudit<I, R>,
+  complete: () => I | Promise<I>,
+): Promise<FoundTarget<I> | AdminError> {
   try {
-    const input = await completeIds(admin, schema, checked);
+    const input = await complete();
     const target = audit.target(input) ?? null;
     if (target === null || !audit.read) return { input, target, before: null };
     const before = (await audit.read(admin, target)) ?? null;

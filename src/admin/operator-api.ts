@@ -1,9 +1,11 @@
 // The operator API: a route for each operation, and the routes of the console's session.
 import { hashSecret, RateLimiter } from "../access/index.ts";
 import {
+  createLinkRoutes,
   createOperatorRoutes,
   createSessionRoutes,
   type HttpServer,
+  type LinkRouteOptions,
   type OperatorRoute,
 } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -66,32 +68,44 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     closingMs: 0,
     namesMax: NAMES_MAX,
   });
+  const installation = options.installationId.slice(-ID_CHARACTERS);
   const common = {
     ...{ clock: options.clock, ids: options.ids, log: options.log, observer: null, limiter },
     isEnabled: () => settings().operator.enabled,
     identify: (token: string) => admin().operators.identify(hashSecret(token)),
     identifySession: (token: string) => admin().sessions.identify(hashSecret(token)),
-    cookie: `wadi_session_${options.installationId.slice(-ID_CHARACTERS)}`,
+    cookie: `wadi_session_${installation}`,
     own: {
       publicUrls: () => [settings().operator.public_url, settings().server.public_url],
       hosts: () => [settings().server.host, ...listHosts(settings().operator.listen)],
     },
     addressOf: (request: Request) => server.addressOf(request),
   };
-  const routes = createOperatorRoutes(OPERATIONS, {
+  const handle: LinkRouteOptions["handle"] = (spec, input, { name, via, scope }, request) => {
+    const actor = { kind: "operator", name, via, scope } as const;
+    return performFor(admin(), spec as AnyOperation, input, actor, request);
+  };
+  const api = {
     ...common,
+    holdOpen: (request: Request) => server.holdOpen(request),
+    handle,
+  };
+  const routes = createOperatorRoutes(OPERATIONS, {
+    ...api,
     version: options.version,
-    holdOpen: (request) => server.holdOpen(request),
     streams: [
       {
         ...{ path: "/changes", summary: CHANGES, description: CHANGES_DESCRIPTION, frame: Change },
         open: (caller, openStream) => options.changes.open(caller, openStream),
       },
     ],
-    handle: (spec, input, { name, via }, request) => {
-      const actor = { kind: "operator", name, via } as const;
-      return performFor(admin(), spec as AnyOperation, input, actor, request);
-    },
+  });
+  const linkRoutes = createLinkRoutes(OPERATIONS, {
+    ...api,
+    cookie: `wadi_approvals_${installation}`,
+    identify: (token) => admin().linkSessions.identify(token),
+    open: (token, client) => admin().linkSessions.open(token, client),
+    readSession: (token) => admin().linkSessions.read(token),
   });
   const sessionRoutes = createSessionRoutes({
     ...common,
@@ -103,7 +117,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     },
   });
   return {
-    routes: [...routes, ...sessionRoutes],
+    routes: [...routes, ...sessionRoutes, ...linkRoutes],
     limiter,
     change: (other) => limiter.change(other.operator.requests_per_minute),
   };

@@ -15,7 +15,8 @@ import { show } from "../platform/schema.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Actor, AuditLog } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, requireById, unknownName } from "./errors.ts";
+import { AdminError } from "./errors.ts";
+import { chooseOperator } from "./link-operator.ts";
 import type { OperatorAdmin } from "./operators.ts";
 
 /** Interval between two notes of a session's last request. */
@@ -45,18 +46,18 @@ export function createSessionAdmin(deps: AdminDeps, { operators, audit }: Sessio
   return {
     list: (): Promise<OperatorSession[]> => sessions.list(clock.now()),
     find: (id: string): Promise<OperatorSession | undefined> => sessions.findById(id),
-    /** Takes effect at the session's next request. */
-    end: (id: string): Promise<OperatorSession> => requireById("session", id, sessions.end),
+    /** Takes effect at the session's next request; undefined for an unknown id. */
+    end: (id: string): Promise<OperatorSession | undefined> => sessions.end(id),
     /** Returns the link's token; only its hash is stored. */
     async createLink(as: string | undefined, actor: Actor): Promise<NewLink> {
       if (!settings.operator.enabled) {
         throw new AdminError("the console is switched off by operator.enabled", "conflict");
       }
-      const operator = await chooseOperator(operators, as, actor);
-      if (!isActive(operator, clock.now())) {
-        const message = `the operator "${operator.name}" is revoked or expired`;
-        throw new AdminError(`${message}: name another one with --as`, "conflict");
+      // The 30 days of a session are a maximum.
+      if (actor.via === "console") {
+        throw new AdminError("a session makes no links: run `wadi console`");
       }
+      const operator = await chooseOperator(operators, as, actor, clock.now());
       const { stored, token } = makeLink(deps, operator.id);
       await sessions.createLink(stored);
       return { operator, token, expires_at: stored.expires_at };
@@ -102,29 +103,7 @@ export function createSessionAdmin(deps: AdminDeps, { operators, audit }: Sessio
   }
 }
 
-/**
- * A user of the server's system may sign in as any operator, by default as one of the own name. An
- * operator may sign in as itself, and not from a session, whose 30 days are a maximum.
- */
-async function chooseOperator(
-  operators: OperatorAdmin,
-  as: string | undefined,
-  { kind, name, via }: Actor,
-): Promise<Operator> {
-  const found = await operators.find(as ?? name);
-  if (as !== undefined && !found) throw await unknownOperator(operators, as);
-  if (kind === "operator") {
-    if (via === "console") throw new AdminError("a session makes no links: run `wadi console`");
-    if (found && found.name === name) return found;
-    throw new AdminError("from another machine an operator may sign in as itself only");
-  }
-  return found ?? (await operators.create({ name, role: "operator" })).operator;
-}
-
-async function unknownOperator(operators: OperatorAdmin, name: string): Promise<AdminError> {
-  const names = (await operators.list()).map((one) => one.name);
-  return unknownName("operator", name, names, "see `wadi operators list`");
-}
+export type SessionAdmin = ReturnType<typeof createSessionAdmin>;
 
 export function createSessionSweeps({ database }: Pick<AdminDeps, "database">): Sweep[] {
   const sessions = database.bind(sessionStore);

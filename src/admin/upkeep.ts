@@ -9,6 +9,7 @@ import type { Settings } from "../settings/index.ts";
 import { createFireSweeps } from "../triggers/index.ts";
 import { createDeliverySweeps } from "../webhooks/index.ts";
 import { createAccountSweeps } from "./account-deletion.ts";
+import { createApprovalLinkSweeps } from "./approval-links.ts";
 import { createAuditSweeps } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
@@ -67,6 +68,7 @@ export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
     ...createDeliverySweeps(options),
     ...createAuditSweeps(options),
     ...createSessionSweeps(options),
+    ...createApprovalLinkSweeps(options),
     ...createAccountSweeps(options),
   ];
 }

@@ -1,12 +1,13 @@
 // The agent service: agents with versions, threads, runs, approvals and tools.
 export {
   Approval,
+  type ApprovalRow,
   type ApprovalStatus,
   REASON_CHARACTERS_MAX,
   STATUSES as APPROVAL_STATUSES,
 } from "./approvals/approval.ts";
 export type { Decision } from "./approvals/decision.ts";
-export { createApprovalQueries } from "./approvals/queries.ts";
+export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";

@@ -2,6 +2,7 @@
 import {
   APPROVAL_STATUSES,
   type ApprovalSetting,
+  approvalLinkOperations as linkOperations,
   approvalOperations as operations,
   REASON_CHARACTERS_MAX,
 } from "../admin/index.ts";
@@ -9,13 +10,24 @@ import {
   account,
   type Command,
   limit,
+  readDuration,
   readLimit,
   readText,
   readWord,
   UsageError,
 } from "./command.ts";
+import { writeLink } from "./console.ts";
 import { call } from "./operations.ts";
-import { drawJson, drawLines, drawRow, printRow, printTable, quote, quoteWhole } from "./output.ts";
+import {
+  drawJson,
+  drawLines,
+  drawRow,
+  printOnce,
+  printRow,
+  printTable,
+  quote,
+  quoteWhole,
+} from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "status", "tool", "risk", "why", "run_id", "requested_at", "expires_at"],
@@ -42,7 +54,7 @@ interface ShownApproval extends Record<string, unknown> {
   why: readonly string[];
   arguments: unknown;
   external_sources: readonly { seq: number; tool: string; url?: string | null }[];
-  decided_by: { kind: string; id: string } | null;
+  decided_by: { kind: string; id: string; person?: string } | null;
 }
 
 function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string {
@@ -53,13 +65,19 @@ function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string
     risk,
     revision,
     ...(tool_endpoint !== null && { sent_to: quoteWhole(tool_endpoint) }),
+    ...(setting.tool_title !== null && { title: quote(setting.tool_title) }),
     ...(tool_description !== null && { tool_says: quote(tool_description) }),
     account: setting.account,
     agent_id,
     agent_name: quoteKnown(setting.agent_name),
+    agent_version: setting.agent_version,
     run_id,
     run_status: setting.run_status,
     run_message: quoteKnown(setting.run_message),
+    started_by: drawOrigin(setting),
+    cost: setting.cost,
+    budget: setting.budget,
+    if_nobody_decides: setting.on_approval_expired,
     requested_at,
     expires_at,
     arguments_sha256: approval.arguments_sha256,
@@ -70,16 +88,33 @@ function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string
   return `${head}\nwhy a person is asked:\n${why}${read}${sent}`;
 }
 
+/** Names a trigger or an operator, and the key, which may not decide. */
+function drawOrigin({ started_by }: ApprovalSetting): string | null {
+  if (!started_by) return null;
+  const { kind, trigger_id, trigger_name, key_id, key_name, operator } = started_by;
+  const parts = [
+    trigger_id === null ? kind : `${kind} trigger ${quote(trigger_name ?? trigger_id)}`,
+    operator === null ? "" : `operator ${quote(operator)}`,
+    key_id === null ? "" : `key ${quote(key_name ?? key_id)} (may not decide)`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
 function summarise({ id, tool, status, reason, decided_by, decided_at }: ShownApproval) {
   if (status === "pending") return { id, tool, status };
   return {
     id,
     tool,
     status,
-    decided_by: decided_by && `${decided_by.kind} ${quote(decided_by.id)}`,
+    decided_by: decided_by && nameDecider(decided_by),
     decided_at,
     reason: reason === null ? null : quoteWhole(String(reason)),
   };
+}
+
+function nameDecider({ kind, id, person }: NonNullable<ShownApproval["decided_by"]>): string {
+  const who = `${kind} ${quote(id)}`;
+  return person === undefined ? who : `${quote(person)}, by a link of ${who}`;
 }
 
 function drawSources({ external_sources, why }: ShownApproval): string {
@@ -122,6 +157,33 @@ function createDecisionCommand(
   };
 }
 
+const linkCommand: Command = {
+  name: "approvals link",
+  args: ["[ID]"],
+  flags: {
+    account: { takes: "NAME", help: "account whose approvals it shows, in place of an id" },
+    for: { takes: "TEXT", help: "whom it is for, as decisions will name the person" },
+    expires: { takes: "24h", help: "lifetime, at most 30d (default 24h)" },
+    as: { takes: "NAME", help: "operator who answers for it (default of your name)" },
+  },
+  help: "Print a link by which a person decides approvals",
+  example: 'wadi approvals link 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --for "Finance desk"',
+  async run(input, output) {
+    const [id] = input.args;
+    const person = readText(input, "for");
+    if (person === undefined) throw new UsageError("--for is missing: name whom the link is for");
+    const link = await call(input, linkOperations.create, {
+      ...{ id, account: readText(input, "account"), for: person, as: readText(input, "as") },
+      lifetime_ms: readDuration(input, "expires"),
+    });
+    const url = link.url ?? writeLink(input, link.token, "a");
+    output.say(`works once, for ${quote(person)}, until ${link.expires_at}:`);
+    const rescue = `the link is lost: end it with \`wadi operators end ${link.id}\``;
+    printOnce(output, { ...link, url }, `${url}\n`, rescue);
+    return 0;
+  },
+};
+
 export const commands: readonly Command[] = [
   {
     name: "approvals list",
@@ -155,6 +217,7 @@ export const commands: readonly Command[] = [
       return 0;
     },
   },
+  linkCommand,
   createDecisionCommand("approve", "approved", "Approve a call with the arguments shown"),
   createDecisionCommand("reject", "rejected", "Reject a call; its run continues without it"),
 ];

@@ -9,13 +9,21 @@ import { readGivenSettings } from "./settings.ts";
 /** Hosts that a server listens on, and that no browser can open. */
 const WILDCARDS = ["0.0.0.0", "[::]"];
 
+/** Paths of pages that take a token. */
+type LinkedPage = "" | "a";
+
 /** Writes the link of a token; `url` is the server's own address. */
-export function writeConsoleLink({ operator }: Settings, url: string, token: string): string {
+export function writeConsoleLink(
+  { operator }: Settings,
+  url: string,
+  token: string,
+  page: LinkedPage = "",
+): string {
   const scheme = new URL(url).protocol;
   const address = operator.listen === "" ? url : `${scheme}//${operator.listen}`;
   const { origin, hostname } = new URL(operator.public_url || address);
   const host = WILDCARDS.includes(hostname) ? origin.replace(hostname, "127.0.0.1") : origin;
-  return `${host}/console/#${token}`;
+  return `${host}/console/${page}#${token}`;
 }
 
 /** Makes a link for an operator, by default the one of the system's user. */
@@ -35,11 +43,12 @@ function placeServer({ server }: Settings): string {
   return `${server.certificate ? "https" : "http"}://${host}:${server.port}`;
 }
 
-function writeLink(input: CommandInput, token: string): string {
+/** Writes the link of a token that the server of the command has made. */
+export function writeLink(input: CommandInput, token: string, page: LinkedPage = ""): string {
   const remote = findServer(input);
-  if (remote) return `${remote.url}/console/#${token}`;
+  if (remote) return `${remote.url}/console/${page}#${token}`;
   const settings = readGivenSettings(input, { wantsApiKeys: false });
-  return writeConsoleLink(settings, placeServer(settings), token);
+  return writeConsoleLink(settings, placeServer(settings), token, page);
 }
 
 export const commands: readonly Command[] = [

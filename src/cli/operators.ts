@@ -2,11 +2,12 @@
 import { operatorOperations as operations, ROLES, sessionOperations } from "../admin/index.ts";
 import { type Command, hasFlag, limit, readDuration, readLimit, readText } from "./command.ts";
 import { call } from "./operations.ts";
-import { printOnce, printRow, printTable, quoteWhole } from "./output.ts";
+import { type OutputRow, printOnce, printRow, printTable, quoteWhole } from "./output.ts";
 
 const COLUMNS = ["name", "id", "role", "created_at", "expires_at", "revoked_at"];
 const SESSION_COLUMNS = [
-  ...["id", "operator", "user_agent", "address", "created_at", "last_seen_at", "expires_at"],
+  ...["id", "operator", "for", "user_agent", "address"],
+  ...["created_at", "last_seen_at", "expires_at"],
 ];
 const AUDIT_COLUMNS = ["at", "actor", "actor_kind", "via", "operation", "target", "outcome"];
 
@@ -51,24 +52,23 @@ export const commands: readonly Command[] = [
   },
   {
     name: "operators sessions",
-    help: "List the sessions of operators in the console",
+    help: "List sessions of the console, and links to approvals",
     example: "wadi operators sessions",
     async run(input, output) {
       const found = await call(input, sessionOperations.list, {});
       // A browser may call itself anything.
-      const lines = found.map((row) => ({ ...row, user_agent: quoteAgent(row.user_agent) }));
-      return printTable(output, found, SESSION_COLUMNS, lines);
+      return printTable(output, found, SESSION_COLUMNS, found.map(drawSession));
     },
   },
   {
     name: "operators end",
     args: ["ID"],
-    help: "End a session of the console, effective at its next request",
+    help: "End a session or a link to approvals, effective at its next request",
     example: "wadi operators end 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
       const [id] = input.args as [string];
       const row = await call(input, sessionOperations.end, { id });
-      return printRow(output, row, { ...row, user_agent: quoteAgent(row.user_agent) });
+      return printRow(output, row, drawSession(row));
     },
   },
   {
@@ -102,6 +102,11 @@ export const commands: readonly Command[] = [
   },
 ];
 
-function quoteAgent(user_agent: unknown): string | null {
-  return user_agent === null ? null : quoteWhole(user_agent);
+function drawSession({ person, address, is_opened, ...row }: OutputRow): OutputRow {
+  return {
+    ...row,
+    for: person === null ? null : quoteWhole(person),
+    user_agent: row.user_agent === null ? null : quoteWhole(row.user_agent),
+    address: is_opened === true ? address : "not opened",
+  };
 }

@@ -3,6 +3,12 @@ export { parseBody } from "./body.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { IdParams, Instant, readUuid, requireInstant, Uuid } from "./fields.ts";
 export { createHealthPages } from "./health.ts";
+export {
+  createLinkRoutes,
+  type LinkCaller,
+  type LinkRouteOptions,
+  type OpenedLink,
+} from "./link-routes.ts";
 export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";

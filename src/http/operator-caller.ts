@@ -1,5 +1,5 @@
 // Finds the operator who sent a request: by a token, or by the cookie of a session of the console.
-import type { FoundSession, Operator, RateLimiter } from "../access/index.ts";
+import type { FoundSession, LinkScope, Operator, RateLimiter } from "../access/index.ts";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { type OwnAddresses, requireOwnOrigin } from "./own-origin.ts";
 
@@ -16,7 +16,9 @@ export interface OperatorCallerOptions {
 }
 
 export interface OperatorCaller extends Pick<Operator, "id" | "name" | "role"> {
-  via: "operator API" | "console";
+  via: "operator API" | "console" | "approval link";
+  /** Approvals that a link shows; undefined for operators. */
+  scope?: LinkScope;
 }
 
 export const TOKEN_CHARACTERS_MAX = 512;
@@ -32,7 +34,7 @@ export async function findOperator(
   options: OperatorCallerOptions,
 ): Promise<OperatorCaller> {
   const { headers } = request;
-  if (!headers.has("authorization") && readSessionToken(request, options) !== undefined) {
+  if (!headers.has("authorization") && readCookie(request, options) !== undefined) {
     const { id, name, role } = await findSession(request, options);
     return { id, name, role, via: "console" };
   }
@@ -58,7 +60,7 @@ export function watchOperator(
 ): () => Promise<boolean> {
   const token =
     via === "console"
-      ? readSessionToken({ headers }, options)!
+      ? readCookie({ headers }, options)!
       : BEARER.exec(headers.get("authorization")!)![1]!;
   const identify = via === "console" ? options.identifySession : options.identify;
   return async () => options.isEnabled() && (await identify(token))?.role === role;
@@ -68,7 +70,7 @@ export async function findSession(
   request: Request,
   options: OperatorCallerOptions,
 ): Promise<FoundSession> {
-  const token = readSessionToken(request, options);
+  const token = readCookie(request, options);
   if (token === undefined) {
     const missing = apiError("missing_api_key", { message: NO_SESSION });
     throw await countFailure(request, options, missing);
@@ -90,7 +92,8 @@ export async function countFailure(
   return refusal;
 }
 
-function readSessionToken(
+/** Reads the token in a cookie. */
+export function readCookie(
   { headers }: Pick<Request, "headers">,
   { cookie }: Pick<OperatorCallerOptions, "cookie">,
 ): string | undefined {

@@ -17,6 +17,8 @@ export interface OperatorRouteSpec {
   stream?: TSchema;
   /** An approver may call it too. */
   isForApprovers?: true;
+  /** A person with a link to approvals may call it for those. */
+  isForLinks?: true;
 }
 
 /** Splits the input into the fields of the path, in its order, and the others. */

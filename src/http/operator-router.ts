@@ -14,10 +14,8 @@ import { compileParameters } from "./parameters.ts";
 import { createResponder, type RequestContext, type ResponderOptions } from "./response.ts";
 import type { HandlerReply, HttpMethod, Path } from "./route.ts";
 
-export interface OperatorRouterOptions
-  extends Omit<ResponderOptions, "surface">,
-    OperatorCallerOptions {
-  version: string;
+export interface ApiRouteOptions extends Omit<ResponderOptions, "surface"> {
+  limiter: OperatorCallerOptions["limiter"];
   isEnabled(): boolean;
   holdOpen(request: Request): () => void;
   streams?: readonly OperatorStreamSpec[];
@@ -27,6 +25,14 @@ export interface OperatorRouterOptions
     operator: OperatorCaller,
     request: Request,
   ): Promise<unknown>;
+}
+
+export interface OperatorRouterOptions extends ApiRouteOptions, OperatorCallerOptions {
+  version: string;
+}
+
+interface FoundCaller {
+  find(request: Request): Promise<OperatorCaller>;
 }
 
 export interface OperatorRoute {
@@ -51,6 +57,7 @@ export function createOperatorRoutes(
     const answer = createResponder({ ...options, surface: "operator" }, route, perform);
     return { ...route, answer };
   };
+  const find = (request: Request) => findOperator(request, options);
   let document: Promise<string> | undefined;
   const readDocument = async (): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
@@ -58,15 +65,7 @@ export function createOperatorRoutes(
     return new Response(await document, { headers: { "content-type": "application/json" } });
   };
   return [
-    ...specs.map((spec) => {
-      const path = `${BASE}${spec.path}`;
-      let perform: Perform | undefined;
-      // Compiled at first need, so that a start is quick.
-      return open(spec.method, path, (context) => {
-        perform ??= createPipeline(spec, path, options);
-        return perform(context);
-      });
-    }),
+    ...createApiRoutes(specs, BASE, { ...options, find }),
     ...(options.streams ?? []).map((spec) =>
       open("GET", `${BASE}${spec.path}`, createStreamPipeline(spec, options)),
     ),
@@ -76,7 +75,31 @@ export function createOperatorRoutes(
 
 type Perform = (context: RequestContext) => Promise<HandlerReply>;
 
-function createPipeline(spec: OperatorRouteSpec, path: string, options: OperatorRouterOptions) {
+/** Creates a route below `base` for each operation, for callers that `find` finds. */
+export function createApiRoutes(
+  specs: readonly OperatorRouteSpec[],
+  base: string,
+  options: ApiRouteOptions & FoundCaller,
+): OperatorRoute[] {
+  return specs.map((spec) => {
+    const path = `${base}${spec.path}`;
+    const route = { method: spec.method, path: path as Path };
+    let perform: Perform | undefined;
+    // Compiled at first need, so that a start is quick.
+    const performLazily = (context: RequestContext) => {
+      perform ??= createPipeline(spec, path, options);
+      return perform(context);
+    };
+    const responder = { ...options, surface: "operator" } as const;
+    return { ...route, answer: createResponder(responder, route, performLazily) };
+  });
+}
+
+function createPipeline(
+  spec: OperatorRouteSpec,
+  path: string,
+  options: ApiRouteOptions & FoundCaller,
+) {
   const { inPath, rest } = splitInput(spec);
   const hasQuery = spec.method === "GET" || spec.method === "DELETE";
   const readParameters = compileParameters(
@@ -88,7 +111,7 @@ function createPipeline(spec: OperatorRouteSpec, path: string, options: Operator
 
   return async ({ request }: RequestContext): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
-    const operator = await findOperator(request, options);
+    const operator = await options.find(request);
     await options.limiter.take(operator.id);
     if (operator.role === "approver" && spec.isForApprovers !== true) {
       throw apiError("permission_denied", { message: "An approver may only decide approvals." });

@@ -62,6 +62,8 @@ const SignedInSession = Type.Object({
 export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute[] {
   const { clock, isEnabled } = options;
 
+  const placeCookie = (origin: string) => ({ name: options.cookie, path: "/", origin });
+
   async function begin({ request }: RequestContext): Promise<HandlerReply> {
     const origin = requireOwnOrigin(request, options.own);
     const body = checkBody(await readJson(request, BODY_BYTES_MAX, clock)) as { token: string };
@@ -76,7 +78,7 @@ export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute
     }
     const { session, operator, token } = signed;
     const lifetimeMs = session.expires_at - clock.now();
-    return answer(session, operator, writeCookie(origin, token, lifetimeMs));
+    return answer(session, operator, writeCookie(placeCookie(origin), token, lifetimeMs));
   }
 
   async function read({ request }: RequestContext): Promise<HandlerReply> {
@@ -89,23 +91,14 @@ export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute
     const found = await findSession(request, options);
     const session = await requireSession(found);
     await options.endSession(found);
-    return answer(session, found, writeCookie(requireOwnOrigin(request, options.own), "", 0));
+    const origin = requireOwnOrigin(request, options.own);
+    return answer(session, found, writeCookie(placeCookie(origin), "", 0));
   }
 
   async function requireSession({ session_id }: FoundSession): Promise<OperatorSession> {
     const session = await options.findSessionById(session_id);
     if (session) return session;
     throw apiError("not_found");
-  }
-
-  function writeCookie(origin: string, value: string, lifetimeMs: number): string {
-    return new Bun.Cookie(options.cookie, value, {
-      path: "/",
-      httpOnly: true,
-      sameSite: "strict",
-      secure: origin.startsWith("https:"),
-      maxAge: Math.floor(lifetimeMs / 1000),
-    }).serialize();
   }
 
   const handlers: Partial<Record<HttpMethod, typeof begin>> = {
@@ -124,6 +117,27 @@ export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute
       answer: createResponder({ ...options, surface: "operator" }, route, handleEnabled),
     };
   });
+}
+
+interface CookiePlace {
+  name: string;
+  path: string;
+  origin: string;
+}
+
+/** Writes a cookie that scripts and other sites have no access to. */
+export function writeCookie(
+  { name, path, origin }: CookiePlace,
+  value: string,
+  lifetimeMs: number,
+): string {
+  return new Bun.Cookie(name, value, {
+    path,
+    httpOnly: true,
+    sameSite: "strict",
+    secure: origin.startsWith("https:"),
+    maxAge: Math.floor(lifetimeMs / 1000),
+  }).serialize();
 }
 
 function answer(

@@ -20,7 +20,9 @@ const KEPT = [
 ];
 
 /** Tables that the population leaves empty; store cases show that their rows go. */
-const ELSEWHERE = [...["notes", "thread_summaries", "tool_outputs", "webhook_endpoints_gone"]];
+const ELSEWHERE = [
+  ...["approval_links", "notes", "thread_summaries", "tool_outputs", "webhook_endpoints_gone"],
+];
 
 let app: TestApp | undefined;
 afterEach(async () => {

@@ -1,7 +1,15 @@
 // Tests the operator's approval commands: lists, one with its details, a decision.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
-import { bringTo, readHistory } from "../spec/agents/approvals-front.ts";
+import {
+  add,
+  beginAsking,
+  bringTo,
+  follow,
+  readHistory,
+  readSteps,
+  startAsking,
+} from "../spec/agents/approvals-front.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
 import { register } from "../spec/agents/tools-bodies.ts";
 import { KEY } from "../support/app.ts";
@@ -60,10 +68,66 @@ test("an approval is shown with its owner, its agent and the run's input", async
   const { approval } = await bringTo(front, "pending");
   const shown = await verbs().show(approval.id.toUpperCase());
   expect(shown.approval).toMatchObject({ id: approval.id, arguments: { to: "x" } });
+  const run = await front.read(`/v1/runs/${approval.run_id}`);
+  const key_id = run.started_by_key_id as string;
+  const key_name = (await front.app.admin.keys.find(key_id))!.name;
   expect(shown.setting).toEqual({
-    ...{ account: "dev", agent_name: "Clerk", run_status: "waiting_approval" },
-    ...{ run_message: "Hello", tool_description: null, tool_endpoint: null },
+    ...{ account: "dev", agent_name: "Clerk", agent_version: 1, run_status: "waiting_approval" },
+    ...{ run_message: "Hello", run_hook: null, cost: run.cost.total, budget: null },
+    started_by: {
+      ...{ kind: "manual", trigger_id: null, trigger_name: null },
+      ...{ key_id, key_name, operator: null },
+    },
+    ...{ tool_title: null, tool_description: null, tool_endpoint: null },
+    ...{ on_approval_expired: "continue", barred_keys: [{ id: key_id, name: key_name }] },
+    ...{ has_earlier_messages: false, approved_calls: expect.any(Array), results: [] },
+    has_all_results: true,
   });
+});
+
+test("an approval is shown with the calls of its tool and agent that were approved before", async () => {
+  await using own = await startRuns();
+  const { approvals } = own.app.admin;
+  const callsOf = async (id: string) => (await approvals.show(id)).setting.approved_calls;
+  const made: Json[] = [];
+  for (const state of ["approved", "rejected", "approved", "pending"]) {
+    made.push((await bringTo(own, state)).approval);
+    await own.clock.advance(1_000);
+  }
+  const [first, , third, last] = made;
+  const found = await callsOf(last!.id);
+  expect(found.map(({ id }) => id)).toEqual([third!.id, first!.id]);
+  expect(found[0]).toMatchObject({ arguments: third!.arguments, decided_at: third!.decided_at });
+  // A decided one is compared with what was known then.
+  expect((await callsOf(third!.id)).map(({ id }) => id)).toEqual([first!.id]);
+  expect(await callsOf(first!.id)).toEqual([]);
+});
+
+test("an approval is shown with what its run had read before it asked", async () => {
+  await using own = await startAsking();
+  const { approvals: verbs } = own.app.admin;
+  const lines = [
+    ...['!tool web_search {"query":"rates"}', "!tool current_time {}", "!next"],
+    ...[add("1+1"), "!next", "!say Done."],
+  ];
+  const { run, approvals } = await beginAsking(own, lines.join("\n"));
+  const { setting } = await verbs.show(approvals[0]!.id);
+  const steps = (await readSteps(own, run.id)).filter(({ kind }) => kind === "tool_result");
+  expect(setting).toMatchObject({
+    ...{ tool_title: "Calculator", has_earlier_messages: false, has_all_results: true },
+    results: steps.map(({ seq, data }) => ({
+      ...{ seq, tool: data.name, url: null, is_external: data.name === "web_search" },
+      ...{ text: data.content, is_cut: false },
+    })),
+  });
+  expect(steps).toHaveLength(2);
+  await own.post(`/v1/runs/${run.id}/cancel`, undefined);
+  await own.clock.advance(1_000);
+  const again = { input: { message: add("2+2") }, thread_id: run.thread_id };
+  const later = await own.begin(again, own.asking);
+  const waits = await follow(own, later.id, ({ status }) => status === "waiting_approval");
+  const shown = await verbs.show(waits.pending_approvals[0]);
+  expect(shown.setting).toMatchObject({ has_earlier_messages: true, results: [] });
 });
 
 test("an approval of a registered tool shows the tool and the destination of its arguments", async () => {

@@ -43,6 +43,12 @@ test("an approver may use the approvals, and nothing else", () => {
   ]);
 });
 
+test("a link to approvals may use what an approver may, and nothing else", () => {
+  for (const { name, isForApprovers, isForLinks } of OPERATIONS) {
+    expect(isForLinks, name).toBe(isForApprovers);
+  }
+});
+
 describe.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
   "%s",
   (_, { method, path, input, reply, audit, name, summary }) => {

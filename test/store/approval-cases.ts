@@ -275,6 +275,39 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "approvals.listApproved",
+    title: "lists approved calls of a tool and agent, newest first, up to a time, rows and bytes",
+    async setup(stores) {
+      await ask(stores, "r-1", ["p-1", "p-2", "p-3", "p-4"]);
+      await ask(stores, "r-2", ["p-5"], { tool: "other" });
+      for (const [at, id] of ["p-1", "p-2", "p-3", "p-5"].entries()) {
+        await stores.runs.decide(deciding(id, { now: BEGIN + 50 + at }));
+      }
+      await stores.runs.decide(deciding("p-4", { decision: "rejected" }));
+    },
+    async act({ approvals }) {
+      const { tool, arguments: sent } = makeApproval("p-1", "r-1");
+      const bytes = JSON.stringify(sent).length;
+      const filter = { agent_id: "g-1", tool, until: BEGIN + 99, limit: 9, bytesMax: 9 * bytes };
+      return Promise.all([
+        approvals.listApproved(filter),
+        approvals.listApproved({ ...filter, until: BEGIN + 52 }),
+        approvals.listApproved({ ...filter, limit: 1 }),
+        approvals.listApproved({ ...filter, bytesMax: 2 * bytes }),
+        approvals.listApproved({ ...filter, agent_id: "g-2" }),
+      ]);
+    },
+    check(answer) {
+      const [all, ...others] = answer as { id: string }[][];
+      expect(others.map(idsOf)).toEqual([["p-2", "p-1"], ["p-3"], ["p-3", "p-2"], []]);
+      expect(idsOf(all!)).toEqual(["p-3", "p-2", "p-1"]);
+      expect(all![0]).toEqual({
+        ...{ id: "p-3", arguments: makeApproval("p-3", "r-1").arguments },
+        ...{ decided_by: { kind: "key", id: "k-2" }, decided_at: BEGIN + 52 },
+      } as never);
+    },
+  },
+  {
     method: "approvals.listOverdue",
     title: "lists overdue pending approvals",
     setup: askTwo,
@@ -371,4 +404,57 @@ const intentCases: Case[] = [
   },
 ];
 
-export const approvalCases: readonly Case[] = [...decisionCases, ...readCases, ...intentCases];
+const RESULT = {
+  ...{ name: "read_page", truncated: false, http_status: null, duration_ms: 1 },
+  ...{ external: true, cost: null },
+  outcome: "ok" as const,
+};
+const makeResult = (id: string) => ({
+  ...{ id, round: 1 },
+  kind: "tool_result" as const,
+  data: { ...RESULT, tool_call_id: id, content: `content of ${id}` },
+});
+
+const resultCases: Case[] = [
+  {
+    method: "runs.listResults",
+    title: "lists a run's newest results up to a time and rows, and their data up to so many bytes",
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores);
+      const steps = [makeResult("c-1"), makeStep("s-1"), makeResult("c-2"), makeResult("c-3")];
+      await stores.runs.settle(makeRecord("r-1", { steps }), []);
+      await stores.runs.settle(
+        makeRecord("r-1", { steps: [makeResult("c-4")], at: BEGIN + 20 }),
+        [],
+      );
+    },
+    async act({ runs }) {
+      const bytes = JSON.stringify(makeResult("c-1").data).length;
+      const filter = { run_id: "r-1", until: BEGIN + 10, limit: 9, bytesMax: 9 * bytes };
+      return Promise.all([
+        runs.listResults(filter),
+        runs.listResults({ ...filter, until: BEGIN + 20 }),
+        runs.listResults({ ...filter, limit: 2 }),
+        runs.listResults({ ...filter, bytesMax: 2 * bytes }),
+        runs.listResults({ ...filter, run_id: "r-2" }),
+      ]);
+    },
+    check(answer) {
+      const [all, later, newest, short, none] = answer as { seq: number; data: unknown }[][];
+      const seqsOf = (rows: { seq: number }[]) => rows.map(({ seq }) => seq);
+      expect(all![0]).toEqual({ seq: 1, data: makeResult("c-1").data });
+      expect([all, later, newest, none].map((rows) => seqsOf(rows!))).toEqual([
+        [1, 3, 4],
+        [1, 3, 4, 5],
+        [3, 4],
+        [],
+      ]);
+      expect(short!.map(({ data }) => data === null)).toEqual([true, false, false]);
+    },
+  },
+];
+
+export const approvalCases: readonly Case[] = [
+  ...[...decisionCases, ...readCases, ...resultCases, ...intentCases],
+];

@@ -1,5 +1,6 @@
 // Cases of every store method, for the conformance suite and the crash matrix.
 import { expect } from "bun:test";
+import { approvalLinkStore } from "../../src/access/approval-links/store.ts";
 import { auditStore } from "../../src/access/audit/store.ts";
 import type { Key } from "../../src/access/credentials.ts";
 import { holdStore } from "../../src/access/holds/store.ts";
@@ -40,6 +41,7 @@ import { toolWrites } from "../support/tools.ts";
 import { bindWebhookWrites } from "../support/webhooks.ts";
 import { agentCases } from "./agent-cases.ts";
 import { approvalCases } from "./approval-cases.ts";
+import { approvalLinkCases } from "./approval-link-cases.ts";
 import { budgetCases, limitCases } from "./budget-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
@@ -87,6 +89,7 @@ export function bindStores(database: Database) {
     holds: database.bind(holdStore),
     operators: database.bind(operatorStore),
     sessions: database.bind(sessionStore),
+    approvalLinks: database.bind(approvalLinkStore),
     audit: database.bind(auditStore),
     held: readHolds(database),
     written: readRequestLog(database),
@@ -785,6 +788,7 @@ export const cases: readonly Case[] = [
   ...installationCases,
   ...operatorCases,
   ...sessionCases,
+  ...approvalLinkCases,
   ...agentCases,
   ...approvalCases,
   ...sweepCases,

@@ -29,7 +29,7 @@ const addKeys = async ({ keys }: Stores) => {
   }
 };
 const END = { part: "0abc02", before: TOP, limit: 100 };
-const KINDS = ["agent", "run", "approval", "connection", "trigger", "endpoint"] as const;
+const KINDS = ["agent", "run", "approval", "connection", "trigger", "endpoint", "session"] as const;
 
 const idCases: Case[] = [
   {
@@ -73,7 +73,7 @@ const idCases: Case[] = [
     title: "searches every kind of object",
     act: ({ ids }) =>
       Promise.all([...KINDS, "delivery" as const].map((kind) => ids.searchByEnd(kind, END))),
-    check: (answer) => expect(answer).toEqual(Array(7).fill({ found: [], lastId: null })),
+    check: (answer) => expect(answer).toEqual(Array(8).fill({ found: [], lastId: null })),
   },
 ];
 

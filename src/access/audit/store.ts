@@ -13,7 +13,10 @@ export const AuditEntry = Resource("AuditEntry", {
     "`operator`: by a token or session; `user`: a user of the server's system, by a command.",
   ),
   actor: Type.String({ description: "Name of the operator or the system's user." }),
-  via: oneOf(["command line", "operator API", "console"], "What the change was made through."),
+  via: oneOf(
+    ["command line", "operator API", "console", "approval link"],
+    "What the change was made through; `approval link`: by whom the operator made a link for.",
+  ),
   operation: Type.String({ description: "The command's words, such as `keys revoke`." }),
   target: maybe(Type.String({ description: "Id or name of what was changed; null: unknown yet." })),
   outcome: oneOf(

@@ -56,12 +56,15 @@ export const FoundSession = Row(Operator, {
 });
 export type FoundSession = Static<typeof FoundSession>;
 
-interface Sources {
+export const shortenAgent = (user_agent: string): string =>
+  shorten(user_agent, USER_AGENT_CHARACTERS_MAX);
+
+export interface SecretSources {
   clock: Clock;
   ids: Ids;
 }
 
-export function makeLink({ clock, ids }: Sources, operator_id: string) {
+export function makeLink({ clock, ids }: SecretSources, operator_id: string) {
   const token = makeSecret(ids, "wadi_link");
   const now = clock.now();
   const expires_at = now + LINK_MS;
@@ -78,7 +81,7 @@ export function makeLink({ clock, ids }: Sources, operator_id: string) {
 
 /** The session ends with its operator at the latest. */
 export function makeSession(
-  { clock, ids }: Sources,
+  { clock, ids }: SecretSources,
   operator: Pick<Operator, "id" | "expires_at">,
   client: { user_agent: string | null; address: string },
 ) {
@@ -88,7 +91,7 @@ export function makeSession(
     id: ids.uuid(),
     operator_id: operator.id,
     token_hash: hashSecret(token),
-    user_agent: client.user_agent && shorten(client.user_agent, USER_AGENT_CHARACTERS_MAX),
+    user_agent: client.user_agent && shortenAgent(client.user_agent),
     address: client.address,
     created_at: now,
     last_seen_at: now,

@@ -6,23 +6,14 @@ import {
   type Decision,
   REASON_CHARACTERS_MAX,
 } from "../../agents/index.ts";
-import { maybe, oneOf, show } from "../../platform/schema.ts";
+import { oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
+import { ApprovalSetting } from "../approval-setting.ts";
 import { ListedApproval } from "../approvals.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
-const known = (description: string) => maybe(Type.String({ description }));
-
-const ShownApproval = Type.Object({
-  approval: Approval,
-  account: Type.String({ description: "The owner's name." }),
-  agent_name: known("Name of the agent; null: it was deleted."),
-  run_status: known("Status of the run; null: it was deleted."),
-  tool_description: known("What the tool does; null: a built-in tool."),
-  tool_endpoint: known("Where the arguments are sent; null: a built-in tool."),
-  run_message: known("Input of the run; null: it was deleted."),
-});
+const ShownApproval = Type.Object({ approval: Approval, ...ApprovalSetting.properties });
 
 const DecidedApproval = Type.Object({
   ...Approval.properties,
@@ -61,9 +52,10 @@ function decide(verb: string, decision: Decision, summary: string): DecisionOper
     input: DecisionInput,
     reply: DecidedApproval,
     isForApprovers: true,
+    isForLinks: true,
     audit,
-    async run({ approvals }, asked: Static<typeof DecisionInput>, { name }) {
-      const request = { decision, reason: asked.reason ?? null, by: name };
+    async run({ approvals }, asked: Static<typeof DecisionInput>, { name, scope }) {
+      const request = { decision, reason: asked.reason ?? null, by: name, scope };
       const { approval, isChanged } = await approvals.decide(asked.id, request);
       return { ...show(Approval, approval), is_changed: isChanged };
     },
@@ -83,11 +75,13 @@ export const approvalOperations = {
     }),
     reply: Type.Array(ListedApproval),
     isForApprovers: true,
-    async run({ approvals }, asked) {
+    isForLinks: true,
+    async run({ approvals }, asked, { scope }) {
       const found = await approvals.list({
         account: asked.account ?? null,
         status: asked.status ?? null,
         limit: asked.limit ?? LIMIT,
+        scope,
       });
       return found.map((row) => show(ListedApproval, row));
     },
@@ -100,8 +94,9 @@ export const approvalOperations = {
     input: input({ id: idOf("approval") }),
     reply: ShownApproval,
     isForApprovers: true,
-    async run({ approvals }, asked) {
-      const { approval, setting } = await approvals.show(asked.id);
+    isForLinks: true,
+    async run({ approvals }, asked, { scope }) {
+      const { approval, setting } = await approvals.show(asked.id, scope);
       return { approval: show(Approval, approval), ...setting };
     },
   }),

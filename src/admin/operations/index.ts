@@ -2,6 +2,7 @@
 import type { AnyOperation } from "../operation.ts";
 import { accountOperations } from "./accounts.ts";
 import { agentOperations } from "./agents.ts";
+import { approvalLinkOperations } from "./approval-links.ts";
 import { approvalOperations } from "./approvals.ts";
 import { connectionOperations } from "./connections.ts";
 import { keyOperations } from "./keys.ts";
@@ -19,7 +20,8 @@ import { webhookOperations } from "./webhooks.ts";
 
 const FAMILIES = [
   ...[accountOperations, keyOperations, operatorOperations, sessionOperations],
-  ...[agentOperations, runOperations, approvalOperations, toolOperations, connectionOperations],
+  ...[agentOperations, runOperations, approvalOperations, approvalLinkOperations],
+  ...[toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations],
   ...[requestOperations, runCountOperations, upkeepOperations],
   ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],

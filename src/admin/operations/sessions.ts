@@ -1,9 +1,10 @@
 // Operations on sessions of the console, and the links that begin them.
 import { Type } from "@sinclair/typebox";
-import { Operator, OperatorSession } from "../../access/index.ts";
+import { Operator } from "../../access/index.ts";
 import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
+import { ListedSession } from "../session-list.ts";
 import { idOf, input, maybeText, NO_INPUT } from "./fields.ts";
 
 const ConsoleLink = Type.Object({
@@ -20,26 +21,27 @@ export const sessionOperations = {
     name: "operators sessions",
     method: "GET",
     path: "/sessions",
-    summary: "List the sessions of the console that are in force.",
+    summary: "List the sessions of the console and the links to approvals that are in force.",
     input: NO_INPUT,
-    reply: Type.Array(OperatorSession),
-    run: async ({ sessions }) => (await sessions.list()).map((row) => show(OperatorSession, row)),
+    reply: Type.Array(ListedSession),
+    run: async ({ sessionList }) =>
+      (await sessionList.list()).map((row) => show(ListedSession, row)),
   }),
   end: defineOperation({
     name: "operators end",
     method: "DELETE",
     path: "/sessions/:id",
-    summary: "End a session of the console, effective at its next request.",
+    summary: "End a session or a link to approvals, effective at its next request.",
     input: input({ id: idOf("session") }),
-    reply: OperatorSession,
+    reply: ListedSession,
     audit: {
       target: (asked: { id: string }) => asked.id,
-      async read({ sessions }: Admin, found: string) {
-        const row = await sessions.find(found.toLowerCase());
-        return row && show(OperatorSession, row);
+      async read({ sessionList }: Admin, found: string) {
+        const row = await sessionList.find(found.toLowerCase());
+        return row && show(ListedSession, row);
       },
     },
-    run: async ({ sessions }, asked) => show(OperatorSession, await sessions.end(asked.id)),
+    run: async ({ sessionList }, asked) => show(ListedSession, await sessionList.end(asked.id)),
   }),
   createLink: defineOperation({
     name: "console",

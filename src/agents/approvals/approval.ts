@@ -35,6 +35,11 @@ const DecidedBy = Type.Object(
   {
     kind: oneOf(["key", "operator"], "`operator`: a person who runs the platform."),
     id: Type.String({ description: "The key's id; of an operator the person's name." }),
+    person: Type.Optional(
+      Type.String({
+        description: "Whom the operator made a link for, by which it was decided; left out: none.",
+      }),
+    ),
   },
   { description: "Who decided; null: undecided, expired or closed." },
 );

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { none, type Sql, sql, store, type Tx, WaitingRows } from "../../database/index.ts";
 import { recordEvents } from "../../outbox/store.ts";
-import { maybe, Row, show } from "../../platform/schema.ts";
+import { maybe, Row, show, Timestamp } from "../../platform/schema.ts";
 import { Approval, ApprovalRow } from "./approval.ts";
 
 const FoundApproval = Row(ApprovalRow, {
@@ -18,6 +18,25 @@ export interface ApprovalFilter {
   status: Approval["status"] | null;
   before: { at: number; id: string } | null;
   limit: number;
+}
+
+/** A call that was approved earlier, with what a comparison needs. */
+export const ApprovedCall = Type.Object({
+  id: Type.String({ description: "Id of its approval." }),
+  arguments: ApprovalRow.properties.arguments,
+  decided_by: ApprovalRow.properties.decided_by,
+  decided_at: Timestamp("When it was approved."),
+});
+export type ApprovedCall = Static<typeof ApprovedCall>;
+
+export interface ApprovedCallFilter {
+  agent_id: string;
+  tool: string;
+  /** Milliseconds since 1970; calls that were approved before. */
+  until: number;
+  limit: number;
+  /** Maximum bytes of all their arguments; older calls that exceed them are left out. */
+  bytesMax: number;
 }
 
 const Id = Type.Object({ id: Type.String() });
@@ -54,6 +73,19 @@ export const approvalStore = store(
               ${whereStatus(status)}
               ${before === null ? none : startBehind(before)}
             ORDER BY requested_at DESC, id DESC LIMIT ${limit}`,
+      ),
+    /** Newest first. */
+    listApproved: (db, { agent_id, tool, until, limit, bytesMax }: ApprovedCallFilter) =>
+      db.all(
+        ApprovedCall,
+        sql`SELECT id, arguments, decided_by, decided_at FROM (
+              SELECT id, arguments, decided_by, decided_at, SUM(OCTET_LENGTH(arguments))
+                OVER (ORDER BY decided_at DESC, id DESC) AS bytes
+              FROM (SELECT * FROM approvals
+                WHERE status = 'approved' AND agent_id = ${agent_id} AND tool = ${tool}
+                  AND decided_at < ${until}
+                ORDER BY decided_at DESC, id DESC LIMIT ${limit}) AS newest
+            ) AS sums WHERE bytes <= ${bytesMax} ORDER BY decided_at DESC, id DESC`,
       ),
     listOverdue: async (db, now: number, limit: number) => {
       const rows = await db.all(

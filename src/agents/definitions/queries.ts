@@ -1,6 +1,7 @@
 // Agents of every account, for operators.
 import type { Bound, Database } from "../../database/index.ts";
 import { agentStore, type HeldAgent } from "./store.ts";
+import type { Policy } from "./version.ts";
 
 export function createAgentQueries(database: Database) {
   const store: Bound<typeof agentStore> = database.bind(agentStore);
@@ -9,6 +10,8 @@ export function createAgentQueries(database: Database) {
     findOwner: (id: string): Promise<string | undefined> => store.findOwner(id),
     findName: async (id: string, account_id: string): Promise<string | undefined> =>
       (await store.find(id, account_id))?.agent.name,
+    findPolicy: async (id: string, version: number): Promise<Policy | undefined> =>
+      (await store.findVersion(id, version))?.policy,
   };
 }
 export type AgentQueries = ReturnType<typeof createAgentQueries>;

@@ -2,6 +2,7 @@
 import type { Bound, Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
+import { threadStore } from "../threads/store.ts";
 import { cancelRun } from "./deps.ts";
 import { createRunOverview } from "./overview.ts";
 import type { RunRow } from "./run.ts";
@@ -16,11 +17,17 @@ export interface RunQueriesOptions {
 
 export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
   const store: Bound<typeof runStore> = database.bind(runStore);
+  const threads = database.bind(threadStore);
   return {
     ...createRunOverview(store),
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     listFailures: store.listFailures,
     countStarted: store.countStarted,
+    /** Tells whether the thread may have messages from before the run. */
+    async hasEarlierMessages({ thread_id, account_id, created_at }: RunRow): Promise<boolean> {
+      const thread = await threads.find(thread_id, account_id);
+      return thread !== undefined && thread.created_at < created_at;
+    },
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,
     /** Cancels a run, whose state decides how; undefined: it was deleted meanwhile. */

@@ -13,6 +13,7 @@ import { createWebSearch, type SearchClient } from "./builtin/web-search.ts";
 import type { BuiltinTool, Tool } from "./contract.ts";
 import type { toolStore } from "./http/store.ts";
 import { isToolName, type ToolRevision } from "./revision.ts";
+import { findBuiltinTitle } from "./titles.ts";
 
 /** Date of the first built-in tools; their revisions are part of the program. */
 const MADE_AT = Date.UTC(2026, 0, 1);
@@ -59,14 +60,14 @@ function priceOf({ name, isFree }: BuiltinTool, prices: ToolPrices): number | nu
 
 /** agents.endpoints.tools.get_tools */
 function describeRevision(tool: BuiltinTool, price_sar: number | null): ToolRevision {
-  const { name, revision, risk, title, description, parameters } = tool;
+  const { name, revision, risk, description, parameters } = tool;
   const { timeout_ms, external_content } = tool;
   return {
     name,
     kind: "builtin",
     revision,
     risk,
-    title,
+    title: findBuiltinTitle(name),
     description,
     parameters,
     endpoint: null,

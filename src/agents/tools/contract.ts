@@ -80,7 +80,6 @@ export interface Tool {
 }
 
 export interface BuiltinTool extends Tool {
-  title: string;
   parameters: TObject;
   scope?: Scope;
   /** A free tool costs nothing unless the operator prices it; the price of others is unknown. */

@@ -26,6 +26,7 @@ import { stepExecutions } from "./0025-step-executions.ts";
 import { sentAttempts } from "./0026-sent-attempts.ts";
 import { keyEndings } from "./0027-key-endings.ts";
 import { playgroundRequests } from "./0028-playground-requests.ts";
+import { approvalLinks } from "./0026-approval-links.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -37,4 +38,5 @@ export const migrations: readonly Migration[] = [
   ...[sentAttempts],
   ...[keyEndings],
   ...[keyEndings, playgroundRequests],
+  ...[installation, requestIndex, estimatedCosts, consoleSessions, approvalLinks],
 ];

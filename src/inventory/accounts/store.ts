@@ -1,5 +1,6 @@
 // Deletion of accounts: each is gone at once, and its rows in all tables follow in parts.
 import { type Static, Type } from "@sinclair/typebox";
+import { dropApprovalLinks } from "../../access/approval-links/store.ts";
 import { dropHolds } from "../../access/holds/store.ts";
 import { removeAccount } from "../../access/store.ts";
 import { deleteAgents } from "../../agents/definitions/store.ts";
@@ -99,6 +100,7 @@ export const accountDeletionStore = store(
       );
       await dropGrants(tx, account_id);
       await dropHolds(tx, account_id);
+      await dropApprovalLinks(tx, account_id);
       const keys = await removeAccount(tx, account_id);
       await dropBudgets(tx, [`account ${account_id}`, ...keys.map((id) => `key ${id}`)]);
       await setAccountListening(tx, account_id, false);

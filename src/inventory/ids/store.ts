@@ -11,7 +11,8 @@ const TABLES = {
   trigger: sql`triggers`,
   endpoint: sql`webhook_endpoints`,
   delivery: sql`deliveries`,
-  session: sql`console_sessions`,
+  // Both are listed and ended as sessions.
+  session: sql`(SELECT id FROM console_sessions UNION ALL SELECT id FROM approval_links) AS listed`,
 } satisfies Record<string, Sql>;
 
 /** Kinds of objects that operators name by an id. */

@@ -4,6 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { checkArguments } from "../../../src/agents/tools/arguments.ts";
 import { createBuiltins, createCatalog, toModelTool } from "../../../src/agents/tools/catalog.ts";
 import { ToolList, ToolRevision } from "../../../src/agents/tools/revision.ts";
+import { findBuiltinTitle } from "../../../src/agents/tools/titles.ts";
 import { show } from "../../../src/platform/schema.ts";
 import { guard } from "../../net/guard.ts";
 import { inlineCompute } from "../../support/compute.ts";
@@ -109,16 +110,17 @@ describe("agents.does.cost.2", () => {
 });
 
 test("finds a tool by its exact name only", () => {
-  expect(catalog.find("web_search")?.title).toBe("Web search");
+  expect(catalog.find("web_search")?.name).toBe("web_search");
   for (const name of ["", "Web_Search", "constructor", "__proto__"]) {
     expect(catalog.find(name)).toBeUndefined();
   }
 });
 
 test.each(builtins.map((tool) => [tool.name, tool] as const))(
-  "%s has a name, a schema and a description for the model",
+  "%s has a name, a title, a schema and a description for the model",
   (name, tool) => {
     expect(name).toMatch(/^[a-z0-9_]{1,64}$/);
+    expect(findBuiltinTitle(name)).toBeString();
     expect(tool.parameters).toMatchObject({ type: "object", additionalProperties: false });
     for (const field of Object.values(tool.parameters.properties)) {
       expect(field.description).toBeString();

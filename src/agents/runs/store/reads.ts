@@ -4,7 +4,7 @@ import { type Db, findPageEnd, none, type Sql, sql, WaitingRows } from "../../..
 import { maybe } from "../../../platform/schema.ts";
 import { MessageRow } from "../../threads/thread.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
-import { StepRow } from "../step.ts";
+import { StepRow, ToolResultData } from "../step.ts";
 import type { Status } from "../transitions.ts";
 
 export interface RunFilter {
@@ -128,6 +128,33 @@ export function listSteps(
   const piece =
     limit === null ? none : sql`AND seq <= (${findPageEnd(next, sql`OCTET_LENGTH(data)`, limit)})`;
   return db.all(StepRow, sql`SELECT * ${next} ${piece} ORDER BY seq`);
+}
+
+const ResultStep = Type.Object({
+  seq: Type.Integer(),
+  data: maybe(ToolResultData),
+});
+
+export interface ResultFilter {
+  run_id: string;
+  /** Milliseconds since 1970; results up to then. */
+  until: number;
+  limit: number;
+  /** Maximum bytes of all results; the data of older ones that exceed them are null. */
+  bytesMax: number;
+}
+
+/** The newest results of a run's calls, in their order. */
+export function listResults(db: Db, { run_id, until, limit, bytesMax }: ResultFilter) {
+  return db.all(
+    ResultStep,
+    sql`SELECT seq, CASE WHEN bytes <= ${bytesMax} THEN data END AS data FROM (
+          SELECT seq, data, SUM(OCTET_LENGTH(data)) OVER (ORDER BY seq DESC) AS bytes
+          FROM (SELECT seq, data FROM steps
+            WHERE run_id = ${run_id} AND kind = 'tool_result' AND created_at <= ${until}
+            ORDER BY seq DESC LIMIT ${limit}) AS newest
+        ) AS sums ORDER BY seq`,
+  );
 }
 
 const Summary = Type.Object({ through_seq: Type.Integer(), content: Type.String() });

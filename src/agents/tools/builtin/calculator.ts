@@ -26,7 +26,6 @@ const Parameters = Type.Object(
 export function createCalculator(compute: Compute): BuiltinTool {
   return {
     name: "calculator",
-    title: "Calculator",
     description:
       "Calculates with exact decimals, to 64 significant digits. Use it for every sum, price, " +
       'percentage and conversion instead of reckoning yourself. Example: "1250 * 15 / 100".',

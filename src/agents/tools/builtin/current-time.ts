@@ -20,7 +20,6 @@ const Parameters = Type.Object(
 
 export const currentTime: BuiltinTool = {
   name: "current_time",
-  title: "Current time",
   description: "Tells the date, the time and the day of the week, now, in a time zone.",
   risk: "read",
   revision: 1,

@@ -35,27 +35,27 @@ const SetParameters = Type.Object(
 export function createMemory(notes: Notes): readonly BuiltinTool[] {
   return [
     {
-      ...common("memory_list", "List notes", "read"),
+      ...common("memory_list", "read"),
       description:
         "Lists the keys of the notes that you kept in this and in earlier runs, with their sizes.",
       parameters: NoParameters,
       run: (use) => listNotes(notes, use),
     },
     {
-      ...common("memory_get", "Read a note", "read"),
+      ...common("memory_get", "read"),
       description: "Reads one of the notes that you kept in this or in an earlier run.",
       parameters: KeyParameters,
       run: (use) => readNote(notes, use),
     },
     {
-      ...common("memory_set", "Keep a note", "write"),
+      ...common("memory_set", "write"),
       description:
         "Keeps a note for later runs under a key; a note that has the key already is replaced.",
       parameters: SetParameters,
       run: (use) => setNote(notes, use),
     },
     {
-      ...common("memory_delete", "Delete a note", "write"),
+      ...common("memory_delete", "write"),
       description: "Deletes one of the notes that you kept.",
       parameters: KeyParameters,
       run: (use) => deleteNote(notes, use),
@@ -63,10 +63,9 @@ export function createMemory(notes: Notes): readonly BuiltinTool[] {
   ];
 }
 
-function common(name: string, title: string, risk: "read" | "write") {
+function common(name: string, risk: "read" | "write") {
   return {
     name,
-    title,
     risk,
     revision: 1,
     timeout_ms: TIMEOUT_MS,

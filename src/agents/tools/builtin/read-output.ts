@@ -34,7 +34,6 @@ const Parameters = Type.Object(
 
 export const readOutput: BuiltinTool = {
   name: "read_output",
-  title: "Read an earlier result",
   description:
     "Reads a part of the whole result of an earlier tool call of this run: one that was cut, or " +
     "cleared to save room. Tells how long the whole is.",

@@ -53,7 +53,6 @@ export interface PageDeps {
 export function createReadPage(deps: PageDeps): BuiltinTool {
   return {
     name: "read_page",
-    title: "Read a page",
     description:
       "Reads the text of a public web page, with its links, or of a text or JSON file. After " +
       "something from outside was read it opens only addresses that stand in the user's message " +
