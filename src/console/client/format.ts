@@ -47,13 +47,13 @@ const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle:
 
 export const writeClock = (iso: string): string => clock.format(new Date(iso));
 
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const shortDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 /** Writes a time of the last 24 hours as such, and an earlier one with its day. */
 export function writeMoment(iso: string, nowMs: number): string {
   const text = writeClock(iso);
   const at = new Date(iso);
-  return nowMs - at.getTime() < DAY_MS ? text : `${day.format(at)}, ${text.slice(0, 5)}`;
+  return nowMs - at.getTime() < DAY_MS ? text : `${shortDay.format(at)}, ${text.slice(0, 5)}`;
 }
 
 /** Writes a time with its date and zone, for titles. */

@@ -2,8 +2,8 @@
 import { render } from "preact";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
-import { startLive } from "./live.ts";
 import { LostSecret } from "./keys/secret.tsx";
+import { startLive } from "./live.ts";
 import { PAGES } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
 import { SignIn, startSession } from "./session.tsx";

@@ -1,15 +1,14 @@
 // Pages of the console by their path.
 import type { FunctionComponent } from "preact";
 import { Approvals } from "./approvals/approvals.tsx";
-import { Home } from "./home.tsx";
+import { Home } from "./home/home.tsx";
+import { Keys } from "./keys/keys.tsx";
+import { Requests } from "./requests/requests.tsx";
 import { Runs } from "./runs/runs.tsx";
 import { Triggers } from "./triggers/list.tsx";
 import { OpenedTrigger } from "./triggers/trigger.tsx";
 import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
-import { Home } from "./home/home.tsx";
-import { Requests } from "./requests/requests.tsx";
-import { Keys } from "./keys/keys.tsx";
 
 interface PageRoute {
   path: string;

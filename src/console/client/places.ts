@@ -28,17 +28,17 @@ export const PLACES: readonly PlaceGroup[] = [
   },
   {
     title: "nav.agents",
-    places: [{ href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" }],
-    places: [{ href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" }],
     places: [
+      { href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" },
       { href: "/console/triggers", icon: "i-triggers", text: "page.triggers", key: "g t" },
       { href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" },
-    title: "nav.gateway",
-    places: [
-      { href: "/console/requests", icon: "i-requests", text: "page.requests", key: "g q" },
-      { href: "/console/models", icon: "i-models", text: "page.models", key: "g m" },
-      { href: "/console/usage", icon: "i-usage", text: "page.usage", key: "g u" },
     ],
+  },
+  {
+    title: "nav.gateway",
+    places: [{ href: "/console/requests", icon: "i-requests", text: "page.requests", key: "g q" }],
+  },
+  {
     title: "nav.access",
     places: [{ href: "/console/keys", icon: "i-keys", text: "page.keys", key: "g k" }],
   },

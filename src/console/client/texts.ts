@@ -1,18 +1,18 @@
 // Every sentence of the console, by its id; another language is another table of the same ids.
 import { approvals } from "./texts/approvals.ts";
 import { home } from "./texts/home.ts";
-import { requests } from "./texts/requests.ts";
 import { keys } from "./texts/keys.ts";
+import { requests } from "./texts/requests.ts";
 import { runs } from "./texts/runs.ts";
 import { shared } from "./texts/shared.ts";
 import { triggers } from "./texts/triggers.ts";
+import { usage } from "./texts/usage.ts";
 import { webhooks } from "./texts/webhooks.ts";
 
-const texts = { ...shared, ...home, ...approvals, ...runs, ...triggers, ...webhooks } as const;
-import { usage } from "./texts/usage.ts";
-
-const texts = { ...shared, ...home, ...approvals, ...requests, ...runs, ...usage } as const;
-const texts = { ...shared, ...home, ...approvals, ...keys, ...runs } as const;
+const texts = {
+  ...{ ...shared, ...home, ...approvals, ...keys, ...requests, ...runs },
+  ...{ ...triggers, ...usage, ...webhooks },
+} as const;
 
 type Texts = typeof texts;
 export type TextId = keyof Texts;

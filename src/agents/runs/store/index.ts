@@ -8,7 +8,15 @@ import { countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
-import { countQueued, listResults, listRuns, listSteps, loadBefore, loadLog, RunPosition } from "./reads.ts";
+import {
+  countQueued,
+  listResults,
+  listRuns,
+  listSteps,
+  loadBefore,
+  loadLog,
+  RunPosition,
+} from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
 import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";

@@ -7,7 +7,6 @@ export const shared = {
   "page.runs": "Runs",
   "page.triggers": "Triggers",
   "page.webhooks": "Webhooks",
-  "nav.agents": "Agents",
   "page.keys": "Accounts and keys",
   "nav.access": "Access",
   "nav.sessions": "Sessions",

@@ -2,7 +2,7 @@
 import type { Migration } from "../migrate.ts";
 
 export const sentAttempts: Migration = {
-  number: 26,
+  number: 29,
   name: "sent attempts",
   kind: "expansion",
   statements: ({ integer, text }) => [
