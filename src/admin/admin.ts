@@ -35,6 +35,7 @@ import { createFailureCounts } from "./run-failures.ts";
 import { createRunUsageReport } from "./run-usage.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createSessionList } from "./session-list.ts";
+import { createSearch } from "./search.ts";
 import { createSessionAdmin } from "./sessions.ts";
 import { createStatusReader } from "./status.ts";
 import { createToolAdmin } from "./tools.ts";
@@ -74,6 +75,7 @@ export function buildAdmin(deps: AdminDeps) {
     runs: createRunAdmin(deps, directory),
     countFailures: createFailureCounts(deps, directory),
     runUsage: createRunUsageReport(deps, directory),
+    search: createSearch(deps, directory),
     secrets: createSecretAdmin(deps),
     sessions,
     sessionList: createSessionList({ sessions, approvalLinks, directory }),

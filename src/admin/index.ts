@@ -45,6 +45,7 @@ export { playgroundOperations } from "./operations/playground.ts";
 export { requestOperations } from "./operations/requests.ts";
 export { runCountOperations } from "./operations/run-counts.ts";
 export { runOperations } from "./operations/runs.ts";
+export { searchOperations } from "./operations/search.ts";
 export { sessionOperations } from "./operations/sessions.ts";
 export { toolOperations } from "./operations/tools.ts";
 export { triggerOperations } from "./operations/triggers.ts";

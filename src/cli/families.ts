@@ -42,8 +42,9 @@ const GROUPS = {
     chat: ["List, switch and probe models; talk to one", () => import("./chat.ts")],
   },
   upkeep: {
-    status: ["Show how it is, and how it is set", () => import("./status.ts")],
-    config: ["Show how it is, and how it is set", () => import("./status.ts")],
+    status: ["Show how it is and is set; find an object", () => import("./status.ts")],
+    config: ["Show how it is and is set; find an object", () => import("./status.ts")],
+    find: ["Show how it is and is set; find an object", () => import("./find.ts")],
     requests: ["Explain requests; sum their tokens and cost", () => import("./requests.ts")],
     usage: ["Explain requests; sum their tokens and cost", () => import("./usage.ts")],
     backup: ["Back up all data; restore a paused copy", () => import("./backup.ts")],

@@ -4,7 +4,7 @@ import type { Key } from "../../src/access/index.ts";
 import type { DeletedPart } from "../../src/database/index.ts";
 import { QUARTER_MS } from "../../src/gateway/budgets/period.ts";
 import { writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { ACCOUNT_PARTS, TOP } from "../../src/inventory/index.ts";
+import { ACCOUNT_PARTS, NAMED_KINDS, TOP } from "../../src/inventory/index.ts";
 import { makeEntry, NOON } from "../support/request-log.ts";
 import { makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
@@ -74,6 +74,48 @@ const idCases: Case[] = [
     act: ({ ids }) =>
       Promise.all([...KINDS, "delivery" as const].map((kind) => ids.searchByEnd(kind, END))),
     check: (answer) => expect(answer).toEqual(Array(8).fill({ found: [], lastId: null })),
+  },
+];
+
+const byName = { text: "ab_", isIdPart: false, searched: 100, limit: 9 };
+
+const nameCases: Case[] = [
+  {
+    method: "ids.searchNames",
+    title: "finds by a part of the name in any case, whose signs mean themselves",
+    async setup({ accounts }) {
+      for (const [id, name] of ["Ab_c", "abxc", "drab_", "none"].entries()) {
+        await accounts.create({ id: `a-${id}`, name, created_at: NOW });
+      }
+    },
+    act: ({ ids }) => ids.searchNames("account", byName),
+    async check(answer, { ids }) {
+      expect(answer).toEqual([
+        { id: "a-2", name: "drab_", account_id: null },
+        { id: "a-0", name: "Ab_c", account_id: null },
+      ]);
+      const first = await ids.searchNames("account", { ...byName, limit: 1 });
+      expect(first.map(({ id }) => id)).toEqual(["a-2"]);
+      expect(await ids.searchNames("account", { ...byName, searched: 1 })).toEqual([]);
+    },
+  },
+  {
+    method: "ids.searchNames",
+    title: "finds by the first or last characters of an id",
+    setup: addKeys,
+    act: ({ ids }) => ids.searchNames("key", { ...byName, text: "0abc02", isIdPart: true }),
+    async check(answer, { ids }) {
+      expect(answer).toEqual([{ id: IDS[1]!, name: null, account_id: null }]);
+      const begin = { ...byName, text: "0198a6f2", isIdPart: true };
+      expect(await ids.searchNames("key", begin)).toHaveLength(3);
+      expect(await ids.searchNames("key", { ...begin, isIdPart: false })).toEqual([]);
+    },
+  },
+  {
+    method: "ids.searchNames",
+    title: "searches every kind of object",
+    act: ({ ids }) => Promise.all(NAMED_KINDS.map((kind) => ids.searchNames(kind, byName))),
+    check: (answer) => expect(answer).toEqual(NAMED_KINDS.map(() => [])),
   },
 ];
 
@@ -337,4 +379,7 @@ const deletionCases: Case[] = [
   },
 ];
 
-export const inventoryCases: Case[] = [...idCases, ...activityCases, ...deletionCases];
+export const inventoryCases: Case[] = [
+  ...[...idCases, ...nameCases],
+  ...[...activityCases, ...deletionCases],
+];

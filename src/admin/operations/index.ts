@@ -12,6 +12,7 @@ import { playgroundOperations } from "./playground.ts";
 import { requestOperations } from "./requests.ts";
 import { runCountOperations } from "./run-counts.ts";
 import { runOperations } from "./runs.ts";
+import { searchOperations } from "./search.ts";
 import { sessionOperations } from "./sessions.ts";
 import { toolOperations } from "./tools.ts";
 import { triggerOperations } from "./triggers.ts";
@@ -26,6 +27,7 @@ const FAMILIES = [
   ...[requestOperations, runCountOperations, upkeepOperations],
   ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],
   ...[requestOperations, upkeepOperations],
+  ...[searchOperations, requestOperations, upkeepOperations],
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>

@@ -1,4 +1,4 @@
-// Rows never move under the pointer: new ones wait once the reader has scrolled, selected or paused.
+// Rows never move under the pointer: new ones wait for a reader who scrolled, selected or paused.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
