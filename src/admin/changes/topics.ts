@@ -10,6 +10,7 @@ export const TOPICS = [
   "models",
   "requests",
   "runs",
+  "sessions",
   "triggers",
   "webhooks",
 ] as const;
@@ -41,8 +42,8 @@ const TOPICS_OF_STORES: Readonly<Record<string, readonly ChangeTopic[]>> = {
   accounts: CREDENTIALS,
   keys: CREDENTIALS,
   holds: ["accounts", "agents"],
-  operators: ["keys"],
-  sessions: ["keys"],
+  operators: ["sessions"],
+  sessions: ["sessions"],
   audit: NONE,
   installation: ["runs"],
   secrets: NONE,

@@ -71,9 +71,11 @@ function readFailure({ status, statusText, headers }: Response, text: string): A
   }
 }
 
-const BASE = "/operator/v1";
+/** Paths below which operations are: those of a link to approvals are its own. */
+export const api = { base: "/operator/v1" };
+
 export const getText = (path: string, signal: AbortSignal): Promise<string> =>
-  send("GET", BASE + path, undefined, signal);
-export const get = <T>(path: string): Promise<T> => call<T>("GET", BASE + path);
+  send("GET", api.base + path, undefined, signal);
+export const get = <T>(path: string): Promise<T> => call<T>("GET", `${api.base}${path}`);
 export const post = <T>(path: string, body: object): Promise<T> =>
-  call<T>("POST", BASE + path, body);
+  call<T>("POST", `${api.base}${path}`, body);

@@ -1,4 +1,5 @@
-// Keys of pages: single letters, which do nothing while a person writes.
+// Keys of pages: single letters, which do nothing while a person writes, or where they are off.
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 export type KeyHandlers = Readonly<Record<string, () => void>>;
@@ -12,6 +13,14 @@ const isActing = ({ key, target }: KeyboardEvent): boolean =>
   (key === "Enter" || key === " ") &&
   target instanceof Element &&
   target.closest("a, button, summary") !== null;
+/** People who dictate, or whose hand touches keys, switch single letters off. */
+const LETTERS = "letters";
+export const areLettersOff = signal(localStorage.getItem(LETTERS) === "off");
+
+export function switchLetters(): void {
+  areLettersOff.value = !areLettersOff.value;
+  localStorage.setItem(LETTERS, areLettersOff.value ? "off" : "on");
+}
 
 /** Time within which the second key of a pair such as `g a` counts. */
 const PAIR_MS = 1_000;
@@ -23,6 +32,7 @@ export function useKeys(handlers: KeyHandlers): void {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return;
       if (isActing(event)) return;
+      if (areLettersOff.peek() && event.key.length === 1) return;
       const isPair = first !== null && event.timeStamp - first.at < PAIR_MS;
       const handler = (isPair && handlers[`${first!.key} ${event.key}`]) || handlers[event.key];
       if (!handler) {

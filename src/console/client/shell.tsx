@@ -4,19 +4,25 @@ import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
+import { isJumping, Jump, useJumpKey } from "./jump.tsx";
 import { useKeys } from "./keyboard.ts";
 import { togglePause } from "./live.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
 import { PLACES, type Place } from "./places.ts";
+import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { type TextId, t } from "./texts.ts";
+
+const isOperator = () => session.value.kind === "signed_in" && session.value.role === "operator";
+
+const openJump = () => {
+  isJumping.value = true;
+};
 
 /** Groups of places that the person may open. */
 const listPlaces = () => {
-  const { value } = session;
-  const isOperator = value.kind === "signed_in" && value.role === "operator";
   return PLACES.map(({ title, places }) => ({
     title,
-    places: places.filter(({ isForApprovers }) => isOperator || isForApprovers),
+    places: places.filter(({ isForApprovers }) => isOperator() || isForApprovers),
   })).filter(({ places }) => places.length > 0);
 };
 
@@ -132,6 +138,13 @@ function Side() {
       <button class="b menu" type="button" popovertarget="nav" aria-label={t("nav.menu")}>
         <Icon id="i-menu" />
       </button>
+      {isOperator() && (
+        <button class="jump" type="button" onClick={openJump}>
+          <Icon id="i-search" size={14} />
+          {t("jump.title")}
+          <kbd aria-hidden="true">Ctrl K</kbd>
+        </button>
+      )}
       <nav class="nav" id="nav" popover="auto" aria-label={t("nav.label")}>
         {listPlaces().map(({ title, places }) => (
           <Fragment key={title ?? ""}>
@@ -157,6 +170,10 @@ function Side() {
     </aside>
   );
 }
+
+const listKeys = () => {
+  isListingKeys.value = true;
+};
 
 export interface KeyHint {
   keys: readonly string[];
@@ -202,7 +219,9 @@ export function Page({ title, says, command, hints, end, before, ...given }: Pag
   useKeys({
     ...Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])),
     ".": togglePause,
+    "?": listKeys,
   });
+  useJumpKey();
   document.title = `${t(title)} · Wadi`;
   return (
     <div class="app">
@@ -240,8 +259,13 @@ export function Page({ title, says, command, hints, end, before, ...given }: Pag
                 {t(text)}
               </span>
             ))}
+            <button type="button" aria-label={t("shortcuts.button")} onClick={listKeys}>
+              <kbd aria-hidden="true">?</kbd>
+            </button>
           </span>
         </footer>
+        <KeyList hints={hints} places={places} />
+        {isOperator() && <Jump places={places} />}
       </main>
     </div>
   );

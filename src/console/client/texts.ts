@@ -1,6 +1,7 @@
 // Every sentence of the console, by its id; another language is another table of the same ids.
 import { approvals } from "./texts/approvals.ts";
 import { home } from "./texts/home.ts";
+import { keyboard } from "./texts/keyboard.ts";
 import { keys } from "./texts/keys.ts";
 import { requests } from "./texts/requests.ts";
 import { runs } from "./texts/runs.ts";
@@ -10,7 +11,7 @@ import { usage } from "./texts/usage.ts";
 import { webhooks } from "./texts/webhooks.ts";
 
 const texts = {
-  ...{ ...shared, ...home, ...approvals, ...keys, ...requests, ...runs },
+  ...{ ...shared, ...keyboard, ...home, ...approvals, ...keys, ...requests, ...runs },
   ...{ ...triggers, ...usage, ...webhooks },
 } as const;
 

@@ -76,7 +76,7 @@ describe("a stream ends", () => {
     await page.until(": keep-alive");
     await app.admin.sessions.end(session!.id);
     await clock.advance(3_000);
-    expect(await page.rest()).toEndWith('"topic":"keys","id":null,"changes":1}\n\n');
+    expect(await page.rest()).toEndWith('"topic":"sessions","id":null,"changes":1}\n\n');
     await stop();
   });
 

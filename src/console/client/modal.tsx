@@ -1,0 +1,31 @@
+// A dialog to look something up in: Escape and a press beside it close it.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+interface ModalProps {
+  title: string;
+  /** The title is for those who hear it, where a field begins the dialog. */
+  isTitleHidden?: boolean;
+  onClose(): void;
+  children: ComponentChildren;
+}
+
+export function Modal({ title, isTitleHidden = false, onClose, children }: ModalProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      class={isTitleHidden ? "dialog finder" : "dialog"}
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={onClose}
+      closedby="any"
+    >
+      <h2 id={id} class={isTitleHidden ? "vh" : ""}>
+        {title}
+      </h2>
+      {children}
+    </dialog>
+  );
+}
