@@ -306,7 +306,10 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
   });
   const routers = [site.routers.gateway, site.routers.agents];
   const document = createDocumentPage({ routers, version, events: EVENTS });
-  const page = createConsoleRoutes({ isEnabled: () => current().operator.enabled });
+  const page = createConsoleRoutes({
+    isEnabled: () => current().operator.enabled,
+    own: site.operators.own,
+  });
   const pages = [...metrics, ...health, ...docs, document, consoleRedirect];
   server.open(routers, pages, [...site.operators.routes, ...page]);
 }

@@ -7,6 +7,7 @@ import {
   type HttpServer,
   type LinkRouteOptions,
   type OperatorRoute,
+  type OwnAddresses,
 } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
@@ -57,6 +58,7 @@ const CHANGES_DESCRIPTION =
 export interface OperatorApi {
   routes: OperatorRoute[];
   limiter: RateLimiter;
+  own: OwnAddresses;
   change(settings: Settings): void;
 }
 
@@ -119,6 +121,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
   return {
     routes: [...routes, ...sessionRoutes, ...linkRoutes],
     limiter,
+    own: common.own,
     change: (other) => limiter.change(other.operator.requests_per_minute),
   };
 }

@@ -17,7 +17,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
   installationId: string;
 }
 
-export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter"> {
+export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter" | "own"> {
   /** Ends the streams of changes for good. */
   drain(): void;
   /** Pages open them again, to the server that has taken over. */
@@ -68,6 +68,7 @@ export function createOperatorService(
     endStreams: () => changes.endAll(),
     routes: api.routes,
     limiter: api.limiter,
+    own: api.own,
     change(other) {
       api.change(other);
       admin = build();

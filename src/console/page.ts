@@ -1,6 +1,11 @@
 // Serves the console's page at every path below /console, under a policy that names its parts.
-import type { OperatorRoute, StaticPage } from "../http/index.ts";
-import { apiError } from "../platform/errors.ts";
+import {
+  type OperatorRoute,
+  type OwnAddresses,
+  requireOwnHost,
+  type StaticPage,
+} from "../http/index.ts";
+import { ApiError, apiError } from "../platform/errors.ts";
 import { bundleConsole } from "./bundle.ts";
 import source from "./client/index.html" with { type: "file" };
 
@@ -15,15 +20,33 @@ export const consoleRedirect: StaticPage = {
   answer: () => Response.redirect(HOME, 308),
 };
 
+interface ConsoleOptions {
+  isEnabled(): boolean;
+  own: OwnAddresses;
+}
+
 /** The page is answered where the operator API is, under the same policy. */
-export function createConsoleRoutes({ isEnabled }: { isEnabled(): boolean }): OperatorRoute[] {
+export function createConsoleRoutes({ isEnabled, own }: ConsoleOptions): OperatorRoute[] {
   let loaded: Promise<Page> | undefined;
   const answer = async (request: Request): Promise<Response> => {
     if (!isEnabled()) throw apiError("not_found");
+    // A person reads why, where each request of the page would be refused.
+    const refusal = findRefusal(() => requireOwnHost(request, own));
+    if (refusal) return new Response(`${refusal.message}\n`, { status: refusal.status });
     loaded ??= loadPage();
     return respond(await loaded, request);
   };
   return [HOME, `${HOME}*`].map((path) => ({ method: "GET", path, answer }));
+}
+
+function findRefusal(check: () => void): ApiError | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (failure) {
+    if (failure instanceof ApiError) return failure;
+    throw failure;
+  }
 }
 
 interface Page {

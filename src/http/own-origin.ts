@@ -15,17 +15,24 @@ const FOREIGN_HOST =
   "This server has another name: set operator.public_url to the address that browsers open.";
 const FOREIGN_ORIGIN = "Only pages of this server may use a session of the console.";
 
-/** Returns the own origin that the request is for; throws for a foreign Host or Origin. */
-export function requireOwnOrigin(request: Request, own: OwnAddresses): string {
-  const { method, headers, url } = request;
+/** Returns the address that the request is for; throws for a foreign Host. */
+export function requireOwnHost({ headers, url }: Request, own: OwnAddresses): URL {
   const { protocol, host: urlHost } = new URL(url);
   const host = headers.get("host") ?? urlHost;
-  const publicUrls = own.publicUrls().flatMap((text) => URL.parse(text) ?? []);
-  const names = [...own.hosts(), ...publicUrls.map(({ hostname }) => hostname)];
+  const names = [...own.hosts(), ...listPublic(own).map(({ hostname }) => hostname)];
   const served = URL.parse(`${protocol}//${host}`);
-  if (!served || !isOwnName(nameOfHost(host), names)) {
-    throw apiError("permission_denied", { message: FOREIGN_HOST });
-  }
+  if (served && isOwnName(nameOfHost(host), names)) return served;
+  throw apiError("permission_denied", { message: FOREIGN_HOST });
+}
+
+const listPublic = (own: OwnAddresses) => own.publicUrls().flatMap((text) => URL.parse(text) ?? []);
+
+/** Returns the own origin that the request is for; throws for a foreign Host or Origin. */
+export function requireOwnOrigin(request: Request, own: OwnAddresses): string {
+  const { method, headers } = request;
+  const served = requireOwnHost(request, own);
+  const host = headers.get("host") ?? served.host;
+  const publicUrls = listPublic(own);
   // A page of that host without encryption is no page of this server.
   const named = publicUrls.find((one) => URL.parse(`${one.protocol}//${host}`)?.host === one.host);
   const expected = named?.origin ?? served.origin;

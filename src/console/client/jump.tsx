@@ -36,14 +36,14 @@ const KINDS = {
   trigger: { icon: "i-triggers", path: "/triggers/" },
 } as const;
 
-interface FoundObject {
+interface JumpResult {
   kind: keyof typeof KINDS;
   id: string;
   name: string | null;
   account: string | null;
 }
 
-interface Target {
+interface JumpTarget {
   href: string;
   icon: string;
   name: string;
@@ -52,7 +52,7 @@ interface Target {
   account?: string | null;
 }
 
-function describe({ kind, id, name, account }: FoundObject): Target {
+function describe({ kind, id, name, account }: JumpResult): JumpTarget {
   const { icon, path } = KINDS[kind];
   const isNamed = kind === "account" || kind === "model";
   const key = kind === "account" ? name! : id;
@@ -81,11 +81,11 @@ function JumpDialog({ places }: { places: readonly Place[] }) {
     return () => clearTimeout(timer);
   }, [typed.value]);
   const query = asked.value === "" ? null : `/find?text=${encodeURIComponent(asked.value)}`;
-  const { data } = useResource<FoundObject[]>(query).value;
+  const { data } = useResource<JumpResult[]>(query).value;
   const text = typed.value.trim().toLocaleLowerCase();
   const pages = places
     .filter((place) => t(place.text).toLocaleLowerCase().includes(text))
-    .map(({ href, icon, text: title }): Target => ({ href, icon, name: t(title) }));
+    .map(({ href, icon, text: title }): JumpTarget => ({ href, icon, name: t(title) }));
   const found = text === "" ? [] : (data ?? []).map(describe);
   const targets = [...pages, ...found];
   const close = () => {
@@ -128,7 +128,7 @@ function JumpDialog({ places }: { places: readonly Place[] }) {
   );
 }
 
-function FoundText({ icon, name, account, says }: Target) {
+function FoundText({ icon, name, account, says }: JumpTarget) {
   return (
     <>
       <Icon id={icon} size={14} />

@@ -1,6 +1,13 @@
 // Keys of pages: single letters, which do nothing while a person writes, or where they are off.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { TextId } from "./texts.ts";
+
+/** Keys and their effect, for people. */
+export interface KeyHint {
+  keys: readonly string[];
+  text: TextId;
+}
 
 export type KeyHandlers = Readonly<Record<string, () => void>>;
 

@@ -5,7 +5,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { isJumping, Jump, useJumpKey } from "./jump.tsx";
-import { useKeys } from "./keyboard.ts";
+import { type KeyHint, useKeys } from "./keyboard.ts";
 import { togglePause } from "./live.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
 import { PLACES, type Place } from "./places.ts";
@@ -175,10 +175,7 @@ const listKeys = () => {
   isListingKeys.value = true;
 };
 
-export interface KeyHint {
-  keys: readonly string[];
-  text: TextId;
-}
+export type { KeyHint } from "./keyboard.ts";
 
 interface PageProps {
   title: TextId;

@@ -1,9 +1,8 @@
 // The list of keys, and the switch of single letters.
 import { signal } from "@preact/signals";
-import { areLettersOff, switchLetters } from "./keyboard.ts";
+import { areLettersOff, type KeyHint, switchLetters } from "./keyboard.ts";
 import { Modal } from "./modal.tsx";
 import type { Place } from "./places.ts";
-import type { KeyHint } from "./shell.tsx";
 import { type TextId, t } from "./texts.ts";
 
 export const isListingKeys = signal(false);
