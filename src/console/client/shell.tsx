@@ -179,6 +179,8 @@ export type { KeyHint } from "./keyboard.ts";
 
 interface PageProps {
   title: TextId;
+  /** Stands in the place of the title above an opened item. */
+  heading?: ComponentChildren;
   says?: string | undefined;
   /** Command that gives the same view. */
   command: string;
@@ -210,7 +212,7 @@ function Title({ title, opened }: Pick<PageProps, "title" | "opened">) {
 }
 
 export function Page({ title, says, command, hints, end, before, ...given }: PageProps) {
-  const { opened, isFixed, children } = given;
+  const { opened, heading, isFixed, children } = given;
   const { route } = useLocation();
   const places = listPlaces().flatMap((group) => group.places);
   useKeys({
@@ -226,7 +228,7 @@ export function Page({ title, says, command, hints, end, before, ...given }: Pag
       <main class={isFixed ? "main fix" : "main"}>
         <header class="bar">
           {before}
-          <Title title={title} opened={opened} />
+          {heading ? <h1>{heading}</h1> : <Title title={title} opened={opened} />}
           {says && <span class="dim">{says}</span>}
           <span class="end">
             <Live />

@@ -1,0 +1,95 @@
+// Acts on a run: cancel it, start it again, copy it.
+import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso";
+import { ApiFailure, post } from "../api.ts";
+import { ChoiceMenu } from "../filters.tsx";
+import { copyText, FailureNote, showToast } from "../parts.tsx";
+import { quote } from "../runs/filter.tsx";
+import { CancelDialog, isActive } from "../runs/selection.tsx";
+import { t } from "../texts.ts";
+import { type ShownRun, titleOf } from "./data.ts";
+
+interface ActsProps {
+  run: ShownRun;
+  onChange(): void;
+}
+
+export function Acts({ run, onChange }: ActsProps) {
+  const isAsking = useSignal(false);
+  const isStarting = useSignal(false);
+  const failure = useSignal<ApiFailure | null>(null);
+  const { route } = useLocation();
+  const startAgain = async () => {
+    isStarting.value = true;
+    try {
+      const { id } = await post<{ id: string }>(`/runs/${run.id}/again`, {});
+      route(`/console/runs/${id}`);
+      showToast({ text: t("run.again.done") });
+    } catch (problem) {
+      if (!(problem instanceof ApiFailure)) throw problem;
+      failure.value = problem;
+    } finally {
+      isStarting.value = false;
+    }
+  };
+  return (
+    <>
+      {isActive(run) && !run.cancel_requested && (
+        <button
+          class="b stop"
+          type="button"
+          onClick={() => {
+            isAsking.value = true;
+          }}
+        >
+          {t("runs.cancel")}
+        </button>
+      )}
+      <button class="b p2" type="button" disabled={isStarting.value} onClick={startAgain}>
+        {t("run.again")}
+      </button>
+      <span class="p2">
+        <ChoiceMenu
+          label={t("run.copy")}
+          value=""
+          options={[
+            { value: "", text: t("run.copy") },
+            { value: "curl", text: t("run.copy.curl") },
+            { value: "command", text: t("run.copy.command") },
+          ]}
+          onChange={(form) => copyText(form === "curl" ? writeCurl(run) : writeCommand(run))}
+        />
+      </span>
+      {failure.value && (
+        <div class="bar-note">
+          <FailureNote what={t("run.again")} failure={failure.value} isFinal />
+        </div>
+      )}
+      {isAsking.value && (
+        <CancelDialog
+          runs={[{ id: run.id, title: titleOf(run), status: run.status }]}
+          onDone={onChange}
+          onClose={() => {
+            isAsking.value = false;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Writes the request that starts such a run; the shell puts the key in. */
+function writeCurl({ agent_id, input }: ShownRun): string {
+  const body = JSON.stringify({ input: { message: input.message } });
+  return [
+    `curl ${location.origin}/v1/agents/${agent_id}/runs`,
+    '  -H "authorization: Bearer $WADI_KEY"',
+    "  -H 'content-type: application/json'",
+    `  -d ${quote(body)}`,
+  ].join(" \\\n");
+}
+
+function writeCommand({ id, agent_id, input }: ShownRun): string {
+  if ("hook" in input) return `wadi runs again ${id}`;
+  return `wadi runs start ${agent_id} ${quote(input.message)}`;
+}

@@ -1,0 +1,108 @@
+// The chosen piece of a run at the side: what happened, as text or as JSON.
+import type { RefObject } from "preact";
+import { useQuery } from "../filters.tsx";
+import { writeExact } from "../format.ts";
+import { Json } from "../json.tsx";
+import { Icon, Outside, Segment } from "../parts.tsx";
+import { t } from "../texts.ts";
+import type { ShownRun, StepItem } from "./data.ts";
+import { ErrorText, Fact } from "./facts.tsx";
+import { ModelDetail } from "./model-detail.tsx";
+import { OPEN, type Piece } from "./pieces.ts";
+import { ToolDetail } from "./tool-detail.tsx";
+
+interface DetailProps {
+  run: ShownRun;
+  piece: Piece;
+  pane: RefObject<HTMLElement | null>;
+}
+
+export function Detail({ run, piece, pane }: DetailProps) {
+  const [query, change] = useQuery();
+  const { key, kind, round, steps } = piece;
+  const isJson = query.view === "json" && steps.length > 0;
+  const titles = {
+    queue: () => t("run.detail.queue"),
+    model: () => t("run.detail.model", round),
+    tool: () => <Outside text={piece.name} />,
+    event: () => t("run.detail.event"),
+  };
+  return (
+    <aside class="detail" aria-label={t("run.detail", key)} tabIndex={-1} ref={pane}>
+      <div class="h">
+        <h2 class="row">
+          {kind !== "event" && <Icon id={ICONS[kind]} size={14} />} {titles[kind]()}
+        </h2>
+        <span class="end">
+          {steps.length > 0 && (
+            <>
+              <span class="dim">{t("run.detail.seq", key)}</span>
+              <Segment
+                label={t("run.as")}
+                value={isJson ? "json" : "read"}
+                options={[
+                  { value: "read", text: t("run.read") },
+                  { value: "json", text: t("run.json") },
+                ]}
+                isTabs
+                onChange={(view) => change({ view: view === "json" ? view : "" })}
+              />
+            </>
+          )}
+        </span>
+      </div>
+      {isJson ? (
+        <Json value={steps.length === 1 ? steps[0] : steps} label={t("run.detail", key)} />
+      ) : (
+        <Read run={run} piece={piece} />
+      )}
+    </aside>
+  );
+}
+
+const ICONS = { queue: "i-triggers", model: "i-model", tool: "i-tool" };
+
+function Read({ run, piece }: { run: ShownRun; piece: Piece }) {
+  const { key, kind, steps, state } = piece;
+  const [step] = steps;
+  if (kind === "queue") return <QueueFacts run={run} />;
+  if (key === OPEN) {
+    return state === "failed" && run.error ? (
+      <ErrorText error={run.error} />
+    ) : (
+      <p class="soft">{t("run.open")}</p>
+    );
+  }
+  if (step?.kind === "assistant") return <ModelDetail run={run} step={step} />;
+  if (kind === "tool") return <ToolDetail steps={steps} />;
+  return step?.kind === "system" ? <EventFacts step={step} /> : null;
+}
+
+function QueueFacts({ run: { created_at, started_at } }: { run: ShownRun }) {
+  return (
+    <dl class="facts">
+      <Fact name={t("run.queued")}>{writeExact(created_at)}</Fact>
+      <Fact name={t("run.begun")}>
+        {started_at === null ? t("run.begun.none") : writeExact(started_at)}
+      </Fact>
+    </dl>
+  );
+}
+
+function EventFacts({ step }: { step: StepItem & { kind: "system" } }) {
+  const { event, message, detail } = step.data;
+  return (
+    <>
+      <p>
+        <Outside text={message} />
+      </p>
+      <dl class="facts">
+        <Fact name={t("run.event")}>
+          <code>{event}</code>
+        </Fact>
+        <Fact name={t("run.at")}>{writeExact(step.created_at)}</Fact>
+      </dl>
+      {detail && <Json value={detail} label={event} />}
+    </>
+  );
+}

@@ -1,0 +1,32 @@
+// Parts of a step's detail: a fact, an error, indented JSON.
+import type { ComponentChildren } from "preact";
+import { Outside } from "../parts.tsx";
+
+export function ErrorText({ error }: { error: { code: string; message: string } }) {
+  return (
+    <div class="err">
+      <b>{error.code}</b>
+      <p>
+        <Outside text={error.message} />
+      </p>
+    </div>
+  );
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** Indents a JSON text; a model may write another text. */
+export function indent(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

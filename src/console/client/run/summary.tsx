@@ -1,0 +1,128 @@
+// The strip above a run: how it stands, for whom it works, and its use of its budgets.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { shortenId, writeExact, writeMoment, writeSpan, writeTook } from "../format.ts";
+import { now } from "../live.ts";
+import { BudgetBar, Outside, RunState } from "../parts.tsx";
+import { isActive } from "../runs/selection.tsx";
+import { Cost } from "../runs/table.tsx";
+import { t } from "../texts.ts";
+import type { ShownRun } from "./data.ts";
+
+export function Summary({ run }: { run: ShownRun }) {
+  const { agent_id, agent_name, version, created_at, usage, budgets } = run;
+  const [approval] = run.pending_approvals;
+  return (
+    <dl class="strip sum">
+      <div>
+        <dt>{t("run.status")}</dt>
+        <dd class="row">
+          <RunState status={run.status} />
+          {run.status === "waiting_approval" && approval && (
+            <a href={`/console/approvals/${approval}`}>{t("run.approval")}</a>
+          )}
+          {run.cancel_requested && isActive(run) && <span class="dim">{t("run.stopping")}</span>}
+        </dd>
+      </div>
+      <div>
+        <dt>{t("column.agent")}</dt>
+        <dd class="fit">
+          <a href={`/console/agents/${agent_id}`}>
+            <Outside text={agent_name ?? shortenId(agent_id)} cut />
+          </a>{" "}
+          <span class="dim">{t("runs.version", version)}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("runs.started_by")}</dt>
+        <dd class="fit">
+          <Starter run={run} />
+        </dd>
+      </div>
+      <div>
+        <dt>{t("run.started")}</dt>
+        <dd>
+          <time dateTime={created_at} title={writeExact(created_at)}>
+            {writeMoment(created_at, now.value)}
+          </time>{" "}
+          <span class="dim">{t("run.ago", writeSpan(now.value - Date.parse(created_at)))}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>{t("run.worked")}</dt>
+        <dd>
+          <Times run={run} />
+        </dd>
+      </div>
+      <div>
+        <dt>{t("run.rounds")}</dt>
+        <dd>
+          {usage.rounds}{" "}
+          {budgets.max_rounds !== null && (
+            <span class="dim">{t("run.of", budgets.max_rounds)}</span>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>{t("runs.column.tokens")}</dt>
+        <dd>
+          {usage.prompt_tokens.toLocaleString("en-GB")}{" "}
+          <span class="dim">{t("run.tokens.in")}</span>{" "}
+          {usage.completion_tokens.toLocaleString("en-GB")}{" "}
+          <span class="dim">{t("run.tokens.out")}</span>
+        </dd>
+      </div>
+      <CostOfBudget run={run} />
+    </dl>
+  );
+}
+
+function Starter({ run: { trigger_id, trigger_kind, started_by } }: { run: ShownRun }) {
+  if (trigger_id === null) return <Outside text={started_by ?? t("runs.manual")} cut />;
+  return (
+    <a href={`/console/triggers/${trigger_id}`}>
+      <Outside text={started_by ?? t(`runs.${trigger_kind}`)} cut />
+    </a>
+  );
+}
+
+/** Times grow between two reads of the run. */
+function Times({ run }: { run: ShownRun }) {
+  const readAt = useSignal(Date.now());
+  useEffect(() => {
+    readAt.value = Date.now();
+  }, [run]);
+  const since = Math.max(0, now.value - readAt.value);
+  const worked = run.worked_ms + (run.status === "running" ? since : 0);
+  const waited = run.waited_ms + (run.status === "waiting_approval" ? since : 0);
+  return (
+    <>
+      {writeTook(worked)}{" "}
+      {waited > 0 && <span class="dim">{t("run.waited", writeTook(waited))}</span>}
+    </>
+  );
+}
+
+function CostOfBudget({ run: { cost, budgets } }: { run: ShownRun }) {
+  const { total } = cost;
+  const limit = budgets.max_cost_sar;
+  return (
+    <div class="cost">
+      <dt>{t("run.cost")}</dt>
+      <dd>
+        <Cost sum={total} />{" "}
+        <span class="dim">
+          {limit === null ? total !== null && t("column.sar") : t("run.cost.of", writePrice(limit))}
+        </span>
+        {total !== null && limit !== null && (
+          <BudgetBar used={Number(total)} limit={Number(limit)} label={t("run.cost.budget")} />
+        )}
+      </dd>
+    </div>
+  );
+}
+
+/** Writes a price with at least two decimals. */
+export function writePrice(price: string): string {
+  return price.replace(/(\.\d\d\d*?)0+$/, "$1");
+}
