@@ -24,7 +24,7 @@ export interface ApprovalLinkRequest {
   as?: string | undefined;
 }
 
-interface MadeLink {
+interface CreatedLink {
   link: ApprovalLink;
   token: string;
   /** Address of the console that people open; null: the settings name none. */
@@ -64,7 +64,7 @@ export function createApprovalLinkAdmin(deps: AdminDeps, parts: ApprovalLinkPart
     /** Ends the link or its session at the next request; undefined for an unknown id. */
     end: (id: string): Promise<ApprovalLink | undefined> => links.end(id),
     /** Returns the link's token; only its hash is stored. */
-    async create(request: ApprovalLinkRequest, actor: Actor): Promise<MadeLink> {
+    async create(request: ApprovalLinkRequest, actor: Actor): Promise<CreatedLink> {
       const { enabled, public_url } = settings.operator;
       if (!enabled) {
         throw new AdminError("the console is switched off by operator.enabled", "conflict");

@@ -81,6 +81,11 @@ export function createApprovalAdmin(deps: AdminDeps, directory: AccountDirectory
       return approvals.addTitles(await nameAgents(agents, found));
     },
     find: approvals.find,
+    /** Returns the title of the tool that is called, else its name. */
+    async nameTool(approval: ApprovalRow): Promise<string> {
+      const [titled] = await approvals.addTitles([approval]);
+      return titled?.tool_title ?? approval.tool;
+    },
     async show(typed: string, scope?: LinkScope) {
       const approval = await require(typed, scope);
       return { approval, setting: await readSetting(approval) };

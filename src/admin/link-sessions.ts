@@ -28,6 +28,7 @@ const LinkSession = Resource("LinkSession", {
   operator: Type.String({ description: "Name of the operator who made it." }),
   account: Type.String({ description: "Account whose approvals it shows." }),
   approval_id: maybe(Type.String({ description: "The only approval; null: all of the account." })),
+  tool: maybe(Type.String({ description: "Title or name of that approval's tool; null: none." })),
   expires_at: Timestamp("End of the session."),
   status: maybe(Type.Unsafe<ApprovalRow["status"]>(status)),
   decided_by,
@@ -51,6 +52,7 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
     const session: Static<typeof LinkSession> = {
       ...{ person, operator, approval_id, expires_at: link_expires_at },
       account: (await directory.names()).get(account_id) ?? "",
+      tool: found ? await approvals.nameTool(found) : null,
       status: found ? statusAt(found, clock.now()) : null,
       decided_by: found?.decided_by ?? null,
       decided_at: found?.decided_at ?? null,

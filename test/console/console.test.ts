@@ -157,7 +157,7 @@ function walkConsole() {
   test("shows a decision that is over, and ends its session", async () => {
     const { id } = (await findApproval("change_supplier"))!;
     await page.goto(`${server.url}/console/approvals/${id}`);
-    await page.getByText(/This approval was decided by .* Rejected\./).waitFor();
+    await page.getByText(/This approval was decided by .* rejected\./).waitFor();
     await page.goto(`${server.url}/console/approvals/0198f000-0000-4000-8000-000000000001`);
     await page.getByText("There is no approval 00000001.").waitFor();
     faults.length = 0;

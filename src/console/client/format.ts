@@ -43,6 +43,7 @@ const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "short" });
 export const writeDay = (timeMs: number): string => day.format(timeMs);
 
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export const writeClock = (iso: string): string => clock.format(new Date(iso));
@@ -54,6 +55,13 @@ export function writeMoment(iso: string, nowMs: number): string {
   const text = writeClock(iso);
   const at = new Date(iso);
   return nowMs - at.getTime() < DAY_MS ? text : `${shortDay.format(at)}, ${text.slice(0, 5)}`;
+}
+
+/** Writes the hour and minute of a time, with its day unless that is today. */
+export function writeMinute(iso: string, nowMs: number): string {
+  const at = new Date(iso);
+  const isToday = at.toDateString() === new Date(nowMs).toDateString();
+  return isToday ? minutes.format(at) : `${shortDay.format(at)}, ${minutes.format(at)}`;
 }
 
 /** Writes a time with its date and zone, for titles. */

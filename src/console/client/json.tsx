@@ -1,5 +1,6 @@
 // JSON and other texts of any length, shown as text, closed where they are long.
 import { useSignal } from "@preact/signals";
+import { splitHidden } from "./format.ts";
 import { copyText, Icon, Outside } from "./parts.tsx";
 import { t } from "./texts.ts";
 
@@ -8,15 +9,22 @@ const CLOSED_CHARACTERS = 4_096;
 /** Characters that a page shows at most: more would make it slow. */
 const SHOWN_CHARACTERS_MAX = 256 * 1_024;
 
+interface CodeBlockProps {
+  text: string;
+  label: string;
+  /** Keeps each character of the text, with tags beside hidden ones. */
+  isExact?: boolean;
+}
+
 /** Shows a text in the type of code, with a button that copies the whole. */
-export function CodeBlock({ text, label }: { text: string; label: string }) {
+export function CodeBlock({ text, label, isExact = false }: CodeBlockProps) {
   const isOpen = useSignal(false);
   const isLong = text.length > CLOSED_CHARACTERS;
   const limit = isOpen.value ? SHOWN_CHARACTERS_MAX : CLOSED_CHARACTERS;
   return (
     <div class="code-box">
       <pre class="code">
-        <Outside text={text.slice(0, limit)} />
+        {isExact ? <Exact text={text.slice(0, limit)} /> : <Outside text={text.slice(0, limit)} />}
         {text.length > limit && <span class="tag">{t("code.cut", text.length, limit)}</span>}
       </pre>
       <p class="row">
@@ -42,6 +50,26 @@ export function CodeBlock({ text, label }: { text: string; label: string }) {
         </button>
       </p>
     </div>
+  );
+}
+
+/** A hidden character is isolated, so that it moves no other one; its tag is no text. */
+function Exact({ text }: { text: string }) {
+  let at = 0;
+  return (
+    <>
+      {splitHidden(text).map(({ kind, text: part }, index) => {
+        if (kind === "text") {
+          at += part.length;
+          return <bdi key={index}>{part}</bdi>;
+        }
+        return (
+          <bdi key={index} class="exact" data-code={part}>
+            {text[at++]}
+          </bdi>
+        );
+      })}
+    </>
   );
 }
 

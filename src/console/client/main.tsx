@@ -2,6 +2,8 @@
 import { render } from "preact";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
+import { Guest } from "./guest/guest.tsx";
+import { startGuest } from "./guest/session.ts";
 import { LostSecret } from "./keys/secret.tsx";
 import { startLive } from "./live.ts";
 import { PAGES } from "./pages.ts";
@@ -48,9 +50,13 @@ function App() {
   );
 }
 
+/** A teammate's link has a page, a session and routes of its own. */
+const isGuest = location.pathname === "/console/a";
+const start = isGuest ? startGuest : startSession;
+
 applyTheme();
-await startSession();
+await start();
 startLive();
-render(<App />, document.getElementById("app")!);
+render(isGuest ? <Guest /> : <App />, document.getElementById("app")!);
 // A link that is pasted into an open tab signs in, too.
-addEventListener("hashchange", () => void startSession());
+addEventListener("hashchange", () => void start());

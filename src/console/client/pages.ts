@@ -4,6 +4,7 @@ import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home/home.tsx";
 import { Keys } from "./keys/keys.tsx";
 import { Requests } from "./requests/requests.tsx";
+import { RunPage } from "./run/run.tsx";
 import { Runs } from "./runs/runs.tsx";
 import { Triggers } from "./triggers/list.tsx";
 import { OpenedTrigger } from "./triggers/trigger.tsx";
@@ -21,6 +22,7 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/approvals", component: Approvals, isForApprovers: true },
   { path: "/console/approvals/:id", component: Approvals, isForApprovers: true },
   { path: "/console/runs", component: Runs },
+  { path: "/console/runs/:id", component: RunPage },
   { path: "/console/triggers", component: Triggers },
   { path: "/console/triggers/:id", component: OpenedTrigger },
   { path: "/console/webhooks", component: Webhooks },

@@ -72,6 +72,15 @@ export function RunState({ status }: { status: string }) {
 export function Outside({ text, cut = false }: { text: string; cut?: boolean }) {
   return (
     <bdi class={cut ? "cut" : ""} dir="auto">
+      <Tagged text={text} />
+    </bdi>
+  );
+}
+
+/** Text from outside, for places that isolate it already. */
+export function Tagged({ text }: { text: string }) {
+  return (
+    <>
       {splitHidden(text).map(({ kind, text: part }, at) =>
         kind === "text" ? (
           <Fragment key={at}>{part}</Fragment>
@@ -81,7 +90,7 @@ export function Outside({ text, cut = false }: { text: string; cut?: boolean }) 
           </span>
         ),
       )}
-    </bdi>
+    </>
   );
 }
 

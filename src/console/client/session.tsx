@@ -1,14 +1,12 @@
 // Signing in: a one-time link's token, which its fragment holds, is traded for a session.
 import { ApiFailure, call, type SignedInOperator, session } from "./api.ts";
 import { t } from "./texts.ts";
+import { takeToken } from "./token.ts";
 
-const TOKEN = /^#([A-Za-z0-9_-]{20,})$/;
 
 /** Finds out who is signed in, by the link that was opened or by the cookie. */
 export async function startSession(): Promise<void> {
-  const token = TOKEN.exec(location.hash)?.[1];
-  // The history and a copied address must not keep it.
-  if (token) history.replaceState(null, "", location.pathname + location.search);
+  const token = takeToken();
   try {
     const { operator, role } = token
       ? await call<SignedInOperator>("POST", "/console/session", { token })

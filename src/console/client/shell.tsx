@@ -80,22 +80,30 @@ function Themes() {
   );
 }
 
+/** The mark of the program. */
+export function Mark() {
+  return (
+    <svg
+      class="mark"
+      width="18"
+      height="18"
+      viewBox="0 0 18 18"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.9"
+      stroke-linecap="round"
+      aria-hidden="true"
+    >
+      <path d="M2 4.5c3.2 0 3.2 9 7 9s3.8-9 7-9" />
+      <path d="M6.7 4.5c1 0 1 3.6 2.3 3.6s1.3-3.6 2.3-3.6" opacity=".55" />
+    </svg>
+  );
+}
+
 function Brand() {
   return (
     <div class="brand">
-      <svg
-        width="18"
-        height="18"
-        viewBox="0 0 18 18"
-        fill="none"
-        stroke="currentColor"
-        stroke-width="1.9"
-        stroke-linecap="round"
-        aria-hidden="true"
-      >
-        <path d="M2 4.5c3.2 0 3.2 9 7 9s3.8-9 7-9" />
-        <path d="M6.7 4.5c1 0 1 3.6 2.3 3.6s1.3-3.6 2.3-3.6" opacity=".55" />
-      </svg>
+      <Mark />
       Wadi<span class="dim">{version}</span>
     </div>
   );

@@ -1,9 +1,11 @@
 // Every sentence of the console, by its id; another language is another table of the same ids.
 import { approvals } from "./texts/approvals.ts";
+import { guest } from "./texts/guest.ts";
 import { home } from "./texts/home.ts";
 import { keyboard } from "./texts/keyboard.ts";
 import { keys } from "./texts/keys.ts";
 import { requests } from "./texts/requests.ts";
+import { run } from "./texts/run.ts";
 import { runs } from "./texts/runs.ts";
 import { shared } from "./texts/shared.ts";
 import { triggers } from "./texts/triggers.ts";
@@ -11,8 +13,8 @@ import { usage } from "./texts/usage.ts";
 import { webhooks } from "./texts/webhooks.ts";
 
 const texts = {
-  ...{ ...shared, ...keyboard, ...home, ...approvals, ...keys, ...requests, ...runs },
-  ...{ ...triggers, ...usage, ...webhooks },
+  ...{ ...shared, ...keyboard, ...home, ...approvals, ...guest, ...runs, ...run },
+  ...{ ...triggers, ...webhooks, ...requests, ...usage, ...keys },
 } as const;
 
 type Texts = typeof texts;

@@ -1,14 +1,16 @@
 // The inbox of approvals: those that wait by their end, then those decided today.
-import { Fragment } from "preact";
 import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
-import { shortenId, writeClock, writeSpan } from "../format.ts";
+import { type ApiFailure, session } from "../api.ts";
+import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
-import { now, useResource } from "../live.ts";
-import { Empty, FailureNote, Icon, Outside } from "../parts.tsx";
+import { useResource } from "../live.ts";
+import { copyText, Empty, FailureNote, Icon, Segment, showToast } from "../parts.tsx";
 import { type KeyHint, Page, setCount } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { ListedApproval } from "./data.ts";
+import type { Outcome } from "./decision.tsx";
+import { Items, sortByEnd } from "./list.tsx";
 import { Sheet } from "./sheet.tsx";
 
 const HINTS: readonly KeyHint[] = [
@@ -18,76 +20,10 @@ const HINTS: readonly KeyHint[] = [
 ];
 const PATH = "/console/approvals";
 const FILTERS = ["pending", "decided", "all"] as const;
-const DECIDED = { approved: "ok", rejected: "rejected", expired: "expired", closed: "cancelled" };
-const RISK_TONES = { read: "mute", write: "warn", irreversible: "bad" };
-
-function Item({ approval, isOpen }: { approval: ListedApproval; isOpen: boolean }) {
-  const { id, tool, risk, status, account, agent_id, agent_name, preview } = approval;
-  const { decided_at, expires_at } = approval;
-  const isPending = status === "pending";
-  const href = `${PATH}/${id}${location.search}`;
-  return (
-    <a class={isPending ? "item" : "item past"} href={href} aria-current={isOpen || undefined}>
-      {isPending ? (
-        <Icon id={`s-${risk}`} size={12} tone={RISK_TONES[risk]} />
-      ) : (
-        <Icon id={`s-${DECIDED[status]}`} size={12} tone={status === "approved" ? "ok" : "mute"} />
-      )}
-      <b class="cut">
-        <bdi>{tool}</bdi>
-      </b>
-      <time dateTime={isPending ? expires_at : (decided_at ?? "")}>
-        {isPending
-          ? writeSpan(Date.parse(expires_at) - now.value)
-          : decided_at && writeClock(decided_at).slice(0, 5)}
-      </time>
-      <span class="parts">
-        {!isPending && (
-          <>
-            {t(`status.${status}`)}
-            <span class="dot">·</span>
-          </>
-        )}
-        <Outside text={agent_name ?? shortenId(agent_id)} cut />
-        <span class="dot">·</span>
-        <bdi class="cut">{account}</bdi>
-      </span>
-      {preview.length > 0 && (
-        <span class="parts dim">
-          {preview.map((value, at) => (
-            <Fragment key={at}>
-              {at > 0 && <span class="dot">·</span>}
-              <Outside text={value} cut />
-            </Fragment>
-          ))}
-        </span>
-      )}
-    </a>
-  );
-}
-
-function List({ title, rows, open }: { title: string; rows: ListedApproval[]; open?: string }) {
-  if (rows.length === 0) return null;
-  return (
-    <>
-      <h2>
-        {title} <span>{rows.length}</span>
-      </h2>
-      {rows.map((row) => (
-        <Item key={row.id} approval={row} isOpen={row.id === open} />
-      ))}
-    </>
-  );
-}
+type Filter = (typeof FILTERS)[number];
 
 /** Sorts those that wait by their end, and decided ones by their decision, newest first. */
-function sort(
-  rows: readonly ListedApproval[],
-  filter: string,
-): Record<"waits" | "past", ListedApproval[]> {
-  const waits = rows
-    .filter(({ status }) => status === "pending")
-    .toSorted((a, b) => a.expires_at.localeCompare(b.expires_at));
+function sort(rows: readonly ListedApproval[], filter: Filter) {
   const today = new Date().toDateString();
   const past = rows
     .filter(({ status }) => status !== "pending")
@@ -95,88 +31,158 @@ function sort(
       return filter !== "pending" || new Date(decided_at ?? 0).toDateString() === today;
     })
     .toSorted((a, b) => (b.decided_at ?? "").localeCompare(a.decided_at ?? ""));
-  return { waits: filter === "decided" ? [] : waits, past };
+  return { waits: filter === "decided" ? [] : sortByEnd(rows), past };
 }
 
-function Filters({ current }: { current: string }) {
+/** Reads those that wait apart, so that many newer ones do not hide them. */
+function useApprovals() {
+  const waiting = useResource<ListedApproval[]>("/approvals?status=pending&limit=500", [
+    "approvals",
+  ]);
+  const newest = useResource<ListedApproval[]>("/approvals?limit=200", ["approvals"]);
+  const { data: pending } = waiting.value;
+  const { data: others } = newest.value;
+  const rows = pending &&
+    others && [...pending, ...others.filter((row) => row.status !== "pending")];
+  return {
+    rows,
+    failure: waiting.value.failure ?? newest.value.failure,
+    reload() {
+      waiting.reload();
+      newest.reload();
+    },
+  };
+}
+
+interface ListProps {
+  data: readonly ListedApproval[] | null;
+  failure: ApiFailure | null;
+  filter: Filter;
+  waits: readonly ListedApproval[];
+  past: readonly ListedApproval[];
+  open: string | undefined;
+  hrefOf(id: string): string;
+}
+
+function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
+  const isPast = filter === "decided";
+  const isEmpty = data !== null && waits.length === 0 && (!isPast || past.length === 0);
+  return (
+    <section class="list" aria-label={t("page.approvals")} aria-busy={!data && !failure}>
+      {failure && <FailureNote what={t("page.approvals")} failure={failure} />}
+      {isEmpty && (
+        <div class="page">
+          <Empty
+            text={t(isPast ? "approvals.empty.decided" : "approvals.empty")}
+            command="wadi approvals list"
+          />
+        </div>
+      )}
+      <Items title={t("approvals.list.waiting")} rows={waits} {...{ open, hrefOf }} />
+      <Items
+        title={t(filter === "pending" ? "approvals.list.decided" : "approvals.list.past")}
+        rows={past}
+        {...{ open, hrefOf }}
+      />
+    </section>
+  );
+}
+
+function Filters({ filter }: { filter: Filter }) {
   const { route } = useLocation();
   return (
-    <span class="seg wide" role="group" aria-label={t("approvals.show")}>
-      {FILTERS.map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={current === name}
-          onClick={() => route(name === "pending" ? PATH : `${PATH}?show=${name}`)}
-        >
-          {t(`approvals.filter.${name}`)}
-        </button>
-      ))}
+    <span class="wide">
+      <Segment
+        label={t("approvals.show")}
+        value={filter}
+        options={FILTERS.map((value) => ({ value, text: t(`approvals.filter.${value}`) }))}
+        onChange={(value) => route(PATH + searchFor(value))}
+      />
     </span>
   );
+}
+
+const searchFor = (filter: Filter) => (filter === "pending" ? "" : `?show=${filter}`);
+
+/** Handles the keys of the list: the next or the previous one is opened. */
+function useListKeys(
+  rows: readonly ListedApproval[],
+  open: string | undefined,
+  hrefOf: (id?: string) => string,
+): void {
+  const { route } = useLocation();
+  const move = (by: number) => {
+    const at = rows.findIndex(({ id }) => id === open);
+    const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
+    if (!next) return;
+    route(hrefOf(next.id));
+    document.querySelector(`[data-row="${next.id}"]`)?.scrollIntoView({ block: "nearest" });
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    c: () => open && void copyText(open),
+    Escape: () => route(hrefOf()),
+  });
+}
+
+/** Says that it is done, with a link to the run for those who may see it. */
+function showDone(outcome: Outcome, runId: string): void {
+  const { value } = session;
+  const isOperator = value.kind === "signed_in" && value.role === "operator";
+  const run = { href: `/console/runs/${runId}`, link: t("approvals.open_run") };
+  showToast({ text: t(`approvals.done.${outcome}`), ...(isOperator && run) });
 }
 
 export function Approvals() {
   const { params } = useRoute();
   const { query, route } = useLocation();
   const open = params.id;
-  const filter = query.show ?? "pending";
-  const list = useResource<ListedApproval[]>("/approvals?limit=500", ["approvals"]);
-  const { data, failure } = list.value;
+  const filter = FILTERS.find((one) => one === query.show) ?? "pending";
+  const { rows: data, failure, reload } = useApprovals();
   const { waits, past } = sort(data ?? [], filter);
-  const rows = [...waits, ...past];
+  const waiting = sortByEnd(data ?? []).length;
+  const hrefOf = (id?: string) => (id ? `${PATH}/${id}` : PATH) + searchFor(filter);
   useEffect(() => {
-    if (!data) return;
-    const number = data.filter(({ status }) => status === "pending").length;
-    setCount(PATH, { number, hot: "waiting" });
-  }, [data]);
-  const move = (by: number) => {
-    const at = rows.findIndex(({ id }) => id === open);
-    const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
-    if (next) route(`${PATH}/${next.id}${location.search}`);
+    if (data) setCount(PATH, { number: waiting, hot: "waiting" });
+  }, [data, waiting]);
+  useListKeys([...waits, ...past], open, hrefOf);
+  const decided = (outcome: Outcome, runId: string) => {
+    reload();
+    showDone(outcome, runId);
+    route(hrefOf(waits.find(({ id }) => id !== open)?.id));
   };
-  useKeys({ j: () => move(1), k: () => move(-1), Escape: () => route(PATH + location.search) });
-  const decided = () => {
-    list.reload();
-    const next = waits.find(({ id }) => id !== open);
-    route(next ? `${PATH}/${next.id}` : PATH);
-  };
+  const back = (
+    <a class="back" href={hrefOf()} aria-label={t("approvals.back")}>
+      <Icon id="i-back" tone="flip" />
+    </a>
+  );
+  const command = open
+    ? `wadi approvals show ${shortenId(open)}`
+    : "wadi approvals list --status pending";
   return (
     <Page
       title="page.approvals"
-      says={
-        data
-          ? t("approvals.waiting", data.filter((row) => row.status === "pending").length)
-          : undefined
-      }
-      command={open ? `wadi approvals show ${shortenId(open)}` : "wadi approvals list"}
+      says={data ? t("approvals.waiting", waiting) : undefined}
+      command={command}
       hints={HINTS}
       isFixed
-      before={
-        open && (
-          <a class="back" href={PATH} aria-label={t("approvals.back")}>
-            <Icon id="i-back" tone="flip" />
-          </a>
-        )
-      }
-      end={<Filters current={filter} />}
+      before={open && back}
+      end={<Filters filter={filter} />}
     >
       <div class={open ? "split open" : "split"}>
-        <section class="list" aria-label={t("page.approvals")} aria-busy={!data && !failure}>
-          {failure && <FailureNote what={t("page.approvals")} failure={failure} />}
-          {data && waits.length === 0 && filter !== "decided" && (
-            <div class="page">
-              <Empty text={t("approvals.empty")} command="wadi approvals list" />
-            </div>
-          )}
-          <List title={t("approvals.list.waiting")} rows={waits} open={open} />
-          <List title={t("approvals.list.decided")} rows={past} open={open} />
-        </section>
+        <List {...{ data, failure, filter, waits, past, open, hrefOf }} />
         {open ? (
-          <Sheet key={open} id={open} onDecided={decided} />
+          <Sheet
+            key={open}
+            id={open}
+            status={data?.find(({ id }) => id === open)?.status}
+            listHref={hrefOf()}
+            onDecided={decided}
+          />
         ) : (
           <article class="ask wide">
-            {rows.length > 0 && <p class="page soft">{t("approvals.choose")}</p>}
+            {waits.length + past.length > 0 && <p class="page soft">{t("approvals.choose")}</p>}
           </article>
         )}
       </div>

@@ -1,6 +1,4 @@
-// Approvals as the operator API gives them, and what the page derives from them.
-import { splitHidden, writeSpan } from "../format.ts";
-import { t } from "../texts.ts";
+// Approvals as the operator API gives them.
 
 export interface ListedApproval {
   id: string;
@@ -9,89 +7,106 @@ export interface ListedApproval {
   agent_name: string | null;
   run_id: string;
   tool: string;
+  tool_title: string | null;
   preview: string[];
   risk: "read" | "write" | "irreversible";
   why: Reason[];
   status: "pending" | "approved" | "rejected" | "expired" | "closed";
   requested_at: string;
   expires_at: string;
-  decided_at?: string | null;
+  reason: string | null;
+  decided_by: Decider | null;
+  decided_at: string | null;
 }
 
 type Reason = "irreversible" | "write" | "listed" | "external_content" | "outcome_unknown";
 
+export interface Decider {
+  kind: "key" | "operator";
+  id: string;
+  /** Whom the operator made a link for, by which it was decided. */
+  person?: string;
+}
+
+export interface CallResult {
+  seq: number;
+  tool: string;
+  url: string | null;
+  is_external: boolean;
+  text: string;
+  is_cut: boolean;
+}
+
 export interface ApprovalDetail {
-  approval: Omit<ListedApproval, "account" | "agent_name" | "preview"> & {
+  approval: Omit<ListedApproval, "account" | "agent_name" | "preview" | "tool_title"> & {
     arguments: Record<string, unknown>;
     arguments_sha256: string;
-    external_sources: { seq: number; tool: string; url: string | null }[];
-    reason: string | null;
-    decided_by: { kind: "key" | "operator"; id: string } | null;
-    decided_at: string | null;
+    external_sources: { seq: number; tool: string; url?: string | null }[];
   };
   account: string;
   agent_name: string | null;
+  agent_version: number | null;
   run_status: string | null;
+  run_message: string | null;
+  run_hook: string | null;
+  started_by: {
+    kind: "manual" | "cron" | "webhook";
+    trigger_id: string | null;
+    trigger_name: string | null;
+    key_id: string | null;
+    key_name: string | null;
+    operator: string | null;
+  } | null;
+  cost: string | null;
+  budget: string | null;
+  tool_title: string | null;
   tool_description: string | null;
   tool_endpoint: string | null;
-  run_message: string | null;
+  on_approval_expired: string | null;
+  barred_keys: { id: string; name: string | null }[];
+  has_earlier_messages: boolean;
+  approved_calls: { id: string; arguments: unknown; decided_at: string }[];
+  results: CallResult[];
+  has_all_results: boolean;
 }
 
 export interface Argument {
   path: string;
   /** A text as it is, and anything else as JSON. */
   text: string;
-  isText: boolean;
+  kind: string;
 }
 
 /** Maximum arguments in the table; more are in the JSON. */
-const ARGUMENTS_MAX = 50;
+export const ARGUMENTS_MAX = 50;
+/** Maximum depth of paths; deeper values are JSON. */
+const DEPTH_MAX = 6;
 
 /** Lists arguments by path, nested ones below their parents. */
-export function listArguments(value: Record<string, unknown>): Argument[] {
+export function listArguments(value: unknown): Argument[] {
   const found: Argument[] = [];
-  const add = (path: string, part: unknown) => {
-    if (found.length >= ARGUMENTS_MAX) return;
-    const isNested = typeof part === "object" && part !== null && Object.keys(part).length > 0;
-    if (isNested) {
-      for (const [name, child] of Object.entries(part)) {
-        add(Array.isArray(part) ? `${path}[${name}]` : `${path}.${name}`, child);
-      }
+  const add = (path: string, part: unknown, depth: number) => {
+    if (found.length > ARGUMENTS_MAX) return;
+    const entries = typeof part === "object" && part !== null ? Object.entries(part) : [];
+    if (entries.length === 0 || depth > DEPTH_MAX) {
+      const isText = typeof part === "string";
+      found.push({ path, text: isText ? part : JSON.stringify(part), kind: typeof part });
       return;
     }
-    const isText = typeof part === "string";
-    found.push({ path, text: isText ? part : JSON.stringify(part), isText });
+    for (const [name, child] of entries) {
+      if (found.length > ARGUMENTS_MAX) return;
+      add(nest(path, name, Array.isArray(part)), child, depth + 1);
+    }
   };
-  for (const [name, part] of Object.entries(value)) add(name, part);
+  if (typeof value === "object" && value !== null && Object.keys(value).length > 0) {
+    add("", value, 0);
+  }
   return found;
 }
 
-export interface Warning {
-  title: string;
-  says: string;
-  /** Argument that it is about. */
-  path?: string;
-}
-
-/** Share of the time below which a decision is urgent. */
-const LATE = 0.1;
-const WARNINGS_MAX = 2;
-
-/** Finds by rules what a person has to look at first. */
-export function listWarnings({ approval }: ApprovalDetail, nowMs: number): Warning[] {
-  const { why, requested_at, expires_at, status } = approval;
-  const warnings: Warning[] = [];
-  if (why.includes("outcome_unknown")) {
-    warnings.push({ title: t("first.unknown"), says: t("first.unknown.says") });
-  }
-  for (const { path, text, isText } of listArguments(approval.arguments)) {
-    if (!isText || splitHidden(text).every(({ kind }) => kind === "text")) continue;
-    warnings.push({ title: t("first.hidden", path), says: t("first.hidden.says"), path });
-  }
-  const leftMs = Date.parse(expires_at) - nowMs;
-  const allMs = Date.parse(expires_at) - Date.parse(requested_at);
-  if (status === "pending" && leftMs < allMs * LATE) {
-    warnings.push({ title: t("first.late"), says: t("first.late.says", writeSpan(leftMs)) });
-  }
-  return warnings.slice(0, WARNINGS_MAX);
+/** Quotes names that could be read as a path. */
+function nest(path: string, name: string, isItem: boolean): string {
+  if (isItem) return `${path}[${name}]`;
+  if (name === "" || /[.[\]"]/.test(name)) return `${path}[${JSON.stringify(name)}]`;
+  return path === "" ? name : `${path}.${name}`;
 }

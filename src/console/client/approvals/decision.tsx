@@ -3,59 +3,70 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiFailure, post } from "../api.ts";
-import { writeClock } from "../format.ts";
+import { writeMinute } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
-import { FailureNote, Icon, showToast } from "../parts.tsx";
+import { now } from "../live.ts";
+import { FailureNote, Icon, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ApprovalDetail } from "./data.ts";
+import { nameDecider } from "./list.tsx";
 
 /** Time within which the second press of A approves. */
 const AGAIN_MS = 3_000;
 const REASON_CHARACTERS_MAX = 1_000;
 
 type DecisionMode = "choose" | "reject" | "answer";
+export type Outcome = "approved" | "rejected" | "answered";
 
-export function Decision({ detail, onDecided }: { detail: ApprovalDetail; onDecided(): void }) {
-  const { approval } = detail;
-  const { id, tool, risk, status } = approval;
+interface DecisionProps {
+  detail: ApprovalDetail;
+  onDecided(outcome: Outcome, runId: string): void;
+  /** Another person was faster, or its time is over. */
+  onConflict(): void;
+}
+
+export function Decision({ detail, onDecided, onConflict }: DecisionProps) {
+  const { id, run_id, tool, risk, status } = detail.approval;
   const mode = useSignal<DecisionMode>("choose");
   const isSending = useSignal(false);
   const failure = useSignal<ApiFailure | null>(null);
-  const decide = async (verb: "approve" | "reject", reason: string) => {
+  const decide = async (outcome: Outcome, reason: string) => {
     if (isSending.peek()) return;
     isSending.value = true;
+    failure.value = null;
     try {
+      const verb = outcome === "approved" ? "approve" : "reject";
       await post(`/approvals/${id}/${verb}`, reason === "" ? {} : { reason });
-      const done = verb === "approve" ? "approvals.done.approved" : "approvals.done.rejected";
-      showToast({ text: t(done) });
-      onDecided();
+      onDecided(outcome, run_id);
     } catch (problem) {
       if (!(problem instanceof ApiFailure)) throw problem;
-      failure.value = problem;
+      if (problem.status === 409 || problem.status === 401) onConflict();
+      else failure.value = problem;
     } finally {
       isSending.value = false;
     }
   };
   if (status !== "pending") return <Past detail={detail} />;
+  const choose = (next: DecisionMode) => {
+    mode.value = next;
+  };
   return (
     <div class="decide-box">
-      {failure.value && <FailureNote what={t("page.approvals")} failure={failure.value} />}
+      {failure.value && <FailureNote what={t("approvals.act")} failure={failure.value} isFinal />}
       {mode.value === "choose" ? (
         <Choice
           {...{ tool, isSending: isSending.value, isTyped: risk === "irreversible" }}
-          onApprove={() => void decide("approve", "")}
-          onMode={(next) => {
-            mode.value = next;
-          }}
+          onApprove={() => void decide("approved", "")}
+          onMode={choose}
         />
       ) : (
         <Words
           mode={mode.value}
           isSending={isSending.value}
-          onSend={(text) => void decide("reject", text)}
-          onCancel={() => {
-            mode.value = "choose";
+          onSend={(text) => {
+            void decide(mode.peek() === "answer" ? "answered" : "rejected", text);
           }}
+          onCancel={() => choose("choose")}
         />
       )}
     </div>
@@ -75,17 +86,21 @@ function Choice({ tool, isSending, isTyped, onApprove, onMode }: ChoiceProps) {
   const typed = useSignal("");
   const field = useRef<HTMLInputElement>(null);
   const isArmed = useSignal(false);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
   const press = () => {
     if (isTyped) {
       field.current?.focus();
       return;
     }
+    clearTimeout(timer.current);
     if (isArmed.peek()) {
+      isArmed.value = false;
       onApprove();
       return;
     }
     isArmed.value = true;
-    setTimeout(() => {
+    timer.current = setTimeout(() => {
       isArmed.value = false;
     }, AGAIN_MS);
   };
@@ -104,11 +119,9 @@ function Choice({ tool, isSending, isTyped, onApprove, onMode }: ChoiceProps) {
         {t("approve")}
         <kbd aria-hidden="true">A</kbd>
       </button>
-      {isArmed.value && (
-        <span class="soft" role="status">
-          {t("approvals.again")}
-        </span>
-      )}
+      <span class="soft" role="status">
+        {isArmed.value && t("approvals.again")}
+      </span>
       <span class="end">
         <button class="b big" type="button" disabled={isSending} onClick={() => onMode("answer")}>
           {t("answer")}
@@ -148,6 +161,9 @@ function NameField({ tool, typed, field }: NameFieldProps) {
         onInput={({ currentTarget }) => {
           typed.value = currentTarget.value;
         }}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key === "Escape") currentTarget.blur();
+        }}
       />
     </label>
   );
@@ -170,19 +186,20 @@ function Words({ mode, isSending, onSend, onCancel }: WordsProps) {
       class="decide words"
       onSubmit={(event) => {
         event.preventDefault();
-        onSend(text.value);
+        const written = text.value.trim();
+        onSend(isAnswer ? t("answer.sent", written) : written);
       }}
       onKeyDown={({ key }) => {
         if (key === "Escape") onCancel();
       }}
     >
       <label>
-        <span>{isAnswer ? t("answer") : t("reason")}</span>
+        <span>{isAnswer ? t("answer.label") : t("reason")}</span>
         <textarea
           class="in"
           ref={field}
           rows={2}
-          maxLength={REASON_CHARACTERS_MAX}
+          maxLength={REASON_CHARACTERS_MAX - (isAnswer ? t("answer.sent", "").length : 0)}
           required={isAnswer}
           dir="auto"
           value={text.value}
@@ -196,7 +213,11 @@ function Words({ mode, isSending, onSend, onCancel }: WordsProps) {
         <button class="b big" type="button" onClick={onCancel}>
           {t("cancel")}
         </button>
-        <button class="b go big" type="submit" disabled={isSending}>
+        <button
+          class="b go big"
+          type="submit"
+          disabled={isSending || (isAnswer && text.value.trim() === "")}
+        >
           {isAnswer ? t("send") : t("reject")}
         </button>
       </span>
@@ -204,25 +225,32 @@ function Words({ mode, isSending, onSend, onCancel }: WordsProps) {
   );
 }
 
+export type PastApproval = Pick<
+  ApprovalDetail["approval"],
+  "status" | "decided_by" | "decided_at" | "reason"
+>;
+
+/** Says what was decided, by whom and when. */
+export function describeDecision({ status, decided_by, decided_at }: PastApproval): string {
+  const at = decided_at ? writeMinute(decided_at, now.value) : "";
+  if (status === "expired") return t("approvals.gone.expired", at);
+  if (status === "closed" || status === "pending") return t("approvals.gone.closed");
+  return t(`approvals.gone.${status}`, nameDecider(decided_by), at);
+}
+
 function Past({ detail }: { detail: ApprovalDetail }) {
-  const { status, decided_by, decided_at, reason } = detail.approval;
-  const at = decided_at ? writeClock(decided_at).slice(0, 5) : "";
-  const says = {
-    approved: () => t("approvals.decided", t("status.approved"), decided_by?.id ?? "", at),
-    rejected: () => t("approvals.decided", t("status.rejected"), decided_by?.id ?? "", at),
-    expired: () => t("approvals.expired", at),
-    closed: () => t("approvals.closed"),
-    pending: () => "",
-  };
+  const { status, reason } = detail.approval;
+  const shapes = { approved: "s-ok", rejected: "s-rejected", expired: "s-expired" };
+  const shape = status in shapes ? shapes[status as keyof typeof shapes] : "s-cancelled";
   return (
-    <div class="decide" role="status">
+    <div class="decide past" role="status">
       <span class="st mute">
-        <Icon id={status === "approved" ? "s-ok" : "s-rejected"} size={12} />
-        {says[status]()}
+        <Icon id={shape} size={12} tone={status === "approved" ? "ok" : ""} />
+        <Outside text={describeDecision(detail.approval)} />
       </span>
       {reason && (
         <span class="soft">
-          <bdi>{reason}</bdi>
+          <Outside text={t("approvals.gone.reason", reason)} />
         </span>
       )}
     </div>

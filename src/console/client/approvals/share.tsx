@@ -1,0 +1,113 @@
+// A link by which a teammate decides: made in a dialog, shown once, and copied.
+import { useSignal } from "@preact/signals";
+import { post } from "../api.ts";
+import { Dialog } from "../dialog.tsx";
+import { writeMinute } from "../format.ts";
+import { now } from "../live.ts";
+import { copyText } from "../parts.tsx";
+import { t } from "../texts.ts";
+import type { ApprovalDetail } from "./data.ts";
+
+interface MadeLink {
+  person: string;
+  token: string;
+  url: string | null;
+  expires_at: string;
+}
+
+const NAME_CHARACTERS_MAX = 60;
+const LOCAL = /^(?:localhost|127\.|\[::1\])/;
+
+export function ShareButton({ detail }: { detail: ApprovalDetail }) {
+  const isOpen = useSignal(false);
+  const made = useSignal<MadeLink | null>(null);
+  const close = () => {
+    isOpen.value = false;
+    made.value = null;
+  };
+  return (
+    <div>
+      <button
+        class="b"
+        type="button"
+        onClick={() => {
+          isOpen.value = true;
+        }}
+      >
+        {t("share.open")}
+      </button>
+      {isOpen.value && !made.value && (
+        <NameDialog
+          detail={detail}
+          onMade={(link) => {
+            made.value = link;
+          }}
+          onClose={() => made.peek() === null && close()}
+        />
+      )}
+      {made.value && <LinkDialog link={made.value} onClose={close} />}
+    </div>
+  );
+}
+
+interface NameDialogProps {
+  detail: ApprovalDetail;
+  onMade(link: MadeLink): void;
+  onClose(): void;
+}
+
+function NameDialog({ detail, onMade, onClose }: NameDialogProps) {
+  const { approval, tool_title } = detail;
+  const person = useSignal("");
+  return (
+    <Dialog
+      title={t("share.title", tool_title ?? approval.tool)}
+      verb={t("share.make")}
+      keep={t("share.keep")}
+      isReady={person.value.trim() !== ""}
+      onConfirm={async () => {
+        const asked = { id: approval.id, for: person.peek().trim() };
+        onMade(await post<MadeLink>("/approvals/links", asked));
+      }}
+      onClose={onClose}
+    >
+      <p class="soft">{t("share.says")}</p>
+      <label class="field">
+        <span>{t("share.name")}</span>
+        <input
+          class="in"
+          value={person.value}
+          maxLength={NAME_CHARACTERS_MAX}
+          autocomplete="off"
+          dir="auto"
+          onInput={({ currentTarget }) => {
+            person.value = currentTarget.value;
+          }}
+        />
+      </label>
+      <p class="dim">{t("share.name.hint")}</p>
+    </Dialog>
+  );
+}
+
+function LinkDialog({ link, onClose }: { link: MadeLink; onClose(): void }) {
+  const { person, token, expires_at } = link;
+  const url = link.url ?? `${location.origin}/console/a#${token}`;
+  return (
+    <Dialog
+      title={t("share.made.title")}
+      verb={t("share.copy")}
+      keep={t("share.done")}
+      onConfirm={() => copyText(url)}
+      onClose={onClose}
+    >
+      <p class="soft">{t("share.made", person, writeMinute(expires_at, now.value))}</p>
+      <output class="code" aria-label={t("share.link")}>
+        {url}
+      </output>
+      {link.url === null && LOCAL.test(location.hostname) && (
+        <p class="dim">{t("share.made.local")}</p>
+      )}
+    </Dialog>
+  );
+}
