@@ -8,7 +8,9 @@ export {
 } from "./approvals/approval.ts";
 export type { Decision } from "./approvals/decision.ts";
 export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
+export { createPolicyPreview, PreviewedTool } from "./definitions/policy-preview.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
+export { Version, type VersionRow } from "./definitions/version.ts";
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { createOperatorRounds } from "./runs/operator-rounds.ts";
@@ -26,6 +28,7 @@ export { Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { MESSAGE_CHARACTERS_MAX } from "./runs/start-request.ts";
 export { Step, type StepRow } from "./runs/step.ts";
+export { RunMark } from "./runs/store/marks.ts";
 export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";
 export {
   CONNECTION_KINDS,

@@ -1,13 +1,31 @@
 // `wadi agents`: agents of every account and their holds.
 import { agentOperations as operations } from "../admin/index.ts";
-import { account, type Command, holdReason, readText } from "./command.ts";
+import {
+  account,
+  type Command,
+  holdReason,
+  limit,
+  readLimit,
+  readNumber,
+  readText,
+} from "./command.ts";
 import { call } from "./operations.ts";
-import { printRow, printTable, quoteWhole } from "./output.ts";
+import {
+  drawRow,
+  layOutTable,
+  type OutputRow,
+  printRow,
+  printTable,
+  quoteWhole,
+} from "./output.ts";
 
 const COLUMNS = [
   ...["id", "account", "slug", "name", "status", "current_version", "created_at"],
   ...["held", "held_since", "hold_reason"],
 ];
+
+const TOOL_COLUMNS = ["name", "revision", "kind", "risk", "decision", "why", "is_off", "title"];
+const VERSION_COLUMNS = ["version", "created_at", "model", "created_by_key_id"];
 
 export const commands: readonly Command[] = [
   {
@@ -21,6 +39,44 @@ export const commands: readonly Command[] = [
       });
       const lines = found.map((row) => ({ ...row, name: quoteWhole(row.name) }));
       return printTable(output, found, COLUMNS, lines);
+    },
+  },
+  {
+    name: "agents show",
+    args: ["AGENT_ID"],
+    flags: { version: { takes: "N", help: "number of the version (default the current one)" } },
+    help: "Show a version, and what its policy does with tools",
+    example: "wadi agents show 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --version 3",
+    async run(input, output) {
+      const request = { id: input.args[0]!, version: readNumber(input, "version") };
+      const { tools, version, ...agent } = await call(input, operations.show, request);
+      const { system_prompt, policy, budgets, model_params, ...rest } = version as OutputRow;
+      const head = drawRow({
+        ...agent,
+        name: quoteWhole(agent.name),
+        description: agent.description && quoteWhole(agent.description),
+        ...{ version: rest.version, model: rest.model, version_created_at: rest.created_at },
+        ...{ policy: quoteWhole(policy), budgets: quoteWhole(budgets) },
+        ...{ model_params: quoteWhole(model_params), system_prompt: quoteWhole(system_prompt) },
+      });
+      const lines = tools.map((row) => ({ ...row, title: row.title && quoteWhole(row.title) }));
+      output.print(
+        { ...agent, version, tools },
+        `${head}\n${layOutTable(output, lines, TOOL_COLUMNS)}`,
+      );
+      return 0;
+    },
+  },
+  {
+    name: "agents versions",
+    args: ["AGENT_ID"],
+    flags: { limit },
+    help: "List an agent's newest versions",
+    example: "wadi agents versions 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --limit 5",
+    async run(input, output) {
+      const request = { id: input.args[0]!, limit: readLimit(input) };
+      const found = await call(input, operations.listVersions, request);
+      return printTable(output, found, VERSION_COLUMNS);
     },
   },
   {

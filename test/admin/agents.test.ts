@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/version.ts";
-import { AMPLE } from "../store/agent-cases.ts";
+import { AMPLE, makeVersionPlan } from "../store/agent-cases.ts";
 import { type AdminFixture, openFixture } from "./fixture.ts";
 
 let fixture: AdminFixture;
@@ -47,6 +47,41 @@ test("agents are listed with their owners, newest first, of all accounts or of o
   ]);
   expect((await agents.list("acme")).map(({ id }) => id)).toEqual([ONE]);
   await expect(agents.list("acne")).rejects.toThrow('did you mean "acme"?');
+});
+
+test("an agent is shown with a version, its tools by risk, and what its policy does with them", async () => {
+  const { agents } = fixture.admin;
+  await createAgent(ONE, "acme");
+  const pin = { revision: 1, kind: "builtin", risk: "read" } as const;
+  const plan = makeVersionPlan({
+    ...{ agent_id: ONE, account_id: (await agents.list("acme"))[0]!.account_id },
+    change: {
+      tools: ["calculator", "memory_set", "web_search"],
+      policy: { unattended_writes: true, require_approval: ["web_search"] },
+    },
+    tool_revisions: [
+      { ...pin, name: "calculator" },
+      { ...pin, name: "memory_set", risk: "write" },
+      { ...pin, name: "web_search" },
+    ],
+  });
+  await fixture.database.bind(agentStore).addVersion(plan);
+  const [listed] = await agents.list("acme");
+  const tools = { read: 2, write: 1, irreversible: 0 };
+  expect(listed).toMatchObject({ model: "svc", tools, recent_runs: [], current_version: 2 });
+  const shown = await agents.show(ONE, null);
+  expect(shown).toMatchObject({ agent: { id: ONE, account: "acme" }, version: { version: 2 } });
+  expect(shown.tools.map(({ name, decision, why }) => [name, decision, why])).toEqual([
+    ["calculator", "runs", []],
+    ["memory_set", "asks_after_external_content", ["external_content"]],
+    ["web_search", "asks", ["listed"]],
+  ]);
+  expect((await agents.show(ONE, 1)).tools).toEqual([]);
+  await expect(agents.show(ONE, 7)).rejects.toThrow("the agent has no version 7");
+  expect(await agents.listVersions(ONE, 9)).toMatchObject([
+    { version: 2, created_by_key_id: "k-2", created_by_key_name: null, model: "svc" },
+    { version: 1, created_by_key_id: null },
+  ]);
 });
 
 test("an agent's own hold takes precedence over its account's, and a release returns the hold", async () => {

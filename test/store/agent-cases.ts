@@ -167,6 +167,38 @@ const readCases: Case[] = [
     check: (answer) => expect(answer).toEqual(makeVersion("g-1")),
   },
   {
+    method: "agents.listCurrent",
+    title: "lists the current version of each agent, of an account or of all, without texts",
+    async setup(stores) {
+      await create(stores, "g-1");
+      await create(stores, "g-2", { account_id: "a-2" });
+      await stores.agents.addVersion(makeVersionPlan());
+    },
+    act: ({ agents }) => agents.listCurrent(null),
+    async check(answer, { agents }) {
+      const [line] = answer as object[];
+      expect(line).not.toHaveProperty("system_prompt");
+      expect(answer).toMatchObject([
+        { agent_id: "g-1", version: 2, created_by_key_id: "k-2" },
+        { agent_id: "g-2", version: 1, model: null, tool_revisions: [{ risk: "read" }] },
+      ]);
+      expect(await agents.listCurrent("a-2")).toMatchObject([{ agent_id: "g-2" }]);
+    },
+  },
+  {
+    method: "agents.listLines",
+    title: "lists an agent's newest versions without texts",
+    async setup(stores) {
+      await create(stores, "g-1");
+      for (let n = 0; n < 3; n++) await stores.agents.addVersion(makeVersionPlan());
+    },
+    act: ({ agents }) => agents.listLines("g-1", 2),
+    async check(answer, { agents }) {
+      expect(answer).toMatchObject([{ version: 4 }, { version: 3, agent_id: "g-1" }]);
+      expect(await agents.listLines("g-9", 2)).toEqual([]);
+    },
+  },
+  {
     method: "agents.listVersions",
     title: "lists pages of versions, newest first",
     async setup(stores) {

@@ -158,6 +158,26 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.listMarks",
+    title: "lists the newest runs of each agent, the newest first",
+    async setup(stores) {
+      for (const [i, agent_id] of ["g-1", "g-2", "g-1", "g-1"].entries()) {
+        await start(stores, `r-${i + 1}`, { agent_id });
+      }
+    },
+    act: ({ runs }) => runs.listMarks(["g-1", "g-2", "g-9"], 2),
+    async check(answer, { runs }) {
+      expect(answer).toMatchObject([
+        { id: "r-4", agent_id: "g-1", status: "queued" },
+        { id: "r-3", agent_id: "g-1" },
+        { id: "r-2", agent_id: "g-2" },
+      ]);
+      expect(await runs.listMarks([], 2)).toEqual([]);
+      const many = Array.from({ length: 120 }, (_, n) => `none-${n}`);
+      expect(await runs.listMarks([...many, "g-2"], 2)).toHaveLength(1);
+    },
+  },
+  {
     method: "runs.list",
     title: "lists an account's runs, newest first, by each filter and from each position",
     async setup(stores) {

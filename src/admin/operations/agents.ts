@@ -1,12 +1,15 @@
 // Operations on agents and their holds.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Hold } from "../../access/index.ts";
+import { type PreviewedTool, Version } from "../../agents/index.ts";
 import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
-import { ListedAgent } from "../agents.ts";
+import { AgentLine, ListedAgent, ListedVersion, OpenedAgent } from "../agents.ts";
 import { defineOperation } from "../operation.ts";
-import { account, idOf, input, maybeText } from "./fields.ts";
+import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
+const Mark = ListedAgent.properties.recent_runs.items;
+type Preview = Static<typeof PreviewedTool>;
 const Release = Type.Object({
   agent: Type.String({ description: "Id of the agent." }),
   held: Type.Literal(false, { description: "The agent is no longer held." }),
@@ -29,8 +32,48 @@ export const agentOperations = {
     summary: "List agents and their holds.",
     input: input({ account }),
     reply: Type.Array(ListedAgent),
+    async run({ agents }, asked): Promise<Record<string, unknown>[]> {
+      const found = await agents.list(asked.account ?? null);
+      return found.map(({ model, tools, recent_runs, ...row }) => ({
+        ...show(AgentLine, row),
+        ...{ model, tools },
+        recent_runs: recent_runs.map((mark) => show(Mark, mark)),
+      }));
+    },
+  }),
+  show: defineOperation({
+    name: "agents show",
+    method: "GET",
+    path: "/agents/:id",
+    summary: "Show a version of an agent, and what its policy does with each tool.",
+    input: input({
+      id: idOf("agent"),
+      version: Type.Optional(
+        Type.Integer({ minimum: 1, description: "Its number; the current one without it." }),
+      ),
+    }),
+    reply: OpenedAgent,
+    async run({ agents }, asked): Promise<Record<string, unknown> & { tools: Preview[] }> {
+      const found = await agents.show(asked.id, asked.version ?? null);
+      const { agent, version, tools, created_by_key_name } = found;
+      return {
+        ...show(AgentLine, agent),
+        description: agent.description,
+        version: show(Version, version),
+        ...{ created_by_key_name, tools },
+      };
+    },
+  }),
+  listVersions: defineOperation({
+    name: "agents versions",
+    method: "GET",
+    path: "/agents/:id/versions",
+    summary: "List an agent's newest versions without their texts.",
+    input: input({ id: idOf("agent"), limit }),
+    reply: Type.Array(ListedVersion),
     async run({ agents }, asked) {
-      return (await agents.list(asked.account ?? null)).map((row) => show(ListedAgent, row));
+      const found = await agents.listVersions(asked.id, asked.limit ?? LIMIT);
+      return found.map((row) => show(ListedVersion, row));
     },
   }),
   hold: defineOperation({

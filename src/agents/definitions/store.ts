@@ -1,5 +1,5 @@
 // Agents and their versions in the database.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { findHolds, listHolds } from "../../access/holds/store.ts";
 import type { HoldRow } from "../../access/index.ts";
 import {
@@ -56,6 +56,14 @@ export interface NewVersionPlan {
 }
 
 const AgentWithVersion = Row(AgentRow, { version: spread(VersionRow.properties, "The current.") });
+/** A version without its texts, which may be long. */
+export const VersionLine = Type.Pick(VersionRow, [
+  ...(["agent_id", "version", "model", "tool_revisions"] as const),
+  ...(["created_at", "created_by_key_id"] as const),
+]);
+export type VersionLine = Static<typeof VersionLine>;
+const LINE = sql`v.agent_id, v.version, v.model, v.tool_revisions, v.created_at,
+  v.created_by_key_id`;
 const Id = Type.Object({ id: Type.String() });
 const Owner = Type.Object({ account_id: Type.String() });
 
@@ -88,6 +96,21 @@ export const agentStore = store(
         sql`SELECT * FROM agent_versions WHERE agent_id = ${agent_id}
             ${before === null ? none : sql`AND version < ${before}`}
             ORDER BY version DESC LIMIT ${limit}`,
+      ),
+    /** The current version of each agent of an account, or of all. */
+    listCurrent: (db, account_id: string | null) =>
+      db.all(
+        VersionLine,
+        sql`SELECT ${LINE} FROM agents JOIN agent_versions AS v
+              ON v.agent_id = agents.id AND v.version = agents.current_version
+            ${account_id === null ? none : sql`WHERE agents.account_id = ${account_id}`}
+            ORDER BY agents.id`,
+      ),
+    listLines: (db, agent_id: string, limit: number) =>
+      db.all(
+        VersionLine,
+        sql`SELECT ${LINE} FROM agent_versions AS v WHERE v.agent_id = ${agent_id}
+            ORDER BY v.version DESC LIMIT ${limit}`,
       ),
   },
   {

@@ -8,6 +8,7 @@ import { createRunOverview } from "./overview.ts";
 import type { RunRow } from "./run.ts";
 import type { StepRow } from "./step.ts";
 import { runStore } from "./store/index.ts";
+import type { RunMark } from "./store/marks.ts";
 
 export interface RunQueriesOptions {
   database: Database;
@@ -20,6 +21,9 @@ export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
   const threads = database.bind(threadStore);
   return {
     ...createRunOverview(store),
+    /** The newest runs of each agent, the newest first. */
+    listMarks: (agent_ids: readonly string[], limit: number): Promise<RunMark[]> =>
+      store.listMarks(agent_ids, limit),
     find: (id: string): Promise<RunRow | undefined> => store.find(id, null),
     listFailures: store.listFailures,
     countStarted: store.countStarted,

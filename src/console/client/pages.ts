@@ -1,5 +1,7 @@
 // Pages of the console by their path.
 import type { FunctionComponent } from "preact";
+import { OpenedAgent } from "./agents/agent.tsx";
+import { Agents } from "./agents/list.tsx";
 import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home/home.tsx";
 import { Keys } from "./keys/keys.tsx";
@@ -23,6 +25,8 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/approvals/:id", component: Approvals, isForApprovers: true },
   { path: "/console/runs", component: Runs },
   { path: "/console/runs/:id", component: RunPage },
+  { path: "/console/agents", component: Agents },
+  { path: "/console/agents/:id", component: OpenedAgent },
   { path: "/console/triggers", component: Triggers },
   { path: "/console/triggers/:id", component: OpenedTrigger },
   { path: "/console/webhooks", component: Webhooks },

@@ -30,6 +30,7 @@ export const PLACES: readonly PlaceGroup[] = [
     title: "nav.agents",
     places: [
       { href: "/console/runs", icon: "i-runs", text: "page.runs", key: "g r" },
+      { href: "/console/agents", icon: "i-agents", text: "page.agents", key: "g n" },
       { href: "/console/triggers", icon: "i-triggers", text: "page.triggers", key: "g t" },
       { href: "/console/webhooks", icon: "i-webhooks", text: "page.webhooks", key: "g w" },
     ],

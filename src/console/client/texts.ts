@@ -1,9 +1,11 @@
 // Every sentence of the console, by its id; another language is another table of the same ids.
+import { agents } from "./texts/agents.ts";
 import { approvals } from "./texts/approvals.ts";
 import { guest } from "./texts/guest.ts";
 import { home } from "./texts/home.ts";
 import { keyboard } from "./texts/keyboard.ts";
 import { keys } from "./texts/keys.ts";
+import { playground } from "./texts/playground.ts";
 import { requests } from "./texts/requests.ts";
 import { run } from "./texts/run.ts";
 import { runs } from "./texts/runs.ts";
@@ -14,7 +16,7 @@ import { webhooks } from "./texts/webhooks.ts";
 
 const texts = {
   ...{ ...shared, ...keyboard, ...home, ...approvals, ...guest, ...runs, ...run },
-  ...{ ...triggers, ...webhooks, ...requests, ...usage, ...keys },
+  ...{ ...agents, ...triggers, ...webhooks, ...requests, ...usage, ...keys, ...playground },
 } as const;
 
 type Texts = typeof texts;

@@ -8,6 +8,7 @@ import { countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
+import { listRunMarks } from "./marks.ts";
 import {
   countQueued,
   listResults,
@@ -51,6 +52,7 @@ export const runStore = store(
     countEnded,
     listSteps,
     listResults,
+    listMarks: listRunMarks,
     countQueued,
     listFailures,
     countStarted,
