@@ -26,7 +26,7 @@ const pickedHref = (id: string): string => {
   return `?${query}`;
 };
 
-interface RowProps {
+interface DeliveryRowProps {
   delivery: ListedDelivery;
   isPicked: boolean;
   isChosen: boolean;
@@ -34,7 +34,7 @@ interface RowProps {
   onReplay(): void;
 }
 
-function Row({ delivery, isPicked, isChosen, isBusy, onReplay }: RowProps) {
+function Row({ delivery, isPicked, isChosen, isBusy, onReplay }: DeliveryRowProps) {
   const [, change] = useQuery();
   const { id, event_type, attempt_count, last_response_status, last_error } = delivery;
   const { word, ...look } = readDeliveryState(delivery);
