@@ -7,6 +7,7 @@ import { type BuiltinsOptions, createBuiltins, createCatalog } from "../tools/ca
 import { RISKS } from "../tools/contract.ts";
 import { toolStore } from "../tools/http/store.ts";
 import { decide } from "../tools/policy.ts";
+import { findBuiltinTitle } from "../tools/titles.ts";
 import { ToolPin, type VersionRow } from "./version.ts";
 
 const REASONS = ["irreversible", "write", "listed", "external_content"] as const;
@@ -45,15 +46,19 @@ export function createPolicyPreview(database: Database, settings: Settings): Pre
     const pinned = new Map(rows.map((row) => [row.name, row]));
     const isOn = new Map(standings.map(({ name, status }) => [name, status === "enabled"]));
     const find = ({ kind, name }: ToolPin) => {
-      if (kind === "builtin") return { tool: catalog.find(name), isOff: !catalog.find(name) };
-      return { tool: pinned.get(name), isOff: !isOn.get(name) || !settings.agents.http_tools };
+      if (kind === "builtin") {
+        const tool = catalog.find(name);
+        return { risk: tool?.risk, title: findBuiltinTitle(name), isOff: !tool };
+      }
+      const tool = pinned.get(name);
+      const isOff = !isOn.get(name) || !settings.agents.http_tools;
+      return { risk: tool?.risk, title: tool?.title ?? null, isOff };
     };
     return tool_revisions.map((pin) => {
-      const { tool, isOff } = find(pin);
-      const risk = tool?.risk ?? pin.risk;
+      const { title, isOff, risk = pin.risk } = find(pin);
       const call = { risk, name: pin.name, policy };
       const { name, revision, kind } = pin;
-      const shown = { name, revision, kind, risk, title: tool?.title ?? null, is_off: isOff };
+      const shown = { name, revision, kind, risk, title, is_off: isOff };
       const before = decide({ ...call, hasExternal: false });
       if (before.why.length > 0) return { ...shown, decision: "asks", why: before.why };
       const { why } = decide({ ...call, hasExternal: true });

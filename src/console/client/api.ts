@@ -35,7 +35,7 @@ export class ApiFailure extends Error {
   }
 }
 
-const NO_ANSWER = "The server does not answer.";
+export const NO_ANSWER = "The server does not answer.";
 
 async function send(
   method: string,
@@ -60,7 +60,7 @@ export async function call<T>(method: string, path: string, body?: object): Prom
   return (text === "" ? null : JSON.parse(text)) as T;
 }
 
-function readFailure({ status, statusText, headers }: Response, text: string): ApiFailure {
+export function readFailure({ status, statusText, headers }: Response, text: string): ApiFailure {
   const requestId = headers.get("x-request-id");
   const retryAfterS = Number(headers.get("retry-after")) || 0;
   try {

@@ -5,6 +5,7 @@ import { Agents } from "./agents/list.tsx";
 import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home/home.tsx";
 import { Keys } from "./keys/keys.tsx";
+import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
 import { RunPage } from "./run/run.tsx";
 import { Runs } from "./runs/runs.tsx";
@@ -33,5 +34,6 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/webhooks/:id", component: OpenedWebhook },
   { path: "/console/requests", component: Requests },
   { path: "/console/requests/:id", component: Requests },
+  { path: "/console/playground", component: Playground },
   { path: "/console/keys", component: Keys },
 ];

@@ -210,6 +210,15 @@ interface FailureNoteProps {
   isFinal?: boolean;
 }
 
+/** An error code, with what the documentation says about it. */
+export function CodeLink({ code }: { code: string }) {
+  return (
+    <a href={`/docs/errors#${code}`} target="_self">
+      <code>{code}</code>
+    </a>
+  );
+}
+
 export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps) {
   return (
     <div class="err" role="alert">
@@ -217,7 +226,8 @@ export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps
       <p>
         {failure.message}
         {failure.status > 0 && ` (${failure.status})`}{" "}
-        {!isFinal && failure.againInS > 0 && t("failure.again", failure.againInS)}
+        {!isFinal && failure.againInS > 0 && t("failure.again", failure.againInS)}{" "}
+        {failure.status > 0 && <CodeLink code={failure.code} />}
       </p>
       {failure.requestId && <p class="dim">{t("failure.request", failure.requestId)}</p>}
     </div>

@@ -3,7 +3,6 @@ import { ApiFailure, call, type SignedInOperator, session } from "./api.ts";
 import { t } from "./texts.ts";
 import { takeToken } from "./token.ts";
 
-
 /** Finds out who is signed in, by the link that was opened or by the cookie. */
 export async function startSession(): Promise<void> {
   const token = takeToken();

@@ -7,8 +7,8 @@ import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release }
 import { countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
-import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
 import { listRunMarks } from "./marks.ts";
+import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
 import {
   countQueued,
   listResults,

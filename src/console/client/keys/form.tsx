@@ -8,7 +8,7 @@ interface FieldProps {
   children(id: string, hintId: string | undefined): ComponentChildren;
 }
 
-function Field({ label, hint, children }: FieldProps) {
+export function Field({ label, hint, children }: FieldProps) {
   const id = useId();
   const hintId = hint === undefined ? undefined : `${id}h`;
   return (

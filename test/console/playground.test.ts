@@ -1,0 +1,113 @@
+// Walks the playground: a chat as a key, its stream and figures, a stop, a refusal, the request.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { hasBrowser } from "../support/browser.ts";
+import { HOSTILE, judgePage, type OpenedConsole, openConsole, SHOWN_HOSTILE } from "./support.ts";
+
+interface Row {
+  key: string;
+  status: number;
+  sent_by_operator: string | null;
+}
+
+if (!hasBrowser) test.skip("the playground in a browser: there is no Chromium here", () => {});
+else describe("the playground", walkPlayground);
+
+function walkPlayground() {
+  let opened: OpenedConsole;
+  let page: Page;
+  let faults: string[];
+
+  const perform = async (...args: string[]) => (await opened.room.perform(args)).stdout;
+  const readRows = async (): Promise<Row[]> =>
+    JSON.parse(await perform("requests", "list", "--json")).rows;
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  const messages = () => page.getByRole("region", { name: "Conversation" }).getByRole("listitem");
+
+  beforeAll(async () => {
+    opened = await openConsole();
+    ({ page, faults } = opened);
+    await perform("accounts", "create", "finance");
+    await perform("keys", "create", "--account", "finance", "--name", "ERP hook");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.keyboard.press("g");
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "Playground", level: 1 }).waitFor();
+  });
+  afterAll(() => opened?.close());
+
+  test("chats as the chosen key, and shows text of the model as text", async () => {
+    await page.getByText("the request log says that you sent it").waitFor();
+    await page.getByLabel("Account").selectOption("finance");
+    await page
+      .getByLabel("Key")
+      .getByText(/^ERP hook · …\w{4}$/)
+      .waitFor({ state: "attached" });
+    await page.getByLabel("System prompt").fill("Be brief.");
+    await page.getByLabel("Message").fill(`!say ${HOSTILE}`);
+    await page.keyboard.press("Enter");
+    await messages().last().getByText(SHOWN_HOSTILE).waitFor();
+    expect(await page.locator("main img").count()).toBe(0);
+    await messages()
+      .last()
+      .getByText(/^first token \d+ ms$/)
+      .waitFor();
+    await messages()
+      .last()
+      .getByText(/^\d+ tokens in, \d+ out$/)
+      .waitFor();
+    const [row] = await readRows();
+    expect(row).toMatchObject({ key: "ERP hook", status: 201 });
+    expect(row!.sent_by_operator).not.toBeNull();
+    expect(faults).toEqual([]);
+  });
+
+  test("shows the exact request, and copies it as a command without the key", async () => {
+    await page.getByLabel("Temperature").fill("0.5");
+    await page.getByLabel("Message").fill("It's late");
+    const shown = page.getByRole("complementary", { name: "Parameters" });
+    await shown.getByText('"temperature": 0.5').waitFor();
+    await button("Copy as curl").click();
+    const copied = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(copied).toContain(`${opened.server.url}/v1/chat/completions`);
+    expect(copied).toContain("Bearer $WADI_API_KEY");
+    expect(copied).toContain("It'\\''s late");
+    expect(faults).toEqual([]);
+  });
+
+  test("stops a request, which ends it at the server", async () => {
+    await page.getByLabel("Message").fill("!tokens 5\n!stall");
+    await button("Send").click();
+    await messages().last().locator(".said").waitFor();
+    await button("Stop").click();
+    await messages().last().getByText("Stopped").waitFor();
+    await messages()
+      .last()
+      .getByText(/^took /)
+      .waitFor();
+    expect(await readRows()).toMatchObject([{ status: 499 }, { status: 201 }]);
+    expect(faults).toEqual([]);
+  });
+
+  test("shows refusals as the gateway words them", async () => {
+    await page.getByLabel("think Answer").check();
+    await page.getByLabel("Message").fill("Hello");
+    await button("Send").click();
+    const alert = messages().last().getByRole("alert");
+    await alert.getByText("needs the scope think").waitFor();
+    // A refusal is a reply with 403, which a browser reports.
+    expect(faults.splice(0)).toEqual([expect.stringContaining("403")]);
+  });
+
+  test("has no serious fault of access, and scrolls in one direction, at every size", async () => {
+    await judgePage(page);
+    expect(faults).toEqual([]);
+  });
+
+  test("begins again, and keeps the key in the address", async () => {
+    await button("New conversation").click();
+    expect(await messages().count()).toBe(0);
+    expect(page.url()).toContain("?key=");
+    expect(faults).toEqual([]);
+  });
+}
