@@ -146,7 +146,7 @@ function Side() {
       <button class="b menu" type="button" popovertarget="nav" aria-label={t("nav.menu")}>
         <Icon id="i-menu" />
       </button>
-      {isOperator() && (
+      {isOperator && (
         <button class="jump" type="button" onClick={openJump}>
           <Icon id="i-search" size={14} />
           {t("jump.title")}

@@ -55,7 +55,7 @@ export function ToolDetail({ steps }: { steps: readonly StepItem[] }) {
   );
 }
 
-const WORDS = { approved: "status.approved", rejected: "status.rejected" } as const;
+const WORDS = { approved: "run.approved", rejected: "run.rejected" } as const;
 
 function DecisionFacts({ decision: { event, approval } }: { decision: DecisionStep }) {
   const { decided_by, decided_at, reason, id } = approval;

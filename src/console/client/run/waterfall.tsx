@@ -163,7 +163,7 @@ const SHAPES = {
 const WORDS = {
   running: "runs.running",
   waiting: "runs.waiting_approval",
-  rejected: "status.rejected",
+  rejected: "run.rejected",
   failed: "runs.failed",
 } as const;
 

@@ -4,6 +4,8 @@ import { count } from "./plural.ts";
 const many = (number: number) => number.toLocaleString("en-GB");
 
 export const run = {
+  "run.approved": "Approved",
+  "run.rejected": "Rejected",
   "run.name": (id: string) => `Run ${id}`,
   "run.missing": (id: string) => `There is no run ${id}.`,
   "run.missing.list": "Go to the list of runs",
