@@ -46,9 +46,7 @@ export function listen(
   answers: ListenAnswers,
   { settings = FLAGS, shared = [], certificate }: ListenOptions = {},
 ): Bun.Server<undefined> {
-  const found = shared.find(
-    ({ host, port }) => host === address.host && (port === address.port || address.port === 0),
-  );
+  const found = findShared(shared, address);
   try {
     const server = Bun.serve({
       hostname: address.host,
@@ -70,6 +68,16 @@ export function listen(
     const place = `port ${address.port} on ${address.host}`;
     throw new CannotListen(explain(code, place, settings), { cause: failure });
   }
+}
+
+/** Finds the shared address on which a server that shall listen on `address` does so. */
+export function findShared(
+  shared: readonly ListenAddress[],
+  address: ListenAddress,
+): ListenAddress | undefined {
+  return shared.find(
+    ({ host, port }) => host === address.host && (port === address.port || address.port === 0),
+  );
 }
 
 class CannotListen extends Error {}

@@ -11,7 +11,7 @@ import { createAnswers } from "./answers.ts";
 import { createNameClient, isForwarded, type NameClient, OpenRequests } from "./clients.ts";
 import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
-import { IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
+import { findShared, IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
 import { OPERATOR_PREFIXES, type OperatorRoute } from "./operator-router.ts";
 import { type OriginRules, Origins } from "./origins.ts";
 import { pathOf } from "./parameters.ts";
@@ -169,40 +169,14 @@ export class HttpServer implements Service {
   }
 
   start(): void {
-    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
-    const operatorAddress = readListenAddress(this.#options.operatorListen ?? "");
-    const common = { clock, log, certificate };
-    this.#endpoint = new Endpoint({
-      ...common,
-      address: this.#options,
-      shared: shared.slice(0, 1),
-      createAnswers: (isLeaving) =>
-        createAnswers({
-          prefixes: operatorAddress ? ["/v1/"] : ["/v1/", ...OPERATOR_PREFIXES],
-          pages: this.#pages,
-          take: (sent, isKnown) => this.#take(sent, isKnown, isLeaving),
-          ...{ ids, log },
-        }),
-    });
-    if (operatorAddress === null) return;
-    const take = (sent: Request, isKnown: boolean, isLeaving: IsLeaving) => {
-      this.#operatorRequests.add(sent);
-      return this.#take(sent, isKnown, isLeaving);
-    };
+    const { shared = [] } = this.#options;
+    const open = [() => this.#openMain(), () => this.#openOperator()];
+    // A shared port attracts connections, which a failure of the other port would reset.
+    if (findShared(shared.slice(0, 1), this.#options)) open.reverse();
     try {
-      this.#operatorEndpoint = new Endpoint({
-        ...common,
-        address: operatorAddress,
-        shared: shared.slice(1),
-        settings: OPERATOR_SETTINGS,
-        createAnswers: (isLeaving) =>
-          createAnswers({
-            ...{ prefixes: OPERATOR_PREFIXES, pages: [], ids, log },
-            take: (sent, isKnown) => take(sent, isKnown, isLeaving),
-          }),
-      });
+      for (const openNext of open) openNext();
     } catch (failure) {
-      void this.#endpoint.stop(true);
+      for (const endpoint of this.#listEndpoints()) void endpoint.stop(true);
       throw failure;
     }
   }
@@ -226,6 +200,43 @@ export class HttpServer implements Service {
       await settlesWithin(clock, Math.min(deadlineMs, GRACE_MS), closed);
     }
     await Promise.all(endpoints.map((one) => one.stop(true)));
+  }
+
+  #openMain(): void {
+    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
+    const isOperatorApart = readListenAddress(this.#options.operatorListen ?? "") !== null;
+    this.#endpoint = new Endpoint({
+      ...{ clock, log, certificate },
+      address: this.#options,
+      shared: shared.slice(0, 1),
+      createAnswers: (isLeaving) =>
+        createAnswers({
+          prefixes: isOperatorApart ? ["/v1/"] : ["/v1/", ...OPERATOR_PREFIXES],
+          pages: this.#pages,
+          take: (sent, isKnown) => this.#take(sent, isKnown, isLeaving),
+          ...{ ids, log },
+        }),
+    });
+  }
+
+  /** Opens the operator API's own address, if it has one. */
+  #openOperator(): void {
+    const { clock, ids, log, certificate = null, shared = [] } = this.#options;
+    const address = readListenAddress(this.#options.operatorListen ?? "");
+    if (address === null) return;
+    this.#operatorEndpoint = new Endpoint({
+      ...{ clock, log, certificate, address },
+      shared: shared.slice(1),
+      settings: OPERATOR_SETTINGS,
+      createAnswers: (isLeaving) =>
+        createAnswers({
+          ...{ prefixes: OPERATOR_PREFIXES, pages: [], ids, log },
+          take: (sent, isKnown) => {
+            this.#operatorRequests.add(sent);
+            return this.#take(sent, isKnown, isLeaving);
+          },
+        }),
+    });
   }
 
   #take(sent: Request, isKnown: boolean, isLeaving: IsLeaving): Response | Promise<Response> {

@@ -239,7 +239,7 @@ else {
     const blocker = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("") });
     const old = await room.serve(SERVE);
     const kept = await openRaw(old.url);
-    // It takes over the main port, and then finds that of the operators taken.
+    // It takes over the limits, and then finds the port of the operators taken.
     const env = { WADI_OPERATOR__LISTEN: `127.0.0.1:${blocker.port}` };
     for (let n = 0; n < 2; n++) {
       const failed = await room.run(TAKEOVER, { env });

@@ -1,5 +1,5 @@
 // Tests a server that takes over the addresses of another one, on Linux.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import type { HttpServerOptions } from "../../src/http/server.ts";
 import { openRaw } from "./raw-client.ts";
 import { createTestServer, describeRoute } from "./test-server.ts";
@@ -13,6 +13,18 @@ const create = (name: string, at: Partial<HttpServerOptions> = {}) =>
     [],
     at,
   ).server;
+
+/** Connects within the call, other than `node:net`; "" where the connection ends without a reply. */
+function getAtOnce(port: number): Promise<string> {
+  const reply = Promise.withResolvers<string>();
+  const socket = {
+    open: (to: Bun.Socket) => void to.write(GET),
+    data: (_: unknown, bytes: Buffer) => reply.resolve(bytes.toString()),
+    close: () => reply.resolve(""),
+  };
+  void Bun.connect({ hostname: "127.0.0.1", port, socket });
+  return reply.promise;
+}
 
 if (process.platform !== "linux") test.skip("a server takes over (Linux)", () => {});
 else {
@@ -66,5 +78,25 @@ else {
     expect(next.addresses).toEqual(old.addresses);
     await old.stop(0);
     await next.stop(0);
+  });
+
+  test("a start that fails on one address resets no connection of the other", async () => {
+    const old = create("old");
+    old.start();
+    old.share();
+    const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("") });
+    const operatorListen = `127.0.0.1:${taken.port}`;
+    const next = create("new", { shared: old.addresses, operatorListen });
+    const replies: Promise<string>[] = [];
+    const { serve } = Bun;
+    const serving = spyOn(Bun, "serve").mockImplementation(((options: Bun.Serve.Options<null>) => {
+      replies.push(getAtOnce(old.addresses[0]!.port));
+      return serve(options);
+    }) as typeof serve);
+    expect(() => next.start()).toThrow("choose another with operator.listen");
+    serving.mockRestore();
+    for (const reply of await Promise.all(replies)) expect(reply).toContain("old");
+    await taken.stop(true);
+    await old.stop(0);
   });
 }
