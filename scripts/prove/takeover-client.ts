@@ -16,6 +16,9 @@ export class RawCaller {
   #received = "";
   #wake = () => {};
   #hasEnded = false;
+  #requests = 0;
+  #localPort: number | undefined;
+  #failure: NodeJS.ErrnoException | null = null;
 
   constructor(port: number, key: string, isKept: boolean) {
     this.#port = port;
@@ -25,6 +28,7 @@ export class RawCaller {
 
   async post(path: string, value: unknown): Promise<RawAnswer> {
     const socket = this.#socket ?? (await this.#connect());
+    this.#requests += 1;
     const body = JSON.stringify(value);
     const lines = [
       `POST ${path} HTTP/1.1`,
@@ -49,11 +53,13 @@ export class RawCaller {
     const socket = connect(this.#port, "127.0.0.1");
     this.#received = "";
     this.#hasEnded = false;
+    this.#requests = 0;
+    this.#localPort = undefined;
+    this.#failure = null;
     socket.on("data", (bytes) => {
       this.#received += bytes.toString("latin1");
       this.#wake();
     });
-    socket.on("error", () => {});
     socket.on("close", () => {
       if (this.#socket !== socket) return;
       this.#hasEnded = true;
@@ -62,9 +68,20 @@ export class RawCaller {
     this.#socket = socket;
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
-      socket.once("error", reject);
+      socket.on("error", (failure) => {
+        this.#failure = failure;
+        reject(this.#explain());
+      });
     });
+    this.#localPort = socket.localPort;
     return socket;
+  }
+
+  /** Tells a connection that was refused, or for which no port is left, from one that was reset. */
+  #explain(): Error {
+    const { code = "end", syscall = "read" } = this.#failure ?? {};
+    const from = `port ${this.#localPort}, request ${this.#requests} of its connection`;
+    return new Error(`${code} of ${syscall}: ${from}, ${this.#received.length} bytes received`);
   }
 
   async #read(): Promise<RawAnswer> {
@@ -80,7 +97,7 @@ export class RawCaller {
       }
       if (this.#hasEnded) {
         this.#socket = null;
-        throw new Error("the connection has ended without a reply");
+        throw this.#explain();
       }
       await new Promise<void>((resolve) => {
         this.#wake = resolve;

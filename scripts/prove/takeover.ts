@@ -8,7 +8,7 @@ import { RawCaller } from "./takeover-client.ts";
 const TAKEOVERS = 20;
 const TAKEOVERS_LONG = 100;
 /** New processes that end before they are ready, among the takeovers. */
-const FAILURE_EVERY = 10;
+const FAILURE_EVERY = 2;
 const CALLERS = 8;
 const CALL_PAUSE_MS = 2;
 const STREAMERS = 4;
@@ -19,6 +19,8 @@ const QUOTA = 30;
 const WINDOW_MS = 60_000;
 const MINUTE_MS = 60_000;
 const END_MS_MAX = 60_000;
+/** Number of failed requests that are described. */
+const DESCRIBED_MAX = 20;
 
 const SETTINGS = `
 [[models]]
@@ -43,6 +45,7 @@ interface Load {
   port: number;
   key: string;
   isOver: boolean;
+  phase: { name: string; beganAt: number };
   calls: number;
   refused: string[];
   streams: number;
@@ -65,6 +68,7 @@ export const takeover: Proof = {
     const load: Load = {
       ...{ port: server.port, key, isOver: false, calls: 0, refused: [] },
       ...{ streams: 0, broken: [], accepted: new Set(), counted: [], limited: 0 },
+      phase: { name: "first server", beganAt: performance.now() },
     };
     const agent = await createAgent(load);
     const firstMinute = await createTriggers(load, agent);
@@ -78,12 +82,15 @@ export const takeover: Proof = {
     const [ready_ms, end_ms]: [number[], number[]] = [[], []];
     let codes = 0;
     for (let n = 0; n < takeovers; n++) {
-      if (n % FAILURE_EVERY === 0) await failOnce(fixture, load.port);
-      const beganAt = performance.now();
+      if (n % FAILURE_EVERY === 0) {
+        enter(load, `failing start before takeover ${n}`);
+        await failOnce(fixture, load.port);
+      }
+      const beganAt = enter(load, `takeover ${n}: start`);
       const next = await serve(fixture, ["--takeover"]);
-      ready_ms.push(performance.now() - beganAt);
+      ready_ms.push(enter(load, `takeover ${n}: both processes`) - beganAt);
       codes += await server.child.exited;
-      end_ms.push(performance.now() - beganAt);
+      end_ms.push(enter(load, `takeover ${n}: old process has ended`) - beganAt);
       server = next;
     }
     // One more instant of the schedules.
@@ -95,7 +102,8 @@ export const takeover: Proof = {
     await waitUntil("all runs end", () => look(fixture, LIVE).length === 0, END_MS_MAX);
     server.child.kill("SIGTERM");
     await server.child.exited;
-    for (const text of [...load.refused, ...load.broken].slice(0, 5)) console.error(text);
+    const failed = [...load.refused, ...load.broken];
+    for (const text of failed.slice(0, DESCRIBED_MAX)) console.error(text);
     return [
       atLeast("takeovers", takeovers, TAKEOVERS),
       measured("start of the new process until it serves, slowest", Math.max(...ready_ms), " ms"),
@@ -105,6 +113,16 @@ export const takeover: Proof = {
     ];
   },
 };
+
+/** Notes what happens from now on, for the description of requests that fail; the time. */
+const enter = (load: Load, name: string): number => {
+  const beganAt = performance.now();
+  load.phase = { name, beganAt };
+  return beganAt;
+};
+
+const describe = ({ phase: { name, beganAt } }: Load, what: string): string =>
+  `${name}, after ${(performance.now() - beganAt).toFixed(1)} ms: ${what}`;
 
 const listFindings = (
   load: Load,
@@ -162,7 +180,7 @@ const serve = async ({ program, at }: RunFixture, flags: string[]) => {
   return { child, port };
 };
 
-/** The new process takes over the main port, and then finds that of the operators taken. */
+/** The new process takes over the limits, and then finds the port of the operators taken. */
 const failOnce = async ({ program, at }: RunFixture, port: number): Promise<void> => {
   const env = { WADI_OPERATOR__LISTEN: `127.0.0.1:${port}` };
   const child = launch([program, "serve", "--port", "0", "--takeover", ...at], env);
@@ -198,9 +216,9 @@ const call = async (load: Load, isKept: boolean): Promise<void> => {
     load.calls += 1;
     try {
       const { status, body: text } = await caller.post("/v1/chat/completions", body);
-      if (status !== 201) load.refused.push(`${status} ${text.slice(0, 200)}`);
+      if (status !== 201) load.refused.push(describe(load, `${status} ${text.slice(0, 200)}`));
     } catch (failure) {
-      load.refused.push(`${isKept ? "kept" : "new"} connection: ${failure}`);
+      load.refused.push(describe(load, `${isKept ? "kept" : "new"} connection: ${failure}`));
       caller.close();
     }
     await Bun.sleep(CALL_PAUSE_MS);
@@ -226,9 +244,10 @@ const stream = async (load: Load): Promise<void> => {
       const text = await reply.text();
       const pieces = [...text.matchAll(/"content":"([^"]*)"/g)].map(([, piece]) => piece);
       const isWhole = text.endsWith("data: [DONE]\n\n") && pieces.join("") === WORDS;
-      if (!isWhole) load.broken.push(`${reply.status} ${text.slice(-300)}`);
+      if (!isWhole) load.broken.push(describe(load, `${reply.status} ${text.slice(-300)}`));
     } catch (failure) {
-      load.broken.push(String(failure));
+      const { code } = failure as NodeJS.ErrnoException;
+      load.broken.push(describe(load, `stream: ${code} ${failure}`));
     }
   }
 };
@@ -236,8 +255,12 @@ const stream = async (load: Load): Promise<void> => {
 const start = async (load: Load, agent: string): Promise<void> => {
   while (!load.isOver) {
     const path = `/v1/agents/${agent}/runs`;
-    const { id } = await ask<{ id: string }>(load, path, { input: { message: RUN } });
-    load.accepted.add(id);
+    try {
+      const { id } = await ask<{ id: string }>(load, path, { input: { message: RUN } });
+      load.accepted.add(id);
+    } catch (failure) {
+      load.refused.push(describe(load, `start of a run: ${failure}`));
+    }
     await Bun.sleep(START_PAUSE_MS);
   }
 };
@@ -247,10 +270,15 @@ const embed = async (load: Load): Promise<void> => {
   const caller = new RawCaller(load.port, load.key, true);
   while (!load.isOver) {
     const sentAt = performance.now();
-    const { status } = await caller.post("/v1/embeddings", { model: "bge-m3", input: "a" });
-    if (status === 200) load.counted.push({ sentAt, answeredAt: performance.now() });
-    else if (status === 429) load.limited += 1;
-    else load.refused.push(`embeddings: ${status}`);
+    try {
+      const { status } = await caller.post("/v1/embeddings", { model: "bge-m3", input: "a" });
+      if (status === 200) load.counted.push({ sentAt, answeredAt: performance.now() });
+      else if (status === 429) load.limited += 1;
+      else load.refused.push(describe(load, `embeddings: ${status}`));
+    } catch (failure) {
+      load.refused.push(describe(load, `embeddings: ${failure}`));
+      caller.close();
+    }
     await Bun.sleep(50);
   }
   caller.close();
