@@ -28,10 +28,14 @@ export async function waitForClients(
       .flatMap(({ port }) => sockets?.list(port, 0, sockets.count() + GAPS_MAX) ?? [])
       .filter(({ receivedAgoMs, sentAgoMs }) => Math.min(receivedAgoMs, sentAgoMs) < IDLE_MS)
       .length;
+  let checkedMs = 0;
   for (let pastMs = 0; pastMs < deadlineMs; pastMs = clock.monotonic() - beganAt) {
     if (signal.aborted) return;
     endStreams();
-    const isUsed = server.pendingRequests > 0 || countBusy() > 0;
+    // Requests that came while this process was stopped look idle, although none has been read.
+    const wasStopped = pastMs - checkedMs >= IDLE_MS;
+    checkedMs = pastMs;
+    const isUsed = wasStopped || server.pendingRequests > 0 || countBusy() > 0;
     if (pastMs >= ARRIVAL_MS && !isUsed) return;
     await wait(clock, CHECK_EVERY_MS);
   }
