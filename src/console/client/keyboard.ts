@@ -20,6 +20,7 @@ const isActing = ({ key, target }: KeyboardEvent): boolean =>
   (key === "Enter" || key === " ") &&
   target instanceof Element &&
   target.closest("a, button, summary") !== null;
+
 /** People who dictate, or whose hand touches keys, switch single letters off. */
 const LETTERS = "letters";
 export const areLettersOff = signal(localStorage.getItem(LETTERS) === "off");
