@@ -6,7 +6,6 @@ export type {
   InternalChatError,
   InternalChatRequest,
   InternalCompletion,
-  ReplyTiming,
 } from "./chat/internal-client.ts";
 export { createModelCheck, type ModelCheck } from "./chat/model-check.ts";
 export { ChatChunk, ChatReply } from "./chat/reply.ts";

@@ -1,5 +1,5 @@
 // The time axis of a waterfall, on which long waits are folded.
-import type { Piece } from "./pieces.ts";
+import type { WorkPiece } from "./pieces.ts";
 
 export interface Fold {
   /** Begin and width in per cent. */
@@ -34,7 +34,7 @@ interface TimeSpan {
   to: number;
 }
 
-export function createAxis(pieces: readonly Piece[]): Axis {
+export function createAxis(pieces: readonly WorkPiece[]): Axis {
   const bars = pieces.flatMap((piece) => piece.bars.map((bar) => ({ ...bar, piece })));
   const begin = Math.min(...bars.map(({ from }) => from));
   const end = Math.max(begin + 1, ...bars.map(({ to }) => to));

@@ -8,12 +8,12 @@ import { t } from "../texts.ts";
 import type { ShownRun, StepItem } from "./data.ts";
 import { ErrorText, Fact } from "./facts.tsx";
 import { ModelDetail } from "./model-detail.tsx";
-import { OPEN, type Piece } from "./pieces.ts";
+import { OPEN, type WorkPiece } from "./pieces.ts";
 import { ToolDetail } from "./tool-detail.tsx";
 
 interface DetailProps {
   run: ShownRun;
-  piece: Piece;
+  piece: WorkPiece;
   pane: RefObject<HTMLElement | null>;
 }
 
@@ -62,7 +62,7 @@ export function Detail({ run, piece, pane }: DetailProps) {
 
 const ICONS = { queue: "i-triggers", model: "i-model", tool: "i-tool" };
 
-function Read({ run, piece }: { run: ShownRun; piece: Piece }) {
+function Read({ run, piece }: { run: ShownRun; piece: WorkPiece }) {
   const { key, kind, steps, state } = piece;
   const [step] = steps;
   if (kind === "queue") return <QueueFacts run={run} />;

@@ -10,7 +10,7 @@ export interface Bar {
   to: number;
 }
 
-export interface Piece {
+export interface WorkPiece {
   /** Selects it in the address: the number of its first step, or a word. */
   key: string;
   kind: "queue" | "model" | "tool" | "event";
@@ -19,13 +19,13 @@ export interface Piece {
   bars: Bar[];
   /** Steps that tell about it, in their order. */
   steps: StepItem[];
-  /** Undefined where it has no cost; null where that is unknown. */
+  /** Cost in SAR: undefined where there is none, null where it is unknown. */
   cost: string | null | undefined;
   isExternal: boolean;
   state: "done" | "running" | "waiting" | "rejected" | "failed";
 }
 
-export const QUEUE = "0";
+const QUEUE = "0";
 /** Key of work that no step tells about: it is under way, or has failed. */
 export const OPEN = "now";
 
@@ -38,7 +38,7 @@ const FINE = new Set(["ok", "cancelled", "rejected", "expired"]);
 const time = (iso: string) => Date.parse(iso);
 
 /** Lists the pieces of a run; work under way ends now. */
-export function listPieces(run: ShownRun, steps: readonly StepItem[], now: number): Piece[] {
+export function listPieces(run: ShownRun, steps: readonly StepItem[], now: number): WorkPiece[] {
   const list = new PieceList(run, now);
   for (const step of steps) list.add(step);
   return list.finish();
@@ -47,8 +47,8 @@ export function listPieces(run: ShownRun, steps: readonly StepItem[], now: numbe
 class PieceList {
   readonly #run: ShownRun;
   readonly #now: number;
-  readonly #pieces: Piece[] = [];
-  readonly #calls = new Map<string, Piece>();
+  readonly #pieces: WorkPiece[] = [];
+  readonly #calls = new Map<string, WorkPiece>();
   /** Failed attempts and pauses before the next reply. */
   #retries: Bar[] = [];
   /** End of the last step. */
@@ -92,7 +92,7 @@ class PieceList {
     this.#last = Math.max(this.#last, time(step.created_at));
   }
 
-  finish(): Piece[] {
+  finish(): WorkPiece[] {
     const { status, finished_at } = this.#run;
     const end = finished_at === null ? this.#now : time(finished_at);
     for (const piece of this.#calls.values()) {
@@ -111,9 +111,9 @@ class PieceList {
     return this.#pieces;
   }
 
-  #push(step: StepItem, fields: Partial<Piece> & Pick<Piece, "kind">): Piece {
+  #push(step: StepItem, fields: Partial<WorkPiece> & Pick<WorkPiece, "kind">): WorkPiece {
     const place = { key: String(step.seq), round: step.round, steps: [step], bars: [] };
-    const piece: Piece = { ...EMPTY, ...place, ...fields };
+    const piece: WorkPiece = { ...EMPTY, ...place, ...fields };
     this.#pieces.push(piece);
     return piece;
   }
@@ -203,7 +203,7 @@ class PieceList {
   }
 }
 
-const EMPTY: Omit<Piece, "key" | "kind" | "steps"> = {
+const EMPTY: Omit<WorkPiece, "key" | "kind" | "steps"> = {
   round: 0,
   name: "",
   bars: [],
@@ -214,13 +214,13 @@ const EMPTY: Omit<Piece, "key" | "kind" | "steps"> = {
 
 const isLong = ({ from, to }: Bar) => to > from;
 
-function closeWait({ bars }: Piece, end: number): void {
+function closeWait({ bars }: WorkPiece, end: number): void {
   const wait = bars.findLast(({ kind }) => kind === "wait");
   if (wait) wait.to = Math.max(wait.from, end);
 }
 
 /** Time of a piece without pauses before it; null where it has none. */
-export function measurePiece({ bars, kind }: Piece): number | null {
+export function measurePiece({ bars, kind }: WorkPiece): number | null {
   const own = bars.filter((bar) => bar.kind !== "pause" && (kind === "queue" || isOwn(bar, bars)));
   if (own.length === 0) return null;
   return Math.max(...own.map(({ to }) => to)) - Math.min(...own.map(({ from }) => from));
@@ -232,14 +232,14 @@ function isOwn(bar: Bar, bars: readonly Bar[]): boolean {
 }
 
 /** Finds the piece that is shown first: one that waits or failed, else the last. */
-export function findDefault(pieces: readonly Piece[], status: string): Piece | undefined {
+export function findDefault(pieces: readonly WorkPiece[], status: string): WorkPiece | undefined {
   const waiting = pieces.find(({ state }) => state === "waiting");
   const failed =
     status === "failed" ? pieces.findLast(({ state }) => state === "failed") : undefined;
   return waiting ?? failed ?? pieces.at(-1);
 }
 
-export function findPiece(pieces: readonly Piece[], key: string): Piece | undefined {
-  const isOf = ({ steps }: Piece) => steps.some(({ seq }) => String(seq) === key);
+export function findPiece(pieces: readonly WorkPiece[], key: string): WorkPiece | undefined {
+  const isOf = ({ steps }: WorkPiece) => steps.some(({ seq }) => String(seq) === key);
   return pieces.find((piece) => piece.key === key) ?? pieces.find(isOf);
 }

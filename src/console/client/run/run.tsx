@@ -14,7 +14,7 @@ import { createAxis } from "./axis.ts";
 import { type ShownRun, type StepItem, titleOf } from "./data.ts";
 import { Detail } from "./detail.tsx";
 import { ErrorText } from "./facts.tsx";
-import { findDefault, findPiece, listPieces, OPEN, type Piece } from "./pieces.ts";
+import { findDefault, findPiece, listPieces, OPEN, type WorkPiece } from "./pieces.ts";
 import { useSteps } from "./steps.ts";
 import { Summary } from "./summary.tsx";
 import { InputOutput } from "./texts.tsx";
@@ -117,12 +117,12 @@ function Panes({ run, steps }: { run: ShownRun; steps: readonly StepItem[] }) {
 
 function usePieceKeys(
   run: ShownRun,
-  pieces: readonly Piece[],
-  chosen: Piece | undefined,
+  pieces: readonly WorkPiece[],
+  chosen: WorkPiece | undefined,
   onEnter: () => void,
 ): void {
   const [, change] = useQuery();
-  const choose = (piece: Piece | undefined) => {
+  const choose = (piece: WorkPiece | undefined) => {
     if (!piece) return;
     change({ step: piece.key });
     document.querySelector(`[data-row="${piece.key}"]`)?.scrollIntoView({ block: "nearest" });
@@ -132,7 +132,7 @@ function usePieceKeys(
     j: () => choose(pieces[at + 1]),
     k: () => choose(pieces[at - 1]),
     p: () => {
-      const isRound = ({ kind, round }: Piece) => kind === "model" && round === chosen?.round;
+      const isRound = ({ kind, round }: WorkPiece) => kind === "model" && round === chosen?.round;
       choose(pieces.findLast(isRound));
     },
     c: () => copyText(run.id),

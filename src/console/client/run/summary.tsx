@@ -97,8 +97,8 @@ function Times({ run }: { run: ShownRun }) {
   const waited = run.waited_ms + (run.status === "waiting_approval" ? since : 0);
   return (
     <>
-      {writeTook(worked)}{" "}
-      {waited > 0 && <span class="dim">{t("run.waited", writeTook(waited))}</span>}
+      <span class="ltr">{writeTook(worked)}</span>{" "}
+      {waited > 0 && <span class="dim ltr">{t("run.waited", writeTook(waited))}</span>}
     </>
   );
 }

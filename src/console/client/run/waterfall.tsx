@@ -4,14 +4,14 @@ import { Icon, Outside } from "../parts.tsx";
 import { Cost } from "../runs/table.tsx";
 import { t } from "../texts.ts";
 import { type Axis, createAxis, writeTick } from "./axis.ts";
-import { measurePiece, type Piece } from "./pieces.ts";
+import { measurePiece, type WorkPiece } from "./pieces.ts";
 
 const ICONS = { queue: "i-triggers", model: "i-model", tool: "i-tool", event: "s-on" };
 /** Distance in per cent at which a tick's label would touch that of a fold. */
 const LABELS_APART = 6;
 
 interface WaterfallProps {
-  pieces: readonly Piece[];
+  pieces: readonly WorkPiece[];
   chosen: string | undefined;
   /** Address of a piece by its key. */
   hrefOf(key: string): string;
@@ -90,8 +90,8 @@ function Grid({ folds, ticks }: Pick<Axis, "folds" | "ticks">) {
 }
 
 interface RowProps {
-  piece: Piece;
-  /** It begins a round. */
+  piece: WorkPiece;
+  /** Set on the first row of a round. */
   isFirst: boolean;
   isChosen: boolean;
   axis: Axis;
@@ -167,7 +167,7 @@ const WORDS = {
   failed: "runs.failed",
 } as const;
 
-function PieceState({ piece: { state } }: { piece: Piece }) {
+function PieceState({ piece: { state } }: { piece: WorkPiece }) {
   if (state === "done") return null;
   const [shape, tone] = SHAPES[state];
   return (

@@ -108,9 +108,13 @@ export function Cost({ sum }: { sum: string | null }) {
 /** An active run's time grows once a second. */
 function Took({ run: { created_at, finished_at } }: { run: RunItem }) {
   const begin = Date.parse(created_at);
-  return finished_at === null
-    ? writeSpan(now.value - begin)
-    : writeTook(Date.parse(finished_at) - begin);
+  return (
+    <span class="ltr">
+      {finished_at === null
+        ? writeSpan(now.value - begin)
+        : writeTook(Date.parse(finished_at) - begin)}
+    </span>
+  );
 }
 
 function Spans({ run: { queued_ms, worked_ms, waited_ms } }: { run: RunItem }) {
