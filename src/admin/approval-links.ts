@@ -69,6 +69,12 @@ export function createApprovalLinkAdmin(deps: AdminDeps, parts: ApprovalLinkPart
       if (!enabled) {
         throw new AdminError("the console is switched off by operator.enabled", "conflict");
       }
+      if (actor.via === "console" && request.account !== undefined) {
+        // Whoever took a session could keep an account's approvals for 30 days.
+        throw new AdminError(
+          "a session makes links to one approval only: run `wadi approvals link`",
+        );
+      }
       const person = checkPerson(request.person);
       const scope = await chooseScope(request);
       const { id: operator_id, name } = await chooseOperator(

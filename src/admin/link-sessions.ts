@@ -53,7 +53,8 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
       ...{ person, operator, approval_id, expires_at: link_expires_at },
       account: (await directory.names()).get(account_id) ?? "",
       tool: found ? await approvals.nameTool(found) : null,
-      status: found ? statusAt(found, clock.now()) : null,
+      // A deleted run takes its approvals along.
+      status: found ? statusAt(found, clock.now()) : approval_id === null ? null : "closed",
       decided_by: found?.decided_by ?? null,
       decided_at: found?.decided_at ?? null,
     };

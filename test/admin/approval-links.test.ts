@@ -9,7 +9,8 @@ import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.
 import { KEY } from "../support/app.ts";
 
 const USER = { kind: "user", name: "root", via: "command line" } as const;
-const NOURA = { kind: "operator", name: "noura", via: "console" } as const;
+const NOURA = { kind: "operator", name: "noura", via: "operator API" } as const;
+const PAGE = { ...NOURA, via: "console" } as const;
 const ORIGIN = "http://localhost";
 const SESSION = "/operator/link/session";
 const API = "/operator/link/v1";
@@ -117,6 +118,14 @@ describe("a link to one approval", () => {
       ...{ status: "approved", decided_by: { kind: "operator", id: "noura" } },
     });
     expect(await front.read(`/v1/approvals/${id}`)).toMatchObject({ status: "approved" });
+  });
+
+  test("is told that its approval is closed, once its run is gone", async () => {
+    const { id, run_id } = await ask();
+    const page = await open((await link({ id, ...DESK })).token);
+    await front.post(`/v1/runs/${run_id}/cancel`, undefined);
+    expect(await (await call("GET", SESSION, page)).json()).toMatchObject({ status: "closed" });
+    expect((await decide(page, id)).status).toBe(401);
   });
 
   test("decides once where two clicks differ", async () => {
@@ -347,7 +356,23 @@ describe("the session of a link", () => {
     expect(await list()).toEqual([]);
   });
 
-  test("is noted once a minute, and slows guesses by their address", async () => {
+  test("is guessed slowly by an address", async () => {
+    const more = "[operator]\nrequests_per_minute = 2\n";
+    await using other = await startRuns({ more });
+    const attempt = async (method: string, headers: Record<string, string>, body?: object) =>
+      (
+        await other.ask(method, SESSION, {
+          key: null,
+          headers: { origin: ORIGIN, ...headers },
+          body,
+        })
+      ).status;
+    const guess = () => attempt("POST", {}, { token: "wadi_approval_guess" });
+    expect([await guess(), await guess(), await guess()]).toEqual([401, 401, 429]);
+    expect(await attempt("GET", {})).toBe(429);
+  });
+
+  test("is noted once a minute", async () => {
     const page = await open((await link({ account: "dev", ...DESK })).token);
     const seen = async () => (await front.app.admin.sessionList.list())[0]!.last_seen_at;
     const at = await seen();
@@ -363,7 +388,7 @@ describe("the session of a link", () => {
 describe("the making of a link", () => {
   test("is logged without its secret, and so is its opening", async () => {
     const { id } = await ask();
-    const made = await link({ id, ...DESK });
+    const made = await link({ id, ...DESK }, PAGE);
     await open(made.token);
     const [opening, making] = await front.app.admin.audit.list({ limit: 2 });
     expect(making).toMatchObject({
@@ -401,6 +426,11 @@ describe("the making of a link", () => {
     await link({ id, ...DESK }, USER);
     const names = (await admin.approvalLinks.list()).map(({ operator }) => operator);
     expect(names.toSorted()).toEqual(["root", "sami"]);
+  });
+
+  test("is for one approval only from a session, which it would outlive", async () => {
+    await link({ id: (await ask()).id, ...DESK }, PAGE);
+    await expect(link({ account: "dev", ...DESK }, PAGE)).rejects.toThrow("one approval only");
   });
 
   test("is refused to an approver and to a link", async () => {

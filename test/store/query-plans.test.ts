@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import type { RunSearch } from "../../src/agents/runs/store/overview.ts";
 import { type Db, openDatabase, type Tx } from "../../src/database/index.ts";
@@ -71,6 +72,12 @@ test("the newest requests of one id are read in the order of the index", async (
   const plan = await explain((db) => requestLogStore.reads.find(db, "x", 20));
   expect(plan.join("\n")).toContain("ledger_by_request (request_id=?)");
   expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
+});
+
+test("approved calls are read in the order of their index", async () => {
+  const filter = { agent_id: "g-1", tool: "x", until: 9, limit: 20, bytesMax: 9 };
+  const plan = await explain((db) => approvalStore.reads.listApproved(db, filter));
+  expect(plan.join("\n")).toContain("approvals_approved (agent_id=? AND tool=? AND decided_at<?)");
 });
 
 test("the first and last slot with sums are the ends of an index", async () => {

@@ -23,10 +23,10 @@ import { requestIndex } from "./0021-request-index.ts";
 import { estimatedCosts } from "./0022-estimated-costs.ts";
 import { consoleSessions } from "./0023-console-sessions.ts";
 import { stepExecutions } from "./0025-step-executions.ts";
-import { approvalLinks } from "./0026-approval-links.ts";
+import { sentAttempts } from "./0026-sent-attempts.ts";
 import { keyEndings } from "./0027-key-endings.ts";
 import { playgroundRequests } from "./0028-playground-requests.ts";
-import { sentAttempts } from "./0029-sent-attempts.ts";
+import { approvalLinks } from "./0029-approval-links.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -34,5 +34,5 @@ export const migrations: readonly Migration[] = [
   ...[upkeep, commits, crashes, storedBytes],
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
-  ...[stepExecutions, approvalLinks, keyEndings, playgroundRequests, sentAttempts],
+  ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
 ];

@@ -5,7 +5,8 @@ import { type ApiFailure, session } from "../api.ts";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
-import { copyText, Empty, FailureNote, Icon, Segment, showToast } from "../parts.tsx";
+import { copyText, Empty, Icon, Segment, showToast } from "../parts.tsx";
+import { Unready } from "../resource.tsx";
 import { type KeyHint, Page, setCount } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { ListedApproval } from "./data.ts";
@@ -68,8 +69,8 @@ function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
   const isPast = filter === "decided";
   const isEmpty = data !== null && waits.length === 0 && (!isPast || past.length === 0);
   return (
-    <section class="list" aria-label={t("page.approvals")} aria-busy={!data && !failure}>
-      {failure && <FailureNote what={t("page.approvals")} failure={failure} />}
+    <section class="list" aria-label={t("page.approvals")}>
+      <Unready what={t("page.approvals")} resource={{ data, failure }} />
       {isEmpty && (
         <div class="page">
           <Empty

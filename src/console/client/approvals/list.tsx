@@ -7,7 +7,7 @@ import { t } from "../texts.ts";
 import type { Decider, ListedApproval } from "./data.ts";
 
 const DECIDED = { approved: "ok", rejected: "rejected", expired: "expired", closed: "cancelled" };
-export const RISK_TONES = { read: "mute", write: "warn", irreversible: "bad" };
+const RISK_TONES = { read: "mute", write: "warn", irreversible: "bad" };
 
 /** Names who decided: an operator, a key, or the person of an operator's link. */
 export function nameDecider(by: Decider | null): string {

@@ -3,7 +3,8 @@ import { useEffect, useMemo } from "preact/hooks";
 import { session } from "../api.ts";
 import { shortenId, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
-import { FailureNote, Icon, Outside } from "../parts.tsx";
+import { Icon, Outside } from "../parts.tsx";
+import { Unready } from "../resource.tsx";
 import { t } from "../texts.ts";
 import { Arguments } from "./arguments.tsx";
 import { compare, pickWarnings, type Warning } from "./comparison.ts";
@@ -11,7 +12,7 @@ import type { ApprovalDetail } from "./data.ts";
 import { Decision, type Outcome, type PastApproval } from "./decision.tsx";
 import { Next, Sources, Why } from "./evidence.tsx";
 import { Facts } from "./facts.tsx";
-import { OperatorViews } from "./viewer.ts";
+import { OperatorViews, useIsOperator } from "./viewer.ts";
 
 interface SheetProps {
   id: string;
@@ -28,28 +29,20 @@ interface SheetProps {
 
 export function Sheet({ id, status, past, listHref, isAlone = false, ...given }: SheetProps) {
   const resource = useResource<ApprovalDetail>(`/approvals/${id}`, [`approvals:${id}`]);
-  const { data: read, failure } = resource.value;
+  const { data: read } = resource.value;
   const data = read && past ? { ...read, approval: { ...read.approval, ...past } } : read;
   const isBehind = data !== null && status !== undefined && status !== data.approval.status;
   useEffect(() => {
     if (isBehind) resource.reload();
   }, [isBehind]);
-  const isMissing = failure?.status === 404;
   // The calls and texts that it is compared with stay the same while it is open.
   const compared = useMemo(() => data && compare(data), [data === null, id]);
   if (!data || !compared) {
+    const says = t("approvals.missing", shortenId(id));
+    const missing = { says, href: listHref, link: t("approvals.missing.list") };
     return (
-      <article class="ask" aria-busy={!failure}>
-        <div class="page">
-          {isMissing ? (
-            <p class="soft">
-              {t("approvals.missing", shortenId(id))}{" "}
-              <a href={listHref}>{t("approvals.missing.list")}</a>
-            </p>
-          ) : (
-            failure && <FailureNote what={t("page.approvals")} failure={failure} />
-          )}
-        </div>
+      <article class="ask">
+        <Unready what={t("page.approvals")} resource={resource.value} missing={missing} />
       </article>
     );
   }
@@ -84,7 +77,7 @@ export function Sheet({ id, status, past, listHref, isAlone = false, ...given }:
 const RISK_TONES = { read: "", write: "warn", irreversible: "bad" };
 
 function Head({ detail, isAlone }: { detail: ApprovalDetail; isAlone: boolean }) {
-  const { approval, agent_name, agent_version, tool_title, tool_description } = detail;
+  const { approval, agent_version, tool_title, tool_description } = detail;
   const { tool, risk, status, expires_at, requested_at } = approval;
   const leftMs = Date.parse(expires_at) - now.value;
   const title = <Outside text={tool_title ?? tool} />;
@@ -99,9 +92,7 @@ function Head({ detail, isAlone }: { detail: ApprovalDetail; isAlone: boolean })
         )}
         <span class="soft">
           {t("approvals.asked", writeSpan(now.value - Date.parse(requested_at)))}{" "}
-          <b>
-            <Outside text={agent_name ?? shortenId(approval.agent_id)} />
-          </b>{" "}
+          <AgentName detail={detail} />{" "}
           {agent_version !== null && (
             <span class="dim">{t("approvals.version", agent_version)}</span>
           )}
@@ -123,6 +114,15 @@ function Head({ detail, isAlone }: { detail: ApprovalDetail; isAlone: boolean })
       )}
     </header>
   );
+}
+
+function AgentName({ detail: { approval, agent_name } }: { detail: ApprovalDetail }) {
+  const name = (
+    <b>
+      <Outside text={agent_name ?? shortenId(approval.agent_id)} />
+    </b>
+  );
+  return useIsOperator() ? <a href={`/console/agents/${approval.agent_id}`}>{name}</a> : name;
 }
 
 interface FirstProps {

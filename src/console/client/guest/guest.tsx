@@ -11,7 +11,8 @@ import { Sheet } from "../approvals/sheet.tsx";
 import { writeMinute } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now } from "../live.ts";
-import { FailureNote, Icon, Outside, showToast, Toaster } from "../parts.tsx";
+import { Icon, Outside, showToast, Toaster } from "../parts.tsx";
+import { Unready } from "../resource.tsx";
 import { Mark } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { guest, type LinkSession, listWaiting, refreshGuest, useRepeated } from "./session.ts";
@@ -171,9 +172,9 @@ function AccountPage({ session }: { session: LinkSession }) {
           />
         </>
       ) : (
-        <section class="list" aria-busy={!rows.value && !failure.value}>
+        <section class="list">
           <h1 class="vh">{t("guest.list")}</h1>
-          {failure.value && <FailureNote what={t("guest.list")} failure={failure.value} />}
+          <Unready what={t("guest.list")} resource={{ data: rows.value, failure: failure.value }} />
           {rows.value && waits.length === 0 && <p class="page soft">{t("guest.list.none")}</p>}
           <Items title={t("guest.list")} rows={waits} hrefOf={hrefOf} />
         </section>

@@ -2,7 +2,7 @@
 import type { Migration } from "../migrate.ts";
 
 export const sentAttempts: Migration = {
-  number: 29,
+  number: 26,
   name: "sent attempts",
   kind: "expansion",
   statements: ({ integer, text }) => [

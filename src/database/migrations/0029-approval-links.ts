@@ -2,7 +2,7 @@
 import type { Migration } from "../migrate.ts";
 
 export const approvalLinks: Migration = {
-  number: 26,
+  number: 29,
   name: "approval links",
   kind: "expansion",
   statements: ({ integer, text, strict }) => [
