@@ -70,7 +70,7 @@ export function createApprovalLinkAdmin(deps: AdminDeps, parts: ApprovalLinkPart
         throw new AdminError("the console is switched off by operator.enabled", "conflict");
       }
       if (actor.via === "console" && request.account !== undefined) {
-        // Whoever took a session could keep an account's approvals for 30 days.
+        // Such a link would outlive the session, which may be in wrong hands.
         throw new AdminError(
           "a session makes links to one approval only: run `wadi approvals link`",
         );

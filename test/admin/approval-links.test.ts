@@ -197,14 +197,10 @@ describe("a link to one approval", () => {
 });
 
 describe("a link to the approvals of an account", () => {
-  const bringOther = async () => {
-    const agent = await front.createAgent({}, { key: `${KEY}-other` });
-    return agent;
-  };
-
   test("lists and decides those of the account alone, until it ends", async () => {
-    const [one, two] = [await ask(), await ask()];
-    await bringOther();
+    const one = await ask();
+    await front.clock.advance(1);
+    const two = await ask();
     const page = await open((await link({ account: "dev", ...DESK })).token);
     const list = async (query = "") =>
       (await (await call("GET", `${API}/approvals${query}`, page)).json()) as Json[];
