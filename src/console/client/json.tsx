@@ -1,6 +1,6 @@
 // JSON and other texts of any length, shown as text, closed where they are long.
 import { useSignal } from "@preact/signals";
-import { splitHidden } from "./format.ts";
+import { splitHidden } from "./hidden.ts";
 import { copyText, Icon, Outside } from "./parts.tsx";
 import { t } from "./texts.ts";
 

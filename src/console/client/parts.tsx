@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import type { ApiFailure } from "./api.ts";
-import { splitHidden, splitMoney, writeExact, writeSpan } from "./format.ts";
+import { splitMoney, writeExact, writeSpan } from "./format.ts";
+import { splitHidden } from "./hidden.ts";
 import { isPaused, liveState, now, togglePause } from "./live.ts";
 import { t } from "./texts.ts";
 

@@ -1,7 +1,8 @@
 // Arguments of a call: a table that says where each comes from, and the exact text that is hashed.
 import { useSignal } from "@preact/signals";
 import { writeCanonical } from "../../../platform/json.ts";
-import { splitHidden, writeSpan } from "../format.ts";
+import { writeSpan } from "../format.ts";
+import { splitHidden } from "../hidden.ts";
 import { CodeBlock } from "../json.tsx";
 import { now } from "../live.ts";
 import { Outside, Segment } from "../parts.tsx";

@@ -1,5 +1,5 @@
 // Compares a call with approved ones and with what its run had read, by exact texts only.
-import { splitHidden } from "../format.ts";
+import { splitHidden } from "../hidden.ts";
 import { type ApprovalDetail, ARGUMENTS_MAX, type Argument, listArguments } from "./data.ts";
 import { cutExcerpt, type Excerpt, findText, listForms, type Match } from "./search.ts";
 
