@@ -66,9 +66,9 @@ function walkAgents() {
     const { page } = opened;
     await page.keyboard.press("/");
     await page.keyboard.type("jk nothing");
-    await page.getByText("No agents match. 2 without filters.").waitFor();
+    await page.getByText("Nothing matches. 2 without filters.").waitFor();
     expect(page.url()).toContain("q=jk");
-    await page.getByLabel("Search agents").fill("nigh");
+    await page.getByLabel("Search", { exact: true }).fill("nigh");
     await page.getByRole("row").filter({ hasText: "Night" }).waitFor();
     expect(await page.getByRole("row").count()).toBe(2);
     await page.goto(`${opened.server.url}/console/agents`);

@@ -2,22 +2,26 @@
 import { useSignal } from "@preact/signals";
 import { ApiFailure } from "./api.ts";
 import { FailureNote } from "./parts.tsx";
+import { t } from "./texts.ts";
 
 export interface Acts {
   isBusy: boolean;
   /** Shows the refusal of the last act, if it was refused. */
   note: ReturnType<typeof FailureNote> | null;
-  act(what: string, work: () => Promise<void>): Promise<void>;
+  /** `verb` is that of the button. */
+  act(verb: string, work: () => Promise<void>): Promise<void>;
 }
 
 export function useActs(): Acts {
   const isBusy = useSignal(false);
-  const refused = useSignal<{ what: string; failure: ApiFailure } | null>(null);
+  const refused = useSignal<{ verb: string; failure: ApiFailure } | null>(null);
   const { value } = refused;
   return {
     isBusy: isBusy.value,
-    note: value && <FailureNote what={value.what} failure={value.failure} isFinal />,
-    async act(what, work) {
+    note: value && (
+      <FailureNote what={t("act.refused", value.verb)} failure={value.failure} isFinal />
+    ),
+    async act(verb, work) {
       if (isBusy.peek()) return;
       isBusy.value = true;
       refused.value = null;
@@ -25,7 +29,7 @@ export function useActs(): Acts {
         await work();
       } catch (failure) {
         if (!(failure instanceof ApiFailure)) throw failure;
-        refused.value = { what, failure };
+        refused.value = { verb, failure };
       } finally {
         isBusy.value = false;
       }

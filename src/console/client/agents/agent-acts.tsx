@@ -108,7 +108,7 @@ export function AgentActs({ agent, onChanged }: AgentActsProps) {
           class="b"
           type="button"
           disabled={acts.isBusy}
-          onClick={() => acts.act(t("agents.release.failed"), release)}
+          onClick={() => acts.act(t("agents.release"), release)}
         >
           {t("agents.release")}
         </button>

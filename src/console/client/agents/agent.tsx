@@ -1,5 +1,6 @@
 // One agent: its versions at the side, and one of them with its prompt, tools, policy and budgets.
 import { useLocation, useRoute } from "preact-iso";
+import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
@@ -27,57 +28,35 @@ const HINTS: readonly KeyHint[] = [
   { keys: ["Esc"], text: "keys.close" },
 ];
 
-function Facts({ agent }: { agent: OpenedAgentRow }) {
+function About({ agent }: { agent: OpenedAgentRow }) {
   const state = readAgentState(agent);
   const costs = useResource<AgentCosts>("/usage?by=agent", ["requests"]);
   const cost = costs.value.data?.rows.find((row) => row.agent_id === agent.id);
+  const { held_since: since, created_by_key_name: key, version } = agent;
   return (
-    <dl class="strip">
-      <div>
-        <dt>{t("column.state")}</dt>
-        <dd class="row">
-          <State {...AGENT_STATES[state]}>{t(`agents.is.${state}`)}</State>
-          {agent.held_since && (
-            <span class="dim">
-              <When at={agent.held_since} />
-            </span>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("filter.account")}</dt>
-        <dd>
-          <bdi>{agent.account}</bdi>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("agents.column.model")}</dt>
-        <dd>{agent.version.model}</dd>
-      </div>
-      <div>
-        <dt>{t("agents.fact.made")}</dt>
-        <dd>
-          <When at={agent.version.created_at} />{" "}
-          {agent.created_by_key_name && (
-            <span class="dim">
-              <Outside text={agent.created_by_key_name} />
-            </span>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("agents.column.cost")}</dt>
-        <dd>
-          <Money sum={cost?.cost} />
-        </dd>
-      </div>
-      <div>
-        <dt>{t("page.runs")}</dt>
-        <dd>
-          <a href={`/console/runs?agent=${agent.id}`}>{t("agents.runs")}</a>
-        </dd>
-      </div>
-    </dl>
+    <Facts
+      kind="strip"
+      facts={[
+        [
+          t("column.state"),
+          <span class="row">
+            <State {...AGENT_STATES[state]}>{t(`agents.is.${state}`)}</State>
+            <span class="dim">{since && <When at={since} />}</span>
+          </span>,
+        ],
+        [t("filter.account"), <bdi>{agent.account}</bdi>],
+        [t("agents.column.model"), version.model],
+        [
+          t("agents.fact.made"),
+          <>
+            <When at={version.created_at} />{" "}
+            <span class="dim">{key && <Outside text={key} />}</span>
+          </>,
+        ],
+        [t("agents.column.cost"), <Money sum={cost?.cost} />],
+        [t("page.runs"), <a href={`/console/runs?agent=${agent.id}`}>{t("agents.runs")}</a>],
+      ]}
+    />
   );
 }
 
@@ -231,7 +210,7 @@ export function OpenedAgent() {
                   <Outside text={agent.description} />
                 </p>
               )}
-              <Facts agent={agent} />
+              <About agent={agent} />
               <Choices agent={agent} versions={versions} />
               {diff === "" ? (
                 <VersionSheet agent={agent} />

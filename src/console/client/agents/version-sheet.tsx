@@ -1,5 +1,5 @@
 // A version of an agent: prompt, tools with what the policy does, policy, budgets, parameters.
-import type { ComponentChildren } from "preact";
+import { type Fact, Facts } from "../facts.tsx";
 import { writeSpan } from "../format.ts";
 import { CodeBlock } from "../json.tsx";
 import { Head, Icon, Money, Outside, State } from "../parts.tsx";
@@ -74,23 +74,11 @@ function Tools({ tools }: { tools: readonly PreviewRow[] }) {
   );
 }
 
-interface FactsProps {
-  title: string;
-  rows: readonly [name: string, value: ComponentChildren][];
-}
-
-function FactList({ title, rows }: FactsProps) {
+function FactList({ title, rows }: { title: string; rows: readonly Fact[] }) {
   return (
     <section>
       <Head title={title} />
-      <dl class="facts">
-        {rows.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts kind="facts" facts={rows} />
     </section>
   );
 }

@@ -7,11 +7,7 @@ export const agents = {
   "agents.this": "The agent",
   "agents.all": "All agents",
   "agents.missing": (id: string) => `There is no agent ${id}, or no such version of it.`,
-  "agents.none": (all: number) =>
-    `No agents match. ${all.toLocaleString("en-GB")} without filters.`,
   "agents.empty": "No agents yet. An account makes one by POST /v1/agents.",
-  "agents.search": "Search agents",
-  "agents.search.hint": "Name or id",
   "agents.is.active": "Active",
   "agents.is.held": "Held",
   "agents.is.archived": "Archived",
@@ -26,10 +22,6 @@ export const agents = {
   "agents.column.call": "A call",
   "agents.column.why": "Why",
   "agents.tools.none": "none",
-  "agents.risk.read": (number: number) => count(number, "tool reads", "tools read"),
-  "agents.risk.write": (number: number) => count(number, "tool writes", "tools write"),
-  "agents.risk.irreversible": (number: number) =>
-    count(number, "tool is irreversible", "tools are irreversible"),
   "agents.no_price": "no price",
   "agents.never": "no runs",
   "agents.marks": (counts: string) => `Last runs: ${counts}`,
@@ -107,6 +99,5 @@ export const agents = {
   "agents.hold.says": "New runs wait or are refused until Release. Runs under way go on.",
   "agents.hold.done": "Held. No new run starts.",
   "agents.release": "Release",
-  "agents.release.failed": "Release was refused.",
   "agents.release.done": "Released. The runs that waited start.",
 } as const;

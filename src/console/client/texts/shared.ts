@@ -36,6 +36,11 @@ export const shared = {
   "keys.close": "close",
   "filter.all": "All",
   "filter.clear": "Clear filters",
+  "act.refused": (verb: string) => `${verb} was refused.`,
+  "filter.none": (all: number) =>
+    `Nothing matches. ${all.toLocaleString("en-GB")} without filters.`,
+  "filter.search": "Search",
+  "filter.search.hint": "Name or id",
   "filter.account": "Account",
   "filter.every_account": "Every account",
   "column.action": "Action",

@@ -9,8 +9,6 @@ export const triggers = {
   "triggers.this": "The trigger",
   "triggers.all": "All triggers",
   "triggers.missing": (id: string) => `There is no trigger ${id}.`,
-  "triggers.none": (all: number) =>
-    `No triggers match. ${all.toLocaleString("en-GB")} without filters.`,
   "triggers.empty":
     "No trigger starts runs. An account adds a schedule or a signed request by POST /v1/triggers.",
   "triggers.is.active": "Active",
@@ -43,15 +41,12 @@ export const triggers = {
   "triggers.stopped.key_act":
     "Its owner resumes it with another key: PATCH /v1/triggers/{id}. Resume here keeps this key.",
   "triggers.fire": "Fire now",
-  "triggers.fire.failed": "Fire now was refused.",
   "triggers.fire.done": "Fired. A run started.",
   "triggers.fire.skipped": "Fired, and skipped: an earlier run is not over.",
   "triggers.open_run": "Open run",
   "triggers.pause": "Pause",
-  "triggers.pause.failed": "Pause was refused.",
   "triggers.pause.done": "Paused. It does not fire.",
   "triggers.resume": "Resume",
-  "triggers.resume.failed": "Resume was refused.",
   "triggers.resume.done": "Resumed. It does not fire for what it missed.",
   "triggers.rotate": "Rotate",
   "triggers.rotate.title": (name: string) => `Rotate the secret of “${name}”?`,

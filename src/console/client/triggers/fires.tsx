@@ -4,38 +4,41 @@ import type { Resource } from "../live.ts";
 import { Marks } from "../marks.tsx";
 import { Empty, Outside, State } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { orDash, type RowColumn, RowTable } from "../row-table.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { listFireMarks, type OpenedFire, readOutcome } from "./data.ts";
 
 const MARKS = 20;
 
-function Row({ fire }: { fire: OpenedFire }) {
-  const { outcome, source, error, run_id, created_at, missed_count } = fire;
-  const { word, ...state } = readOutcome(outcome);
-  return (
-    <tr>
-      <td class="a1">
-        <State {...state}>{word}</State>
-      </td>
-      <td class="w a2 cut">
-        {error && <Outside text={error.message} cut />}
-        {!error && missed_count > 0 && t("triggers.missed", missed_count)}
-      </td>
-      <td class="p2 soft">{t(`triggers.source.${source}`)}</td>
-      <td class="n b1 soft">
-        <When at={created_at} />
-      </td>
-      <td class="n b2 id">
-        {run_id ? (
-          <a href={`/console/runs/${run_id}`}>{shortenId(run_id)}</a>
-        ) : (
-          <span class="dim">–</span>
-        )}
-      </td>
-    </tr>
-  );
-}
+const COLUMNS: readonly RowColumn<OpenedFire>[] = [
+  {
+    ...{ head: "triggers.column.outcome", place: "a1" },
+    cell({ outcome }) {
+      const { word, ...state } = readOutcome(outcome);
+      return <State {...state}>{word}</State>;
+    },
+  },
+  {
+    ...{ head: "triggers.column.why", place: "w a2 cut" },
+    cell({ error, missed_count }) {
+      if (error) return <Outside text={error.message} cut />;
+      return missed_count > 0 && t("triggers.missed", missed_count);
+    },
+  },
+  {
+    ...{ head: "triggers.column.source", place: "p2 soft" },
+    cell: ({ source }) => t(`triggers.source.${source}`),
+  },
+  {
+    ...{ head: "triggers.column.fired", place: "n b1 soft" },
+    cell: ({ created_at }) => <When at={created_at} />,
+  },
+  {
+    ...{ head: "column.run", place: "n b2 id" },
+    cell: ({ run_id: id }) => orDash(id && <a href={`/console/runs/${id}`}>{shortenId(id)}</a>),
+  },
+];
 
 export function FireTable({ resource }: { resource: Resource<OpenedFire[]> }) {
   const { data: fires } = resource;
@@ -55,22 +58,7 @@ export function FireTable({ resource }: { resource: Resource<OpenedFire[]> }) {
               {listFireMarks(fires.slice(0, MARKS)).says}
             </span>
           </p>
-          <table class="t full stack plain">
-            <thead>
-              <tr>
-                <th>{t("triggers.column.outcome")}</th>
-                <th class="w">{t("triggers.column.why")}</th>
-                <th class="p2">{t("triggers.column.source")}</th>
-                <th class="n">{t("triggers.column.fired")}</th>
-                <th class="n">{t("column.run")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {fires.map((fire) => (
-                <Row key={fire.id} fire={fire} />
-              ))}
-            </tbody>
-          </table>
+          <RowTable columns={COLUMNS} rows={fires} />
         </>
       )}
     </section>

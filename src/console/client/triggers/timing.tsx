@@ -16,7 +16,7 @@ function Upcoming({ trigger }: { trigger: OpenedTriggerRow }) {
       <section>
         <h3>{t("triggers.schedule")}</h3>
         <p>
-          <code>{cron}</code> <span class="dim">{zone}</span>
+          <code class="ltr">{cron}</code> <span class="dim">{zone}</span>
         </p>
       </section>
       <section>

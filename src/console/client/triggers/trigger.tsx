@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { ApiFailure, post } from "../api.ts";
+import { Facts } from "../facts.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
@@ -27,64 +28,43 @@ const HINTS: readonly KeyHint[] = [
   { keys: ["Esc"], text: "keys.close" },
 ];
 
-function Facts({ trigger }: { trigger: OpenedTriggerRow }) {
+function About({ trigger }: { trigger: OpenedTriggerRow }) {
   const state = readTriggerState(trigger);
   const { agent_id, agent_name, key_id, key_name, paused_reason, last_fire_at } = trigger;
   const { previous_secret_expires_at: secret } = trigger;
   return (
-    <dl class="strip sum">
-      <div>
-        <dt>{t("column.state")}</dt>
-        <dd class="row">
-          <State {...TRIGGER_STATES[state]}>{t(`triggers.is.${state}`)}</State>
-          {paused_reason && (
-            <span class="dim">
-              <When at={paused_reason.at} />
-            </span>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("triggers.column.kind")}</dt>
-        <dd>{t(`triggers.kind.${trigger.kind}`)}</dd>
-      </div>
-      <div>
-        <dt>{t("column.agent")}</dt>
-        <dd>
+    <Facts
+      kind="strip sum"
+      facts={[
+        [
+          t("column.state"),
+          <span class="row">
+            <State {...TRIGGER_STATES[state]}>{t(`triggers.is.${state}`)}</State>
+            <span class="dim">{paused_reason && <When at={paused_reason.at} />}</span>
+          </span>,
+        ],
+        [t("triggers.column.kind"), t(`triggers.kind.${trigger.kind}`)],
+        [
+          t("column.agent"),
           <a href={`/console/agents/${agent_id}`}>
             <Outside text={agent_name ?? shortenId(agent_id)} />
-          </a>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("filter.account")}</dt>
-        <dd>
-          <bdi>{trigger.account}</bdi>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("triggers.fact.key")}</dt>
-        <dd>
-          {key_name && <Outside text={key_name} />} <code class="dim">{shortenId(key_id)}</code>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("triggers.column.last")}</dt>
-        <dd>{last_fire_at ? <When at={last_fire_at} /> : t("triggers.never")}</dd>
-      </div>
-      <div>
-        <dt>{t("triggers.fact.overlap")}</dt>
-        <dd>{t(`triggers.overlap.${trigger.overlap}`)}</dd>
-      </div>
-      {secret && (
-        <div>
-          <dt>{t("triggers.fact.secret")}</dt>
-          <dd>
-            <When at={secret} />
-          </dd>
-        </div>
-      )}
-    </dl>
+          </a>,
+        ],
+        [t("filter.account"), <bdi>{trigger.account}</bdi>],
+        [
+          t("triggers.fact.key"),
+          <>
+            {key_name && <Outside text={key_name} />} <code class="dim">{shortenId(key_id)}</code>
+          </>,
+        ],
+        [
+          t("triggers.column.last"),
+          last_fire_at ? <When at={last_fire_at} /> : t("triggers.never"),
+        ],
+        [t("triggers.fact.overlap"), t(`triggers.overlap.${trigger.overlap}`)],
+        [t("triggers.fact.secret"), secret && <When at={secret} />],
+      ]}
+    />
   );
 }
 
@@ -155,7 +135,7 @@ function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
           class="b"
           type="button"
           disabled={acts.isBusy}
-          onClick={() => acts.act(t("triggers.fire.failed"), fire)}
+          onClick={() => acts.act(t("triggers.fire"), fire)}
         >
           {t("triggers.fire")}
         </button>
@@ -164,7 +144,7 @@ function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
         class={isActive ? "b" : "b go"}
         type="button"
         disabled={acts.isBusy}
-        onClick={() => acts.act(t(`triggers.${verb}.failed`), turn)}
+        onClick={() => acts.act(t(`triggers.${verb}`), turn)}
       >
         {t(`triggers.${verb}`)}
       </button>
@@ -245,7 +225,7 @@ export function OpenedTrigger() {
           )}
           {acts.note && <div class="inset">{acts.note}</div>}
           <Stopped trigger={trigger} />
-          <Facts trigger={trigger} />
+          <About trigger={trigger} />
           <div class="panes first">
             <FireTable resource={fires.value} />
             <Timing trigger={trigger} />

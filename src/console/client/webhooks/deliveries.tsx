@@ -5,6 +5,7 @@ import { Chip, FilterBar, useQuery } from "../filters.tsx";
 import type { Resource } from "../live.ts";
 import { Empty, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { orDash, type RowColumn, RowTable } from "../row-table.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { type ListedDelivery, nameAnswer, readDeliveryState } from "./data.ts";
@@ -26,64 +27,64 @@ const pickedHref = (id: string): string => {
   return `?${query}`;
 };
 
-interface DeliveryRowProps {
-  delivery: ListedDelivery;
-  isPicked: boolean;
-  isChosen: boolean;
-  isBusy: boolean;
-  onReplay(): void;
-}
-
-function Row({ delivery, isPicked, isChosen, isBusy, onReplay }: DeliveryRowProps) {
-  const [, change] = useQuery();
-  const { id, event_type, attempt_count, last_response_status, last_error } = delivery;
-  const { word, ...look } = readDeliveryState(delivery);
-  return (
-    <tr
-      data-row={id}
-      aria-selected={isPicked}
-      class={isChosen ? "opens on" : "opens"}
-      onClick={() => change({ delivery: id })}
-    >
-      <td class="a2">
-        <State {...look}>{word}</State>
-      </td>
-      <td class="w a1 cut">
-        <a class="x" href={pickedHref(id)}>
-          <code>{event_type}</code>
-        </a>
-      </td>
-      <td class="n p2">{attempt_count}</td>
-      <td class="n b2" title={last_error ?? undefined}>
+/** `onReplay` is what the button at the end of a row does. */
+const listColumns = (
+  isBusy: boolean,
+  onReplay: (id: string) => void,
+): readonly RowColumn<ListedDelivery>[] => [
+  {
+    ...{ head: "column.state", place: "a2" },
+    cell(delivery) {
+      const { word, ...state } = readDeliveryState(delivery);
+      return <State {...state}>{word}</State>;
+    },
+  },
+  {
+    ...{ head: "webhooks.column.event", place: "w a1 cut" },
+    cell: ({ id, event_type }) => (
+      <a class="x" href={pickedHref(id)}>
+        <code>{event_type}</code>
+      </a>
+    ),
+  },
+  {
+    ...{ head: "webhooks.column.attempts", place: "n p2" },
+    cell: ({ attempt_count }) => attempt_count,
+  },
+  {
+    ...{ head: "webhooks.column.answer", place: "n b2" },
+    cell: ({ last_response_status, last_error, attempt_count }) => (
+      <span title={last_error ?? undefined}>
         {nameAnswer(last_response_status, attempt_count > 0)}
-      </td>
-      <td class="n b1 soft">
-        <When at={delivery.created_at} />
-      </td>
-      <td class="n p2 soft">
-        {delivery.next_attempt_at ? (
-          <When at={delivery.next_attempt_at} />
-        ) : (
-          <span class="dim">–</span>
-        )}
-      </td>
-      <td class="n p2">
-        <button
-          class="b"
-          type="button"
-          disabled={isBusy}
-          aria-label={t("webhooks.replay.one", event_type, id.slice(-8))}
-          onClick={(event) => {
-            event.stopPropagation();
-            onReplay();
-          }}
-        >
-          {t("webhooks.replay")}
-        </button>
-      </td>
-    </tr>
-  );
-}
+      </span>
+    ),
+  },
+  {
+    ...{ head: "webhooks.column.created", place: "n b1 soft" },
+    cell: ({ created_at }) => <When at={created_at} />,
+  },
+  {
+    ...{ head: "webhooks.column.next", place: "n p2 soft" },
+    cell: ({ next_attempt_at: at }) => orDash(at && <When at={at} />),
+  },
+  {
+    ...{ head: "column.action", place: "n p2" },
+    cell: ({ id, event_type }) => (
+      <button
+        class="b"
+        type="button"
+        disabled={isBusy}
+        aria-label={t("webhooks.replay.one", event_type, id.slice(-8))}
+        onClick={(event) => {
+          event.stopPropagation();
+          onReplay(id);
+        }}
+      >
+        {t("webhooks.replay")}
+      </button>
+    ),
+  },
+];
 
 function Filters() {
   const [{ status = "" }, change] = useQuery();
@@ -136,35 +137,15 @@ export function DeliveryTable({ resource, picked, chosen, onReplayed }: Delivery
         </div>
       )}
       {rows && rows.length > 0 && (
-        <table class="t full stack">
-          <thead>
-            <tr>
-              <th>{t("webhooks.column.state")}</th>
-              <th class="w">{t("webhooks.column.event")}</th>
-              <th class="n p2">{t("webhooks.column.attempts")}</th>
-              <th class="n">{t("webhooks.column.answer")}</th>
-              <th class="n p2">{t("webhooks.column.created")}</th>
-              <th class="n p2">{t("webhooks.column.next")}</th>
-              <th>
-                <span class="vh">{t("column.action")}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((delivery) => (
-              <Row
-                key={delivery.id}
-                delivery={delivery}
-                isPicked={delivery.id === picked}
-                isChosen={delivery.id === chosen}
-                isBusy={acts.isBusy}
-                onReplay={() =>
-                  acts.act(t("webhooks.replay.failed"), () => replay(delivery.id, onReplayed))
-                }
-              />
-            ))}
-          </tbody>
-        </table>
+        <RowTable
+          columns={listColumns(acts.isBusy, (id) =>
+            acts.act(t("webhooks.replay"), () => replay(id, onReplayed)),
+          )}
+          rows={rows}
+          selected={picked}
+          chosen={chosen}
+          onOpen={({ id }) => change({ delivery: id })}
+        />
       )}
       {rows && rows.length >= Number(limit) && rows.length < SHOWN_MAX && (
         <p class="inset">

@@ -1,6 +1,7 @@
 // One delivery: each attempt with what was sent and what was answered.
 import { useRef } from "preact/hooks";
 import { useActs } from "../acts.tsx";
+import { type Fact, Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId, writeClock, writeExact } from "../format.ts";
 import { CodeBlock } from "../json.tsx";
@@ -25,20 +26,13 @@ function Sent({ attempt, body }: { attempt: ShownAttempt; body: string | null })
         <code class="nw">POST</code>
         <Outside text={url} />
       </p>
-      <dl class="facts heads">
-        {Object.entries(headers).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>
-              <code>{value}</code>
-            </dd>
-          </div>
-        ))}
-        <div>
-          <dt>webhook-signature</dt>
-          <dd class="dim">{signature}</dd>
-        </div>
-      </dl>
+      <Facts
+        kind="facts"
+        facts={[
+          ...Object.entries(headers).map(([name, value]): Fact => [name, <code>{value}</code>]),
+          ["webhook-signature", <span class="dim">{signature}</span>],
+        ]}
+      />
       {body !== null && (
         <details>
           <summary class="link">{t("webhooks.sent.base")}</summary>
@@ -115,35 +109,21 @@ function indent(body: string): string {
   }
 }
 
-function Facts({ delivery }: { delivery: OpenedDelivery }) {
-  const { event_id, created_at, next_attempt_at, last_error, attempts } = delivery;
+function About({ delivery }: { delivery: OpenedDelivery }) {
+  const { event_id, created_at, next_attempt_at: next, last_error, attempts } = delivery;
   return (
-    <dl class="facts">
-      <dt>webhook-id</dt>
-      <dd>
-        <code>{event_id}</code>
-      </dd>
-      <dt>{t("webhooks.fact.created")}</dt>
-      <dd>
-        <When at={created_at} />
-      </dd>
-      {next_attempt_at && (
-        <>
-          <dt>{t("webhooks.fact.next")}</dt>
-          <dd>
-            <When at={next_attempt_at} />
-          </dd>
-        </>
-      )}
-      {attempts.length === 0 && last_error && (
-        <>
-          <dt>{t("webhooks.fact.error")}</dt>
-          <dd>
-            <Outside text={last_error} />
-          </dd>
-        </>
-      )}
-    </dl>
+    <Facts
+      kind="facts"
+      facts={[
+        ["webhook-id", <code>{event_id}</code>],
+        [t("webhooks.column.created"), <When at={created_at} />],
+        [t("webhooks.column.next"), next && <When at={next} />],
+        [
+          t("webhooks.fact.error"),
+          attempts.length === 0 && last_error ? <Outside text={last_error} /> : null,
+        ],
+      ]}
+    />
   );
 }
 
@@ -156,11 +136,11 @@ export function DeliveryDetail({ id, onReplayed }: { id: string; onReplayed(): v
     opened.reload();
     onReplayed();
   };
-  const send = () => acts.act(t("webhooks.replay.failed"), () => replay(id, done));
+  const send = () => acts.act(t("webhooks.replay"), () => replay(id, done));
   const look = delivery && readDeliveryState(delivery);
   return (
     <section class="detail" aria-label={t("webhooks.delivery.one")}>
-      <button class="back link" type="button" onClick={() => change({ delivery: "" })}>
+      <button class="unpick link" type="button" onClick={() => change({ delivery: "" })}>
         {t("webhooks.deliveries.back")}
       </button>
       <Unready
@@ -188,7 +168,7 @@ export function DeliveryDetail({ id, onReplayed }: { id: string; onReplayed(): v
           </div>
           {acts.note}
           <section>
-            <Facts delivery={delivery} />
+            <About delivery={delivery} />
           </section>
           <section>
             <h2>{t("webhooks.attempts", delivery.attempts.length)}</h2>

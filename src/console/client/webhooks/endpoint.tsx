@@ -4,8 +4,9 @@ import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { post } from "../api.ts";
+import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
-import { shortenId, writeExact } from "../format.ts";
+import { shortenId } from "../format.ts";
 import { type Resource, useResource } from "../live.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -13,9 +14,10 @@ import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
-import { type ListedDelivery, nameAnswer, readEndpointState, type ShownEndpoint } from "./data.ts";
+import { type ListedDelivery, readEndpointState, type ShownEndpoint } from "./data.ts";
 import { DeliveryTable, SHOWN_AT_ONCE } from "./deliveries.tsx";
 import { DeliveryDetail } from "./delivery.tsx";
+import { LastAnswer } from "./last-answer.tsx";
 import { PATH } from "./list.tsx";
 import { RecoveryDialog } from "./recovery.tsx";
 
@@ -26,66 +28,37 @@ const HINTS: readonly KeyHint[] = [
   { keys: ["Esc"], text: "keys.close" },
 ];
 
-function Facts({ endpoint }: { endpoint: ShownEndpoint }) {
-  const { word, ...look } = readEndpointState(endpoint);
-  const { failing_since, disabled_at, last_answer_at, last_success_at } = endpoint;
-  const since = disabled_at ?? failing_since;
-  const { previous_secret_expires_at: secret } = endpoint;
+function Health({ endpoint }: { endpoint: ShownEndpoint }) {
+  const { word, ...state } = readEndpointState(endpoint);
+  const { last_success_at: success, previous_secret_expires_at: secret } = endpoint;
+  const since = endpoint.disabled_at ?? endpoint.failing_since;
   return (
-    <dl class="strip sum">
-      <div>
-        <dt>{t("webhooks.fact.status")}</dt>
-        <dd class="row">
-          <State {...look}>{word}</State>
-          {since && (
-            <span class="dim" title={writeExact(since)}>
-              <When at={since} />
-            </span>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("webhooks.fact.account")}</dt>
-        <dd>
-          <bdi>{endpoint.account}</bdi>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("webhooks.fact.day")}</dt>
-        <dd>{t("webhooks.day", endpoint.delivered_24h, endpoint.failed_24h)}</dd>
-      </div>
-      <div>
-        <dt>{t("webhooks.fact.waiting")}</dt>
-        <dd>{endpoint.pending_deliveries.toLocaleString("en-GB")}</dd>
-      </div>
-      <div>
-        <dt>{t("webhooks.fact.answer")}</dt>
-        <dd>
-          {nameAnswer(endpoint.last_answer_status, last_answer_at !== null)}{" "}
-          <span class="dim">{last_answer_at && <When at={last_answer_at} />}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>{t("webhooks.fact.success")}</dt>
-        <dd>{last_success_at ? <When at={last_success_at} /> : t("webhooks.never")}</dd>
-      </div>
-      {secret && (
-        <div>
-          <dt>{t("webhooks.fact.secret")}</dt>
-          <dd>
-            <When at={secret} />
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>{t("webhooks.fact.events")}</dt>
-        <dd class="codes">
-          {endpoint.events.map((event) => (
-            <code key={event}>{event}</code>
-          ))}
-        </dd>
-      </div>
-    </dl>
+    <Facts
+      kind="strip sum"
+      facts={[
+        [
+          t("column.state"),
+          <span class="row">
+            <State {...state}>{word}</State>
+            <span class="dim">{since && <When at={since} />}</span>
+          </span>,
+        ],
+        [t("filter.account"), <bdi>{endpoint.account}</bdi>],
+        [t("webhooks.fact.day"), t("webhooks.day", endpoint.delivered_24h, endpoint.failed_24h)],
+        [t("webhooks.column.waiting"), endpoint.pending_deliveries.toLocaleString("en-GB")],
+        [t("webhooks.column.answer"), <LastAnswer endpoint={endpoint} />],
+        [t("webhooks.fact.success"), success ? <When at={success} /> : t("webhooks.never")],
+        [t("webhooks.column.secret"), secret && <When at={secret} />],
+        [
+          t("webhooks.column.events"),
+          <span class="codes">
+            {endpoint.events.map((event) => (
+              <code key={event}>{event}</code>
+            ))}
+          </span>,
+        ],
+      ]}
+    />
   );
 }
 
@@ -136,12 +109,12 @@ function Buttons({ endpoint, acts, onChanged }: ButtonsProps) {
     </button>
   );
   if (endpoint.status === "disabled") {
-    const press = () => acts.act(t("webhooks.enable.failed"), enable);
+    const press = () => acts.act(t("webhooks.enable"), enable);
     return button(true, t("webhooks.enable"), press);
   }
   return (
     <>
-      {button(false, t("webhooks.test"), () => acts.act(t("webhooks.test.failed"), test))}
+      {button(false, t("webhooks.test"), () => acts.act(t("webhooks.test"), test))}
       {button(false, t("webhooks.recover"), () => {
         isRecovering.value = true;
       })}
@@ -234,7 +207,7 @@ export function OpenedWebhook() {
         <>
           {acts.note && <div class="inset">{acts.note}</div>}
           <Trouble endpoint={endpoint} />
-          <Facts endpoint={endpoint} />
+          <Health endpoint={endpoint} />
           <Panes listed={listed.value} onChanged={reload} />
         </>
       )}
