@@ -70,7 +70,7 @@ export const bundle = async (build: Build, outfile: string) => ({
   sourcemap: "none" as const,
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
-  plugins: [packedRanks, packConsole(await bundleConsole()), await packLibrary("re2js")],
+  plugins: [packedRanks, packedDocs, packConsole(await bundleConsole()), await packLibrary("re2js")],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
     WADI_COMMIT: JSON.stringify(commit()),
@@ -90,6 +90,16 @@ const packedRanks: BunPlugin = {
       const lengths = Buffer.from(tokens.map(({ length }) => length));
       const packed = Buffer.concat([count, lengths, ...tokens]);
       return { contents: await Bun.zstdCompress(packed, { level: 19 }), loader: "file" };
+    });
+  },
+};
+
+/** Packs the texts of the documentation to half of their size; src/docs/packed.ts reads them. */
+const packedDocs: BunPlugin = {
+  name: "packed documentation",
+  setup: (builder) => {
+    builder.onLoad({ filter: /src\/docs\/\w+\.(md|css)$/ }, async ({ path }) => {
+      return { contents: Bun.gzipSync(await Bun.file(path).bytes(), { level: 9 }), loader: "file" };
     });
   },
 };

@@ -297,15 +297,17 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     listServices: () => [...gateway.listStatuses(), ...checks.listStatuses()],
   });
   const publicUrl = () => current().server.public_url;
+  const routers = [site.routers.gateway, site.routers.agents];
+  const document = createDocumentPage({ routers, version, events: EVENTS });
   const docs = createDocsPages({
     version,
     writeCommands,
     // Written at the first request: formatting a date loads 4 MB of ICU's tables.
     writeChanges: () => writeChanges(current().service.alias),
     publicUrl,
+    readApi: async () => (await document.answer()).json() as Promise<object>,
+    readOperatorApi: () => site.operators.writeDocument(),
   });
-  const routers = [site.routers.gateway, site.routers.agents];
-  const document = createDocumentPage({ routers, version, events: EVENTS });
   const page = createConsoleRoutes({
     isEnabled: () => current().operator.enabled,
     own: site.operators.own,

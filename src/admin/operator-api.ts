@@ -7,7 +7,9 @@ import {
   type HttpServer,
   type LinkRouteOptions,
   type OperatorRoute,
+  type OperatorStreamSpec,
   type OwnAddresses,
+  writeOperatorDocument,
 } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import { apiError } from "../platform/errors.ts";
@@ -59,6 +61,8 @@ export interface OperatorApi {
   routes: OperatorRoute[];
   limiter: RateLimiter;
   own: OwnAddresses;
+  /** Writes its OpenAPI document, for the pages of the documentation. */
+  writeDocument(): Promise<object>;
   change(settings: Settings): void;
 }
 
@@ -92,15 +96,16 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     holdOpen: (request: Request) => server.holdOpen(request),
     handle,
   };
+  const streams: OperatorStreamSpec[] = [
+    {
+      ...{ path: "/changes", summary: CHANGES, description: CHANGES_DESCRIPTION, frame: Change },
+      open: (caller, openStream) => options.changes.open(caller, openStream),
+    },
+  ];
   const routes = createOperatorRoutes(OPERATIONS, {
     ...api,
     version: options.version,
-    streams: [
-      {
-        ...{ path: "/changes", summary: CHANGES, description: CHANGES_DESCRIPTION, frame: Change },
-        open: (caller, openStream) => options.changes.open(caller, openStream),
-      },
-    ],
+    streams,
   });
   const linkRoutes = createLinkRoutes(OPERATIONS, {
     ...api,
@@ -122,6 +127,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     routes: [...routes, ...sessionRoutes, ...linkRoutes],
     limiter,
     own: common.own,
+    writeDocument: () => writeOperatorDocument(OPERATIONS, { ...common, streams, version: options.version }),
     change: (other) => limiter.change(other.operator.requests_per_minute),
   };
 }

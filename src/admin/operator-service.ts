@@ -17,7 +17,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
   installationId: string;
 }
 
-export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter" | "own"> {
+export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter" | "own" | "writeDocument"> {
   /** Ends the streams of changes for good. */
   drain(): void;
   /** Pages open them again, to the server that has taken over. */
@@ -69,6 +69,7 @@ export function createOperatorService(
     routes: api.routes,
     limiter: api.limiter,
     own: api.own,
+    writeDocument: api.writeDocument,
     change(other) {
       api.change(other);
       admin = build();

@@ -26,7 +26,7 @@ import {
   printTable,
 } from "./output.ts";
 
-interface ChatAnswer {
+interface KeyChatReply {
   choices: readonly { message: { content: string | null } }[];
 }
 
@@ -212,7 +212,7 @@ export const commands: readonly Command[] = [
       ];
       const request = { ...(model !== undefined && { model }), messages };
       const reply = (await call(input, playgroundOperations.chat, { key, request })) as unknown;
-      const { choices } = reply as ChatAnswer;
+      const { choices } = reply as KeyChatReply;
       const text = choices[0]?.message.content ?? "";
       output.print(reply, `${output.terminal ? escapeControls(text) : text}\n`);
       return 0;

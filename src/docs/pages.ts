@@ -1,8 +1,10 @@
-// Serves the documentation as HTML: an index, a page for each topic and one stylesheet.
+// Serves the documentation as HTML: an index, a page for each topic and API, and one stylesheet.
 import type { StaticPage } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
+import { type ApiDocument, writeApi } from "./api.ts";
+import { readPacked } from "./packed.ts";
 import style from "./style.css" with { type: "file" };
-import { listTopics, type References, type Topic } from "./topics.ts";
+import { type DocsTopic, listTopics, type References, TOPIC_GROUPS } from "./topics.ts";
 
 /** Policy that allows this server's stylesheet only: no script, frame, image or form. */
 const SECURITY_POLICY =
@@ -18,25 +20,55 @@ export interface DocsOptions extends References {
   /** Writes the deprecated parts of this server's API as Markdown. */
   writeChanges(): string;
   publicUrl(): string;
+  /** OpenAPI documents of the public API and of the operators' one. */
+  readApi(): Promise<object>;
+  readOperatorApi(): Promise<object>;
+}
+
+interface DocsPage extends Pick<DocsTopic, "name" | "summary" | "group"> {
+  writeBody(): Promise<string>;
 }
 
 export function createDocsPages(options: DocsOptions): StaticPage[] {
-  const topics = [
-    ...listTopics(options),
-    {
-      name: "changes",
-      summary: "what is deprecated, and until when it works",
-      read: async () => options.writeChanges(),
-    },
-  ];
+  const pages = listPages(options);
   return [
     { path: "/", answer: (request) => answerRoot(request, options) },
-    { path: "/docs", answer: keep("text/html", async () => writeIndex(topics)) },
-    { path: "/docs/style.css", answer: keep("text/css", () => Bun.file(style).text()) },
-    ...topics.map((topic) => ({
-      path: `/docs/${topic.name}`,
-      answer: keep("text/html", () => writeTopic(topic, topics)),
+    { path: "/docs", answer: keep("text/html", async () => writeIndex(pages)) },
+    { path: "/docs/style.css", answer: keep("text/css", () => readPacked(style)) },
+    ...pages.map(({ name, writeBody }) => ({
+      path: `/docs/${name}`,
+      answer: keep("text/html", async () => {
+        const body = await writeBody();
+        return writeHtml({ title: `${titleOf(name)} · Wadi`, body, nav: writeNav(pages, name) });
+      }),
     })),
+  ];
+}
+
+function listPages(options: DocsOptions): DocsPage[] {
+  const api = (name: string, summary: string, source: string, read: () => Promise<object>) => {
+    const writeBody = async () => writeApi((await read()) as ApiDocument, source, { inline });
+    return { name, summary, group: "Reference", writeBody } as const;
+  };
+  const changes: DocsTopic = {
+    ...{ name: "changes", summary: "what is deprecated, and until when it works" },
+    group: "Reference",
+    read: async () => options.writeChanges(),
+  };
+  const topics = [...listTopics(options), changes].map(
+    (topic): DocsPage => ({ ...topic, writeBody: () => writeTopic(topic) }),
+  );
+  return [
+    ...topics,
+    api("api", "every operation for callers, with fields and errors", "/openapi.json", () =>
+      options.readApi(),
+    ),
+    api(
+      "operator-api",
+      "every operation for operators, each a verb of the command line",
+      "/operator/openapi.json",
+      () => options.readOperatorApi(),
+    ),
   ];
 }
 
@@ -63,32 +95,63 @@ function answerRoot(request: Request, { version, publicUrl }: DocsOptions): Resp
 <p>New here? Begin with <a href="/docs/quickstart">the quickstart</a>. Requests need an API key;
 the operator of this server creates keys with <code>wadi keys create</code>.</p>
 `;
-  const reply = respond(writeHtml({ title: "Wadi", body, links: [] }), "text/html", "no-store");
+  const reply = respond(writeHtml({ title: "Wadi", body, nav: "" }), "text/html", "no-store");
   reply.headers.set("vary", "Accept");
   return reply;
 }
 
-function writeIndex(topics: readonly Topic[]): string {
-  const rows = topics.map(({ name, summary }) => {
-    return `<dt><a href="/docs/${name}">${name}</a></dt><dd>${inline(summary)}</dd>`;
+function writeIndex(pages: readonly DocsPage[]): string {
+  const groups = TOPIC_GROUPS.map((group) => {
+    const rows = pages
+      .filter((page) => page.group === group)
+      .map(({ name, summary }) => {
+        return `<dt><a href="/docs/${name}">${titleOf(name)}</a></dt><dd>${inline(summary)}</dd>`;
+      });
+    return `<h2>${group}</h2>\n<dl class="index">\n${rows.join("\n")}\n</dl>`;
   });
   const body = `<h1>Documentation</h1>
-<p>The same pages are printed by <code>wadi help TOPIC</code>.</p>
-<dl>
-${rows.join("\n")}
-<dt><a href="/openapi.json">openapi.json</a></dt><dd>the API as an OpenAPI 3.1.0 document</dd>
-</dl>
+<p>The same topics are printed by <code>wadi help TOPIC</code>. The API is also an
+<a href="/openapi.json">OpenAPI 3.1.0 document</a>.</p>
+${groups.join("\n")}
 `;
-  return writeHtml({ title: "Wadi documentation", body, links: [] });
+  return writeHtml({ title: "Wadi documentation", body, nav: writeNav(pages, "") });
 }
 
-async function writeTopic(topic: Topic, topics: readonly Topic[]): Promise<string> {
-  const text = await topic.read();
-  const body = Bun.markdown.html(text, MARKDOWN);
-  const links: HtmlPage["links"] = topics.map(({ name }) => {
-    return { name, href: `/docs/${name}`, isCurrent: name === topic.name };
+/** Names that do not become titles by a capital letter. */
+const TITLES: Readonly<Record<string, string>> = {
+  api: "API",
+  cli: "Command line",
+  "operator-api": "Operator API",
+};
+
+function titleOf(name: string): string {
+  return TITLES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function writeNav(pages: readonly DocsPage[], current: string): string {
+  const groups = TOPIC_GROUPS.map((group) => {
+    const items = pages
+      .filter((page) => page.group === group)
+      .map(({ name }) => {
+        const mark = name === current ? ' aria-current="page"' : "";
+        return `<li><a href="/docs/${name}"${mark}>${titleOf(name)}</a></li>`;
+      });
+    return `<h2>${group}</h2><ul>${items.join("")}</ul>`;
   });
-  return writeHtml({ title: `Wadi: ${topic.name}`, body: scrollable(body), links });
+  return `<nav aria-label="Topics">${groups.join("\n")}</nav>`;
+}
+
+async function writeTopic(topic: DocsTopic): Promise<string> {
+  const html = scrollable(Bun.markdown.html(await topic.read(), MARKDOWN));
+  return topic.name === "errors" ? anchorCodes(html) : html;
+}
+
+/** Gives each error code an address of its own, such as `/docs/errors#model_offline`. */
+function anchorCodes(html: string): string {
+  return html.replaceAll(
+    /<tr><td><code>(\w+)<\/code>/g,
+    '<tr id="$1"><td><a href="#$1"><code>$1</code></a>',
+  );
 }
 
 /** Lets a wide table scroll by itself, so that the page never does. */
@@ -122,25 +185,29 @@ export interface HtmlPage {
   title: string;
   /** HTML, escaped already. */
   body: string;
-  /** Links of the sidebar, which is left out without any. */
-  links: readonly { name: string; href: string; isCurrent: boolean }[];
+  /** The sidebar as HTML; empty: none. */
+  nav: string;
 }
 
-function writeHtml({ title, body, links }: HtmlPage): string {
-  const items = links.map(({ name, href, isCurrent }) => {
-    return `<li><a href="${href}"${isCurrent ? ' aria-current="page"' : ""}>${name}</a></li>`;
-  });
-  const nav = items.length === 0 ? "" : `<nav aria-label="Topics"><ul>${items.join("")}</ul></nav>`;
+/** The mark of the console's sidebar. */
+const MARK =
+  '<svg width="18" height="18" viewBox="0 0 18 18" fill="none" stroke="currentColor" ' +
+  'stroke-width="1.9" stroke-linecap="round" aria-hidden="true">' +
+  '<path d="M2 4.5c3.2 0 3.2 9 7 9s3.8-9 7-9"/>' +
+  '<path d="M6.7 4.5c1 0 1 3.6 2.3 3.6s1.3-3.6 2.3-3.6" opacity=".55"/></svg>';
+
+function writeHtml({ title, body, nav }: HtmlPage): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>${Bun.escapeHTML(title)}</title>
 <link rel="stylesheet" href="/docs/style.css">
 </head>
 <body>
-<header><a class="brand" href="/">Wadi</a> <a href="/docs">Documentation</a></header>
+<header><a class="brand" href="/">${MARK}Wadi</a> <a href="/docs">Documentation</a></header>
 ${nav}<main>
 ${body}</main>
 </body>

@@ -5,12 +5,14 @@ import approvals from "./approvals.md" with { type: "file" };
 import backup from "./backup.md" with { type: "file" };
 import budgets from "./budgets.md" with { type: "file" };
 import chat from "./chat.md" with { type: "file" };
+import console from "./console.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
+import { readPacked } from "./packed.ts";
 import quickstart from "./quickstart.md" with { type: "file" };
 import requests from "./requests.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
@@ -21,10 +23,15 @@ import triggers from "./triggers.md" with { type: "file" };
 import upgrade from "./upgrade.md" with { type: "file" };
 import webhooks from "./webhooks.md" with { type: "file" };
 
-export interface Topic {
+/** Groups of the sidebar, in its order. */
+export const TOPIC_GROUPS = ["Begin", "Gateway", "Agents", "Operation", "Reference"] as const;
+export type TopicGroup = (typeof TOPIC_GROUPS)[number];
+
+export interface DocsTopic {
   /** Last segment of its address, and the argument of `wadi help`. */
   name: string;
   summary: string;
+  group: TopicGroup;
   /** Returns its Markdown. Nothing is read before that. */
   read(): Promise<string>;
 }
@@ -34,48 +41,65 @@ export interface References {
   writeCommands(): Promise<string>;
 }
 
-export function listTopics({ writeCommands }: References): readonly Topic[] {
+export function listTopics({ writeCommands }: References): readonly DocsTopic[] {
   return [
-    page(
-      "quickstart",
-      "install, chat, run an agent, approve a call, receive a webhook",
-      quickstart,
-    ),
-    page("chat", "chat completions, clients, reasoning and deep thinking", chat),
-    page("services", "embeddings and web search", services),
-    page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
-    page("agents", "agents, versions, runs, threads, budgets and streams", agents),
-    page("approvals", "which calls wait for a person, and how to decide", approvals),
-    page("tools", "built-in tools, your own endpoints, connections", tools),
-    page("triggers", "start runs on a schedule or by a signed request", triggers),
-    page("webhooks", "receive events: signatures, attempts, replays", webhooks),
-    page("models", "connect model servers: replicas, health, start on demand", models),
-    page("deployment", "service and proxy, accounts and keys, reload, stop, health", deployment),
-    page("upgrade", "replace the running server without downtime", upgrade),
-    page(
-      "operators",
-      "tokens for operators, the command line from elsewhere, audit log",
-      operators,
-    ),
-    page("monitoring", "metrics for Prometheus, a dashboard, alerts, traces", monitoring),
-    page("requests", "why a request failed; find, explain and follow requests", requests),
-    page("data", "files, secrets key, damage, retention, usage", data),
-    page("backup", "back up, restore a paused copy, resume, move to another engine", backup),
-    page("budgets", "limits of requests, tokens and money for accounts and keys", budgets),
-    page("limits", "rate limits, quotas and what happens when they are reached", limits),
-    page("security", "who may do what, outgoing requests, secrets, logs", security),
-    topic("settings", "every setting with its meaning and default", writeSettingsPage),
-    topic("errors", "every error code with its status", async () => writeErrorReference()),
-    topic("cli", "every command with its options", writeCommands),
+    ...inGroup("Begin", [
+      page(
+        "quickstart",
+        "install, chat, run an agent, approve a call, receive a webhook",
+        quickstart,
+      ),
+      page("console", "the console for people: sign in, decide, keys, playground", console),
+    ]),
+    ...inGroup("Gateway", [
+      page("chat", "chat completions, clients, reasoning and deep thinking", chat),
+      page("services", "embeddings and web search", services),
+      page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
+    ]),
+    ...inGroup("Agents", [
+      page("agents", "agents, versions, runs, threads, budgets and streams", agents),
+      page("approvals", "which calls wait for a person, and how to decide", approvals),
+      page("tools", "built-in tools, your own endpoints, connections", tools),
+      page("triggers", "start runs on a schedule or by a signed request", triggers),
+      page("webhooks", "receive events: signatures, attempts, replays", webhooks),
+    ]),
+    ...inGroup("Operation", [
+      page("models", "connect model servers: replicas, health, start on demand", models),
+      page("deployment", "service and proxy, accounts and keys, reload, stop, health", deployment),
+      page("upgrade", "replace the running server without downtime", upgrade),
+      page(
+        "operators",
+        "tokens for operators, the command line from elsewhere, audit log",
+        operators,
+      ),
+      page("monitoring", "metrics for Prometheus, a dashboard, alerts, traces", monitoring),
+      page("requests", "why a request failed; find, explain and follow requests", requests),
+      page("data", "files, secrets key, damage, retention, usage", data),
+      page("backup", "back up, restore a paused copy, resume, move to another engine", backup),
+      page("budgets", "limits of requests, tokens and money for accounts and keys", budgets),
+      page("limits", "rate limits, quotas and what happens when they are reached", limits),
+      page("security", "who may do what, outgoing requests, secrets, logs", security),
+    ]),
+    ...inGroup("Reference", [
+      topic("settings", "every setting with its meaning and default", writeSettingsPage),
+      topic("errors", "every error code with its status", async () => writeErrorReference()),
+      topic("cli", "every command with its options", writeCommands),
+    ]),
   ];
 }
 
-function topic(name: string, summary: string, read: Topic["read"]): Topic {
+type UngroupedTopic = Omit<DocsTopic, "group">;
+
+function inGroup(group: TopicGroup, topics: readonly UngroupedTopic[]): DocsTopic[] {
+  return topics.map((one) => ({ ...one, group }));
+}
+
+function topic(name: string, summary: string, read: DocsTopic["read"]): UngroupedTopic {
   return { name, summary, read };
 }
 
-function page(name: string, summary: string, file: string): Topic {
-  return topic(name, summary, () => Bun.file(file).text());
+function page(name: string, summary: string, file: string): UngroupedTopic {
+  return topic(name, summary, () => readPacked(file));
 }
 
 async function writeSettingsPage(): Promise<string> {

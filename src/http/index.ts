@@ -12,6 +12,7 @@ export {
 export { createMetricsPage, observeRequests } from "./metrics.ts";
 export type { DocumentedEvent } from "./openapi/document.ts";
 export { createDocumentPage } from "./openapi/document.ts";
+export { writeOperatorDocument } from "./openapi/operator-document.ts";
 export type { OperatorRouteSpec } from "./operator-route.ts";
 export { createOperatorRoutes, type OperatorRoute } from "./operator-router.ts";
 export type { StreamCaller } from "./operator-stream.ts";

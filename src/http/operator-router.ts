@@ -2,7 +2,7 @@
 import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
 import { compileFields } from "./fields.ts";
-import { writeOperatorDocument } from "./openapi/operator-document.ts";
+import { OPERATOR_BASE, writeOperatorDocument } from "./openapi/operator-document.ts";
 import {
   findOperator,
   type OperatorCaller,
@@ -43,7 +43,6 @@ export interface OperatorRoute {
 
 /** Paths of operators: their API, and the console. */
 export const OPERATOR_PREFIXES = ["/operator/", "/console/"];
-const BASE = "/operator/v1";
 const DOCUMENT = "/operator/openapi.json";
 const BODY_BYTES_MAX = 256 * 1024;
 
@@ -61,13 +60,13 @@ export function createOperatorRoutes(
   let document: Promise<string> | undefined;
   const readDocument = async (): Promise<HandlerReply> => {
     if (!options.isEnabled()) throw apiError("not_found");
-    document ??= writeOperatorDocument(specs, BASE, options).then(JSON.stringify);
+    document ??= writeOperatorDocument(specs, options).then(JSON.stringify);
     return new Response(await document, { headers: { "content-type": "application/json" } });
   };
   return [
-    ...createApiRoutes(specs, BASE, { ...options, find }),
+    ...createApiRoutes(specs, OPERATOR_BASE, { ...options, find }),
     ...(options.streams ?? []).map((spec) =>
-      open("GET", `${BASE}${spec.path}`, createStreamPipeline(spec, options)),
+      open("GET", `${OPERATOR_BASE}${spec.path}`, createStreamPipeline(spec, options)),
     ),
     open("GET", DOCUMENT, readDocument),
   ];

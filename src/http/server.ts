@@ -230,7 +230,9 @@ export class HttpServer implements Service {
       settings: OPERATOR_SETTINGS,
       createAnswers: (isLeaving) =>
         createAnswers({
-          ...{ prefixes: OPERATOR_PREFIXES, pages: [], ids, log },
+          ...{ prefixes: OPERATOR_PREFIXES, ids, log },
+          // The console links to what an error code means.
+          pages: this.#pages.filter((path) => path.startsWith("/docs")),
           take: (sent, isKnown) => {
             this.#operatorRequests.add(sent);
             return this.#take(sent, isKnown, isLeaving);

@@ -212,6 +212,7 @@ describe("with an address of its own", () => {
     expect(await status(`${app.server.url}/operator/v1/accounts`)).toBe(404);
     expect(await status(`${app.server.url}/operator/openapi.json`)).toBe(404);
     expect(await status(`${own}/console/approvals`)).toBe(200);
+    expect(await status(`${own}/docs/errors`)).toBe(200);
     expect(await status(`${app.server.url}/console/approvals`)).toBe(404);
     await stop();
     expect(fetch(`${own}/healthz`)).rejects.toThrow();

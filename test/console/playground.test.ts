@@ -104,10 +104,30 @@ function walkPlayground() {
     expect(faults).toEqual([]);
   });
 
-  test("begins again, and keeps the key in the address", async () => {
+  test("leads to the documentation of a code, which is in the same dress", async () => {
+    await page.getByRole("link", { name: "scope_required" }).click();
+    await page.getByRole("heading", { name: "Errors", level: 1 }).waitFor();
+    expect(page.url()).toBe(`${opened.server.url}/docs/errors#scope_required`);
+    await judgePage(page);
+    await page.getByRole("link", { name: "API", exact: true }).click();
+    await page.getByRole("heading", { name: "Wadi", level: 1 }).waitFor();
+    await page.goBack();
+    await page.goBack();
+    await page.getByRole("heading", { name: "Playground", level: 1 }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("keeps the key in the address, and begins again", async () => {
+    expect(page.url()).toContain("?key=");
+    await page
+      .getByLabel("Key")
+      .getByText(/^ERP hook/)
+      .waitFor({ state: "attached" });
+    await page.getByLabel("Message").fill("Hello");
+    await page.keyboard.press("Enter");
+    await messages().last().getByText("You said: Hello").waitFor();
     await button("New conversation").click();
     expect(await messages().count()).toBe(0);
-    expect(page.url()).toContain("?key=");
     expect(faults).toEqual([]);
   });
 }

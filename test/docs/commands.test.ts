@@ -144,6 +144,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     ["webhooks", "https://hooks.example.com/wadi"],
     ["operators", '"hold_reason":null'],
     ["budgets", '"object":"usage"'],
+    ["console", "You said: Hello"],
   ] as const) {
     test(`${name}: its commands work`, async () => {
       expect(await runScript(shellOf(name), server.url, cwd)).toContain(shown);
@@ -222,7 +223,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
-  run.push("monitoring", "requests", "budgets", "backup", "upgrade");
+  run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

@@ -11,7 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-const topics = [...listTopics({ writeCommands }), { name: "changes" }];
+const topics = [
+  ...listTopics({ writeCommands }),
+  ...["changes", "api", "operator-api"].map((name) => ({ name })),
+];
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const get = (path: string, headers = {}) => app.get(path, { key: null, headers });
 
@@ -96,6 +99,40 @@ describe("/", () => {
     expect(text).toContain("<code>https://acme.example/ai/v1</code>");
     await named.stop();
   });
+});
+
+test("every error code has an address, and operations link to it", async () => {
+  const errors = await (await get("/docs/errors")).text();
+  const ids = [...errors.matchAll(/<tr id="(\w+)">/g)].map(([, id]) => id!);
+  const codes = Object.entries(ERROR_CODES).filter(([, entry]) => !("gateway" in entry));
+  expect(ids).toEqual(codes.map(([code]) => code));
+  const api = await (await get("/docs/api")).text();
+  const linked = [...api.matchAll(/href="\/docs\/errors#(\w+)"/g)].map(([, code]) => code!);
+  expect(linked).toContain("model_offline");
+  expect(new Set(linked).difference(new Set(ids)).size).toBe(0);
+});
+
+test.each([
+  ["api", "/openapi.json"],
+  ["operator-api", "/operator/openapi.json"],
+])("/docs/%s has each operation, field and schema of its document", async (name, source) => {
+  const text = await (await get(`/docs/${name}`)).text();
+  const document = (await (await app.get(source)).json()) as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+    components: { schemas: Record<string, { properties?: object }> };
+  };
+  const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!));
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    expect(ids).toContain(operation.operationId);
+  }
+  for (const [schema, { properties = {} }] of Object.entries(document.components.schemas)) {
+    expect(ids).toContain(`schema-${schema}`);
+    for (const field of Object.keys(properties)) expect(text).toContain(`<code>${field}</code>`);
+  }
+  const targets = [...text.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id!);
+  expect(new Set(targets).difference(ids).size).toBe(0);
+  // An id that is used twice leads to the first of two places.
+  expect(ids.size).toBe([...text.matchAll(/ id="/g)].length);
 });
 
 test("references contain every error code, and HTML in a text is escaped", async () => {

@@ -39,22 +39,24 @@ interface OperatorDocumentOptions {
   streams?: readonly OperatorStreamSpec[];
 }
 
+/** Path before those of the operations. */
+export const OPERATOR_BASE = "/operator/v1";
+
 export async function writeOperatorDocument(
   specs: readonly OperatorRouteSpec[],
-  base: string,
   { version, cookie, streams = [] }: OperatorDocumentOptions,
 ): Promise<SpecObject> {
   const schemas: SpecObject = { OperatorError: ERROR };
   const paths: Record<string, SpecObject> = {};
   for (const spec of specs) {
-    const path = `${base}${spec.path}`.replaceAll(/:(\w+)/g, "{$1}");
+    const path = `${OPERATOR_BASE}${spec.path}`.replaceAll(/:(\w+)/g, "{$1}");
     for (const schema of [spec.reply, spec.stream]) if (schema) collect(schema, schemas);
     paths[path] ??= {};
     paths[path][spec.method.toLowerCase()] = describe(spec);
   }
   for (const spec of streams) {
     collect(spec.frame, schemas);
-    paths[`${base}${spec.path}`] = { get: describeStream(spec) };
+    paths[`${OPERATOR_BASE}${spec.path}`] = { get: describeStream(spec) };
   }
   return {
     openapi: "3.1.0",

@@ -4,15 +4,15 @@ import { writeSpan } from "../format.ts";
 import { now } from "../live.ts";
 import { Outside, State } from "../parts.tsx";
 import { t } from "../texts.ts";
-import type { LimitUse, ListedAccount, ListedKey } from "./data.ts";
+import type { AccountLine, LimitLine, ListedKey } from "./data.ts";
 import { LimitBars } from "./limits.tsx";
 
 interface AccountSectionProps {
   /** Keys without an owner have none. */
-  account: ListedAccount | null;
+  account: AccountLine | null;
   /** Every key of it, beside those that a filter shows. */
   keys: readonly ListedKey[];
-  limits: readonly LimitUse[];
+  limits: readonly LimitLine[];
   onChangeLimits(name: string): void;
   children: ComponentChildren;
 }
@@ -48,14 +48,14 @@ export function AccountSection({ account, keys, limits, ...given }: AccountSecti
   );
 }
 
-function writeContents({ agents, granted_models }: ListedAccount, keys: number): string {
+function writeContents({ agents, granted_models }: AccountLine, keys: number): string {
   const owns = t("keys.owns", keys, agents);
   return granted_models.length === 0
     ? owns
     : `${owns}, ${t("keys.may", granted_models.join(", "))}`;
 }
 
-function HoldNote({ account }: { account: ListedAccount }) {
+function HoldNote({ account }: { account: AccountLine }) {
   const { held_since, hold_reason } = account;
   if (held_since === null) return null;
   return (

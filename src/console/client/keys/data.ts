@@ -21,7 +21,7 @@ export interface ShownKey extends ListedKey {
   open_streams: number | null;
 }
 
-export interface ListedAccount {
+export interface AccountLine {
   name: string;
   held_since: string | null;
   hold_reason: string | null;
@@ -29,11 +29,9 @@ export interface ListedAccount {
   granted_models: string[];
 }
 
-export interface LimitUse {
+export interface LimitLine {
   account?: string;
-  name: LimitName;
-  measure: Measure;
-  period: Period;
+  name: LimitId;
   maximum: number | string;
   used: number | string;
   starts_at: string;
@@ -42,9 +40,7 @@ export interface LimitUse {
 
 export const MEASURES = ["requests", "tokens", "cost"] as const;
 export const PERIODS = ["minute", "day", "month"] as const;
-type Measure = (typeof MEASURES)[number];
-type Period = (typeof PERIODS)[number];
-export type LimitName = `${Measure}_${Period}`;
+export type LimitId = `${(typeof MEASURES)[number]}_${(typeof PERIODS)[number]}`;
 
 export const SCOPES = [
   "reasoning",

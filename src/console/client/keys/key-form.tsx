@@ -48,7 +48,7 @@ export function AccountForm({ onDone, onClose }: FormProps) {
   );
 }
 
-interface Draft {
+interface KeyDraft {
   account: string;
   name: string;
   scopes: string[];
@@ -60,7 +60,7 @@ interface Draft {
 
 const KEEP = "keep";
 
-function readBody({ name, scopes, models, cap, days }: Draft) {
+function readBody({ name, scopes, models, cap, days }: KeyDraft) {
   return {
     scopes,
     models,
@@ -70,12 +70,12 @@ function readBody({ name, scopes, models, cap, days }: Draft) {
   };
 }
 
-function readCreation({ account, ...draft }: Draft) {
+function readCreation({ account, ...draft }: KeyDraft) {
   return { ...(account !== "" && { account }), ...readBody({ account, ...draft }) };
 }
 
 /** An empty field removes what the key had. */
-function readUpdate(draft: Draft) {
+function readUpdate(draft: KeyDraft) {
   const emptied = {
     ...(draft.name === "" && { name: null }),
     ...(draft.cap === "" && { max_output_tokens: null }),
@@ -87,7 +87,7 @@ function readUpdate(draft: Draft) {
 const repeat = (option: string, values: readonly string[]) =>
   values.flatMap((value) => [option, value]);
 
-function writeCreation({ account, name, scopes, models, cap, days }: Draft): string {
+function writeCreation({ account, name, scopes, models, cap, days }: KeyDraft): string {
   return writeCommand(
     ...["keys", "create"],
     ...(account === "" ? ["--no-account"] : ["--account", account]),
@@ -99,7 +99,7 @@ function writeCreation({ account, name, scopes, models, cap, days }: Draft): str
   );
 }
 
-function writeUpdate(id: string, { name, scopes, models, cap, days }: Draft): string {
+function writeUpdate(id: string, { name, scopes, models, cap, days }: KeyDraft): string {
   return writeCommand(
     ...["keys", "update", id],
     ...(name === "" ? [] : ["--name", name]),
@@ -117,7 +117,7 @@ interface KeyFormProps extends FormProps {
 }
 
 export function NewKeyForm({ accounts, account, onDone, onClose }: KeyFormProps) {
-  const draft = useSignal<Draft>({
+  const draft = useSignal<KeyDraft>({
     ...{ account, name: "", scopes: [], models: [], cap: "", days: "90" },
   });
   const create = async () => {
@@ -146,7 +146,7 @@ export function NewKeyForm({ accounts, account, onDone, onClose }: KeyFormProps)
 
 export function KeyChangeForm({ changed, onDone, onClose }: FormProps & { changed: ListedKey }) {
   const name = nameKey(changed);
-  const draft = useSignal<Draft>({
+  const draft = useSignal<KeyDraft>({
     account: "",
     name: changed.name ?? "",
     scopes: changed.scopes,
@@ -179,10 +179,10 @@ export function KeyChangeForm({ changed, onDone, onClose }: FormProps & { change
 }
 
 interface KeyFieldsProps {
-  draft: Draft;
+  draft: KeyDraft;
   /** Accounts to choose from; without them the key keeps its own. */
   accounts?: readonly string[];
-  onChange(fields: Partial<Draft>): void;
+  onChange(fields: Partial<KeyDraft>): void;
 }
 
 function KeyFields({ draft, accounts, onChange }: KeyFieldsProps) {

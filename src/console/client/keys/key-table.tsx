@@ -6,7 +6,7 @@ import { writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, FailureNote, Icon, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { DAY_MS, endOf, type LimitUse, type ListedKey, nameKey, type ShownKey } from "./data.ts";
+import { DAY_MS, endOf, type LimitLine, type ListedKey, nameKey, type ShownKey } from "./data.ts";
 import { LimitBars } from "./limits.tsx";
 import { isNewKey } from "./secret.tsx";
 
@@ -198,7 +198,7 @@ function Expiry({ at }: { at: string | null }) {
 function OpenedKey({ subject, onAct }: RowProps) {
   const { id, account } = subject;
   const key = useResource<ShownKey>(`/keys/${id}`, ["keys", "runs"]).value;
-  const limits = useResource<{ limits: LimitUse[] }>(`/keys/${id}/limits`, ["keys", "requests"]);
+  const limits = useResource<{ limits: LimitLine[] }>(`/keys/${id}/limits`, ["keys", "requests"]);
   const isOver = endOf(subject, now.value) !== null;
   const { data } = key;
   return (

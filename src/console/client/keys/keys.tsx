@@ -10,10 +10,10 @@ import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { AccountSection } from "./account-section.tsx";
 import {
+  type AccountLine,
   DAY_MS,
   endOf,
-  type LimitUse,
-  type ListedAccount,
+  type LimitLine,
   type ListedKey,
   nameKey,
   writeCommand,
@@ -21,7 +21,7 @@ import {
 import { RevokeDialog, RotateDialog } from "./key-dialogs.tsx";
 import { AccountForm, KeyChangeForm, NewKeyForm } from "./key-form.tsx";
 import { type KeyAct, KeyTable } from "./key-table.tsx";
-import { LimitDialog, type LimitedSubject } from "./limits.tsx";
+import { LimitDialog, type LimitOwner } from "./limits.tsx";
 import { Secrets } from "./secret.tsx";
 import { Sessions } from "./sessions.tsx";
 
@@ -35,7 +35,7 @@ const ACCOUNTS_SHOWN = 25;
 type OpenDialog =
   | { kind: "account" | "key" }
   | { kind: Exclude<KeyAct, "limit">; key: ListedKey }
-  | { kind: "limits"; subject: LimitedSubject };
+  | { kind: "limits"; subject: LimitOwner };
 
 const matches = (key: ListedKey, search: string): boolean =>
   [key.name ?? "", key.id, key.ends_in ?? "", ...key.scopes].some((text) =>
@@ -48,13 +48,13 @@ const isPast = (key: ListedKey): boolean => {
   return end !== null && now.value - Date.parse(end) > DAY_MS;
 };
 
-const limitsOfKey = (key: ListedKey): LimitedSubject => ({
+const limitsOfKey = (key: ListedKey): LimitOwner => ({
   name: nameKey(key),
   path: `/keys/${key.id}/limits`,
   command: ["keys", "limit", shortenId(key.id)],
 });
 
-const limitsOfAccount = (name: string): LimitedSubject => ({
+const limitsOfAccount = (name: string): LimitOwner => ({
   name,
   path: `/accounts/${encodeURIComponent(name)}/limits`,
   command: ["accounts", "limit", name],
@@ -63,9 +63,9 @@ const limitsOfAccount = (name: string): LimitedSubject => ({
 export function Keys() {
   const [query, change] = useQuery();
   const dialog = useSignal<OpenDialog | null>(null);
-  const accounts = useResource<ListedAccount[]>("/accounts", ["accounts"]);
+  const accounts = useResource<AccountLine[]>("/accounts", ["accounts"]);
   const keys = useResource<ListedKey[]>("/keys", ["keys"]);
-  const limits = useResource<LimitUse[]>("/limits", ["accounts", "requests"]);
+  const limits = useResource<LimitLine[]>("/limits", ["accounts", "requests"]);
   const isSessions = query.show === "sessions";
   const open = (kind: "account" | "key") => {
     dialog.value = { kind };
@@ -138,7 +138,7 @@ function writeView({ show, key }: Readonly<Record<string, string>>): string {
 
 interface OpenedProps {
   dialog: OpenDialog;
-  accounts: readonly ListedAccount[];
+  accounts: readonly AccountLine[];
   onDone(): void;
   onClose(): void;
 }
@@ -163,9 +163,9 @@ function Opened({ dialog, accounts, ...then }: OpenedProps) {
 }
 
 interface AccountsProps {
-  accounts: Resource<ListedAccount[]>;
+  accounts: Resource<AccountLine[]>;
   keys: Resource<ListedKey[]>;
-  limits: readonly LimitUse[];
+  limits: readonly LimitLine[];
   onOpen(dialog: OpenDialog): void;
 }
 
@@ -217,7 +217,7 @@ function Accounts({ accounts, keys, limits, onOpen }: AccountsProps) {
 }
 
 interface GroupsProps extends Pick<AccountsProps, "limits" | "onOpen"> {
-  accounts: readonly ListedAccount[];
+  accounts: readonly AccountLine[];
   keys: readonly ListedKey[];
 }
 
@@ -281,13 +281,13 @@ function Groups({ accounts, keys, limits, onOpen }: GroupsProps) {
 
 /** Keys by their account, as far as the filters match; those without an owner come last. */
 function groupKeys(
-  accounts: readonly ListedAccount[],
+  accounts: readonly AccountLine[],
   keys: readonly ListedKey[],
   query: Readonly<Record<string, string>>,
 ) {
   const search = (query.search ?? "").toLowerCase();
   const byAccount = Map.groupBy(keys, ({ account }) => account);
-  const owners: (ListedAccount | null)[] = [...accounts];
+  const owners: (AccountLine | null)[] = [...accounts];
   if (byAccount.has(null)) owners.push(null);
   return owners
     .map((account) => {

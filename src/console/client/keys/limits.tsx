@@ -6,7 +6,7 @@ import { Dialog } from "../dialog.tsx";
 import { useResource } from "../live.ts";
 import { BudgetBar, showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { type LimitName, type LimitUse, MEASURES, PERIODS, writeCommand } from "./data.ts";
+import { type LimitId, type LimitLine, MEASURES, PERIODS, writeCommand } from "./data.ts";
 import { CommandLine } from "./form.tsx";
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -17,7 +17,7 @@ const HALF_MONTH_MS = 14 * 86_400_000;
 const writeAmount = (amount: number | string): string =>
   typeof amount === "string" ? money.format(Number(amount)) : compact.format(amount);
 
-function nameLimit({ name, starts_at }: LimitUse): string {
+function nameLimit({ name, starts_at }: LimitLine): string {
   switch (name) {
     case "requests_month":
     case "tokens_month":
@@ -29,7 +29,7 @@ function nameLimit({ name, starts_at }: LimitUse): string {
   }
 }
 
-function LimitBar({ limit }: { limit: LimitUse }) {
+function LimitBar({ limit }: { limit: LimitLine }) {
   const { used, maximum } = limit;
   const label = nameLimit(limit);
   return (
@@ -43,7 +43,7 @@ function LimitBar({ limit }: { limit: LimitUse }) {
   );
 }
 
-export function LimitBars({ limits }: { limits: readonly LimitUse[] }) {
+export function LimitBars({ limits }: { limits: readonly LimitLine[] }) {
   if (limits.length === 0) {
     return (
       <div class="lims">
@@ -60,7 +60,7 @@ export function LimitBars({ limits }: { limits: readonly LimitUse[] }) {
   );
 }
 
-export interface LimitedSubject {
+export interface LimitOwner {
   /** Name that people read. */
   name: string;
   /** Path of its limits in the operator API. */
@@ -69,14 +69,14 @@ export interface LimitedSubject {
   command: readonly string[];
 }
 
-type Draft = Readonly<Partial<Record<LimitName, string>>>;
+type LimitDraft = Readonly<Partial<Record<LimitId, string>>>;
 
 /** Only what differs is sent; null removes a limit. */
-function findChanges(draft: Draft, limits: readonly LimitUse[]) {
+function findChanges(draft: LimitDraft, limits: readonly LimitLine[]) {
   const before = new Map(limits.map(({ name, maximum }) => [name, Number(maximum)]));
-  const changes: [LimitName, number | string | null][] = [];
+  const changes: [LimitId, number | string | null][] = [];
   for (const [field, text] of Object.entries(draft)) {
-    const name = field as LimitName;
+    const name = field as LimitId;
     const old = before.get(name) ?? null;
     if (text === "" ? old === null : Number(text) === old) continue;
     const amount = name.startsWith("cost_") ? text : Number(text);
@@ -86,16 +86,16 @@ function findChanges(draft: Draft, limits: readonly LimitUse[]) {
 }
 
 interface LimitDialogProps {
-  subject: LimitedSubject;
+  subject: LimitOwner;
   onDone(): void;
   onClose(): void;
 }
 
 export function LimitDialog({ subject, onDone, onClose }: LimitDialogProps) {
   const { name, path, command } = subject;
-  const { value } = useResource<{ limits: LimitUse[] }>(path);
+  const { value } = useResource<{ limits: LimitLine[] }>(path);
   const limits = value.data?.limits;
-  const draft = useSignal<Draft>({});
+  const draft = useSignal<LimitDraft>({});
   const changes = limits ? findChanges(draft.value, limits) : [];
   const options = changes.flatMap(([limit, amount]) => [
     `--${limit.replace("_", "-")}`,
@@ -120,14 +120,14 @@ export function LimitDialog({ subject, onDone, onClose }: LimitDialogProps) {
     </Dialog>
   );
 
-  function set(limit: LimitName, text: string) {
+  function set(limit: LimitId, text: string) {
     draft.value = { ...draft.peek(), [limit]: text };
   }
 }
 
 interface LimitFieldsProps {
-  limits: readonly LimitUse[];
-  onChange(limit: LimitName, text: string): void;
+  limits: readonly LimitLine[];
+  onChange(limit: LimitId, text: string): void;
 }
 
 function LimitFields({ limits, onChange }: LimitFieldsProps) {
@@ -148,7 +148,7 @@ function LimitFields({ limits, onChange }: LimitFieldsProps) {
           <tr key={measure}>
             <th>{t(`limits.${measure}`)}</th>
             {PERIODS.map((period) => {
-              const name: LimitName = `${measure}_${period}`;
+              const name: LimitId = `${measure}_${period}`;
               return (
                 <td key={period}>
                   <input

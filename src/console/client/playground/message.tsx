@@ -7,9 +7,9 @@ import { shortenId } from "../format.ts";
 import { useResource } from "../live.ts";
 import { CodeLink, Money, Outside, State } from "../parts.tsx";
 import { t } from "../texts.ts";
-import type { ChatMessage } from "./stream.ts";
+import type { PlaygroundMessage } from "./stream.ts";
 
-export interface SaidMessage extends ChatMessage {
+export interface SaidMessage extends PlaygroundMessage {
   id: number;
   /** Id of the key that it was sent as. */
   key?: string;

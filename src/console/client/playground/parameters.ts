@@ -1,7 +1,7 @@
 // The parameters of a chat as a person types them.
-import type { ChatBody, ChatMessage } from "./stream.ts";
+import type { ChatBody, PlaygroundMessage } from "./stream.ts";
 
-export interface Parameters {
+export interface ChatParameters {
   /** "" asks the default model. */
   model: string;
   system: string;
@@ -11,15 +11,18 @@ export interface Parameters {
   think: boolean;
 }
 
-export const NO_PARAMETERS: Parameters = {
+export const NO_PARAMETERS: ChatParameters = {
   ...{ model: "", system: "", temperature: "", maxTokens: "" },
   ...{ reasoning: false, think: false },
 };
 
 /** Leaves out empty fields, so that the gateway decides. */
-export function buildRequest(parameters: Parameters, messages: readonly ChatMessage[]): ChatBody {
+export function buildRequest(
+  parameters: ChatParameters,
+  messages: readonly PlaygroundMessage[],
+): ChatBody {
   const { model, system, temperature, maxTokens, reasoning, think } = parameters;
-  const start: ChatMessage[] = system === "" ? [] : [{ role: "system", content: system }];
+  const start: PlaygroundMessage[] = system === "" ? [] : [{ role: "system", content: system }];
   return {
     ...(model !== "" && { model }),
     messages: [...start, ...messages],

@@ -11,7 +11,7 @@ import { copyText, Empty, FailureNote, Head } from "../parts.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { MessageView, type SaidMessage } from "./message.tsx";
-import { buildRequest, NO_PARAMETERS, type Parameters } from "./parameters.ts";
+import { buildRequest, type ChatParameters, NO_PARAMETERS } from "./parameters.ts";
 import { ChatSettings } from "./settings.tsx";
 import { type ChatBody, streamChat, writeCurl } from "./stream.ts";
 
@@ -38,7 +38,7 @@ function useConversation() {
     const all = messages.peek();
     messages.value = [...all.slice(0, -1), { ...all.at(-1)!, ...fields }];
   };
-  const send = async (key: string, parameters: Parameters, content: string) => {
+  const send = async (key: string, parameters: ChatParameters, content: string) => {
     const before = messages.peek();
     const asked: SaidMessage = { id: before.length, role: "user", content, state: "done" };
     const request = buildRequest(parameters, listMessages([...before, asked]));
@@ -75,7 +75,7 @@ export function Playground() {
     return key.account !== null && key.kind === "ordinary" && endOf(key, now.value) === null;
   });
   const chosen = keys.find(({ id }) => id === query.key) ?? keys[0];
-  const parameters = useSignal<Parameters>({ ...NO_PARAMETERS, model: query.model ?? "" });
+  const parameters = useSignal<ChatParameters>({ ...NO_PARAMETERS, model: query.model ?? "" });
   const draft = useSignal("");
   const { messages, sent, send, stop } = useConversation();
   const next = [...listMessages(messages.value), { role: "user" as const, content: draft.value }];

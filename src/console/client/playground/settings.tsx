@@ -5,14 +5,14 @@ import { nameKey } from "../keys/data.ts";
 import { ChoiceField, Field, TextField } from "../keys/form.tsx";
 import { useResource } from "../live.ts";
 import { t } from "../texts.ts";
-import type { Parameters } from "./parameters.ts";
+import type { ChatParameters } from "./parameters.ts";
 
 interface SettingsProps {
   keys: readonly ListedKey[];
   chosen: ListedKey | undefined;
-  parameters: Parameters;
+  parameters: ChatParameters;
   onChoose(id: string): void;
-  onChange(fields: Partial<Parameters>): void;
+  onChange(fields: Partial<ChatParameters>): void;
 }
 
 const writeKey = (key: ListedKey): string =>

@@ -1,14 +1,14 @@
 // A chat of the playground: its request, and the stream of its answer.
 import { ApiFailure, NO_ANSWER, readFailure } from "../api.ts";
 
-export interface ChatMessage {
+export interface PlaygroundMessage {
   role: "system" | "user" | "assistant";
   content: string;
 }
 
 export interface ChatBody {
   model?: string;
-  messages: readonly ChatMessage[];
+  messages: readonly PlaygroundMessage[];
   stream: true;
   stream_options: { include_usage: true };
 }
@@ -19,14 +19,14 @@ interface Frame {
   error?: { code: string; message: string };
 }
 
-interface ChatOptions {
+interface StreamListener {
   signal: AbortSignal;
   onBegin(requestId: string | null): void;
   onText(text: string): void;
 }
 
 /** Resolves at the end of the answer; throws what the gateway refuses. */
-export async function streamChat(key: string, request: ChatBody, options: ChatOptions) {
+export async function streamChat(key: string, request: ChatBody, options: StreamListener) {
   const reply = await fetch("/operator/v1/playground/chat", {
     method: "POST",
     headers: { "content-type": "application/json" },
