@@ -220,13 +220,21 @@ function OpenedKey({ subject, onAct }: RowProps) {
               </button>
             </dd>
             <dt>{t("key.fact.created")}</dt>
-            <dd>{writeExact(subject.created_at)}</dd>
+            <dd>
+              <time class="ltr">{writeExact(subject.created_at)}</time>
+            </dd>
             <dt>{t("keys.column.scopes")}</dt>
             <dd>{subject.scopes.join(", ") || t("keys.scopes.none")}</dd>
             <dt>{t("keys.column.models")}</dt>
             <dd>{subject.models?.join(", ") ?? t("keys.models.every")}</dd>
             <dt>{t("keys.column.expires")}</dt>
-            <dd>{subject.expires_at ? writeExact(subject.expires_at) : t("keys.never")}</dd>
+            <dd>
+              {subject.expires_at ? (
+                <time class="ltr">{writeExact(subject.expires_at)}</time>
+              ) : (
+                t("keys.never")
+              )}
+            </dd>
             {data && (
               <>
                 <dt>{t("key.fact.work")}</dt>
