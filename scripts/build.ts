@@ -70,7 +70,12 @@ export const bundle = async (build: Build, outfile: string) => ({
   sourcemap: "none" as const,
   // Elysia imports it to check uploaded files, which no route has.
   external: ["file-type"],
-  plugins: [packedRanks, packedDocs, packConsole(await bundleConsole()), await packLibrary("re2js")],
+  plugins: [
+    packedRanks,
+    packedDocs,
+    packConsole(await bundleConsole()),
+    await packLibrary("re2js"),
+  ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
     WADI_COMMIT: JSON.stringify(commit()),

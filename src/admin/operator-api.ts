@@ -127,7 +127,8 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     routes: [...routes, ...sessionRoutes, ...linkRoutes],
     limiter,
     own: common.own,
-    writeDocument: () => writeOperatorDocument(OPERATIONS, { ...common, streams, version: options.version }),
+    writeDocument: () =>
+      writeOperatorDocument(OPERATIONS, { ...common, streams, version: options.version }),
     change: (other) => limiter.change(other.operator.requests_per_minute),
   };
 }

@@ -17,7 +17,8 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
   installationId: string;
 }
 
-export interface OperatorService extends Pick<OperatorApi, "routes" | "limiter" | "own" | "writeDocument"> {
+export interface OperatorService
+  extends Pick<OperatorApi, "routes" | "limiter" | "own" | "writeDocument"> {
   /** Ends the streams of changes for good. */
   drain(): void;
   /** Pages open them again, to the server that has taken over. */

@@ -15,7 +15,7 @@ export { createDocumentPage } from "./openapi/document.ts";
 export { writeOperatorDocument } from "./openapi/operator-document.ts";
 export type { OperatorRouteSpec } from "./operator-route.ts";
 export { createOperatorRoutes, type OperatorRoute } from "./operator-router.ts";
-export type { StreamCaller } from "./operator-stream.ts";
+export type { OperatorStreamSpec, StreamCaller } from "./operator-stream.ts";
 export { type OwnAddresses, requireOwnHost } from "./own-origin.ts";
 export {
   cursorError,

@@ -26,7 +26,9 @@ function walkRuns() {
   let paid: string;
 
   const start = async (message: string, of = agent) => {
-    const { id } = await askAsOwner(walk.server, "POST", `/v1/agents/${of}/runs`, { input: { message } });
+    const { id } = await askAsOwner(walk.server, "POST", `/v1/agents/${of}/runs`, {
+      input: { message },
+    });
     return id as string;
   };
   const reach = async (id: string, isThere: (run: RunRow) => boolean) => {
@@ -49,7 +51,10 @@ function walkRuns() {
       ["send_payment", "irreversible", false],
     ]) {
       const tool = { name, risk, external_content, parameters, description: "Acts." };
-      await askAsOwner(walk.server, "POST", "/v1/tools", { ...tool, endpoint: `http://${host}/${name}` });
+      await askAsOwner(walk.server, "POST", "/v1/tools", {
+        ...tool,
+        endpoint: `http://${host}/${name}`,
+      });
     }
     const names = ["look_up", "send_payment", "calculator"];
     const budgets = { max_cost_sar: "0.25" };

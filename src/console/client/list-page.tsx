@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "./filters.tsx";
-import { type Topic, useResource } from "./live.ts";
+import { type LiveTopic, useResource } from "./live.ts";
 import { copyText, Empty } from "./parts.tsx";
 import { Unready } from "./resource.tsx";
 import { type RowColumn, RowTable } from "./row-table.tsx";
@@ -23,7 +23,7 @@ interface ListPageProps<Row> {
   /** Path of the page, and that of the rows in the operator API. */
   path: string;
   source: string;
-  topics: readonly Topic[];
+  topics: readonly LiveTopic[];
   columns: readonly RowColumn<Row>[];
   /** In the order of the list. */
   states: readonly ListedState[];
