@@ -26,6 +26,7 @@ import type { Installation } from "./installation.ts";
 import { createKeyAdmin } from "./keys.ts";
 import { createLimitAdmin } from "./limits.ts";
 import { createLinkSessions } from "./link-sessions.ts";
+import { createTrafficReader } from "./model-traffic.ts";
 import { createModelAdmin } from "./models.ts";
 import { createOperatorAdmin } from "./operators.ts";
 import { createPauseAdmin } from "./pause.ts";
@@ -81,6 +82,7 @@ export function buildAdmin(deps: AdminDeps) {
     sessionList: createSessionList({ sessions, approvalLinks, directory }),
     readConfig: () => listSettings(settings),
     readStatus: createStatusReader(deps),
+    readTraffic: createTrafficReader(deps),
     sweeps: createSweepAdmin(deps),
     tools: createToolAdmin(deps, directory),
     triggers: createTriggerAdmin(deps, directory),

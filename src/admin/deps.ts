@@ -23,6 +23,16 @@ export interface AdminDeps {
   server: ServerState | null;
 }
 
+/** Servers of a model, as the running server knows them. */
+export interface ModelServers {
+  /** Requests that wait for a place or for a start. */
+  waiting: number;
+  /** Empty for the model inside the program. */
+  replicas: readonly { name: string; isUp: boolean; inFlight: number; isBreakerOpen: boolean }[];
+  /** Starts and stops the server that is started on demand; null: it always runs. */
+  managed: { canStop: boolean; startNow(): boolean; stopNow(): boolean } | null;
+}
+
 /** State of a running server that its database does not hold. */
 export interface ServerState {
   uptimeMs(): number;
@@ -30,6 +40,8 @@ export interface ServerState {
   readBackups(): { made_at: number | null; failure: string | null } | null;
   /** Counts replicas that get requests; undefined for a model that it does not serve. */
   countHealthy(model: string): number | undefined;
+  /** Returns undefined for a model that it does not serve. */
+  findModelServers(model: string): ModelServers | undefined;
   /** Counts the open streams of a key. */
   countStreams(key_id: string): number;
   /** Sends a chat as a key; `from` is the operator's request. */

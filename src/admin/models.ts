@@ -9,6 +9,7 @@ import {
   type ModelSwitch,
   stateOf,
 } from "../models/index.ts";
+import { formatMoney } from "../platform/money.ts";
 import { oneOf } from "../platform/schema.ts";
 import {
   listAliases,
@@ -16,7 +17,7 @@ import {
   type ServiceName,
   type Settings,
 } from "../settings/index.ts";
-import type { AdminDeps } from "./deps.ts";
+import type { AdminDeps, ModelServers } from "./deps.ts";
 import { AdminError, unknownModel } from "./errors.ts";
 
 export const ListedModel = Type.Object({
@@ -36,6 +37,31 @@ export const ListedModel = Type.Object({
   healthy_replicas: known(Type.Integer(), "Servers that get requests; null: ask the server."),
   unit: Type.String({ description: "State of the server that is started on demand, or `none`." }),
   start_ms: known(Type.Number(), "Usual time of a start in milliseconds; null: unknown."),
+  unit_changed_at: known(Type.String(), "When that server came into its state; null: unknown."),
+  can_stop: known(Type.Boolean(), "The settings say how to stop it; null: ask the server."),
+  in_flight_max: known(Type.Integer(), "Requests that each server gets at once; null: no limit."),
+  waiting: known(
+    Type.Integer(),
+    "Requests that wait for a place or a start; null: ask the server.",
+  ),
+  servers: known(
+    Type.Array(
+      Type.Object({
+        name: Type.String({ description: "Host and port, numbered where several are alike." }),
+        is_up: Type.Boolean({ description: "It answered the last health checks." }),
+        is_passed_over: Type.Boolean({ description: "Others are asked first since it failed." }),
+        in_flight: Type.Integer({ description: "Requests that it works on." }),
+      }),
+    ),
+    "Servers of the model, empty for the one inside; null: ask the server.",
+  ),
+  price: known(
+    Type.Object({
+      prompt: Type.String({ description: "For a million tokens read." }),
+      completion: Type.String({ description: "For a million tokens written." }),
+    }),
+    "Decimal text in `service.currency`; null: unknown.",
+  ),
   first_seen_at: known(Type.String(), "When the settings first named it; null: not yet served."),
 });
 export type ListedModel = Static<typeof ListedModel>;
@@ -44,21 +70,23 @@ function known<S extends TSchema>(schema: S, description: string) {
   return Type.Union([schema, Type.Null()], { description });
 }
 
-export function createModelAdmin({ settings, database, clock, server }: AdminDeps) {
-  const { models, service } = settings;
-  const switches = createSwitches(database, clock);
-  const units = createManagedServerStatuses(database);
+/** Shows models of the settings with what a running server knows of them. */
+function createModelView({ settings, server }: AdminDeps) {
+  const { service } = settings;
   const countHealthy = (id: string, { unit }: ManagedServerStatus): number | null => {
     const healthy = server?.countHealthy(id) ?? null;
     // Checks of a sleeping server are off, so that its replicas count as healthy.
     return healthy === null || ["none", "up"].includes(unit) ? healthy : 0;
   };
-  const showModel = (
+  return (
     model: ModelSettings,
     status: ModelStatus | undefined,
     unit: ManagedServerStatus,
   ): ListedModel => {
     const { is_off = false, is_blocked = false, first_seen_at: seenAt = null } = status ?? {};
+    const { upstream, price } = model;
+    const servers = server?.findModelServers(model.id);
+    const { changed_at, ...state } = unit;
     return {
       id: model.id,
       is_default: model.id === service.default_model,
@@ -71,12 +99,37 @@ export function createModelAdmin({ settings, database, clock, server }: AdminDep
       context_window: model.context_window,
       max_output_tokens: model.max_output_tokens,
       capabilities: [...model.capabilities],
-      upstream: model.upstream.kind,
-      replicas: model.upstream.kind === "stub" ? 1 : model.upstream.urls.length,
+      upstream: upstream.kind,
+      replicas: upstream.kind === "stub" ? 1 : upstream.urls.length,
       healthy_replicas: countHealthy(model.id, unit),
-      ...unit,
-      first_seen_at: seenAt === null ? null : new Date(seenAt).toISOString(),
+      ...state,
+      unit_changed_at: writeKnown(changed_at),
+      can_stop: servers ? (servers.managed?.canStop ?? false) : null,
+      in_flight_max: (upstream.kind === "openai" && upstream.max_in_flight) || null,
+      waiting: servers?.waiting ?? null,
+      servers: servers ? servers.replicas.map(showServer) : null,
+      price: price && {
+        prompt: formatMoney(price.prompt),
+        completion: formatMoney(price.completion),
+      },
+      first_seen_at: writeKnown(seenAt),
     };
+  };
+}
+
+export function createModelAdmin(deps: AdminDeps) {
+  const { settings, database, clock, server } = deps;
+  const { models, service } = settings;
+  const switches = createSwitches(database, clock);
+  const units = createManagedServerStatuses(database);
+  const showModel = createModelView(deps);
+  const require = (id: string): ModelSettings => {
+    const model = models.find((one) => one.id === id);
+    if (model) return model;
+    throw unknownModel(
+      id,
+      models.map((one) => one.id),
+    );
   };
   return {
     async list() {
@@ -85,17 +138,44 @@ export function createModelAdmin({ settings, database, clock, server }: AdminDep
       return models.map((model) => showModel(model, statuses.get(model.id), unitOf(model)));
     },
     async turn(id: string, turn: ModelSwitch) {
-      const model = models.find((one) => one.id === id);
-      if (model)
-        return showModel(model, await switches.turn(id, turn), (await units.read())(model));
       // An alias may come to mean another model.
-      if (listAliases(service.alias).includes(id)) {
+      if (listAliases(service.alias).includes(id) && models.every((one) => one.id !== id)) {
         throw new AdminError(`"${id}" is the alias of ${service.default_model}: name that`);
       }
-      const ids = models.map((one) => one.id);
-      throw unknownModel(id, ids);
+      const model = require(id);
+      return showModel(model, await switches.turn(id, turn), (await units.read())(model));
+    },
+    /** Starts or stops the server of a model that is started on demand. */
+    async command(id: string, verb: ServerCommand): Promise<ListedModel> {
+      const model = require(id);
+      if (!server) {
+        throw new AdminError("only a running server can do that: name it by --server", "conflict");
+      }
+      const managed = server.findModelServers(id)?.managed;
+      if (!managed) throw new AdminError(`the server of ${id} always runs`, "conflict");
+      if (verb === "stop" && !managed.canStop) {
+        throw new AdminError(`the settings of ${id} name no way to stop it`, "conflict");
+      }
+      const isBegun = verb === "start" ? managed.startNow() : managed.stopNow();
+      const unit = (await units.read())(model);
+      if (!isBegun) {
+        throw new AdminError(`the server of ${id} is ${unit.unit}: it cannot ${verb}`, "conflict");
+      }
+      const status = (await switches.list()).find((one) => one.id === id);
+      // The state is stored a moment later.
+      const state = verb === "start" ? "starting" : "stopping";
+      return showModel(model, status, { ...unit, unit: state });
     },
   };
+}
+
+export type ServerCommand = "start" | "stop";
+
+const writeKnown = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+
+function showServer(replica: ModelServers["replicas"][number]) {
+  const { name, isUp, isBreakerOpen, inFlight } = replica;
+  return { name, is_up: isUp, is_passed_over: isBreakerOpen, in_flight: inFlight };
 }
 
 /**

@@ -9,15 +9,24 @@ export function createServerState(
   state: Pick<ServerState, "readBackups" | "countStreams" | "sendChat">,
 ): ServerState {
   const startedAt = clock.monotonic();
+  const find = (id: string) => registry.models.find(({ settings }) => settings.id === id)?.backend;
   return {
     ...state,
     uptimeMs: () => clock.monotonic() - startedAt,
     countHealthy(id) {
-      const backend = registry.models.find(({ settings }) => settings.id === id)?.backend;
+      const backend = find(id);
       // The model inside has no server.
       if (!backend?.status) return backend && 1;
       const { replicas } = backend.status();
       return replicas.filter(({ isUp, isBreakerOpen }) => isUp && !isBreakerOpen).length;
+    },
+    findModelServers(id) {
+      const backend = find(id);
+      if (!backend) return undefined;
+      const { managed = null } = backend;
+      const status = backend.status?.();
+      const waiting = (status?.waiting ?? 0) + (managed?.waiting ?? 0);
+      return { waiting, replicas: status?.replicas ?? [], managed };
     },
   };
 }

@@ -22,6 +22,11 @@ const COLUMNS = [
   ...["visibility", "context_window", "max_output_tokens", "unit", "start_ms", "first_seen_at"],
 ];
 
+const TRAFFIC_COLUMNS = [
+  ...["model", "replica", "requests", "first_token_p50_ms", "first_token_p95_ms"],
+  "tokens_per_second",
+];
+
 async function runProbe(input: CommandInput, output: Output): Promise<number> {
   const mayWrite = hasFlag(input, "write");
   // With --write the file may not exist yet.
@@ -150,6 +155,19 @@ function createSwitchCommand(action: ModelSwitch, help: string): Command {
   };
 }
 
+function createServerCommand(action: "start" | "stop", help: string): Command {
+  return {
+    name: `models ${action}`,
+    args: ["ID"],
+    help,
+    example: `wadi models ${action} qwen3-32b`,
+    async run(input, output) {
+      const { id, unit } = await call(input, operations[action], { id: input.args[0]! });
+      return printRow(output, { id, unit });
+    },
+  };
+}
+
 /** Writes "2/3", or "3" where only a server knows how many are healthy. */
 function countHealthy({ replicas, healthy_replicas }: ListedModel): string {
   return healthy_replicas === null ? String(replicas) : `${healthy_replicas}/${replicas}`;
@@ -183,6 +201,16 @@ export const commands: readonly Command[] = [
     example: "wadi models probe http://10.0.0.5:8000 --write",
     run: runProbe,
   },
+  {
+    name: "models traffic",
+    help: "Show first tokens and tokens a second of the last minutes",
+    example: "wadi models traffic",
+    async run(input, output) {
+      return printTable(output, await call(input, operations.traffic, {}), TRAFFIC_COLUMNS);
+    },
+  },
+  createServerCommand("start", "Start the server of a model that is started on demand"),
+  createServerCommand("stop", "Stop that server; its next request starts it again"),
   createSwitchCommand("off", "Switch a model off: listed as offline, calls get 503"),
   createSwitchCommand("on", "Switch a model on again"),
   createSwitchCommand("block", "Block a model: not listed, calls get 503"),

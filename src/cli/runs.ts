@@ -23,6 +23,7 @@ import {
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
+import { runUsage } from "./usage.ts";
 
 const COLUMNS = [
   ...["id", "account", "agent_id", "status", "trigger_kind", "rounds", "tool_calls", "cost"],
@@ -153,6 +154,7 @@ export const commands: readonly Command[] = [
       return printRow(output, await call(input, runCountOperations.failures, { since }));
     },
   },
+  runUsage,
   {
     name: "runs show",
     args: ["RUN_ID"],

@@ -45,7 +45,7 @@ async function printUsage(input: CommandInput, output: Output): Promise<number> 
 async function printRunUsage(input: CommandInput, output: Output): Promise<number> {
   const isCsv = hasFlag(input, "csv");
   if (isCsv && hasFlag(input, "json"))
-    throw new UsageError("usage runs takes --csv or --json, not both");
+    throw new UsageError("runs usage takes --csv or --json, not both");
   const report = await call(input, runCountOperations.usage, readRequest(input));
   output.say(`runs started from ${report.from} to ${report.to} (${report.zone})`);
   return printReport(output, report, ["runs", "failed"], isCsv);
@@ -108,6 +108,21 @@ const RANGE: Record<string, Flag> = {
   csv: { help: "comma-separated values, with every column" },
 };
 
+/** Stands among the commands of runs. */
+export const runUsage: Command = {
+  name: "runs usage",
+  flags: {
+    by: {
+      takes: "WHAT",
+      help: "one or two of day, hour, account, key, model, agent (default day)",
+    },
+    ...RANGE,
+  },
+  help: "Count runs by when they were started",
+  example: "wadi runs usage --by agent --month 2027-01 --zone Asia/Riyadh",
+  run: printRunUsage,
+};
+
 export const commands: readonly Command[] = [
   {
     name: "usage",
@@ -121,18 +136,5 @@ export const commands: readonly Command[] = [
     help: "Sum requests, tokens and cost",
     example: "wadi usage --by account,model --month 2027-01 --zone Asia/Riyadh",
     run: printUsage,
-  },
-  {
-    name: "usage runs",
-    flags: {
-      by: {
-        takes: "WHAT",
-        help: "one or two of day, hour, account, key, model, agent (default day)",
-      },
-      ...RANGE,
-    },
-    help: "Count runs by when they were started",
-    example: "wadi usage runs --by agent --month 2027-01 --zone Asia/Riyadh",
-    run: printRunUsage,
   },
 ];

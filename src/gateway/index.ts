@@ -21,7 +21,7 @@ export { showRequests } from "./request-log/metrics.ts";
 export { RequestLogReader } from "./request-log/reader.ts";
 export type { InternalCaller } from "./request-log/recorder.ts";
 export { createRequestLogSweeps } from "./request-log/request-log.ts";
-export type { RequestFilter } from "./request-log/store/index.ts";
+export type { RequestFilter, RequestTimes } from "./request-log/store/index.ts";
 export { addSum, type GroupSum, type UsageFilter } from "./request-log/store/usage-sums.ts";
 export { type Usage, type UsageGrouping, UsageReader } from "./request-log/usage.ts";
 export { openSearchEngine } from "./search/backend.ts";

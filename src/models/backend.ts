@@ -6,6 +6,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Tracer } from "../platform/spans.ts";
 import type { ModelSettings } from "../settings/index.ts";
+import type { ManagedServer } from "./autostart/managed-server.ts";
 import type { ManagedServers } from "./autostart/managed-servers.ts";
 import { waitForStart } from "./autostart/wait-for-start.ts";
 import type {
@@ -30,6 +31,8 @@ export interface Backend {
   isDown(): boolean;
   /** Absent where no server is asked. */
   status?(): ReplicasStatus;
+  /** The server that is started on demand; absent where it always runs. */
+  managed?: Pick<ManagedServer, "waiting" | "canStop" | "startNow" | "stopNow">;
   start(): void;
   /** Stops to watch them; requests under way go on. */
   stop(): void;
@@ -64,6 +67,7 @@ export function openBackend(model: ModelSettings, options: BackendOptions): Back
     // A request starts them: gateway.states.model_status
     isDown: () => false,
     status: servers.status,
+    managed,
     start: () => managed.hold(listener),
     stop() {
       managed.release(listener);

@@ -50,7 +50,8 @@ test("models are listed in the order of the settings, with all their facts", asy
     replicas: 1,
     healthy_replicas: null,
     unit: "none",
-    start_ms: null,
+    ...{ start_ms: null, unit_changed_at: null, can_stop: null, in_flight_max: null },
+    ...{ waiting: null, servers: null, price: null },
     // No server has started it yet.
     first_seen_at: null,
   });

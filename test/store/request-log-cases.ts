@@ -109,7 +109,36 @@ const SEARCH_CASES: Case[] = [
   },
 ];
 
+const timeCases: Case[] = [
+  {
+    method: "ledger.listTimes",
+    title: "lists times of the newest requests after an id, up to a limit",
+    setup: ({ requestLog }) =>
+      requestLog.add(
+        writeEntries([
+          makeEntry("e-1"),
+          makeEntry("e-2", { first_token_ms: 7, waited_ms: 2, duration_ms: 30 }),
+          makeEntry("e-3", { replica: null }),
+        ]),
+        false,
+      ),
+    act: ({ requestLog }) => requestLog.listTimes("e-1", 9),
+    async check(answer, { requestLog }) {
+      const times = { model: "stub-1", completion_tokens: 5, first_token_ms: null, waited_ms: 0 };
+      expect(answer).toEqual([
+        { ...times, replica: null, ended_at: NOON + 12 },
+        {
+          ...{ ...times, replica: "10.0.0.5:8000", ended_at: NOON + 30 },
+          ...{ first_token_ms: 7, waited_ms: 2 },
+        },
+      ]);
+      expect(await requestLog.listTimes("", 1)).toHaveLength(1);
+    },
+  },
+];
+
 export const requestLogCases: Case[] = [
+  ...timeCases,
   ...SEARCH_CASES,
   {
     method: "ledger.add",

@@ -2,7 +2,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ModelSwitch } from "../../models/index.ts";
 import type { Admin } from "../admin.ts";
-import { ListedModel } from "../models.ts";
+import { ModelTraffic } from "../model-traffic.ts";
+import { ListedModel, type ServerCommand } from "../models.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { ProbedServer, probeModel } from "../probe.ts";
 import { input, maybeText, NO_INPUT, text } from "./fields.ts";
@@ -25,6 +26,19 @@ function turn(verb: ModelSwitch, summary: string): SwitchOperation {
     reply: ListedModel,
     audit,
     run: ({ models }, asked: Static<typeof NamedModel>) => models.turn(asked.id, verb),
+  };
+}
+
+function command(verb: ServerCommand, summary: string): SwitchOperation {
+  return {
+    name: `models ${verb}`,
+    method: "POST",
+    path: `/models/:id/${verb}`,
+    summary,
+    input: NamedModel,
+    reply: ListedModel,
+    audit,
+    run: ({ models }, asked: Static<typeof NamedModel>) => models.command(asked.id, verb),
   };
 }
 
@@ -53,6 +67,17 @@ export const modelOperations = {
     reply: ProbedServer,
     run: ({ clock }, asked) => probeModel(asked, clock),
   }),
+  traffic: defineOperation({
+    name: "models traffic",
+    method: "GET",
+    path: "/traffic",
+    summary: "Show first tokens and tokens a second of models and their servers.",
+    input: NO_INPUT,
+    reply: Type.Array(ModelTraffic),
+    run: ({ readTraffic }) => readTraffic(),
+  }),
+  start: command("start", "Start the server of a model that is started on demand."),
+  stop: command("stop", "Stop that server; its next request starts it again."),
   off: turn("off", "Switch a model off: listed as offline, calls get 503."),
   on: turn("on", "Switch a model on again."),
   block: turn("block", "Block a model: not listed, calls get 503."),

@@ -24,7 +24,7 @@ export const runCountOperations = {
     },
   }),
   usage: defineOperation({
-    name: "usage runs",
+    name: "runs usage",
     method: "GET",
     path: "/usage/runs",
     summary: "Count runs by when they were started.",

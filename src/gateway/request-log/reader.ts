@@ -3,7 +3,12 @@ import type { Bound, Database } from "../../database/index.ts";
 import { yieldToEventLoop } from "../../platform/clock.ts";
 import { firstIdAt } from "../../platform/ids.ts";
 import type { LogEntry } from "./entry.ts";
-import { type IdRange, type RequestFilter, requestLogStore } from "./store/index.ts";
+import {
+  type IdRange,
+  type RequestFilter,
+  type RequestTimes,
+  requestLogStore,
+} from "./store/index.ts";
 
 /** Entries of one read; only their ids are indexed, so each of them is looked at. */
 const RANGE_SIZE = 2_000;
@@ -32,6 +37,11 @@ export class RequestLogReader {
 
   constructor(database: Database) {
     this.#store = database.bind(requestLogStore);
+  }
+
+  /** Times of the newest requests that ended since then, at most `limit`. */
+  listTimes(since: number, limit: number): Promise<RequestTimes[]> {
+    return this.#store.listTimes(firstIdAt(since), limit);
   }
 
   /** Finds by request id, which a caller may send again, or by the id of a row. */

@@ -77,6 +77,30 @@ export class ManagedServer {
     return this.#state === "up";
   }
 
+  /** Requests that wait for its start. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  get canStop(): boolean {
+    return this.#plan.stop !== null;
+  }
+
+  /** Starts it for no request, also after a failure; false where it is up or on its way. */
+  startNow(): boolean {
+    if (["up", "starting", "stopping"].includes(this.#state)) return false;
+    this.#run(this.#start());
+    return true;
+  }
+
+  /** Stops it although requests may be under way; false where it is not up. */
+  stopNow(): boolean {
+    const { stop } = this.#plan;
+    if (!this.isUp || !stop) return false;
+    this.#run(this.#stop(stop, "model server"));
+    return true;
+  }
+
   follow(plan: StartPlan): void {
     this.#plan = plan;
     if (this.isUp) this.#watchIdleness();
@@ -229,7 +253,7 @@ export class ManagedServer {
     work.catch((error) => this.#log.error("autostart: a task failed", { ...this.#name, error }));
   }
 
-  async #stop(stop: NonNullable<StartPlan["stop"]>): Promise<void> {
+  async #stop(stop: NonNullable<StartPlan["stop"]>, what: string): Promise<void> {
     this.#enterState("stopping");
     this.#history.isStoppedByUs = true;
     // Stored before the stop, so that after a crash of Wadi the server is started again.
@@ -240,7 +264,7 @@ export class ManagedServer {
       return "it broke off";
     });
     deadline.cancel();
-    if (failure === null) this.#log.info("autostart: idle model server was stopped", this.#name);
+    if (failure === null) this.#log.info(`autostart: ${what} was stopped`, this.#name);
     else {
       const fields = { ...this.#name, reason: failure };
       this.#log.warn("autostart: model server could not be stopped", fields);
@@ -295,7 +319,9 @@ export class ManagedServer {
     this.#idleTimer.stop();
     const { idleStopMs, minUpMs, stop } = this.#plan;
     if (this.#isKept || idleStopMs === 0 || !stop || this.#listeners.size === 0) return;
-    this.#idleTimer.start(idleStopMs, minUpMs, () => this.#run(this.#stop(stop)));
+    this.#idleTimer.start(idleStopMs, minUpMs, () =>
+      this.#run(this.#stop(stop, "idle model server")),
+    );
   }
 }
 

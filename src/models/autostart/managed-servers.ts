@@ -63,6 +63,8 @@ export interface ManagedServerStatus {
   /** `none`: the model needs none; `unknown`: no server has checked yet. */
   unit: "none" | "unknown" | ManagedServerState;
   start_ms: number | null;
+  /** When it came into this state; null: unknown. */
+  changed_at: number | null;
 }
 
 export function createManagedServerStatuses(database: Database) {
@@ -72,10 +74,11 @@ export function createManagedServerStatuses(database: Database) {
       const rows = new Map((await store.list()).map((row) => [row.id, row]));
       return (model) => {
         const id = managedServerIdOf(model);
-        if (id === null) return { unit: "none", start_ms: null };
+        if (id === null) return { unit: "none", start_ms: null, changed_at: null };
         const row = rows.get(id);
         const start_ms = row ? findUsualStart(row.recent_starts_ms) : null;
-        return { unit: row?.state ?? "unknown", start_ms };
+        const { state = "unknown", changed_at = null } = row ?? {};
+        return { unit: state, start_ms, changed_at };
       };
     },
   };

@@ -94,7 +94,10 @@ export function createStubPlan(startDelayMs: number, server: StubServer, clock: 
       server.upAtMs = clock.monotonic() + startDelayMs;
       return null;
     },
-    stop: null,
+    async stop() {
+      server.upAtMs = Number.POSITIVE_INFINITY;
+      return null;
+    },
     timeoutMs: startDelayMs + CHECK_MS,
     idleStopMs: 0,
     minUpMs: 0,

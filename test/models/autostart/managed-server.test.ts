@@ -557,3 +557,49 @@ test("a holder's callback that throws is logged, and ends nothing else", async (
   expect(bench.lines.join("\n")).toContain("autostart: a task failed upstream=gpu:8000");
   expect(bench.lines.join("\n")).toContain("bug 7");
 });
+
+describe("an operator", () => {
+  test("starts a server for no request, and again at once after a failure", async () => {
+    await using bench = await openBench();
+    const { clock, server, managed } = bench;
+    server.start = async () => "no memory";
+    expect(managed.startNow()).toBeTrue();
+    expect(managed.startNow()).toBeFalse();
+    await clock.advance(0);
+    expect(await bench.state()).toBe("failed");
+    server.start = async () => null;
+    expect(managed.startNow()).toBeTrue();
+    await clock.advance(0);
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect([managed.isUp, server.starts, managed.startNow()]).toEqual([true, 2, false]);
+  });
+
+  test("stops a server that is up, which the next request starts again", async () => {
+    await using bench = await openBench();
+    const { clock, server, managed, call, ended } = bench;
+    expect(managed.stopNow()).toBeFalse();
+    server.isHealthy = true;
+    await call(1);
+    server.stop = async () => {
+      server.isHealthy = false;
+      return null;
+    };
+    expect(managed.stopNow()).toBeTrue();
+    await clock.advance(0);
+    expect([server.stops, await bench.state()]).toEqual([1, "stopped"]);
+    void call(2);
+    await clock.advance(0);
+    expect(managed.waiting).toBe(1);
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect(ended).toEqual(["1 up", "2 up"]);
+  });
+
+  test("stops no server without a way to do it", async () => {
+    await using bench = await openBench({ plan: { stop: null } });
+    bench.server.isHealthy = true;
+    await bench.call(1);
+    expect([bench.managed.canStop, bench.managed.stopNow()]).toEqual([false, false]);
+  });
+});

@@ -1,5 +1,5 @@
 // The request log in the database: a row for each request, added together with the sums of usage.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import {
   createInsertion,
   type DeletedPart,
@@ -12,6 +12,7 @@ import {
   type Tx,
   type WalkPart,
 } from "../../../database/index.ts";
+import { maybe } from "../../../platform/schema.ts";
 import { LogEntry, type LogEntryValues, nameValues, readEntries } from "../entry.ts";
 import { addSums, findExtent, foldDay, sumEntries, sumSlots } from "./usage-sums.ts";
 
@@ -37,6 +38,17 @@ export interface IdRange {
   lower?: { from: string } | { after: string };
   upper?: { to: string } | { before: string };
 }
+
+/** Times of a request that has ended, and where it was served. */
+const RequestTimes = Type.Object({
+  model: maybe(Type.String()),
+  replica: maybe(Type.String()),
+  first_token_ms: maybe(Type.Integer()),
+  waited_ms: maybe(Type.Integer()),
+  ended_at: Type.Integer(),
+  completion_tokens: maybe(Type.Integer()),
+});
+export type RequestTimes = Static<typeof RequestTimes>;
 
 const RangeEnd = Type.Object({ id: Type.String(), ended_at: Type.Integer() });
 
@@ -72,6 +84,14 @@ export const requestLogStore = store(
               (SELECT id, at + duration_ms AS ended_at FROM ledger
                WHERE id > ${after} AND id < ${before} ORDER BY id LIMIT ${size}) AS page
             ORDER BY id DESC LIMIT 1`,
+      ),
+    /** Times of the newest requests after that id, at most `limit`. */
+    listTimes: (db, after: string, limit: number) =>
+      db.all(
+        RequestTimes,
+        sql`SELECT model, replica, first_token_ms, waited_ms, at + duration_ms AS ended_at,
+              completion_tokens
+            FROM ledger WHERE id > ${after} ORDER BY id DESC LIMIT ${limit}`,
       ),
     /** Newest first. */
     list: (db, filter: RequestFilter, range: IdRange, limit: number) =>
