@@ -37,10 +37,9 @@ export function writeCompact(count: number): string {
   return count.toLocaleString("en-GB");
 }
 
-const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "short" });
-
-/** Writes the day of an instant in the reader's zone, such as `2026-11-20`. */
-export const writeDay = (timeMs: number): string => day.format(timeMs);
+/** Writes the day of an instant in a zone, such as `2026-11-20`. */
+export const writeDay = (timeMs: number, zone = ZONE): string =>
+  new Date(timeMs).toLocaleDateString("sv-SE", { timeZone: zone });
 
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });

@@ -1,11 +1,59 @@
-// Sentences of the usage page.
+// Sentences of the usage page, and the names of the pages of the gateway.
+import { count } from "./plural.ts";
+
+const number = (value: number) => value.toLocaleString("en-GB");
+const inDays = (days: number) => (days === 1 ? "in 1 day" : `in ${days} days`);
+
 export const usage = {
   "nav.gateway": "Gateway",
   "page.requests": "Requests",
   "page.models": "Models",
   "page.usage": "Usage",
+  "usage.show": "Show",
   "usage.cost": "Cost",
   "usage.tokens": "Tokens",
   "usage.requests": "Requests",
   "usage.runs": "Runs",
+  "usage.failed": "Failed",
+  "usage.share": "Share",
+  "usage.unpriced": "Without a price",
+  "usage.all": "All",
+  "usage.by.account": "Account",
+  "usage.by.key": "Key",
+  "usage.by.model": "Model",
+  "usage.by.agent": "Agent",
+  "usage.stacked": "Stacked by",
+  "usage.stacked.account": "Stacked by account",
+  "usage.stacked.key": "Stacked by key",
+  "usage.stacked.model": "Stacked by model",
+  "usage.stacked.agent": "Stacked by agent",
+  "usage.range": "Range",
+  "usage.before": "Range before",
+  "usage.after": "Range after",
+  "usage.days": (days: number) => (days === 1 ? "Today" : `Last ${days} days`),
+  "usage.span": (from: string, to: string) => `${from} to ${to}`,
+  "usage.says": (span: string, zone: string) => `${span}, ${zone}`,
+  "usage.zone": "Time zone",
+  "usage.csv": "CSV",
+  "usage.chart": (measure: string, stack: string) =>
+    `${measure} by time, stacked by ${stack.toLowerCase()}. The table below has the same sums.`,
+  "usage.whole": "The whole range",
+  "usage.none": "Nothing was used in this range.",
+  "usage.others": (groups: number) => `${number(groups)} others`,
+  "usage.deleted": (id: string) => `deleted, ${id}`,
+  "usage.without.account": "without an account",
+  "usage.without.key": "without a key",
+  "usage.without.model": "refused before a model was known",
+  "usage.without.agent": "no agent",
+  "usage.sum.cost": (currency: string, days: number) => `${currency} ${inDays(days)}.`,
+  "usage.sum.tokens": (_: string, days: number) => `tokens ${inDays(days)}.`,
+  "usage.sum.requests": (_: string, days: number) => `requests ${inDays(days)}.`,
+  "usage.sum.runs": (_: string, days: number) => `runs started ${inDays(days)}.`,
+  "usage.today": (sum: string) => `Today ${sum} so far.`,
+  "usage.not_in": (requests: number) =>
+    `${count(requests, "request", "requests")} without a price are not in it.`,
+  "usage.failures": (failed: number) => `${number(failed)} failed.`,
+  "usage.runs.deleted": "Deleted runs are not in it.",
+  "chart.bar": (time: string, value: string) => `${time}: ${value}`,
+  "keys.range": "range before, after",
 } as const;
