@@ -98,6 +98,8 @@ interface StackedBarsProps {
   label: string;
   times: readonly StackedTime[];
   chosen: string | null;
+  /** Stands at the highest line only. */
+  unit: string;
   write(value: number): string;
   onChoose(id: string | null): void;
 }
@@ -116,7 +118,8 @@ function listGrid(most: number): number[] {
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
 
 /** Bars of parts, the largest series at the foot. One is reached by Tab, the others by arrows. */
-export function StackedBars({ label, times, chosen, write, onChoose }: StackedBarsProps) {
+export function StackedBars({ label, times, chosen, unit, ...given }: StackedBarsProps) {
+  const { write, onChoose } = given;
   const most = Math.max(...times.map(({ parts }) => sumOf(parts)), 0);
   const scale = (value: number) => (most === 0 ? 0 : (value / most) * (STACK.foot - STACK.top));
   // The numbers of the axis stand at its end, beside the bars.
@@ -127,6 +130,7 @@ export function StackedBars({ label, times, chosen, write, onChoose }: StackedBa
     const next = by && bars[bars.indexOf(event.target as SVGElement) + by];
     if (next) next.focus();
   };
+  const grid = listGrid(most);
   const reached = chosen ?? times[0]?.id;
   return (
     <svg
@@ -142,7 +146,7 @@ export function StackedBars({ label, times, chosen, write, onChoose }: StackedBa
         </pattern>
       </defs>
       <line class="gl" x1="0" x2="100%" y1={STACK.foot} y2={STACK.foot} />
-      {listGrid(most).map((value) => (
+      {grid.map((value, line) => (
         <g key={value}>
           <line
             class="gl"
@@ -152,7 +156,7 @@ export function StackedBars({ label, times, chosen, write, onChoose }: StackedBa
             y2={STACK.foot - scale(value)}
           />
           <text class="ax" x="100%" text-anchor="end" y={STACK.foot - scale(value) - 4}>
-            {write(value)}
+            {`${write(value)} ${line === grid.length - 1 ? unit : ""}`.trim()}
           </text>
         </g>
       ))}
@@ -161,7 +165,7 @@ export function StackedBars({ label, times, chosen, write, onChoose }: StackedBa
           key={time.id}
           role="button"
           tabIndex={time.id === reached ? 0 : -1}
-          aria-label={t("chart.bar", time.says, write(sumOf(time.parts)))}
+          aria-label={t("chart.bar", time.says, `${write(sumOf(time.parts))} ${unit}`.trim())}
           class={time.id === chosen ? "on" : ""}
           onFocus={() => onChoose(time.id)}
           onBlur={() => onChoose(null)}

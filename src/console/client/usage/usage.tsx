@@ -109,7 +109,8 @@ export function Usage() {
             <StackedBars
               label={t("usage.chart", t(`usage.${measure}`), t(`usage.by.${stack}`))}
               times={stackTimes(times, groups, { measure, zone, nowMs: now.value })}
-              write={(value) => writeValue(value, measure, currency)}
+              unit={measure === "cost" ? currency : ""}
+              write={measure === "cost" ? writeCost : writeCompact}
               chosen={shown}
               onChoose={(time) => {
                 at.value = time;
@@ -126,10 +127,10 @@ export function Usage() {
   );
 }
 
-function writeValue(value: number, measure: UsageMeasure, currency: string): string {
-  if (measure !== "cost") return writeCompact(value);
-  const sum = value / 1e6;
-  return `${sum >= 10 || sum === 0 ? Math.round(sum * 100) / 100 : sum.toPrecision(2)} ${currency}`;
+/** Writes millionths by what tells them apart. */
+function writeCost(micro: number): string {
+  const sum = micro / 1e6;
+  return sum >= 10 || sum === 0 ? String(Math.round(sum * 100) / 100) : sum.toPrecision(2);
 }
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
@@ -163,7 +164,7 @@ function stackTimes(
   const today = readToday(nowMs, zone);
   const hourMs = 3_600_000;
   const isHourly = times[0]?.length !== 10;
-  const every = isHourly ? 6 : times.length > 45 ? 14 : 7;
+  const every = isHourly ? 6 : times.length > 45 ? 14 : times.length > 10 ? 7 : 1;
   return times.map((time, at) => {
     const label = isHourly ? writeTime(time, zone).slice(-5) : writeTime(time, zone);
     const start = Date.parse(time);
