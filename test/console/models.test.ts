@@ -94,7 +94,7 @@ function walkModels() {
     await press("Block pair");
     await confirm("Block");
     await said("pair is blocked.");
-    await row("pair").getByText("Blocked").waitFor();
+    await row("pair").getByText("Blocked", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Unblock pair", exact: true }).first().click();
     await said("pair is no longer blocked.");
     const link = page.getByRole("link", { name: "Show requests" });
@@ -129,7 +129,7 @@ function walkModels() {
     await confirm("Take back");
     await said("acme may not call rented.");
     await cell("not granted").waitFor();
-    expect(await page.getByRole("cell", { name: "public" }).count()).toBe(4);
+    expect(await page.getByRole("cell", { name: "public", exact: true }).count()).toBe(4);
     expect(opened.faults).toEqual([]);
   });
 

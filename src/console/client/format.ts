@@ -57,11 +57,14 @@ export function writeMoment(iso: string, nowMs: number): string {
 }
 
 /** Writes the hour and minute of a time, with its day unless that is today. */
-export function writeMinute(iso: string, nowMs: number): string {
+export function writeRecent(iso: string, nowMs: number): string {
   const at = new Date(iso);
   const isToday = at.toDateString() === new Date(nowMs).toDateString();
   return isToday ? minutes.format(at) : `${shortDay.format(at)}, ${minutes.format(at)}`;
 }
+
+/** Writes the hour and minute of an instant. */
+export const writeMinute = (iso: string): string => minutes.format(new Date(iso));
 
 /** Writes a time with its date and zone, for titles. */
 export const writeExact = (iso: string): string => exact.format(new Date(iso));

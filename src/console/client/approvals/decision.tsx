@@ -3,7 +3,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiFailure, post } from "../api.ts";
-import { writeMinute } from "../format.ts";
+import { writeRecent } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now } from "../live.ts";
 import { FailureNote, Icon, Outside } from "../parts.tsx";
@@ -232,7 +232,7 @@ export type PastApproval = Pick<
 
 /** Says what was decided, by whom and when. */
 export function describeDecision({ status, decided_by, decided_at }: PastApproval): string {
-  const at = decided_at ? writeMinute(decided_at, now.value) : "";
+  const at = decided_at ? writeRecent(decided_at, now.value) : "";
   if (status === "expired") return t("approvals.gone.expired", at);
   if (status === "closed" || status === "pending") return t("approvals.gone.closed");
   return t(`approvals.gone.${status}`, nameDecider(decided_by), at);

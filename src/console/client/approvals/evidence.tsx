@@ -1,5 +1,5 @@
 // Why a call asks, what its run had read from outside, and what happens next.
-import { writeMinute } from "../format.ts";
+import { writeRecent } from "../format.ts";
 import { now } from "../live.ts";
 import { Icon, Outside, Tagged } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -105,7 +105,7 @@ export function Next({ detail }: { detail: ApprovalDetail }) {
   const { approval, on_approval_expired } = detail;
   const { status, expires_at, why } = approval;
   if (status !== "pending") return null;
-  const at = writeMinute(expires_at, now.value);
+  const at = writeRecent(expires_at, now.value);
   const isAgain = why.includes("outcome_unknown");
   const end =
     on_approval_expired === "continue" || on_approval_expired === "fail"

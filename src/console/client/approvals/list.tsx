@@ -1,6 +1,6 @@
 // Approvals in a list: those that wait by their end, then decided ones.
 import { Fragment } from "preact";
-import { shortenId, writeMinute, writeSpan } from "../format.ts";
+import { shortenId, writeRecent, writeSpan } from "../format.ts";
 import { now } from "../live.ts";
 import { Icon, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -65,7 +65,7 @@ function Item({ approval, href, isOpen }: ItemProps) {
       <time dateTime={isPending ? expires_at : (decided_at ?? "")}>
         {isPending
           ? writeSpan(Date.parse(expires_at) - now.value)
-          : decided_at && writeMinute(decided_at, now.value)}
+          : decided_at && writeRecent(decided_at, now.value)}
       </time>
       <Texts texts={isPending ? [agent, account] : [describePast(approval)]} />
       <Texts texts={isPending ? preview : reason ? [reason] : [agent, ...preview]} isDim />

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
-import { writeMinute } from "../format.ts";
+import { writeRecent } from "../format.ts";
 import { now } from "../live.ts";
 import { copyText } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -101,7 +101,7 @@ function LinkDialog({ link, onClose }: { link: MadeLink; onClose(): void }) {
       onConfirm={() => copyText(url)}
       onClose={onClose}
     >
-      <p class="soft">{t("share.made", person, writeMinute(expires_at, now.value))}</p>
+      <p class="soft">{t("share.made", person, writeRecent(expires_at, now.value))}</p>
       <output class="code" aria-label={t("share.link")}>
         {url}
       </output>

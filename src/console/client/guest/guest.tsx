@@ -8,7 +8,7 @@ import type { ListedApproval } from "../approvals/data.ts";
 import { describeDecision, type Outcome } from "../approvals/decision.tsx";
 import { Items, sortByEnd } from "../approvals/list.tsx";
 import { Sheet } from "../approvals/sheet.tsx";
-import { writeMinute } from "../format.ts";
+import { writeRecent } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now } from "../live.ts";
 import { Icon, Outside, showToast, Toaster } from "../parts.tsx";
@@ -83,7 +83,7 @@ function Frame({ session, says, children }: FrameProps) {
 function Done({ session }: { session: LinkSession }) {
   const { status, decided_by, decided_at, tool, person } = session;
   const isOwn = decided_by?.person === person;
-  const at = decided_at ? writeMinute(decided_at, now.value) : "";
+  const at = decided_at ? writeRecent(decided_at, now.value) : "";
   const says =
     isOwn && (status === "approved" || status === "rejected")
       ? t(`guest.done.${status}`, at)
@@ -106,7 +106,7 @@ function ApprovalPage({ session }: { session: LinkSession }) {
   const isOver = status !== null && status !== "pending";
   if (isOver && (isDone.value || !wasWaiting.current)) return <Done session={session} />;
   return (
-    <Frame session={session} says={t("guest.one", writeMinute(expires_at, now.value))}>
+    <Frame session={session} says={t("guest.one", writeRecent(expires_at, now.value))}>
       <Sheet
         id={approval_id!}
         status={undefined}
@@ -155,7 +155,7 @@ function AccountPage({ session }: { session: LinkSession }) {
     route(PATH);
   };
   return (
-    <Frame session={session} says={t("guest.account", account, writeMinute(expires_at, now.value))}>
+    <Frame session={session} says={t("guest.account", account, writeRecent(expires_at, now.value))}>
       {open ? (
         <>
           <a class="back-link" href={PATH}>

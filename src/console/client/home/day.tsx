@@ -1,6 +1,6 @@
 // The last 24 hours as bars: requests with the failed part, tokens, cost.
 import { HourBars } from "../charts.tsx";
-import { writeClock, writeCompact, writeDay, ZONE } from "../format.ts";
+import { writeCompact, writeDay, writeMinute, ZONE } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { FailureNote, Head } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -57,7 +57,7 @@ function fillHours(rows: readonly UsageHour[], last: number): DayHour[] {
   return hours;
 }
 
-const writeHour = (at: number) => writeClock(new Date(at).toISOString()).slice(0, 5);
+const writeHour = (at: number) => writeMinute(new Date(at).toISOString());
 
 export function LastDay() {
   const last = startOfHour(now.value);

@@ -1,6 +1,6 @@
 // Matters that need a person now, worst first.
 import type { ComponentChildren } from "preact";
-import { writeClock, writeSpan } from "../format.ts";
+import { writeMinute, writeSpan } from "../format.ts";
 import { Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { FailureCounts, HomeData, HomeModel } from "./data.ts";
@@ -96,8 +96,6 @@ function describeFailures({ runs, code_runs, first_at, last_at }: FailureCounts)
     ? t("home.failed.all", first, last)
     : t("home.failed.some", code_runs, first, last);
 }
-
-const writeMinute = (iso: string) => writeClock(iso).slice(0, 5);
 
 function listEndpoints({ endpoints, status }: HomeData): MaybeMatter[] {
   const disabled = status.webhooks.disabled_endpoints;

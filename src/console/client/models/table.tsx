@@ -1,6 +1,6 @@
 // The table of models: a line each, its servers below it, and what an opened one shows.
 import { Sparkline } from "../charts.tsx";
-import { writeClock, writeMs, writeSpan } from "../format.ts";
+import { writeMinute, writeMs, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { BudgetBar, Icon, Outside, State } from "../parts.tsx";
 import { Sentence } from "../sentence.tsx";
@@ -180,7 +180,7 @@ function SwitchedBy({ model: { id, state } }: { model: ModelLine }) {
   const actor = <Outside key="actor" text={last.actor} />;
   return (
     <span class="dim">
-      <Sentence text={t(`models.by.${verb}`, writeClock(last.at).slice(0, 5))} parts={[actor]} />
+      <Sentence text={t(`models.by.${verb}`, writeMinute(last.at))} parts={[actor]} />
     </span>
   );
 }

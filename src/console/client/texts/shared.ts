@@ -27,6 +27,7 @@ export const shared = {
   loading: "Loading",
   "when.ago": (span: string) => `${span} ago`,
   "when.in": (span: string) => `in ${span}`,
+  "act.refused": (verb: string) => `${verb} was refused.`,
   "keys.move": "move",
   "keys.version": "version",
   "keys.open": "open",
