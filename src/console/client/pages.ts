@@ -5,12 +5,14 @@ import { Agents } from "./agents/list.tsx";
 import { Approvals } from "./approvals/approvals.tsx";
 import { Home } from "./home/home.tsx";
 import { Keys } from "./keys/keys.tsx";
+import { Models } from "./models/models.tsx";
 import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
 import { RunPage } from "./run/run.tsx";
 import { Runs } from "./runs/runs.tsx";
 import { Triggers } from "./triggers/list.tsx";
 import { OpenedTrigger } from "./triggers/trigger.tsx";
+import { Usage } from "./usage/usage.tsx";
 import { OpenedWebhook } from "./webhooks/endpoint.tsx";
 import { Webhooks } from "./webhooks/list.tsx";
 
@@ -34,6 +36,8 @@ export const PAGES: readonly PageRoute[] = [
   { path: "/console/webhooks/:id", component: OpenedWebhook },
   { path: "/console/requests", component: Requests },
   { path: "/console/requests/:id", component: Requests },
+  { path: "/console/models", component: Models },
+  { path: "/console/usage", component: Usage },
   { path: "/console/playground", component: Playground },
   { path: "/console/keys", component: Keys },
 ];

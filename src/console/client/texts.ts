@@ -5,6 +5,7 @@ import { guest } from "./texts/guest.ts";
 import { home } from "./texts/home.ts";
 import { keyboard } from "./texts/keyboard.ts";
 import { keys } from "./texts/keys.ts";
+import { models } from "./texts/models.ts";
 import { playground } from "./texts/playground.ts";
 import { requests } from "./texts/requests.ts";
 import { run } from "./texts/run.ts";
@@ -16,7 +17,16 @@ import { webhooks } from "./texts/webhooks.ts";
 
 const texts = {
   ...{ ...shared, ...keyboard, ...home, ...approvals, ...guest, ...runs, ...run },
-  ...{ ...agents, ...triggers, ...webhooks, ...requests, ...usage, ...keys, ...playground },
+  ...{
+    ...agents,
+    ...triggers,
+    ...webhooks,
+    ...requests,
+    ...models,
+    ...usage,
+    ...keys,
+    ...playground,
+  },
 } as const;
 
 type Texts = typeof texts;

@@ -1,6 +1,6 @@
 // The table of models: a line each, its servers below it, and what an opened one shows.
 import { Sparkline } from "../charts.tsx";
-import { writeMinute, writeMs, writeSpan } from "../format.ts";
+import { writeMinute, writeTook, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { BudgetBar, Icon, Outside, State } from "../parts.tsx";
 import { Sentence } from "../sentence.tsx";
@@ -188,7 +188,7 @@ function SwitchedBy({ model: { id, state } }: { model: ModelLine }) {
 function Times({ traffic }: { traffic: TrafficLine | undefined }) {
   const none = <span class="dim">–</span>;
   const write = (ms: number | null | undefined) =>
-    ms === null || ms === undefined ? none : writeMs(ms);
+    ms === null || ms === undefined ? none : writeTook(ms);
   return (
     <>
       <td class="n p1">{write(traffic?.first_token_p50_ms)}</td>
@@ -236,7 +236,7 @@ function describeServer({ is_up, is_passed_over }: ModelServer, waiting: number)
 
 function describeUnit({ unit, unit_changed_at: since, start_ms }: ModelLine): string {
   if (unit === "failed") return t("models.unit.failed");
-  const usual = start_ms === null ? null : writeMs(start_ms);
+  const usual = start_ms === null ? null : writeTook(start_ms);
   if (unit === "starting") {
     return t("models.unit.starting", since && writeSpan(now.value - Date.parse(since)), usual);
   }

@@ -37,7 +37,6 @@ export const shared = {
   "keys.close": "close",
   "filter.all": "All",
   "filter.clear": "Clear filters",
-  "act.refused": (verb: string) => `${verb} was refused.`,
   "filter.none": (all: number) =>
     `Nothing matches. ${all.toLocaleString("en-GB")} without filters.`,
   "filter.search": "Search",
