@@ -46,7 +46,7 @@ export interface ReplyStep {
   duration_ms: number;
 }
 
-export interface PlannedCall {
+export interface ShownCall {
   tool_call_id: string;
   name: string;
   risk: string | null;
@@ -100,7 +100,7 @@ interface StepTimes {
 export type StepItem = StepTimes &
   (
     | { kind: "assistant"; data: ReplyStep }
-    | { kind: "tool_call"; data: PlannedCall }
+    | { kind: "tool_call"; data: ShownCall }
     | { kind: "tool_result"; data: ResultStep }
     | { kind: "approval"; data: DecisionStep }
     | { kind: "system"; data: EventStep }
