@@ -1,15 +1,27 @@
 // Numbers, times and sums as the console writes them.
+import { isEnglish, language } from "./languages.ts";
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
+/** Units with their names in English; the browser knows those of other languages. */
+const UNITS = { second: "s", minute: "min", hour: "h", day: "days" } as const;
+
 /** Writes a duration by its largest unit, such as `34 min`. */
 export function writeSpan(ms: number): string {
   const span = Math.max(0, ms);
-  if (span < MINUTE_MS) return `${Math.floor(span / 1_000)} s`;
-  if (span < HOUR_MS) return `${Math.floor(span / MINUTE_MS)} min`;
-  if (span < 2 * DAY_MS) return `${Math.floor(span / HOUR_MS)} h`;
-  return `${Math.floor(span / DAY_MS)} days`;
+  if (span < MINUTE_MS) return writeUnit(span / 1_000, "second");
+  if (span < HOUR_MS) return writeUnit(span / MINUTE_MS, "minute");
+  if (span < 2 * DAY_MS) return writeUnit(span / HOUR_MS, "hour");
+  return writeUnit(span / DAY_MS, "day");
+}
+
+function writeUnit(amount: number, unit: keyof typeof UNITS): string {
+  const number = Math.floor(amount);
+  if (isEnglish()) return `${number} ${UNITS[unit]}`;
+  const names = { style: "unit", unit, unitDisplay: "long" } as const;
+  return new Intl.NumberFormat(language().locale, names).format(number);
 }
 
 /** Writes how long something took, to three digits or two units. */
@@ -41,33 +53,40 @@ export function writeCompact(count: number): string {
 export const writeDay = (timeMs: number, zone = ZONE): string =>
   new Date(timeMs).toLocaleDateString("sv-SE", { timeZone: zone });
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+/** Formats of times, made once for each language, which takes long. */
+const formats = new Map<string, Intl.DateTimeFormat>();
 
-export const writeClock = (iso: string): string => clock.format(new Date(iso));
+function writeTime(iso: string, style: Intl.DateTimeFormatOptions): string {
+  const { locale } = language();
+  const key = `${locale} ${JSON.stringify(style)}`;
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, style);
+  formats.set(key, format);
+  return format.format(new Date(iso));
+}
 
-const shortDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+export const writeClock = (iso: string): string => writeTime(iso, { timeStyle: "medium" });
 
 /** Writes a time of the last 24 hours as such, and an earlier one with its day. */
 export function writeMoment(iso: string, nowMs: number): string {
-  const text = writeClock(iso);
-  const at = new Date(iso);
-  return nowMs - at.getTime() < DAY_MS ? text : `${shortDay.format(at)}, ${text.slice(0, 5)}`;
+  if (nowMs - Date.parse(iso) < DAY_MS) return writeClock(iso);
+  return writeDayAndMinute(iso);
 }
 
 /** Writes the hour and minute of a time, with its day unless that is today. */
 export function writeRecent(iso: string, nowMs: number): string {
-  const at = new Date(iso);
-  const isToday = at.toDateString() === new Date(nowMs).toDateString();
-  return isToday ? minutes.format(at) : `${shortDay.format(at)}, ${minutes.format(at)}`;
+  const isToday = new Date(iso).toDateString() === new Date(nowMs).toDateString();
+  return isToday ? writeMinute(iso) : writeDayAndMinute(iso);
 }
 
+const writeDayAndMinute = (iso: string): string =>
+  `${writeTime(iso, { day: "numeric", month: "short" })}, ${writeMinute(iso)}`;
+
 /** Writes the hour and minute of an instant. */
-export const writeMinute = (iso: string): string => minutes.format(new Date(iso));
+export const writeMinute = (iso: string): string => writeTime(iso, { timeStyle: "short" });
 
 /** Writes a time with its date and zone, for titles. */
-export const writeExact = (iso: string): string => exact.format(new Date(iso));
+export const writeExact = (iso: string): string =>
+  writeTime(iso, { dateStyle: "medium", timeStyle: "long" });
 
 const MOMENT: Intl.DateTimeFormatOptions = {
   ...({ weekday: "short", day: "numeric", month: "short" } as const),

@@ -1,6 +1,6 @@
 // A dialog to look something up in: Escape and a press beside it close it.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 interface ModalProps {
   title: string;
@@ -13,7 +13,7 @@ interface ModalProps {
 export function Modal({ title, isTitleHidden = false, onClose, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
       class={isTitleHidden ? "dialog finder" : "dialog"}

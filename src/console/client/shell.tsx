@@ -6,6 +6,7 @@ import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { isJumping, Jump, useJumpKey } from "./jump.tsx";
 import { type KeyHint, useKeys } from "./keyboard.ts";
+import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
 import { PLACES, type Place } from "./places.ts";
@@ -58,6 +59,15 @@ const THEMES = [
   { value: "dark", icon: "i-moon", text: "theme.dark" },
 ] as const;
 
+/** A button in the other language, for those who read that one. */
+function OtherLanguage() {
+  return (
+    <button type="button" lang={isEnglish() ? "ar" : "en"} onClick={switchLanguage}>
+      {t("language.other")}
+    </button>
+  );
+}
+
 function Themes() {
   return (
     <div class="themes" role="group" aria-label={t("theme.label")}>
@@ -76,6 +86,7 @@ function Themes() {
           <Icon id={icon} size={14} />
         </button>
       ))}
+      <OtherLanguage />
     </div>
   );
 }

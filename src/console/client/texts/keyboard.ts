@@ -20,7 +20,6 @@ export const keyboard = {
   "shortcuts.done": "Close",
   "jump.title": "Search or jump",
   "jump.hint": "Name, or the end of an id",
-  "jump.results": "Pages and objects",
   "jump.none": "There is nothing of that name or id.",
   "jump.count": (number: number) => count(number, "result", "results"),
   "jump.account": "Account",

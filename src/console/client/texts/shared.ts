@@ -22,6 +22,7 @@ export const shared = {
   "theme.light": "Light",
   "theme.system": "System",
   "theme.dark": "Dark",
+  "language.other": "العربية",
   "command.copy": "Copy command",
   copied: "Copied.",
   loading: "Loading",
