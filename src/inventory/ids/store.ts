@@ -37,7 +37,7 @@ const NAMES = {
   key: { table: TABLES.key, name: sql`name`, owner: sql`account_id` },
 } satisfies Record<string, { table: Sql; name: Sql; owner: Sql }>;
 
-export type NamedKind = keyof typeof NAMES;
+type NamedKind = keyof typeof NAMES;
 export const NAMED_KINDS = Object.keys(NAMES) as NamedKind[];
 
 const NamedRow = Type.Object({
