@@ -1,6 +1,6 @@
 // Walks what is live in the console: one stream for all tabs, pause, reconnection, and the end.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Page, Request } from "playwright-core";
+import type { BrowserContext, Page, Request } from "playwright-core";
 import { hasBrowser } from "../support/browser.ts";
 import { askAsOwner, type OpenedConsole, openConsole } from "./support.ts";
 
@@ -11,6 +11,8 @@ else describe("the live console", walkLive);
 
 function walkLive() {
   let opened: OpenedConsole;
+  /** Tabs of one browser share a session. */
+  let context: BrowserContext;
   let agent: string;
   let key: string;
   const tabs: Page[] = [];
@@ -33,7 +35,7 @@ function walkLive() {
     while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
   };
   const openTab = async () => {
-    const tab = await opened.page.context().newPage();
+    const tab = await context.newPage();
     watch(tab);
     tabs.push(tab);
     await tab.goto(`${opened.server.url}/console/`);
@@ -57,6 +59,8 @@ function walkLive() {
   beforeAll(async () => {
     opened = await openConsole();
     key = opened.server.key;
+    const storageState = await opened.page.context().storageState();
+    context = await opened.browser.newContext({ storageState });
     const body = { name: "Clerk", system_prompt: "Be brief." };
     ({ id: agent } = (await askAsOwner(opened.server, "POST", "/v1/agents", body)) as {
       id: string;

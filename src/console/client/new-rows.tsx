@@ -8,7 +8,7 @@ import { t } from "./texts.ts";
 /** More than the button of new rows scrolls by itself. */
 const SCROLLED_PX = 40;
 
-interface HeldRows<Row> {
+interface ShownRows<Row> {
   /** Rows to show. */
   rows: readonly Row[];
   /** New rows that wait. */
@@ -19,7 +19,7 @@ interface HeldRows<Row> {
   list: RefObject<HTMLTableElement | null>;
 }
 
-interface HeldRowsOptions {
+interface ShownRowsOptions {
   /** Names what is listed, such as its path: rows of another list are shown at once. */
   of: string;
   isSelected?: boolean;
@@ -28,8 +28,8 @@ interface HeldRowsOptions {
 /** Keeps the place of shown rows, with their newest content. */
 export function useNewRows<Row extends { id: string }>(
   latest: readonly Row[],
-  { of, isSelected = false }: HeldRowsOptions,
-): HeldRows<Row> {
+  { of, isSelected = false }: ShownRowsOptions,
+): ShownRows<Row> {
   const list = useRef<HTMLTableElement>(null);
   const scroller = useRef<Element | null>(null);
   const isScrolled = useSignal(false);
