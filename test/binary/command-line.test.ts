@@ -203,16 +203,19 @@ test("--json of each command is one document", async () => {
     held_since: null,
     hold_reason: null,
     stored_bytes: 0,
+    agents: 0,
+    granted_models: [],
   });
   const key = parse((await run("keys create --account json --json")).stdout);
   const { secret, ...shown } = key;
   expect(secret).toStartWith("svc_sk_");
   expect(shown).toMatchObject({ account_id: account.id, revoked_at: null });
   const listed = parse((await run("keys list --account json --json")).stdout);
-  expect(listed).toEqual([{ ...shown, account: "json" }]);
+  const seen = { ...shown, account: "json", ends_in: secret.slice(-4), last_used_at: null };
+  expect(listed).toEqual([seen]);
   const other = parse((await run("keys create --no-account --json")).stdout);
-  const used = { account: "json", last_used_at: null };
-  expect(parse((await run(`keys show ${key.id} --json`)).stdout)).toEqual({ ...shown, ...used });
+  const work = { active_runs: 0, open_streams: null };
+  expect(parse((await run(`keys show ${key.id} --json`)).stdout)).toEqual({ ...seen, ...work });
   const scoped = parse((await run(`keys update ${key.id} --scope think --json`)).stdout);
   expect(scoped).toEqual({ ...shown, scopes: ["think"] });
   const bare = parse((await run(`keys update ${key.id} --no-scopes --json`)).stdout);
