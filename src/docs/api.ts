@@ -8,7 +8,7 @@ export interface ApiDocument {
   webhooks?: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
   components: Readonly<{
     schemas: Readonly<Record<string, ApiSchema>>;
-    responses?: Readonly<Record<string, Reply>>;
+    responses?: Readonly<Record<string, ApiReply>>;
     parameters?: Readonly<Record<string, Parameter>>;
   }>;
 }
@@ -36,7 +36,7 @@ export interface ApiSchema extends Partial<ApiReference> {
 
 type ApiContent = Readonly<Record<string, { schema?: ApiSchema }>>;
 
-interface Reply extends Partial<ApiReference> {
+interface ApiReply extends Partial<ApiReference> {
   description?: string;
   content?: ApiContent;
 }
@@ -56,7 +56,7 @@ interface ApiOperation {
   tags?: readonly string[];
   parameters?: readonly Parameter[];
   requestBody?: { content: ApiContent };
-  responses?: Readonly<Record<string, Reply>>;
+  responses?: Readonly<Record<string, ApiReply>>;
 }
 
 interface ApiEntry extends ApiOperation {
@@ -122,11 +122,11 @@ const writeVerb = (verb: string): string => `<b class="verb">${verb}</b>`;
 
 const isError = (status: string): boolean => /^[45]/.test(status);
 
-const listErrors = ({ responses = {} }: ApiOperation): [string, Reply][] =>
+const listErrors = ({ responses = {} }: ApiOperation): [string, ApiReply][] =>
   Object.entries(responses).filter(([status]) => isError(status));
 
 /** Returns the errors that all operations have, if they have the same ones. */
-function findSharedErrors(entries: readonly ApiEntry[]): [string, Reply][] | null {
+function findSharedErrors(entries: readonly ApiEntry[]): [string, ApiReply][] | null {
   const [first, ...others] = entries.map((entry) => JSON.stringify(listErrors(entry)));
   const isShared = first !== undefined && others.every((one) => one === first);
   return isShared ? listErrors(entries[0]!) : null;
@@ -150,7 +150,7 @@ ${said && `<p>${this.#inline(said)}</p>`}
 ${entries.map((entry) => this.#writeEntry(entry)).join("\n")}`;
   }
 
-  writeErrors(errors: readonly [string, Reply][]): string {
+  writeErrors(errors: readonly [string, ApiReply][]): string {
     const rows = errors.map(([status, reply]) => {
       const { description = "" } = this.#resolve(reply, this.#document.components.responses);
       const lines = description.split("\n").map((line) => linkCode(this.#inline(line)));
@@ -194,12 +194,12 @@ ${errors && `<h4>Errors</h4>${errors}`}</section>`;
     });
   }
 
-  #writeReply(status: string, given: Reply): string {
+  #writeReply(status: string, given: ApiReply): string {
     const reply = this.#resolve(given, this.#document.components.responses);
     const { description = "", content = {} } = reply;
     // A reply always has all of its fields.
     const fields = this.#writeContents(content, false);
-    return `<h4>Reply ${status}</h4><p>${this.#inline(description)}</p>${fields}`;
+    return `<h4>ApiReply ${status}</h4><p>${this.#inline(description)}</p>${fields}`;
   }
 
   #writeContents(content: ApiContent, marksRequired: boolean): string {

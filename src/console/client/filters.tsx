@@ -43,7 +43,7 @@ export function Chip({ isPressed, shape, tone, count, onPress, children }: ChipP
 }
 
 interface ChoiceMenuProps {
-  /** Its accessible name, and its text while nothing is chosen. */
+  /** Accessible name; also the text while nothing is chosen. */
   label: string;
   value: string;
   options: readonly { value: string; text: string }[];

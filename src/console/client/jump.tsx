@@ -5,8 +5,8 @@ import { useLocation } from "preact-iso";
 import { shortenId } from "./format.ts";
 import { useResource } from "./live.ts";
 import { Modal } from "./modal.tsx";
+import type { NavigationItem } from "./navigation.ts";
 import { Icon, Outside } from "./parts.tsx";
-import type { Place } from "./places.ts";
 import { t } from "./texts.ts";
 
 export const isJumping = signal(false);
@@ -65,11 +65,11 @@ function describe({ kind, id, name, account }: JumpResult): JumpTarget {
 
 const TYPED_MS = 150;
 
-export function Jump({ places }: { places: readonly Place[] }) {
+export function Jump({ places }: { places: readonly NavigationItem[] }) {
   return isJumping.value ? <JumpDialog places={places} /> : null;
 }
 
-function JumpDialog({ places }: { places: readonly Place[] }) {
+function JumpDialog({ places }: { places: readonly NavigationItem[] }) {
   const { route } = useLocation();
   const typed = useSignal("");
   const asked = useSignal("");

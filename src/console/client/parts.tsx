@@ -207,7 +207,7 @@ export function PauseButton() {
 interface FailureNoteProps {
   what: string;
   failure: ApiFailure;
-  /** It answers something that a person did, so it is not tried again by itself. */
+  /** Caused by a person: it is not tried again by itself. */
   isFinal?: boolean;
 }
 

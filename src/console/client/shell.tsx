@@ -8,8 +8,8 @@ import { isJumping, Jump, useJumpKey } from "./jump.tsx";
 import { type KeyHint, useKeys } from "./keyboard.ts";
 import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
+import { NAVIGATION, type NavigationItem } from "./navigation.ts";
 import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
-import { PLACES, type Place } from "./places.ts";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { type TextId, t } from "./texts.ts";
 
@@ -20,23 +20,23 @@ const openJump = () => {
 };
 
 /** Groups of places that the person may open. */
-const listPlaces = () => {
-  return PLACES.map(({ title, places }) => ({
+const listNavigation = () => {
+  return NAVIGATION.map(({ title, places }) => ({
     title,
     places: places.filter(({ isForApprovers }) => isOperator() || isForApprovers),
   })).filter(({ places }) => places.length > 0);
 };
 
 /** A count beside a place: one that asks for a person is hot. */
-interface PlaceCount {
+interface NavigationCount {
   number: number;
   hot?: "waiting" | "failed";
 }
 
 /** Counts by the address of their place. */
-const counts = signal<Readonly<Record<string, PlaceCount>>>({});
+const counts = signal<Readonly<Record<string, NavigationCount>>>({});
 
-export function setCount(href: string, count: PlaceCount): void {
+export function setCount(href: string, count: NavigationCount): void {
   counts.value = { ...counts.peek(), [href]: count };
 }
 
@@ -125,7 +125,7 @@ async function signOut(): Promise<void> {
   session.value = { kind: "none" };
 }
 
-function PlaceLink({ place, path }: { place: Place; path: string }) {
+function NavigationLink({ place, path }: { place: NavigationItem; path: string }) {
   const { href, icon, text } = place;
   // The router's path has no last slash.
   const isHere = href === "/console/" ? path === "/console" : path.startsWith(href);
@@ -165,11 +165,11 @@ function Side() {
         </button>
       )}
       <nav class="nav" id="nav" popover="auto" aria-label={t("nav.label")}>
-        {listPlaces().map(({ title, places }) => (
+        {listNavigation().map(({ title, places }) => (
           <Fragment key={title ?? ""}>
             {title && <h2>{t(title)}</h2>}
             {places.map((place) => (
-              <PlaceLink key={place.href} place={place} path={path} />
+              <NavigationLink key={place.href} place={place} path={path} />
             ))}
           </Fragment>
         ))}
@@ -233,7 +233,7 @@ function Title({ title, opened }: Pick<PageProps, "title" | "opened">) {
 export function Page({ title, says, command, hints, end, before, ...given }: PageProps) {
   const { opened, heading, isFixed, children } = given;
   const { route } = useLocation();
-  const places = listPlaces().flatMap((group) => group.places);
+  const places = listNavigation().flatMap((group) => group.places);
   useKeys({
     ...Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])),
     ".": togglePause,

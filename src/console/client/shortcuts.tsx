@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { areLettersOff, type KeyHint, switchLetters } from "./keyboard.ts";
 import { Modal } from "./modal.tsx";
-import type { Place } from "./places.ts";
+import type { NavigationItem } from "./navigation.ts";
 import { type TextId, t } from "./texts.ts";
 
 export const isListingKeys = signal(false);
@@ -47,7 +47,7 @@ export function KeyList({
   places,
 }: {
   hints: readonly KeyHint[];
-  places: readonly Place[];
+  places: readonly NavigationItem[];
 }) {
   if (!isListingKeys.value) return null;
   const close = () => {

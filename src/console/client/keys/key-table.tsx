@@ -79,7 +79,7 @@ export function KeyTable({ keys, opened, chosen, onAct }: KeyTableProps) {
   );
 }
 
-interface RowProps {
+interface KeyRowProps {
   subject: ListedKey;
   onAct: KeyTableProps["onAct"];
 }
@@ -89,7 +89,7 @@ function KeyRow({
   isOpen,
   isChosen,
   onAct,
-}: RowProps & { isOpen: boolean; isChosen: boolean }) {
+}: KeyRowProps & { isOpen: boolean; isChosen: boolean }) {
   const { id, name, ends_in, scopes, max_output_tokens: cap, kind } = subject;
   const [, change] = useQuery();
   const end = endOf(subject, now.value);
@@ -132,7 +132,7 @@ function KeyRow({
   );
 }
 
-function Acts({ subject, onAct }: RowProps) {
+function Acts({ subject, onAct }: KeyRowProps) {
   const name = nameKey(subject);
   return (
     <span class="acts">
@@ -195,7 +195,7 @@ function Expiry({ at }: { at: string | null }) {
   );
 }
 
-function OpenedKey({ subject, onAct }: RowProps) {
+function OpenedKey({ subject, onAct }: KeyRowProps) {
   const { id, account } = subject;
   const key = useResource<ShownKey>(`/keys/${id}`, ["keys", "runs"]).value;
   const limits = useResource<{ limits: LimitLine[] }>(`/keys/${id}/limits`, ["keys", "requests"]);

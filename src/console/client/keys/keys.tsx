@@ -136,14 +136,14 @@ function writeView({ show, key }: Readonly<Record<string, string>>): string {
   return key ? writeCommand("keys", "show", shortenId(key)) : "wadi keys list";
 }
 
-interface OpenedProps {
+interface OpenedKeyProps {
   dialog: OpenDialog;
   accounts: readonly AccountLine[];
   onDone(): void;
   onClose(): void;
 }
 
-function Opened({ dialog, accounts, ...then }: OpenedProps) {
+function Opened({ dialog, accounts, ...then }: OpenedKeyProps) {
   switch (dialog.kind) {
     case "account":
       return <AccountForm {...then} />;

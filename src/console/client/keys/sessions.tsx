@@ -10,7 +10,7 @@ import { t } from "../texts.ts";
 import { writeCommand } from "./data.ts";
 import { CommandLine } from "./form.tsx";
 
-interface ListedSession {
+interface SessionLine {
   id: string;
   operator: string;
   user_agent: string | null;
@@ -38,10 +38,10 @@ function nameBrowser(agent: string | null): string {
 }
 
 export function Sessions() {
-  const list = useResource<ListedSession[]>("/sessions", ["sessions"]);
+  const list = useResource<SessionLine[]>("/sessions", ["sessions"]);
   const { data, failure } = list.value;
   const own = useSignal<string | null>(null);
-  const ending = useSignal<ListedSession | null>(null);
+  const ending = useSignal<SessionLine | null>(null);
   useEffect(() => {
     void call<{ id: string }>("GET", "/console/session").then(
       ({ id }) => {
@@ -78,9 +78,9 @@ export function Sessions() {
 }
 
 interface SessionTableProps {
-  sessions: readonly ListedSession[];
+  sessions: readonly SessionLine[];
   own: string | null;
-  onEnd(session: ListedSession): void;
+  onEnd(session: SessionLine): void;
 }
 
 function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
@@ -145,7 +145,7 @@ function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
 }
 
 interface EndDialogProps {
-  ended: ListedSession;
+  ended: SessionLine;
   isOwn: boolean;
   onDone(): void;
   onClose(): void;

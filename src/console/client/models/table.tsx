@@ -1,6 +1,6 @@
 // The table of models: a line each, its servers below it, and what an opened one shows.
 import { Sparkline } from "../charts.tsx";
-import { writeMinute, writeTook, writeSpan } from "../format.ts";
+import { writeMinute, writeSpan, writeTook } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { BudgetBar, Icon, Outside, State } from "../parts.tsx";
 import { Sentence } from "../sentence.tsx";

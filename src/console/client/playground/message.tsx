@@ -19,7 +19,7 @@ export interface SaidMessage extends PlaygroundMessage {
 }
 
 /** The row of the request log; it is written a moment after the end. */
-interface RequestRow {
+interface SentRequest {
   request_id: string;
   model: string | null;
   first_token_ms: number | null;
@@ -79,9 +79,9 @@ const writeMs = (ms: number): string =>
 const ROWS_MAX = 100;
 
 function Outcome({ requestId, of }: { requestId: string; of: string }) {
-  const row = useSignal<RequestRow | null>(null);
+  const row = useSignal<SentRequest | null>(null);
   const path = row.value === null ? `/requests?key=${of}&limit=${ROWS_MAX}` : null;
-  const { data } = useResource<{ rows: RequestRow[] }>(path, ["requests"]).value;
+  const { data } = useResource<{ rows: SentRequest[] }>(path, ["requests"]).value;
   useEffect(() => {
     row.value ??= data?.rows.find(({ request_id }) => request_id === requestId) ?? null;
   }, [data]);

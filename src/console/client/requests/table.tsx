@@ -5,7 +5,7 @@ import { t } from "../texts.ts";
 import { Explained } from "./explained.tsx";
 import { LEFT, outcomeOf, type RequestRow } from "./row.ts";
 
-export const COLUMNS = 11;
+const COLUMNS = 11;
 
 interface RequestTableProps {
   rows: readonly RequestRow[];

@@ -17,7 +17,7 @@ export interface Tick {
 export interface Axis {
   folds: Fold[];
   ticks: Tick[];
-  /** Place of a time in per cent. */
+  /** NavigationItem of a time in per cent. */
   place(time: number): number;
 }
 

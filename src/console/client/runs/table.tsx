@@ -3,7 +3,10 @@ import { shortenId, writeExact, writeMoment, writeSpan, writeTook } from "../for
 import { now } from "../live.ts";
 import { Money, Outside, RunState } from "../parts.tsx";
 import { t } from "../texts.ts";
+import { WindowRows } from "../window.tsx";
 import type { RunItem } from "./list.ts";
+
+const COLUMNS = 11;
 
 export interface RowMarks {
   /** Row on which `j` and `k` stand. */
@@ -32,20 +35,19 @@ export function RunTable({ rows, marks }: { rows: readonly RunItem[]; marks: Row
           <th class="p2">{t("runs.column.id")}</th>
         </tr>
       </thead>
-      <tbody>
-        {rows.map((run) => (
-          <Row key={run.id} run={run} marks={marks} />
-        ))}
-      </tbody>
+      <WindowRows rows={rows} columns={COLUMNS}>
+        {(run) => drawRow(run, marks)}
+      </WindowRows>
     </table>
   );
 }
 
-function Row({ run, marks }: { run: RunItem; marks: RowMarks }) {
+function drawRow(run: RunItem, marks: RowMarks) {
   const { id, title, status, error_code, agent_name, agent_id, version, created_at } = run;
   const isSelected = marks.selected.has(id);
   return (
     <tr
+      key={id}
       data-row={id}
       class={marks.chosen === id ? "on" : ""}
       aria-selected={isSelected || undefined}

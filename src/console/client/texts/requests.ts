@@ -47,7 +47,7 @@ export const requests = {
   "chain.model": "Model",
   "chain.output": "Output budget",
   "chain.limits": "Limits",
-  "chain.wait": "Place",
+  "chain.wait": "NavigationItem",
   "chain.replica": "Replica",
   "chain.first": "First token",
   "chain.end": "End",

@@ -1,7 +1,7 @@
-// Places of the sidebar, in its order.
+// Pages of the sidebar, in its order.
 import type { TextId } from "./texts.ts";
 
-export interface Place {
+export interface NavigationItem {
   href: string;
   icon: string;
   text: TextId;
@@ -10,12 +10,12 @@ export interface Place {
   isForApprovers?: true;
 }
 
-interface PlaceGroup {
+interface NavigationGroup {
   title: TextId | null;
-  places: readonly Place[];
+  places: readonly NavigationItem[];
 }
 
-export const PLACES: readonly PlaceGroup[] = [
+export const NAVIGATION: readonly NavigationGroup[] = [
   {
     title: null,
     places: [
