@@ -68,7 +68,7 @@ function walkRequests() {
     await page.getByText("Copied.").waitFor();
     const copied = await page.evaluate("navigator.clipboard.readText()");
     expect(copied).toContain('"max_tokens":40');
-    expect(copied).toContain("Bearer $WADI_KEY");
+    expect(copied).toContain("Bearer $WADI_API_KEY");
     expect(copied).not.toContain(opened.server.key);
   });
 

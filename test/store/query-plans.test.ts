@@ -56,6 +56,9 @@ const OWNED = { ...EVERY_RUN, account_id: "a-1" };
 
 test.each<[string, (db: Db & Tx) => Promise<unknown>]>([
   ["the requests of one id", (db) => requestLogStore.reads.find(db, "x", 20)],
+  ["times of recent requests", (db) => requestLogStore.reads.listTimes(db, "x", 20)],
+  ["failed runs of an account", (db) => runStore.reads.listFailures(db, "a-1", 0, 20)],
+  ["started runs", (db) => runStore.reads.countStarted(db, { from: "a", before: "b" })],
   ["the sums of an account", (db) => sumRequests(db, "a-1")],
   ["the oldest day that is not folded", (db) => foldDay(db, 1)],
   ["runs that have not ended", (db) => runStore.reads.listActive(db, EVERY_RUN, null, 20)],

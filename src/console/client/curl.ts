@@ -6,7 +6,7 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 export function formatCurl(path: string, body: object): string {
   return [
     `curl ${location.origin}${path}`,
-    `-H "Authorization: Bearer $WADI_KEY"`,
+    `-H "Authorization: Bearer $WADI_API_KEY"`,
     `-H 'Content-Type: application/json'`,
     `-d ${quote(JSON.stringify(body))}`,
   ].join(" ");

@@ -12,7 +12,7 @@ const HIDDEN = "first-steps";
 const writeCurl = () =>
   [
     `curl ${location.origin}/v1/webhooks`,
-    `-H "Authorization: Bearer $KEY" --json '{"url":"URL"}'`,
+    `-H "Authorization: Bearer $WADI_API_KEY" --json '{"url":"URL"}'`,
   ].join(" ");
 
 export function FirstSteps({ data }: { data: HomeData }) {

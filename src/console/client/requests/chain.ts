@@ -1,7 +1,7 @@
 // The decisions about a request in their order: as asked, changed, refused, or never reached.
 import { shortenId, writeTook } from "../format.ts";
 import { t } from "../texts.ts";
-import { countToFirst, LEFT, type RequestRow } from "./row.ts";
+import { countToFirst, LEFT, nameSender, type RequestRow } from "./row.ts";
 
 type StepName =
   | "key"
@@ -79,9 +79,9 @@ interface Description {
 }
 
 const DESCRIPTIONS: Readonly<Record<StepName, (row: RequestRow) => Description>> = {
-  key: ({ key, key_id, account }) => ({
-    value: key ?? shortenId(key_id),
-    says: account === null ? t("chain.no_account") : t("chain.account", account),
+  key: (row) => ({
+    value: nameSender(row),
+    says: row.account === null ? t("chain.no_account") : t("chain.account", row.account),
   }),
   scope: ({ scope, route }) => ({ value: scope ?? t("chain.no_scope"), says: route }),
   fields: ({ code, param }) => ({ value: param ?? "", says: code ?? "" }),

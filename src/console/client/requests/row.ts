@@ -1,4 +1,7 @@
 // A row of the request log as the operator API shows it.
+import { shortenId } from "../format.ts";
+import { t } from "../texts.ts";
+
 export interface RequestRow {
   id: string;
   request_id: string;
@@ -9,6 +12,8 @@ export interface RequestRow {
   key: string | null;
   route: "chat" | "embeddings" | "search";
   run_id: string | null;
+  /** Operator who sent it from the playground; absent where the server does not tell it. */
+  sent_by_operator?: string | null;
   scope: string | null;
   model_asked: string | null;
   model: string | null;
@@ -31,6 +36,10 @@ export interface RequestRow {
   usage_estimated: boolean;
   cost: string | null;
 }
+
+/** Names who sent it: the key, or the operator at the playground. */
+export const nameSender = ({ key, key_id, sent_by_operator }: RequestRow): string =>
+  sent_by_operator ? t("requests.playground", sent_by_operator) : (key ?? shortenId(key_id));
 
 export const LEFT = "client_closed_request";
 

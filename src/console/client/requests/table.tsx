@@ -3,7 +3,7 @@ import { shortenId, writeClock, writeExact, writeTook } from "../format.ts";
 import { Icon, Money, Outside, State } from "../parts.tsx";
 import { t } from "../texts.ts";
 import { Explained } from "./explained.tsx";
-import { LEFT, outcomeOf, type RequestRow } from "./row.ts";
+import { LEFT, nameSender, outcomeOf, type RequestRow } from "./row.ts";
 
 const COLUMNS = 11;
 
@@ -100,7 +100,7 @@ function Line({ row, isChosen, isOpen, onToggle }: LineProps) {
           <Model row={row} />
         </td>
         <td class="w cut p2">
-          <Outside text={row.key ?? shortenId(row.key_id)} />
+          <Outside text={nameSender(row)} />
           {row.account !== null && (
             <span class="dim">
               {" · "}

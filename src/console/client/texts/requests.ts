@@ -22,6 +22,7 @@ export const requests = {
   "requests.find": "Find a request by its id",
   "requests.id": "Request id",
   "requests.new": (count: number) => (count === 1 ? "1 new row" : `${number(count)} new rows`),
+  "requests.playground": (operator: string) => `Playground (${operator})`,
   "requests.of_run": "of a run",
   "requests.no_price": "no price",
   "requests.left": "client left",

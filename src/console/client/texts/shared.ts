@@ -57,7 +57,6 @@ export const shared = {
   "live.stale.spoken": "reconnecting",
   "live.held": (number: number) => `paused, ${number.toLocaleString("en-GB")} new`,
   "live.stale": (ago: string) => `reconnecting, last update ${ago} ago`,
-  "rows.new": (number: number) => count(number, "new row", "new rows"),
   "live.pause": "Pause updates",
   "live.resume": "Resume",
   "session.title": "Sign in",
