@@ -1,5 +1,5 @@
 // The decisions about a request in their order: as asked, changed, refused, or never reached.
-import { shortenId, writeTook } from "../format.ts";
+import { writeTook } from "../format.ts";
 import { t } from "../texts.ts";
 import { countToFirst, LEFT, nameSender, type RequestRow } from "./row.ts";
 

@@ -1,5 +1,5 @@
 // The table of requests: one line each, and the explanation below the one that is open.
-import { shortenId, writeClock, writeExact, writeTook } from "../format.ts";
+import { writeClock, writeExact, writeTook } from "../format.ts";
 import { Icon, Money, Outside, State } from "../parts.tsx";
 import { t } from "../texts.ts";
 import { Explained } from "./explained.tsx";

@@ -1,5 +1,4 @@
 // Sentences that pages share.
-import { count } from "./plural.ts";
 
 export const shared = {
   "page.home": "Home",
