@@ -26,11 +26,8 @@ const GROUPS = {
     agents: ["List, hold and release agents", () => import("./agents.ts")],
     runs: ["List, show, follow, start and cancel runs", () => import("./runs.ts")],
     approvals: ["Approve or reject calls that wait for a person", () => import("./approvals.ts")],
-    tools: ["Switch registered tools; manage their credentials", () => import("./tools.ts")],
-    connections: [
-      "Switch registered tools; manage their credentials",
-      () => import("./connections.ts"),
-    ],
+    tools: ["Switch registered tools; manage credentials", () => import("./tools.ts")],
+    connections: ["Switch registered tools; manage credentials", () => import("./connections.ts")],
   },
   events: {
     triggers: ["Show, pause and resume triggers", () => import("./triggers.ts")],

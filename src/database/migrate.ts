@@ -155,7 +155,8 @@ export async function migrate(
   }
   for (const migration of listMissing(migrations, (await runner.listApplied()) ?? NONE)) {
     // Together, since PostgreSQL answers each text by itself.
-    await runner.run(migration.statements(runner.dialect).join(";\n"));
+    const text = migration.statements(runner.dialect).join(";\n");
+    if (text !== "") await runner.run(text);
     const isExpansion = migration.kind === "expansion";
     await runner.record(isExpansion ? "wadi_expansions" : "wadi_schema", migration);
   }

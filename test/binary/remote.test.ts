@@ -141,6 +141,8 @@ const LINES: Record<string, readonly string[]> = {
   "agents release": ["agents release AGENT"],
   "runs list": ["runs list", "runs list --json --limit 1", "runs list --status nonsense"],
   "runs count": ["runs count", "runs count --since 1h --json", "runs count --trigger nonsense"],
+  "runs failures": ["runs failures", "runs failures --since 1h --json"],
+  "runs usage": ["runs usage", "runs usage --json"],
   "runs show": ["runs show RUN", "runs show RUN --json", "runs show UNKNOWN"],
   "runs follow": ["runs follow RUN", "runs follow RUN --json", "runs follow UNKNOWN"],
   "runs start": [
@@ -156,6 +158,7 @@ const LINES: Record<string, readonly string[]> = {
   "requests follow": ["requests follow --status 9"],
   "approvals list": ["approvals list", "approvals list --status pending --json"],
   "approvals show": ["approvals show APPROVAL", "approvals show APPROVAL --json"],
+  "approvals link": ["approvals link APPROVAL --for Desk", "approvals link UNKNOWN --for Desk"],
   "approvals approve": ["approvals approve APPROVAL --reason Fine", "approvals approve REJECTED"],
   "approvals reject": ["approvals reject REJECTED", "approvals reject APPROVAL"],
   "tools list": ["tools list", "tools list --json"],
@@ -185,6 +188,10 @@ const LINES: Record<string, readonly string[]> = {
   "webhooks test": ["webhooks test UNKNOWN"],
   "webhooks enable": ["webhooks enable ENDPOINT", "webhooks enable UNKNOWN"],
   "models list": ["models list", "models list --json"],
+  "models traffic": ["models traffic", "models traffic --json"],
+  // Only a server can do it, so only the usage is the same.
+  "models start": ["models start"],
+  "models stop": ["models stop"],
   "models probe": ["models probe http://127.0.0.1:1", "models probe ftp://x"],
   "models off": ["models off outside", "models off out"],
   "models on": ["models on outside --json"],
@@ -197,6 +204,7 @@ const LINES: Record<string, readonly string[]> = {
     "usage --by model --json",
     "usage --from 2027-02-01 --to 2027-01-01",
   ],
+  find: ["find Clerk", "find Clerk --json"],
   status: ["status", "status --json"],
   config: ["config", "config --json"],
   resume: ["resume", "resume --json"],
@@ -220,17 +228,19 @@ function forgetServer(text: string): string {
   return text
     .replace(/"server":\{[^}]*\}/, '"server":null')
     .replace(/^server .*$/m, "server")
-    .replaceAll(/"(healthy_replicas|open_streams)":\d+/g, '"$1":null')
+    .replaceAll(/"(healthy_replicas|open_streams|can_stop|waiting)":(?:\d+|false)/g, '"$1":null')
+    .replaceAll(/"servers":\[[^\]]*\]/g, '"servers":null')
     .replaceAll(/1 of 1 replica healthy/g, "1 replica")
     .replaceAll("1/1", "1  ")
-    .replaceAll(/^(healthy_replicas|open_streams): \d+$/gm, "$1: -");
+    .replaceAll(/^(healthy_replicas|open_streams|can_stop|waiting): (?:\d+|false)$/gm, "$1: -");
 }
 
 /** Replaces what differs between two performances: fresh ids, secrets, attempts and the time. */
 function normalise(text: string): string {
   return (
     forgetServer(text)
-      .replaceAll(/(?:svc_sk|wadi_op)_\w+/g, "SECRET")
+      .replaceAll(/(?:svc_sk|wadi_op|wadi_approval)_\w+/g, "SECRET")
+      .replaceAll(/127\.0\.0\.1:\d+(?=\/console)/g, "SERVER")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
       .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
       // The server goes on sending what waits.

@@ -44,6 +44,7 @@ const TOPICS_OF_STORES: Readonly<Record<string, readonly ChangeTopic[]>> = {
   holds: ["accounts", "agents"],
   operators: ["sessions"],
   sessions: ["sessions"],
+  approval_links: ["sessions"],
   audit: NONE,
   installation: ["runs"],
   secrets: NONE,

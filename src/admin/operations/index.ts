@@ -23,11 +23,8 @@ const FAMILIES = [
   ...[accountOperations, keyOperations, operatorOperations, sessionOperations],
   ...[agentOperations, runOperations, approvalOperations, approvalLinkOperations],
   ...[toolOperations, connectionOperations],
-  ...[triggerOperations, webhookOperations, modelOperations],
-  ...[requestOperations, runCountOperations, upkeepOperations],
   ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],
-  ...[requestOperations, upkeepOperations],
-  ...[searchOperations, requestOperations, upkeepOperations],
+  ...[searchOperations, requestOperations, runCountOperations, upkeepOperations],
 ];
 
 export const OPERATIONS: readonly AnyOperation[] = FAMILIES.flatMap((family) =>
