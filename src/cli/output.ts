@@ -98,10 +98,11 @@ function writeCsvCell(value: unknown): string {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
+/** No text can control the terminal, or look like another row. */
 function writeCell(value: unknown): string {
   if (value === null || value === undefined) return "-";
-  if (Array.isArray(value)) return value.length === 0 ? "-" : value.join(",");
-  return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? "-" : escapeHidden(value.join(","));
+  return escapeHidden(String(value));
 }
 
 const TEXT_CHARACTERS = 100;

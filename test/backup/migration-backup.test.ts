@@ -67,7 +67,7 @@ test("starts whose migration fails leave one backup, that of the last one", asyn
   const { number } = migrations.at(-1)!;
   forget(place.file, number);
   const data = dirname(place.file);
-  const foreign = `before-schema-${number}-11111111-20200101T000000Z.backup`;
+  const foreign = `before-schema-${number}-00000000-20200101T000000Z.backup`;
   mkdirSync(join(data, "backups"));
   writeFileSync(join(data, "backups", foreign), "of another installation");
   for (let start = 0; start < 3; start++) {

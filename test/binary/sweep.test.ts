@@ -46,6 +46,7 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
     { what: "entries of the audit log", rows: 0 },
     { what: "sessions of the console", rows: 0 },
     { what: "links to the console", rows: 0 },
+    { what: "links to approvals", rows: 0 },
     { what: "rows of deleted accounts", rows: 0 },
   ]);
   const after = await look();

@@ -36,9 +36,12 @@ test("agents.does.trigger: a trigger is listed and shown in full, without termin
   const { secret: _, ...seen } = trigger;
   const listed = await run("list", "--account", "dev", "--json");
   const { input: _input, ...short } = seen;
-  expect(JSON.parse(listed.stdout)).toEqual([{ account: "dev", ...short }]);
+  expect(JSON.parse(listed.stdout)).toEqual([
+    { account: "dev", agent_name: "Clerk", recent_fires: [], ...short },
+  ]);
   const shown = await run("show", trigger.id, "--json");
-  expect(JSON.parse(shown.stdout)).toEqual({ account: "dev", ...seen });
+  const names = { agent_name: "Clerk", key_name: expect.stringContaining("wadi dev") };
+  expect(JSON.parse(shown.stdout)).toEqual({ account: "dev", ...names, ...seen });
 
   const table = await run("list");
   const [head, line, ...more] = table.stdout.trimEnd().split("\n");

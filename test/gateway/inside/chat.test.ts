@@ -35,6 +35,7 @@ describe("an internal completion", () => {
     const asking = askAs(front, question("!delay 2s\n!say Good day"));
     await front.clock.advance(2_000);
     expect(await asking).toEqual({
+      timing: { attempts: null, first_token_ms: 2_000, replica: null, waited_ms: null },
       ok: true,
       model: "one",
       content: "Good day",
