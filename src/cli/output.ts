@@ -98,7 +98,7 @@ function writeCsvCell(value: unknown): string {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
-/** No text can control the terminal, or look like another row. */
+/** Escapes what could control the terminal or look like another row. */
 function writeCell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (Array.isArray(value)) return value.length === 0 ? "-" : escapeHidden(value.join(","));

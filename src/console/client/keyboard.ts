@@ -1,6 +1,6 @@
 // Keys of pages: single letters, which do nothing while a person writes, or where they are off.
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { TextId } from "./texts.ts";
 
 /** Keys and their effect, for people. */
@@ -34,24 +34,28 @@ export function switchLetters(): void {
 const PAIR_MS = 1_000;
 let first: { key: string; at: number } | null = null;
 
-/** Handles keys such as `j`, and pairs such as `g a`. */
+/** Handlers of the parts that are shown, the newest last. */
+const shown = new Set<{ current: KeyHandlers }>();
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return;
+  if (isActing(event)) return;
+  if (areLettersOff.peek() && event.key.length === 1) return;
+  const isPair = first !== null && event.timeStamp - first.at < PAIR_MS;
+  const find = (key: string) => [...shown].findLast(({ current }) => current[key])?.current[key];
+  const handler = (isPair && find(`${first!.key} ${event.key}`)) || find(event.key);
+  first = handler ? null : { key: event.key, at: event.timeStamp };
+  if (!handler) return;
+  event.preventDefault();
+  handler();
+});
+
+/** Handles keys such as `j`, and pairs such as `g a`; those of another part keep working. */
 export function useKeys(handlers: KeyHandlers): void {
+  const own = useRef(handlers);
+  own.current = handlers;
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.altKey || event.metaKey || isWriting(event.target)) return;
-      if (isActing(event)) return;
-      if (areLettersOff.peek() && event.key.length === 1) return;
-      const isPair = first !== null && event.timeStamp - first.at < PAIR_MS;
-      const handler = (isPair && handlers[`${first!.key} ${event.key}`]) || handlers[event.key];
-      if (!handler) {
-        first = { key: event.key, at: event.timeStamp };
-        return;
-      }
-      first = null;
-      event.preventDefault();
-      handler();
-    };
-    document.addEventListener("keydown", press);
-    return () => document.removeEventListener("keydown", press);
-  });
+    shown.add(own);
+    return () => shown.delete(own);
+  }, []);
 }

@@ -37,7 +37,12 @@ export const NAVIGATION: readonly NavigationGroup[] = [
   },
   {
     title: "nav.gateway",
-    places: [{ href: "/console/requests", icon: "i-requests", text: "page.requests", key: "g q" }],
+    places: [
+      { href: "/console/requests", icon: "i-requests", text: "page.requests", key: "g q" },
+      { href: "/console/models", icon: "i-models", text: "page.models", key: "g m" },
+      { href: "/console/usage", icon: "i-usage", text: "page.usage", key: "g u" },
+      { href: "/console/playground", icon: "i-play", text: "page.playground", key: "g p" },
+    ],
   },
   {
     title: "nav.access",

@@ -9,7 +9,7 @@ import { type KeyHint, useKeys } from "./keyboard.ts";
 import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
 import { NAVIGATION, type NavigationItem } from "./navigation.ts";
-import { copyText, Icon, Live, PauseButton } from "./parts.tsx";
+import { copyText, Icon, Live, PauseButton, showToast } from "./parts.tsx";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { type TextId, t } from "./texts.ts";
 
@@ -121,8 +121,15 @@ function Brand() {
 }
 
 async function signOut(): Promise<void> {
-  await call("DELETE", "/console/session");
+  const before = session.value;
+  // Pages stop reading before their session ends.
   session.value = { kind: "none" };
+  try {
+    await call("DELETE", "/console/session");
+  } catch (failure) {
+    session.value = before;
+    showToast({ text: (failure as Error).message });
+  }
 }
 
 function NavigationLink({ place, path }: { place: NavigationItem; path: string }) {
