@@ -58,7 +58,7 @@ interface Page {
 async function loadPage(): Promise<Page> {
   const bytes = await file.bytes();
   const packed =
-    bytes[0] === GZIP_BEGIN ? bytes : Bun.gzipSync(new TextEncoder().encode(await bundleConsole()));
+    bytes[0] === GZIP_BEGIN ? bytes : Bun.gzipSync(await bundleConsole(), { level: 9 });
   const html = new TextDecoder().decode(Bun.gunzipSync(packed));
   return { packed, etag: `"${hash(html).slice(0, 22)}"`, policy: writePolicy(html) };
 }
