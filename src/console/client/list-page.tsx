@@ -1,5 +1,4 @@
 // A page that lists things of every account: states, accounts and a search in the address.
-import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "./filters.tsx";
 import { type LiveTopic, useResource } from "./live.ts";
@@ -34,7 +33,6 @@ interface ListPageProps<Row> {
   empty: TextId;
   command: string;
   emptyCommand?: string;
-  onRows?(rows: readonly Row[]): void;
 }
 
 type Listed = { id: string; account: string };
@@ -90,7 +88,7 @@ function Filters<Row extends Listed>({ all, list }: { all: Row[]; list: ListPage
 }
 
 export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
-  const { path, states, stateOf, nameOf, compare = () => 0, onRows } = list;
+  const { path, states, stateOf, nameOf, compare = () => 0 } = list;
   const { route } = useLocation();
   const [{ show = "", account = "", q = "" }, change] = useQuery();
   const { value } = useResource<Row[]>(list.source, list.topics);
@@ -102,9 +100,6 @@ export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
     .filter((row) => account === "" || row.account === account)
     .filter((row) => nameOf(row).toLowerCase().includes(wanted) || row.id.includes(wanted))
     .toSorted((a, b) => order.indexOf(stateOf(a)) - order.indexOf(stateOf(b)) || compare(a, b));
-  useEffect(() => {
-    if (value.data) onRows?.(value.data);
-  }, [value.data]);
   const open = (id: string) => route(`${path}/${id}`);
   const chosen = useRows(rows, { onOpen: open, onCopy: (id) => void copyText(id) });
   const count = (state: string) => all.filter((row) => stateOf(row) === state).length;

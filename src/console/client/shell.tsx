@@ -11,6 +11,7 @@ import { togglePause } from "./live.ts";
 import { NAVIGATION, type NavigationItem } from "./navigation.ts";
 import { copyText, Icon, Live, PauseButton, showToast } from "./parts.tsx";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
+import { status, useStatus } from "./status.ts";
 import { type TextId, t } from "./texts.ts";
 
 const isOperator = () => session.value.kind === "signed_in" && session.value.role === "operator";
@@ -33,14 +34,17 @@ interface NavigationCount {
   hot?: "waiting" | "failed";
 }
 
-/** Counts by the address of their place. */
-const counts = signal<Readonly<Record<string, NavigationCount>>>({});
-
-export function setCount(href: string, count: NavigationCount): void {
-  counts.value = { ...counts.peek(), [href]: count };
+/** Counts of what waits for a person or is going on, by the address of their place. */
+function countPlaces(): Readonly<Record<string, NavigationCount>> {
+  const { data } = status.value;
+  if (data === null) return {};
+  const { queued, running, waiting_approval } = data.runs;
+  return {
+    "/console/approvals": { number: data.approvals.pending, hot: "waiting" },
+    "/console/runs": { number: queued + running + waiting_approval },
+    "/console/webhooks": { number: data.webhooks.failing_endpoints, hot: "failed" },
+  };
 }
-
-export const version = signal("");
 
 /** Icons that point in the direction of reading. */
 const MIRRORED = new Set(["i-runs", "i-webhooks", "i-requests", "i-play"]);
@@ -62,7 +66,7 @@ const THEMES = [
 /** A button in the other language, for those who read that one. */
 function OtherLanguage() {
   return (
-    <button type="button" lang={isEnglish() ? "ar" : "en"} onClick={switchLanguage}>
+    <button class="link" type="button" lang={isEnglish() ? "ar" : "en"} onClick={switchLanguage}>
       {t("language.other")}
     </button>
   );
@@ -86,7 +90,6 @@ function Themes() {
           <Icon id={icon} size={14} />
         </button>
       ))}
-      <OtherLanguage />
     </div>
   );
 }
@@ -115,7 +118,7 @@ function Brand() {
   return (
     <div class="brand">
       <Mark />
-      Wadi<span class="dim">{version}</span>
+      Wadi<span class="dim">{status.value.data?.version}</span>
     </div>
   );
 }
@@ -132,11 +135,16 @@ async function signOut(): Promise<void> {
   }
 }
 
-function NavigationLink({ place, path }: { place: NavigationItem; path: string }) {
+interface NavigationLinkProps {
+  place: NavigationItem;
+  path: string;
+  count: NavigationCount | undefined;
+}
+
+function NavigationLink({ place, path, count }: NavigationLinkProps) {
   const { href, icon, text } = place;
   // The router's path has no last slash.
   const isHere = href === "/console/" ? path === "/console" : path.startsWith(href);
-  const count = counts.value[href];
   return (
     <a href={href} aria-current={isHere ? "page" : undefined}>
       <Icon id={icon} tone={MIRRORED.has(icon) ? "flip" : ""} />
@@ -158,6 +166,8 @@ function Side() {
   const signedIn = session.value.kind === "signed_in" ? session.value : null;
   const operator = signedIn?.operator ?? "";
   const isOperator = signedIn?.role === "operator";
+  const counts = countPlaces();
+  useStatus(isOperator);
   return (
     <aside class="side">
       <Brand />
@@ -176,7 +186,7 @@ function Side() {
           <Fragment key={title ?? ""}>
             {title && <h2>{t(title)}</h2>}
             {places.map((place) => (
-              <NavigationLink key={place.href} place={place} path={path} />
+              <NavigationLink key={place.href} {...{ place, path }} count={counts[place.href]} />
             ))}
           </Fragment>
         ))}
@@ -187,6 +197,7 @@ function Side() {
             {t("nav.docs")}
           </a>
           {isOperator && <a href="/console/keys?show=sessions">{t("nav.sessions")}</a>}
+          <OtherLanguage />
         </span>
         <button class="link cut" type="button" title={t("nav.sign_out")} onClick={signOut}>
           <bdi>{operator}</bdi>

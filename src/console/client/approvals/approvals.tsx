@@ -1,5 +1,4 @@
 // The inbox of approvals: those that wait by their end, then those decided today.
-import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { type ApiFailure, session } from "../api.ts";
 import { shortenId } from "../format.ts";
@@ -7,7 +6,7 @@ import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
 import { copyText, Empty, Icon, Segment, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
-import { type KeyHint, Page, setCount } from "../shell.tsx";
+import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { ListedApproval } from "./data.ts";
 import type { Outcome } from "./decision.tsx";
@@ -144,9 +143,6 @@ export function Approvals() {
   const { waits, past } = sort(data ?? [], filter);
   const waiting = sortByEnd(data ?? []).length;
   const hrefOf = (id?: string) => (id ? `${PATH}/${id}` : PATH) + searchFor(filter);
-  useEffect(() => {
-    if (data) setCount(PATH, { number: waiting, hot: "waiting" });
-  }, [data, waiting]);
   useListKeys([...waits, ...past], open, hrefOf);
   const decided = (outcome: Outcome, runId: string) => {
     reload();

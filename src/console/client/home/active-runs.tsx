@@ -2,8 +2,8 @@
 import { shortenId } from "../format.ts";
 import { useResource } from "../live.ts";
 import { Ago, FailureNote, Head, Money, Outside, RunState } from "../parts.tsx";
+import type { ConsoleStatus } from "../status.ts";
 import { t } from "../texts.ts";
-import type { HomeStatus } from "./data.ts";
 
 interface RunLine {
   id: string;
@@ -21,7 +21,7 @@ const RUNS_SHOWN = 8;
 const useActive = (status: string, count: number) =>
   useResource<RunLine[]>(count > 0 ? `/runs?status=${status}&limit=${RUNS_SHOWN}` : null, ["runs"]);
 
-export function Running({ status }: { status: HomeStatus }) {
+export function Running({ status }: { status: ConsoleStatus }) {
   const { running, queued, waiting_approval } = status.runs;
   const parts = [
     { count: waiting_approval, value: useActive("waiting_approval", waiting_approval).value },

@@ -1,25 +1,7 @@
 // Resources that the home page reads of the operator API.
 import type { ApiFailure } from "../api.ts";
 import { useResource } from "../live.ts";
-
-export interface HomeStatus {
-  version: string;
-  installation: { paused_at: string | null };
-  server: {
-    backups: { made_at: string | null; failure: string | null } | null;
-    certificate_expires_at: string | null;
-  } | null;
-  database: { free_disk_bytes: number | null };
-  runs: { queued: number; running: number; waiting_approval: number; suspects: number };
-  approvals: {
-    pending: number;
-    oldest_requested_at: string | null;
-    next_expires_at: string | null;
-  };
-  webhooks: { waiting_deliveries: number; failing_endpoints: number; disabled_endpoints: number };
-  clock: { is_doubtful: boolean };
-  crash: { at: string } | null;
-}
+import { type ConsoleStatus, status } from "../status.ts";
 
 export interface HomeModel {
   id: string;
@@ -58,7 +40,7 @@ export interface FailureCounts {
 }
 
 export interface HomeData {
-  status: HomeStatus;
+  status: ConsoleStatus;
   failures: FailureCounts | null;
   models: readonly HomeModel[];
   endpoints: readonly HomeEndpoint[];
@@ -72,7 +54,6 @@ export interface HomeReading {
 
 /** A part that could not be read hides no matter of the others. */
 export function useHomeData(): HomeReading {
-  const status = useResource<HomeStatus>("/status", ["approvals", "runs", "webhooks", "models"]);
   const failures = useResource<FailureCounts>("/failures", ["runs"]);
   const models = useResource<HomeModel[]>("/models", ["models"]);
   const endpoints = useResource<HomeEndpoint[]>("/webhooks", ["webhooks"]);

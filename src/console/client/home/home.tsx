@@ -1,11 +1,10 @@
 // Home: what needs a person now, the last day, what runs, and the first steps.
-import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { now } from "../live.ts";
 import { Head, Icon } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
 import { Sentence } from "../sentence.tsx";
-import { type KeyHint, Page, setCount, version } from "../shell.tsx";
+import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { Running } from "./active-runs.tsx";
 import { type HomeData, useHomeData } from "./data.ts";
@@ -74,15 +73,6 @@ const HINTS: readonly KeyHint[] = [
 
 export function Home() {
   const { data, failure } = useHomeData();
-  const status = data?.status;
-  useEffect(() => {
-    if (!status) return;
-    const { running, waiting_approval } = status.runs;
-    version.value = status.version;
-    setCount("/console/approvals", { number: status.approvals.pending, hot: "waiting" });
-    setCount("/console/runs", { number: running + waiting_approval });
-    setCount("/console/webhooks", { number: status.webhooks.failing_endpoints, hot: "failed" });
-  }, [status]);
   return (
     <Page title="page.home" command="wadi status" hints={HINTS}>
       <Unready what={t("page.home")} resource={{ data, failure }} />

@@ -6,7 +6,7 @@ import { useQuery } from "../filters.tsx";
 import { useResource } from "../live.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";
 import { useRows } from "../rows.ts";
-import { type KeyHint, Page, setCount } from "../shell.tsx";
+import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { RunFilters, type RunListFilter, readFilter, type StatusCounts } from "./filter.tsx";
 import { ROWS_MAX, type RunItem, type RunList, useRunList } from "./list.ts";
@@ -34,9 +34,6 @@ export function Runs() {
   const rows = list.rows ?? [];
   const chosen = useMarkKeys(rows, marks);
   const active = counted ? countRuns(counted, isActive) : 0;
-  useEffect(() => {
-    if (counted && search === "") setCount(PATH, { number: active });
-  }, [counted, search]);
   const clear = () => {
     selected.value = new Set();
     peeked.value = null;

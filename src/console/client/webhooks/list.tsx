@@ -2,17 +2,12 @@
 import { ListPage } from "../list-page.tsx";
 import { Outside, State } from "../parts.tsx";
 import { orDash, type RowColumn } from "../row-table.tsx";
-import { setCount } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { readEndpointState, readHealth, type ShownEndpoint } from "./data.ts";
 import { LastAnswer } from "./last-answer.tsx";
 
 export const PATH = "/console/webhooks";
-
-/** Counts endpoints that need a person: failing ones, and those that the system has disabled. */
-const countFailing = (endpoints: readonly ShownEndpoint[]): number =>
-  endpoints.filter((one) => readEndpointState(one).tone === "bad").length;
 
 const write = (count: number) => count.toLocaleString("en-GB");
 
@@ -92,6 +87,5 @@ export const Webhooks = () => (
     empty="webhooks.empty"
     command="wadi webhooks list"
     emptyCommand="wadi listen"
-    onRows={(rows) => setCount(PATH, { number: countFailing(rows), hot: "failed" })}
   />
 );
