@@ -41,3 +41,6 @@ export function t<Id extends TextId>(id: Id, ...args: Arguments<Id>): string {
   // An English sentence keeps its full stop at its end.
   return dir === "rtl" && own[id] === undefined ? `\u2066${written}\u2069` : written;
 }
+
+/** Without the isolation of a whole text, for elements that isolate and show hidden characters. */
+export const unwrap = (text: string): string => text.replace(/^\u2066(.*)\u2069$/s, "$1");

@@ -77,7 +77,8 @@ export function LastDay() {
         <div>
           <p class="soft">{t("usage.requests")}</p>
           <p class="fig">
-            {writeCompact(sum("requests"))} <span>{t("home.day.failed", sum("failed"))}</span>
+            <bdi>{writeCompact(sum("requests"))}</bdi>{" "}
+            <span>{t("home.day.failed", sum("failed"))}</span>
           </p>
           <HourBars
             label={t("home.day.requests")}
@@ -88,7 +89,7 @@ export function LastDay() {
         <div>
           <p class="soft">{t("usage.tokens")}</p>
           <p class="fig">
-            {writeCompact(read + written)}{" "}
+            <bdi>{writeCompact(read + written)}</bdi>{" "}
             <span>{t("home.day.in_out", writeCompact(read), writeCompact(written))}</span>
           </p>
           <HourBars

@@ -28,7 +28,7 @@ import { Sessions } from "./sessions.tsx";
 const HINTS: readonly KeyHint[] = [
   { keys: ["J", "K"], text: "keys.move" },
   { keys: ["N"], text: "keys.create" },
-  { keys: ["/"], text: "keys.search.key" },
+  { keys: ["/"], text: "keys.search" },
 ];
 const ACCOUNTS_SHOWN = 25;
 
@@ -175,12 +175,6 @@ function Filters({ keys }: { keys: readonly ListedKey[] }) {
   const ended = keys.filter(isPast).length;
   return (
     <FilterBar>
-      <SearchField
-        label={t("keys.search")}
-        hint={t("keys.search.hint")}
-        value={query.search ?? ""}
-        onChange={(search) => change({ search })}
-      />
       {(isPressed || ended > 0) && (
         <Chip
           isPressed={isPressed}
@@ -190,6 +184,13 @@ function Filters({ keys }: { keys: readonly ListedKey[] }) {
           {t("keys.ended")}
         </Chip>
       )}
+      <span class="grow" />
+      <SearchField
+        label={t("keys.filter")}
+        hint={t("keys.search.hint")}
+        value={query.search ?? ""}
+        onChange={(search) => change({ search })}
+      />
     </FilterBar>
   );
 }

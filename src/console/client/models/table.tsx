@@ -66,13 +66,6 @@ function ModelRows({ model, ...props }: ModelTableProps & { model: ModelLine }) 
   return (
     <>
       <ModelRow {...{ model }} {...props} isAlone={rows.length === 0} />
-      {opened === id && (
-        <tr class="exp">
-          <td colSpan={COLUMNS}>
-            <Opened {...{ model, accounts, onDone }} />
-          </td>
-        </tr>
-      )}
       {rows.map((row, at) => (
         <ServerRow
           key={row.name}
@@ -81,6 +74,13 @@ function ModelRows({ model, ...props }: ModelTableProps & { model: ModelLine }) 
           traffic={traffic.find(({ model: name, replica }) => name === id && replica === row.name)}
         />
       ))}
+      {opened === id && (
+        <tr class="exp">
+          <td colSpan={COLUMNS}>
+            <Opened {...{ model, accounts, onDone }} />
+          </td>
+        </tr>
+      )}
     </>
   );
 }

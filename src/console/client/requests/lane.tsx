@@ -48,7 +48,7 @@ export function Lane({ row }: { row: RequestRow }) {
             {says}
           </span>
         ))}
-        <span class="last">{writeTook(duration_ms)}</span>
+        <bdi class="last">{writeTook(duration_ms)}</bdi>
       </p>
     </>
   );

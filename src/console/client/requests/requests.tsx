@@ -19,7 +19,7 @@ const HINTS: readonly KeyHint[] = [
   { keys: ["J", "K"], text: "keys.move" },
   { keys: ["Space"], text: "keys.explain" },
   { keys: ["."], text: "keys.pause" },
-  { keys: ["/"], text: "keys.find" },
+  { keys: ["/"], text: "keys.search" },
 ];
 /** Scrolled by this much, a reader is no longer at the newest rows. */
 const AT_TOP_PX = 24;

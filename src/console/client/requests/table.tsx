@@ -28,7 +28,7 @@ export function RequestTable(props: RequestTableProps) {
           <th>{t("requests.model")}</th>
           <th class="w p2">{t("requests.key")}</th>
           <th class="n p3">{t("requests.replica")}</th>
-          <th class="n p2">{t("requests.first")}</th>
+          <th class="n p3">{t("requests.first")}</th>
           <th class="n">{t("requests.took")}</th>
           <th class="n p3">{t("requests.in")}</th>
           <th class="n p3">{t("requests.out")}</th>
@@ -111,7 +111,7 @@ function Line({ row, isChosen, isOpen, onToggle }: LineProps) {
         <td class="n p3 soft">
           <span class="ltr">{row.replica}</span>
         </td>
-        <td class="n p2">{row.first_token_ms !== null && writeTook(row.first_token_ms)}</td>
+        <td class="n p3">{row.first_token_ms !== null && writeTook(row.first_token_ms)}</td>
         <td class="n b1">{writeTook(row.duration_ms)}</td>
         <td class="n p3">{row.prompt_tokens?.toLocaleString("en-GB")}</td>
         <td class="n p3">{row.completion_tokens?.toLocaleString("en-GB")}</td>

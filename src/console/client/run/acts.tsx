@@ -45,7 +45,7 @@ export function Acts({ run, onChange }: ActsProps) {
           {t("runs.cancel")}
         </button>
       )}
-      <button class="b p2" type="button" disabled={isStarting.value} onClick={startAgain}>
+      <button class="b" type="button" disabled={isStarting.value} onClick={startAgain}>
         {t("run.again")}
       </button>
       <span class="p2">

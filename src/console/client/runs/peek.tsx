@@ -23,7 +23,7 @@ export function Peek({ id, onClose }: { id: string; onClose(): void }) {
   const { data, failure } = useResource<PeekedRun>(`/runs/${id}`, ["runs"]).value;
   const run = data?.id === id ? data : null;
   return (
-    <aside class="peek" aria-label={t("runs.peek", shortenId(id))}>
+    <aside class="glance" aria-label={t("runs.peek", shortenId(id))}>
       <div class="h">
         <h2>{t("runs.peek", shortenId(id))}</h2>
         <span class="end">

@@ -26,7 +26,7 @@ export function Selection({ runs, onClear }: SelectionProps) {
   const active = runs.filter(isActive);
   if (runs.length === 0) return null;
   return (
-    <div class="filters picked" role="status">
+    <div class="filters chosen" role="status">
       {t("runs.selected", runs.length)}
       <button
         class="b stop"

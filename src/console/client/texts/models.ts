@@ -42,7 +42,7 @@ export const models = {
   "models.wait": (requests: number) =>
     requests === 1 ? "1 request waits" : `${number(requests)} requests wait`,
   "models.waiting": (requests: number) => `${number(requests)} waiting for a place`,
-  "models.server.down": "It does not answer its health checks. Others get its requests.",
+  "models.server.down": "It does not answer its health checks.",
   "models.server.passed": "It failed often. Others are asked first, and it is tried again.",
   "models.unit.failed": "Its last start failed. The next request tries again.",
   "models.unit.starting": (since: string | null, usual: string | null) =>
