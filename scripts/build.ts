@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
-import { bundleConsole } from "../src/console/index.ts";
+import { bundleConsole, type ConsoleFiles } from "../src/console/index.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -110,14 +110,14 @@ const packedDocs: BunPlugin = {
 };
 
 /**
- * Puts the packed page of the console in the place of its source. It is bundled before, since a
+ * Puts the packed files of the console in the place of its page. They are bundled before, since a
  * bundler inside a plugin of another waits for ever.
  */
-const packConsole = (page: string): BunPlugin => ({
+const packConsole = (files: ConsoleFiles): BunPlugin => ({
   name: "packed console",
   setup: (builder) => {
     builder.onLoad({ filter: /console\/client\/index\.html$/ }, () => {
-      return { contents: Bun.gzipSync(page, { level: 9 }), loader: "file" };
+      return { contents: Bun.gzipSync(JSON.stringify(files), { level: 9 }), loader: "file" };
     });
   },
 });

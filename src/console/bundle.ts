@@ -1,27 +1,46 @@
-// Bundles the console's page with its script and its style into one HTML text.
+// Bundles the console into two texts: the page with its script and style, and the Arabic table.
 import { join } from "node:path";
 
-const CLIENT = join(import.meta.dir, "client");
+/** Texts of the files that a browser loads. */
+export interface ConsoleFiles {
+  page: string;
+  arabic: string;
+}
+
 const LINK = /<link rel="stylesheet" href="(.*?)">\n?/g;
 
-export async function bundleConsole(): Promise<string> {
-  const page = join(CLIENT, "index.html");
-  const source = await Bun.file(page).text();
-  const sheets = [...source.matchAll(LINK)].map(([, href]) => Bun.file(join(CLIENT, href!)).text());
+const inClient = (path: string) => join(import.meta.dir, "client", path);
+const read = (path: string) => Bun.file(inClient(path)).text();
+
+export async function bundleConsole(): Promise<ConsoleFiles> {
+  const arabic = await bundle("texts/arabic/table.ts", { format: "iife" });
+  const source = await read("index.html");
+  const sheets = [...source.matchAll(LINK)].map(([, href]) => read(href!));
   const style = shorten((await Promise.all(sheets)).join(""));
-  const { outputs } = await Bun.build({
-    entrypoints: [page],
+  const page = await bundle("index.html", {
     // Bun would write lists of languages for logical properties, which then ignore `dir`.
-    files: { [page]: source.replace(LINK, "") },
-    target: "browser",
+    files: { [inClient("index.html")]: source.replace(LINK, "") },
     // One text, so that one request shows everything.
     compile: true,
-    minify: true,
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: {
+      "process.env.NODE_ENV": '"production"',
+      ARABIC_INTEGRITY: JSON.stringify(hashSource(arabic)),
+    },
   });
   // A function: texts of a replacement have signs of their own.
-  return (await outputs[0]!.text()).replace("</head>", () => `<style>${style}</style></head>`);
+  return { page: page.replace("</head>", () => `<style>${style}</style></head>`), arabic };
 }
+
+async function bundle(path: string, options: Partial<Bun.BuildConfig>): Promise<string> {
+  const entrypoints = [inClient(path)];
+  const build = { entrypoints, target: "browser", minify: true, ...options } as Bun.BuildConfig;
+  const { outputs } = await Bun.build(build);
+  return outputs[0]!.text();
+}
+
+/** Writes the digest that policies and `integrity` name. */
+export const hashSource = (text: string): string =>
+  `sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}`;
 
 /** Leaves out comments and spaces, except those in strings. */
 function shorten(css: string): string {

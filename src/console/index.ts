@@ -1,3 +1,3 @@
 // The web console: one page for people, over the operator API.
-export { bundleConsole } from "./bundle.ts";
+export { bundleConsole, type ConsoleFiles } from "./bundle.ts";
 export { consoleRedirect, createConsoleRoutes } from "./page.ts";

@@ -1,4 +1,4 @@
-// Serves the console's page at every path below /console, under a policy that names its parts.
+// Serves the console's page at every path below /console, under a policy that names its scripts.
 import {
   type OperatorRoute,
   type OwnAddresses,
@@ -6,13 +6,16 @@ import {
   type StaticPage,
 } from "../http/index.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
-import { bundleConsole } from "./bundle.ts";
+import { bundleConsole, type ConsoleFiles, hashSource } from "./bundle.ts";
 import source from "./client/index.html" with { type: "file" };
 
-/** The executable holds the bundled page, packed by scripts/build.ts. */
+/** The executable holds the bundled files in its place, packed by scripts/build.ts. */
 const file = Bun.file(source as unknown as string);
 const GZIP_BEGIN = 0x1f;
 const HOME = "/console/";
+const ARABIC = `${HOME}arabic.js`;
+/** Smaller by a twentieth than the level 9 of zlib; done once. */
+const SMALLEST = { library: "libdeflate", level: 12 } as const;
 
 /** Leads people who leave out the last slash. */
 export const consoleRedirect: StaticPage = {
@@ -27,14 +30,15 @@ interface ConsoleOptions {
 
 /** The page is answered where the operator API is, under the same policy. */
 export function createConsoleRoutes({ isEnabled, own }: ConsoleOptions): OperatorRoute[] {
-  let loaded: Promise<Page> | undefined;
+  let loaded: ReturnType<typeof loadFiles> | undefined;
   const answer = async (request: Request): Promise<Response> => {
     if (!isEnabled()) throw apiError("not_found");
     // A person reads why, where each request of the page would be refused.
     const refusal = findRefusal(() => requireOwnHost(request, own));
     if (refusal) return new Response(`${refusal.message}\n`, { status: refusal.status });
-    loaded ??= loadPage();
-    return respond(await loaded, request);
+    loaded ??= loadFiles();
+    const { page, arabic } = await loaded;
+    return respond(new URL(request.url).pathname === ARABIC ? arabic : page, request);
   };
   return [HOME, `${HOME}*`].map((path) => ({ method: "GET", path, answer }));
 }
@@ -49,26 +53,34 @@ function findRefusal(check: () => void): ApiError | undefined {
   }
 }
 
-interface Page {
+interface ServedFile {
   packed: Uint8Array<ArrayBuffer>;
   etag: string;
+  type: string;
   policy: string;
 }
 
-async function loadPage(): Promise<Page> {
+async function loadFiles() {
   const bytes = await file.bytes();
-  const packed =
-    bytes[0] === GZIP_BEGIN ? bytes : Bun.gzipSync(await bundleConsole(), { level: 9 });
-  const html = new TextDecoder().decode(Bun.gunzipSync(packed));
-  return { packed, etag: `"${hash(html).slice(0, 22)}"`, policy: writePolicy(html) };
+  const { page, arabic }: ConsoleFiles =
+    bytes[0] === GZIP_BEGIN
+      ? JSON.parse(new TextDecoder().decode(Bun.gunzipSync(bytes)))
+      : await bundleConsole();
+  const serve = (text: string, type: string): ServedFile => ({
+    packed: Bun.gzipSync(text, SMALLEST),
+    etag: `"${hashSource(text)}"`,
+    type: `${type}; charset=utf-8`,
+    policy: writePolicy(page, arabic),
+  });
+  return { page: serve(page, "text/html"), arabic: serve(arabic, "text/javascript") };
 }
 
-function respond({ packed, etag, policy }: Page, request: Request): Response {
+function respond({ packed, etag, type, policy }: ServedFile, request: Request): Response {
   const headers = new Headers({
     etag,
     "cache-control": "no-cache",
     "content-security-policy": policy,
-    "content-type": "text/html; charset=utf-8",
+    "content-type": type,
     "referrer-policy": "no-referrer",
     vary: "Accept-Encoding",
     "x-content-type-options": "nosniff",
@@ -82,13 +94,13 @@ function respond({ packed, etag, policy }: Page, request: Request): Response {
   return new Response(packed, { headers });
 }
 
-/** Allows exactly the script and the style of the page, and requests to its own server. */
-function writePolicy(html: string): string {
+/** Allows exactly the scripts and the style of the page, and requests to its own server. */
+function writePolicy(page: string, arabic: string): string {
   const list = (element: RegExp) =>
-    [...html.matchAll(element)].map(([, text]) => `'sha256-${hash(text!)}'`).join(" ");
+    [...page.matchAll(element)].map(([, text]) => `'${hashSource(text!)}'`).join(" ");
   return [
     "default-src 'none'",
-    `script-src ${list(/<script type="module">(.*?)<\/script>/gs)}`,
+    `script-src ${list(/<script type="module">(.*?)<\/script>/gs)} '${hashSource(arabic)}'`,
     `style-src ${list(/<style>(.*?)<\/style>/gs)}`,
     "connect-src 'self'",
     "img-src data:",
@@ -96,8 +108,4 @@ function writePolicy(html: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-}
-
-function hash(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("base64");
 }

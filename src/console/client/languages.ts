@@ -1,23 +1,21 @@
 // Languages of the console: a table of texts, the direction of its script, and how to write times.
 import { effect, signal } from "@preact/signals";
-import { approvals } from "./texts/arabic/approvals.ts";
-import { shell } from "./texts/arabic/shell.ts";
 
-interface Language {
-  dir: "ltr" | "rtl";
-  /** For times and numbers: the calendar is common, and digits are Latin. */
-  locale: string;
-  /** Texts by their id; those that are left out are English. */
-  texts: Readonly<Record<string, unknown>>;
+/** Sentences, or functions that write them, by their id. */
+export type TextTable = Readonly<Record<string, unknown>>;
+
+declare global {
+  /** Written by the script of the Arabic table; those that it leaves out are English. */
+  var arabicTexts: TextTable | undefined;
+  /** Digest of that script, from the bundler: the policy allows no other one. */
+  const ARABIC_INTEGRITY: string;
 }
 
 const LANGUAGES = {
-  en: { dir: "ltr", locale: "en-GB", texts: {} },
-  ar: {
-    ...{ dir: "rtl", locale: "ar-SA-u-ca-gregory-hc-h23-nu-latn" },
-    texts: { ...shell, ...approvals },
-  },
-} as const satisfies Record<string, Language>;
+  en: { dir: "ltr", locale: "en-GB" },
+  // For times and numbers: the calendar is common, and digits are Latin.
+  ar: { dir: "rtl", locale: "ar-SA-u-ca-gregory-hc-h23-nu-latn" },
+} as const;
 
 type LanguageName = keyof typeof LANGUAGES;
 const KEPT = "lang";
@@ -34,13 +32,34 @@ function choose(): LanguageName {
   return wanted.find(isLanguage) ?? "en";
 }
 
-const chosen = signal(choose());
+const chosen = signal<LanguageName>("en");
 
-export const language = (): Language => LANGUAGES[chosen.value];
+export const language = () => LANGUAGES[chosen.value];
 export const isEnglish = (): boolean => chosen.value === "en";
+export const findText = (id: string): unknown =>
+  isEnglish() ? undefined : globalThis.arabicTexts?.[id];
 
-export function switchLanguage(): void {
-  chosen.value = isEnglish() ? "ar" : "en";
+const loadArabic = () =>
+  new Promise<void>((resolve) => {
+    const script = document.createElement("script");
+    const done = () => resolve();
+    Object.assign(script, {
+      ...{ src: "/console/arabic.js", integrity: ARABIC_INTEGRITY },
+      ...{ onload: done, onerror: done },
+    });
+    document.head.append(script);
+  });
+
+/** Without its table the page stays English. */
+async function show(name: LanguageName): Promise<void> {
+  if (name === "ar" && !globalThis.arabicTexts) await loadArabic();
+  if (name === "en" || globalThis.arabicTexts) chosen.value = name;
+}
+
+export const startLanguage = (): Promise<void> => show(choose());
+
+export async function switchLanguage(): Promise<void> {
+  await show(isEnglish() ? "ar" : "en");
   localStorage.setItem(KEPT, chosen.value);
 }
 

@@ -5,6 +5,7 @@ import { session } from "./api.ts";
 import { Guest } from "./guest/guest.tsx";
 import { startGuest } from "./guest/session.ts";
 import { LostSecret } from "./keys/secret.tsx";
+import { startLanguage } from "./languages.ts";
 import { startLive } from "./live.ts";
 import { PAGES } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
@@ -55,7 +56,7 @@ const isGuest = location.pathname === "/console/a";
 const start = isGuest ? startGuest : startSession;
 
 applyTheme();
-await start();
+await Promise.all([start(), startLanguage()]);
 startLive();
 render(isGuest ? <Guest /> : <App />, document.getElementById("app")!);
 // A link that is pasted into an open tab signs in, too.

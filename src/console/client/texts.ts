@@ -1,5 +1,5 @@
 // Every sentence of the console, by its id; another language is another table of the same ids.
-import { language } from "./languages.ts";
+import { findText, isEnglish } from "./languages.ts";
 import { agents } from "./texts/agents.ts";
 import { approvals } from "./texts/approvals.ts";
 import { guest } from "./texts/guest.ts";
@@ -35,11 +35,11 @@ export type TextId = keyof Texts;
 type Arguments<Id extends TextId> = Texts[Id] extends (...args: infer A) => string ? A : [];
 
 export function t<Id extends TextId>(id: Id, ...args: Arguments<Id>): string {
-  const { dir, texts: own } = language();
-  const text: unknown = own[id] ?? texts[id];
+  const own = findText(id);
+  const text: unknown = own ?? texts[id];
   const written = typeof text === "function" ? text(...args) : (text as string);
   // An English sentence keeps its full stop at its end.
-  return dir === "rtl" && own[id] === undefined ? `\u2066${written}\u2069` : written;
+  return own === undefined && !isEnglish() ? `\u2066${written}\u2069` : written;
 }
 
 /** Without the isolation of a whole text, for elements that isolate and show hidden characters. */
