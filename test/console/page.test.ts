@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { startApp } from "../support/app.ts";
 
-const MAXIMUM_BYTES = 104 * 1024;
+const MAXIMUM_BYTES = 100 * 1024;
 
 async function openPage(settings = "") {
   const app = await startApp({ settings });
