@@ -4,6 +4,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { OPERATIONS } from "../../src/admin/operations/index.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { KEY, startApp } from "../support/app.ts";
+import { listBounds } from "../support/bounds.ts";
 import { findClosedPort } from "../support/ports.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
@@ -237,6 +238,32 @@ test("its document is valid, complete, and apart from the public one", async () 
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   // The stream of changes is no operation.
   expect(operations).toHaveLength(OPERATIONS.length + 1);
+  const { "..4096 characters": names, ...bounds } = listBounds(document);
+  expect(names).toContain("accountsHold.reason accountsHold?name");
+  expect(bounds).toEqual({
+    "0..1000000000000000":
+      "accountsLimitChange.requests_day accountsLimitChange.requests_minute " +
+      "accountsLimitChange.requests_month accountsLimitChange.tokens_day " +
+      "accountsLimitChange.tokens_minute accountsLimitChange.tokens_month " +
+      "keysLimitChange.requests_day keysLimitChange.requests_minute " +
+      "keysLimitChange.requests_month keysLimitChange.tokens_day " +
+      "keysLimitChange.tokens_minute keysLimitChange.tokens_month",
+    "..1000 items":
+      "connectionsCreate.allowed_hosts connectionsSetSecret.allowed_hosts " +
+      "keysCreate.models keysCreate.scopes keysUpdate.models keysUpdate.scopes",
+    "1..": "keysCreate.lifetime_ms keysUpdate.lifetime_ms operatorsCreate.lifetime_ms",
+    "0..":
+      "keysRotate.overlap_ms requestsFollow?slower_than_ms requestsList?slower_than_ms " +
+      "runsFollow?after",
+    "1..10000":
+      "approvalsList?limit auditList?limit requestsList?limit runsList?limit " +
+      "triggersFires?limit webhooksDeliveries?limit",
+    "1..100000 characters": "runsStart.message",
+    "1..1000": "runsFollow?limit",
+    "..1000 characters": "approvalsApprove.reason approvalsReject.reason",
+    "..16384 characters": "connectionsCreate.secret connectionsSetSecret.secret",
+    "..128 characters": "requestsFollow?id requestsList?before requestsShow?id",
+  });
   const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
   expect(new Set(ids).size).toBe(ids.length);
   const paths = await (await call("GET", "/openapi.json", null)).text();

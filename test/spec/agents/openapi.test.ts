@@ -6,6 +6,7 @@ import { outboxStore } from "../../../src/outbox/store.ts";
 import { writeEvent } from "../../../src/webhooks/event.ts";
 import { storeKey } from "../../support/access.ts";
 import { KEY, type TestApp } from "../../support/app.ts";
+import { listBounds } from "../../support/bounds.ts";
 import { type Document, findBreach, type Schema } from "../gateway/document.ts";
 import { listOwn, listParams, type Population, populate, startRun } from "./population.ts";
 import {
@@ -103,6 +104,90 @@ describe("agents.p4 agents.versioning.4", () => {
         ]);
       }
     }
+  });
+
+  test("the bounds of each input are these", () => {
+    expect(listBounds(document)).toEqual({
+      "1.. items": "ChatRequest.messages",
+      "0..2":
+        "ChatRequest.temperature NewAgent.model_params.temperature " +
+        "NewAgentVersion.model_params.temperature",
+      "0..1": "ChatRequest.top_p NewAgent.model_params.top_p NewAgentVersion.model_params.top_p",
+      "1..": "ChatRequest.max_tokens",
+      "-2..2": "ChatRequest.frequency_penalty ChatRequest.presence_penalty",
+      "..256 characters":
+        "ChatRequest.stop ChatRequest.user EmbeddingsRequest.user NewTrigger.secret " +
+        "SearchRequest.user",
+      "..4 items": "ChatRequest.stop",
+      "1..256 characters": "ChatRequest.stop[] NewTool.title NewToolRevision.title",
+      "1.. characters": "EmbeddingsRequest.input EmbeddingsRequest.input[]",
+      "1..64 items": "EmbeddingsRequest.input",
+      "1..400 characters": "SearchRequest.query",
+      "1..20, default 5": "SearchRequest.max_results",
+      "1..200 characters":
+        "AgentPatch.name ConnectionPatch.name NewAgent.name NewAgentVersion.name " +
+        "NewConnection.name NewTrigger.name TriggerPatch.name",
+      "1..100000 characters":
+        "NewAgent.system_prompt NewAgentVersion.system_prompt NewTrigger.input.message " +
+        "StartRun.input.message TriggerPatch.input.message",
+      "1..128 characters": "NewAgent.model NewAgentVersion.model",
+      "..128 items":
+        "NewAgent.policy.require_approval NewAgent.tools " +
+        "NewAgentVersion.policy.require_approval NewAgentVersion.tools",
+      "1..64 characters": "NewAgent.tools[] NewAgentVersion.tools[] NewConnection.header_name",
+      "60..2592000":
+        "NewAgent.policy.approval_ttl_seconds NewAgentVersion.policy.approval_ttl_seconds",
+      "..64 characters":
+        "NewAgent.policy.require_approval[] NewAgentVersion.policy.require_approval[] " +
+        "NewTrigger.time_zone TriggerPatch.time_zone",
+      "..32 characters": "NewAgent.budgets.max_cost_sar NewAgentVersion.budgets.max_cost_sar",
+      "0..":
+        "NewAgent.budgets.max_cost_sar NewAgentVersion.budgets.max_cost_sar " +
+        "StartRun.budgets.max_cost_sar",
+      "1..200": "NewAgent.budgets.max_rounds NewAgentVersion.budgets.max_rounds",
+      "0..2147483647":
+        "NewAgent.budgets.max_tool_calls NewAgentVersion.budgets.max_tool_calls " +
+        "StartRun.budgets.max_tool_calls listRunSteps?after_seq",
+      "1..2147483647":
+        "NewAgent.budgets.max_run_seconds NewAgent.budgets.max_total_tokens " +
+        "NewAgent.model_params.max_tokens NewAgentVersion.budgets.max_run_seconds " +
+        "NewAgentVersion.budgets.max_total_tokens NewAgentVersion.expected_version " +
+        "NewAgentVersion.model_params.max_tokens StartRun.budgets.max_rounds " +
+        "StartRun.budgets.max_run_seconds StartRun.budgets.max_total_tokens " +
+        "listAgentVersions?before listToolRevisions?before",
+      "..2000 characters":
+        "AgentPatch.description NewAgent.description NewAgentVersion.description",
+      "..512 characters":
+        "AgentPatch.metadata{} NewAgent.metadata{} NewAgentVersion.metadata{} " +
+        "StartRun.metadata{}",
+      "1..100, default 20": "listAgentVersions?limit listToolRevisions?limit",
+      "1..200, default 50":
+        "listAgentRuns?limit listApprovals?limit listDeliveries?limit listRuns?limit " +
+        "listThreads?limit listTriggerFires?limit",
+      "..128 characters":
+        "NewTrigger.cron TriggerPatch.cron listAgentRuns?before listApprovals?before " +
+        "listDeliveries?before listRuns?before listThreads?before listTriggerFires?before",
+      "1..500": "listRunSteps?limit listThreadMessages?limit",
+      "1..8192 characters": "NewConnection.secret NewSecret.secret",
+      "..20 items":
+        "ConnectionPatch.allowed_hosts NewConnection.allowed_hosts " + "NewSecret.allowed_hosts",
+      "1..259 characters":
+        "ConnectionPatch.allowed_hosts[] NewConnection.allowed_hosts[] " +
+        "NewSecret.allowed_hosts[]",
+      "1..4096 characters": "NewTool.description NewToolRevision.description",
+      "1..2048 characters":
+        "NewTool.endpoint NewToolRevision.endpoint NewWebhook.url WebhookPatch.url",
+      "1000..120000": "NewTool.timeout_ms NewToolRevision.timeout_ms",
+      "..24 characters": "StartRun.budgets.max_cost_sar",
+      "..40 characters":
+        "RecoverDeliveries.since RecoverDeliveries.until listAgentRuns?created_after " +
+        "listAgentRuns?created_before listRuns?created_after listRuns?created_before",
+      "..1000 characters": "DecideApproval.reason",
+      "0..86400": "NewTrigger.catch_up_seconds TriggerPatch.catch_up_seconds",
+      "0..604800": "RotateSecret.overlap_seconds",
+      "1..7 items": "NewWebhook.events WebhookPatch.events",
+      "..500 characters": "NewWebhook.description WebhookPatch.description",
+    });
   });
 
   test("agents.versioning.1 the preview's version equals the program's: 0.1.0", () => {
