@@ -94,6 +94,9 @@ test("no table has a row of it afterwards, and another account keeps all of its 
   expect(await count()).toEqual(filled);
   const removal = await remove("acme");
   expect(removal).toMatchObject({ account: "acme", is_done: true });
+  // A request that was under way settles only now.
+  const settled = { at: app.clock.now(), subjects: [`account ${key.account_id}`] };
+  await app.app.database.bind(budgetStore).reserve({ id: "r-2", ...settled, tokens: 1, cost: 1 });
   for (const sweep of createAccountSweeps(app.app)) {
     await sweep.run(app.clock.now() + HOUR_MS, () => false);
   }

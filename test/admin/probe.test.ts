@@ -35,6 +35,20 @@ const readModel = (block: string | null) => {
   return settings.models[0]!;
 };
 
+test.each([
+  "ftp://host/v1",
+  "http://me:word@host/v1",
+  "http://me@host/v1",
+  "host/v1?key=secret",
+  "host/v1#part",
+  'host/"v1',
+  "http://",
+])("the address %s is refused without an echo", async (url) => {
+  await expect(probe(vllm(), { url })).rejects.toThrow(
+    /^the address is one of http or https without user, query or fragment, such as http:\/\/10/,
+  );
+});
+
 test("vLLM's block parses, and holds the model's window, abilities and switch", async () => {
   const key = { api_key_env: "QWEN_KEY", api_key: "sk-secret" };
   const { id, block, root } = await probe(vllm(), key);

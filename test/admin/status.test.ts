@@ -2,10 +2,12 @@
 import { afterEach, expect, test } from "bun:test";
 import { nameLocalActor, openAdmin, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
+import { createServerState } from "../../src/admin/server-state.ts";
 import { WRITER } from "../../src/app.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { add, beginAsking, startAsking } from "../spec/agents/approvals-front.ts";
 import { startApp } from "../support/app.ts";
+import { createManualClock } from "../support/clock.ts";
 import { openFiles } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { NO_INSTALLATION } from "../support/installation.ts";
@@ -22,6 +24,14 @@ const VERSION = { version: "1.2.3", commit: "c", bun: "b", sqlite: "s" };
 const INSTALLATION = { ...NO_INSTALLATION, readVersion: async () => VERSION };
 const read = (admin: Parameters<typeof perform>[0]) =>
   perform(admin, upkeepOperations.status, {}, ACTOR);
+
+test("an uptime is counted from the start of the server, not of its machine", async () => {
+  const clock = createManualClock();
+  await clock.advance(90_000);
+  const state = createServerState(clock, { models: [] }, () => null);
+  await clock.advance(5_000);
+  expect(state.uptimeMs()).toBe(5_000);
+});
 
 test("a server tells its uptime, and how many replicas are healthy", async () => {
   const good = startModelServer({ "GET /health": () => new Response("") });

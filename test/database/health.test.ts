@@ -5,6 +5,7 @@ import {
   type DatabaseLocation,
   DatabaseUnavailable,
   omitUnavailable,
+  retryUnavailable,
 } from "../../src/database/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { failureOf, openFiles, openTestDatabase } from "../support/database.ts";
@@ -187,4 +188,18 @@ test("a file that cannot grow is not ready until it can, even if small writes su
   expect(await trials.create(large)).toBe(true);
   await database.close();
   await ground.release();
+});
+
+test("a repeated write knows that an attempt before it may have been committed", async () => {
+  const { clock } = createTrial();
+  const attempts: boolean[] = [];
+  const done = retryUnavailable(clock, async (isAgain) => {
+    attempts.push(isAgain);
+    if (attempts.length < 3) throw new DatabaseUnavailable("lost");
+    return "done";
+  });
+  while (Bun.peek.status(done) === "pending") await clock.advance(1_000);
+  expect([await done, attempts]).toEqual(["done", [false, true, true]]);
+  const bug = retryUnavailable(clock, () => Promise.reject(new Error("a bug")));
+  await expect(bug).rejects.toThrow("a bug");
 });

@@ -9,6 +9,14 @@ import { openConnection, watchVersion } from "../../src/database/sqlite.ts";
 const root = mkdtempSync(join(tmpdir(), "wadi-version-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+test("a file has a log that readers do not wait for, and every commit reaches the disk", () => {
+  const connection = openConnection(join(root, "settings.db"));
+  const read = (name: string) => connection.prepare(`PRAGMA ${name}`).values()[0]?.[0];
+  // A synchronous level of 2 is FULL.
+  expect([read("journal_mode"), read("synchronous")]).toEqual(["wal", 2]);
+  connection.close();
+});
+
 test("the first poll and those after another's commit report a change; a failing poll does not", () => {
   const file = join(root, "a.db");
   const connection = openConnection(file);

@@ -85,6 +85,11 @@ describe("values of the wrong kind or size", () => {
       'wadi.toml:2:1: service.operator must be text of 1 to 64 characters, but is ""',
     ],
     [
+      `[service]\noperator = "${"x".repeat(65)}"`,
+      "wadi.toml:2:1: service.operator must be text of 1 to 64 characters, but is " +
+        `"${"x".repeat(64)}…"`,
+    ],
+    [
       '[service]\nzone = "Mars/Base"',
       "wadi.toml:2:1: service.zone must be the name of an IANA time zone, such as " +
         '"Asia/Riyadh", but is "Mars/Base"',

@@ -142,6 +142,10 @@ test("with `content` the messages are in the span, shortened", async () => {
   ]);
   const [{ parts }] = read("gen_ai.input.messages");
   expect(parts[0].content).toBe(`${"x".repeat(4_096)}…`);
+  upstream.script = () => new Response("", { status: 500 });
+  expect((await app.chat("Hello")).status).toBe(502);
+  const failed = (await untilSpans(4)).find(({ attributes }) => attributes["error.type"])!;
+  expect(failed.attributes).not.toHaveProperty(["gen_ai.output.messages"]);
 });
 
 describe("traces that are not recorded", () => {

@@ -19,6 +19,7 @@ describe("an address that appeared in a text is known", () => {
     [`(${A}/x)`, `${A}/x`],
     [`(see ${A}/Foo_(bar)).`, `${A}/Foo_(bar)`],
     [`${A}/Foo_(bar)_(baz)`, `${A}/Foo_(bar)_(baz)`],
+    [`{${A}/{id}/x}more`, `${A}/{id}/x`],
     [`[words](${A}/x)`, `${A}/x`],
     [`[words](${A}/Foo_(bar))`, `${A}/Foo_(bar)`],
     [`[words](${A}/x "title")`, `${A}/x`],
@@ -153,6 +154,8 @@ describe("addresses in the user's text", () => {
     // The latest results stay known; the oldest are evicted.
     expect(await known.has(`${A}/19/1999`)).toBe(true);
     expect(await known.has(`${A}/18/0`)).toBe(true);
+    // Those of a full generation remain while the next one fills.
+    expect(await known.has(`${A}/17/0`)).toBe(true);
     expect(await known.has(`${A}/0/0`)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 // Tests signatures with the package of the standard's authors.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { signMessage } from "../../../src/crypto/signing/signature.ts";
+import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
 
 const ID = "0190d3a2-6f6f-7000-8000-000000000001";
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -45,6 +45,12 @@ describe.each(SECRETS)("agents.authentication.p1 with the secret %j", (secret, p
     const other = { ...headers(signature), "webhook-id": "another" };
     expect(() => peer().verify("{}", other)).toThrow("No matching signature");
   });
+});
+
+test("a new secret is 32 bytes in base64", () => {
+  const secrets = [makeSigningSecret(), makeSigningSecret()];
+  for (const secret of secrets) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(secrets[0]).not.toBe(secrets[1]);
 });
 
 test("agents.authentication.webhook_signature during a rotation both secrets have a signature", () => {

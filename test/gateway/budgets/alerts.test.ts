@@ -1,6 +1,9 @@
 // Tests the event `limit.reached`: once for each limit and period at 80 and at 100 percent.
 import { expect, test } from "bun:test";
+import { findRefused } from "../../../src/gateway/budgets/alerts.ts";
+import { type Excess, makeSubject } from "../../../src/gateway/budgets/excess.ts";
 import { outboxStore } from "../../../src/outbox/store.ts";
+import { createSeededIds } from "../../support/ids.ts";
 import { openWebhookReceiver } from "../../support/webhook-receiver.ts";
 import { type BudgetFront, openBudgetFront, PROMPT } from "./fixture.ts";
 
@@ -94,4 +97,17 @@ test("endpoints that select it receive it", async () => {
   expect((await arrivals).map(({ text }) => JSON.parse(text))).toMatchObject([
     { type: "limit.reached", data: { percent: 80, used: 80, limit: { maximum: 100 } } },
   ]);
+});
+
+test("a refusal because of requests under way announces nothing: they may settle for less", () => {
+  const subject = makeSubject("key", "k-1", { tokens_day: 100 });
+  const use = {
+    ...{ start: 0, end: 1, used: { requests: 1, tokens: 90, cost: 0 } },
+    ...{ reserved: { requests: 1, tokens: 10, cost: 0 }, announced: new Set<string>() },
+  };
+  const context = { account_id: "a-1", ids: createSeededIds(), now: 0 };
+  const refuse = (lasts: "reserved" | "used") =>
+    findRefused([{ subject, name: "tokens_day", maximum: 100, use, lasts } as Excess], context);
+  expect(refuse("reserved")).toEqual([]);
+  expect(refuse("used").map(({ percent }) => percent)).toEqual([100]);
 });

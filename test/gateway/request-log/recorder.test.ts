@@ -4,6 +4,7 @@ import type { Caller } from "../../../src/access/index.ts";
 import { recordInternal } from "../../../src/gateway/internal-request.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
+import { sumTokens } from "../../../src/models/index.ts";
 import { apiError } from "../../../src/platform/errors.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -35,6 +36,19 @@ test("a huge `max_tokens` is recorded as a number that every database takes", ()
   recorder.setOutputCap(2 ** 53, { max_tokens: 8_192, by: "service" });
   recorder.close(201, null, 0);
   expect(entries).toMatchObject([{ max_tokens_asked: 1e9, max_tokens: 8_192 }]);
+});
+
+test.each([
+  [1e9, 1e9, true],
+  [1e9 + 1, 1, false],
+  [1, 1e9 + 1, false],
+])("a reported usage of %d and %d tokens is recorded: %p", (prompt, completion, isRecorded) => {
+  const { recorder, entries } = open();
+  const tokens = { prompt_tokens: prompt, completion_tokens: completion };
+  recorder.setResult({ ok: true, finishReason: "stop", usage: sumTokens(prompt, completion) });
+  recorder.close(201, null, 0);
+  const unknown = { prompt_tokens: null, completion_tokens: null };
+  expect(entries).toMatchObject([isRecorded ? tokens : unknown]);
 });
 
 test("texts from outside are short, well formed, and hold no NUL", () => {

@@ -29,8 +29,8 @@ function open(add: () => Promise<void> = async () => {}) {
   };
   const requestLog = new RequestLog({ store, ...deps });
   const meter = requestLog.meter("chat");
-  const arrive = () => {
-    const caller = { account_id: null, key_id: "k-1" } as never;
+  const arrive = (key_id = "k-1") => {
+    const caller = { account_id: null, key_id } as never;
     return meter.open({ caller, request_id: "r", trace: null, started_at: 0 });
   };
   return { ...deps, requestLog, written, arrive };
@@ -48,6 +48,14 @@ test("an observer receives each entry once, as its request ends", async () => {
   expect([heard, written]).toEqual([[201, 0], []]);
   await requestLog.service.stop(0);
   expect(written).toEqual([201] as never);
+});
+
+test("keys without an account have 120 rows of refusals each", async () => {
+  const { requestLog, arrive, written } = open();
+  for (let n = 0; n < 121; n++) arrive().close(429, "rate_limit_exceeded", 0);
+  arrive("k-2").close(403, "permission_denied", 0);
+  await requestLog.service.stop(0);
+  expect(written).toEqual([...Array(120).fill(429), 403] as never);
 });
 
 test("a stop waits for running requests, and writes their entries", async () => {

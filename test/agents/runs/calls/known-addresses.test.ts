@@ -50,8 +50,11 @@ test("an output that an earlier run read again brings no address: a tool may hav
   ];
   const messages = [
     ...tell(1, "repeat", { text: made }, `You said ${made}, and I say ${found}`),
+    ...tell(5, "memory_get", { key: "k" }, "A note of https://note.example.com/a"),
     ...tell(3, "read_output", { tool_call_id: "c-1" }, `You said ${made}, and I say ${found}`),
   ];
   const known = recallAddresses({ version, row: makeRun("r-2") }, messages)!;
   expect([await known.has(made), await known.has(found)]).toEqual([false, true]);
+  // The model writes notes itself.
+  expect(await known.has("https://note.example.com/a")).toBe(false);
 });

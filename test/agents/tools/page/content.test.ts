@@ -52,6 +52,7 @@ describe("content types", () => {
     ["text/plain", "a  <b>\n c", "a  <b>\n c"],
     ["text/markdown; charset=utf-8", "# a", "# a"],
     ["TEXT/CSV", "a,b", "a,b"],
+    ["application/json ; charset=utf-8", '{"a": "<p>"}', '{"a": "<p>"}'],
     ["application/json", '{"a": "<p>"}', '{"a": "<p>"}'],
     ["application/problem+json", "{}", "{}"],
     ["application/rss+xml", "<rss/>", "<rss/>"],
