@@ -202,7 +202,9 @@ describe("a limit changed while serving", () => {
     expect([take(limiter), take(limiter)]).toEqual(["60", "60"]);
     limiter.change(4);
     expect([take(limiter), take(limiter)]).toEqual([undefined, "60"]);
-    // A lower limit does not reopen it.
+    // The same and a lower limit do not reopen it.
+    limiter.change(4);
+    expect(take(limiter)).toBe("60");
     limiter.change(2);
     expect(take(limiter)).toBe("60");
   });

@@ -57,6 +57,14 @@ describe("a sign-in", () => {
     await stop();
   });
 
+  test("has a cookie that ends with the operator, to a second", async () => {
+    const { app, trade, stop } = await open();
+    await app.admin.operators.create({ name: "guest", role: "approver", lifetimeMs: 59_999 });
+    const { token } = await app.admin.sessions.createLink("guest", USER);
+    expect((await trade(token)).headers.get("set-cookie")).toContain("; Max-Age=59;");
+    await stop();
+  });
+
   test("is secure where its page came by HTTPS", async () => {
     const settings = '[operator]\npublic_url = "https://wadi.internal"\n';
     const { link, trade, stop } = await open({ settings });
@@ -179,6 +187,7 @@ describe("a session on the operator API", () => {
     const page = await signIn();
     const status = async () => (await call("GET", "/operator/v1/accounts", page)).status;
     expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
+    expect((await call("GET", SESSION, page)).status).toBe(429);
     await stop();
   });
 
@@ -207,6 +216,9 @@ describe("a session on the operator API", () => {
     expect((await explain(await call("GET", SESSION, { cookie: forged })))[1]).toBe(
       "invalid_api_key",
     );
+    // A foreign page does not learn whether a session has ended.
+    const foreign = { cookie: forged, origin: "https://evil.example" };
+    expect((await call("GET", SESSION, foreign)).status).toBe(403);
     await stop();
   });
 

@@ -93,6 +93,8 @@ test("two requests with one link at once get one session", async () => {
   const both = await Promise.all([1, 2].map(() => admin.sessions.signIn(token, CLIENT)));
   expect(both.map(({ kind }) => kind).toSorted()).toEqual(["ok", "used"]);
   expect(await admin.sessions.list()).toHaveLength(1);
+  const entries = await admin.audit.list({ operation: "console sign-in", limit: 9 });
+  expect(entries.map(({ outcome }) => outcome).toSorted()).toEqual(["done", "failed"]);
   await close();
 });
 

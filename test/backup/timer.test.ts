@@ -72,6 +72,19 @@ test("backups are made at once and then each interval, and the oldest are delete
   expect(readdirSync(directory).sort()).toEqual([nameAt("121000"), nameAt("121500"), foreign]);
 });
 
+test("a backup of a time to come counts as made now", async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, nameAt("180000")), "by a wrong clock");
+  const { timer, clock, said } = openTimer(`every = "5m"\nto = "${directory}"`);
+  timer.start();
+  while (timer.readState().made_at === null) await clock.advance(0);
+  expect(timer.readState().made_at).toBe(clock.now());
+  const made = said();
+  await clock.advance(5 * MINUTE_MS);
+  expect((await made)[0]).toBe("backup: made");
+  await timer.stop(1_000);
+});
+
 test("the state and the metrics tell the newest backup, and why none was made", async () => {
   const directory = makeDirectory();
   const file = join(directory, "file");

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { createSweepAdmin } from "../../src/admin/upkeep.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
-import { isDoubtful, Sweeper } from "../../src/retention/sweeper.ts";
+import { isDoubtful, Sweeper, sweepRows } from "../../src/retention/sweeper.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -72,6 +72,33 @@ test("a sweep that is over a day late runs at the start", async () => {
   await start();
   expect(runs).toEqual([clock.now()]);
   expect(await store.find()).toEqual({ swept_at: clock.now(), witnessed_at: clock.now() });
+});
+
+test("a sweep that is exactly a day late waits for its hour", async () => {
+  const { start, runs } = await openTrial(DAY_MS);
+  await start();
+  expect(runs).toEqual([]);
+});
+
+test("a step of a minute does not restart the hour", async () => {
+  const { clock, start, runs } = await openTrial(10 * MINUTE_MS);
+  await start();
+  await clock.advance(HOUR_MS - LOOK_MS);
+  clock.shiftWall(MINUTE_MS);
+  await clock.advance(LOOK_MS);
+  expect(runs).toHaveLength(1);
+});
+
+test("a sweep in parts ends with a part that is not full, or with the stop", async () => {
+  const limits: number[] = [];
+  const sweepSome = async (limit: number) => (limits.push(limit) < 3 ? limit : 7);
+  expect(await sweepRows(() => false, sweepSome)).toBe(4_007);
+  const sweepOne = async (limit: number) => {
+    limits.push(limit);
+    return limit;
+  };
+  expect(await sweepRows(() => limits.length === 4, sweepOne)).toBe(2_000);
+  expect(limits).toEqual([2_000, 2_000, 2_000, 2_000]);
 });
 
 test("a restart each half hour does not postpone sweeps forever", async () => {

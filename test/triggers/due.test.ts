@@ -1,6 +1,7 @@
 // Tests the due, the next and the future fires of a trigger.
 import { expect, test } from "bun:test";
 import { computeDue, findNext, listUpcoming, recomputeDue } from "../../src/triggers/due.ts";
+import { listOverdue } from "../../src/triggers/overdue.ts";
 
 const at = (text: string) => Date.parse(text);
 const DAILY = { cron: "30 9 * * *", time_zone: "Asia/Riyadh" };
@@ -42,6 +43,19 @@ test("an instant fires up to a minute late, and counts as missed from then on", 
     [false, 0],
     [true, 1],
   ]);
+});
+
+test("instants that have passed are listed with their number, until all of them are missed", async () => {
+  const next_fire_at = at("2026-11-20T06:30:00Z");
+  const row = { ...DAILY, id: "t-1", name: "t", catch_up_seconds: null, updated_at: 0 };
+  const store = { listTimed: async () => [{ ...row, next_fire_at }] } as never;
+  const list = async (now: number) =>
+    (await listOverdue(store, now)).map(({ instants, fires }) => [instants, fires]);
+  const DAY_MS = 86_400_000;
+  expect(await list(next_fire_at - 1)).toEqual([]);
+  expect(await list(next_fire_at)).toEqual([[1, true]]);
+  expect(await list(next_fire_at + DAY_MS)).toEqual([[2, true]]);
+  expect(await list(next_fire_at + DAY_MS + 60_001)).toEqual([[2, false]]);
 });
 
 test("a clock that went back brings no instant from before the trigger's last change", () => {

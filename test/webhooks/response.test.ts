@@ -115,6 +115,12 @@ describe("the text of a response", () => {
     );
     expect(bodyOf(cut, true)).toBe("x".repeat(RESPONSE_BYTES_MAX - 2));
   });
+  test("is whole up to 4,096 bytes, and cut characters at the end of a whole one are shown", () => {
+    expect(RESPONSE_BYTES_MAX).toBe(4_096);
+    expect(bodyOf("x".repeat(4_096))).toBe("x".repeat(4_096));
+    expect(bodyOf(Buffer.from("a😀").subarray(0, 3))).toBe("a\ufffd");
+    expect(bodyOf(Buffer.from("a😀").subarray(0, 3), true)).toBe("a");
+  });
   test("has a maximum length, whatever its characters", () => {
     const text = bodyOf(new Uint8Array(RESPONSE_BYTES_MAX).fill(0xff), true)!;
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(RESPONSE_BYTES_MAX);

@@ -1,7 +1,7 @@
 // Tests the event `limit.reached`: once for each limit and period at 80 and at 100 percent.
 import { expect, test } from "bun:test";
 import { findRefused } from "../../../src/gateway/budgets/alerts.ts";
-import { type Excess, makeSubject } from "../../../src/gateway/budgets/excess.ts";
+import { type Excess, explainExcesses, makeSubject } from "../../../src/gateway/budgets/excess.ts";
 import { outboxStore } from "../../../src/outbox/store.ts";
 import { createSeededIds } from "../../support/ids.ts";
 import { openWebhookReceiver } from "../../support/webhook-receiver.ts";
@@ -109,5 +109,9 @@ test("a refusal because of requests under way announces nothing: they may settle
   const refuse = (lasts: "reserved" | "used") =>
     findRefused([{ subject, name: "tokens_day", maximum: 100, use, lasts } as Excess], context);
   expect(refuse("reserved")).toEqual([]);
+  // Money that requests under way hold may come back.
+  const money = { subject, name: "cost_day", maximum: 1, use, lasts: "reserved" } as Excess;
+  expect(explainExcesses([money], 0, "SAR").code).toBe("rate_limit_exceeded");
+  expect(explainExcesses([{ ...money, lasts: "used" }], 0, "SAR").code).toBe("permission_denied");
   expect(refuse("used").map(({ percent }) => percent)).toEqual([100]);
 });

@@ -53,6 +53,16 @@ describe("a call that writes", () => {
   });
 });
 
+test("32 calls of one reply are run, and later ones are told why they are not", async () => {
+  const planner = openPlanner(post, "builtin", { unattended_writes: true });
+  const calls = Array.from({ length: 33 }, () => ["post", {}] as const);
+  const { tool_calls } = readReply(call(...calls), 0, ids);
+  const planned = await planner.planCalls(tool_calls);
+  expect(planned.map(({ tool_call_id }) => tool_call_id)).toEqual(
+    tool_calls.slice(0, 32).map(({ id }) => id),
+  );
+});
+
 test("checks each call with long arguments in its own turn of the event loop", async () => {
   const pattern = "[ab]*a[ab]{900}$";
   const parameters = { type: "object", properties: { text: { type: "string", pattern } } };
