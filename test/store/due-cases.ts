@@ -185,6 +185,8 @@ const clockCases: Case[] = [
     async check(answer, { triggers }) {
       expect(answer).toEqual(["a-2", "a-1"]);
       expect(await triggers.listDueAccounts(minute(2) - 1)).toEqual(["a-2"]);
+      // The oldest instant of an account counts, not its latest.
+      expect(await triggers.listDueAccounts(minute(4))).toEqual(["a-2", "a-1"]);
       expect(await triggers.listDueAccounts(minute(1) - 1)).toEqual([]);
     },
   },

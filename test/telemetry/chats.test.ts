@@ -3,9 +3,11 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeRequest } from "../../src/gateway/request-log/span.ts";
 import { type AskOptions, startApp } from "../support/app.ts";
 import { startCollector } from "../support/collector.ts";
 import { findClosedPort } from "../support/ports.ts";
+import { makeEntry } from "../support/request-log.ts";
 import { answerText, startUpstream } from "../support/upstream.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -195,4 +197,13 @@ test("the log has the status of a collector that takes no spans, and none of its
     String(message).startsWith("telemetry:");
   while (!app.lines.some(isComplaint)) await app.clock.advance(1_000);
   expect(app.lines.filter(isComplaint)).toMatchObject([{ reason: "status 400" }]);
+});
+
+test("an image is named in the content of a span, without its address or bytes", () => {
+  const image = { type: "image_url", image_url: { url: "https://private.example/face.png" } };
+  const input = [{ role: "user", content: [{ type: "text", text: "Who?" }, image] }];
+  const { content } = describeRequest(makeEntry("e-1"), { input, output: null } as never);
+  expect(JSON.parse(content!["gen_ai.input.messages"] as string)).toEqual([
+    { role: "user", parts: [{ type: "text", content: "Who?" }, { type: "image" }] },
+  ]);
 });

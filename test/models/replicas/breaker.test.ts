@@ -113,6 +113,10 @@ test("it tells that the next trial is admitted once it admits it", async () => {
   const trial = breaker.begin();
   breaker.noteLife(trial);
   expect(breaker.changes).toEqual([true, true]);
+  // Another request answers for itself, not for the trial.
+  breaker.begin();
+  breaker.noteLife(trial);
+  expect([breaker.changes.length, breaker.admits()]).toEqual([2, false]);
 });
 
 test("a trial whose caller leaves passes to the next request", async () => {

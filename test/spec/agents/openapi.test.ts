@@ -106,6 +106,28 @@ describe("agents.p4 agents.versioning.4", () => {
     }
   });
 
+  test("each operation documents its success: 200 unless it makes, begins or deletes something", () => {
+    const operations = Object.values(document.paths).flatMap((one) => Object.values(one));
+    const groups = Map.groupBy(operations, ({ responses }) =>
+      Object.keys(responses)
+        .filter((status) => !/^[45]/.test(status))
+        .join(),
+    );
+    const { 200: read, ...others } = Object.fromEntries(
+      [...groups].map(([statuses, group]) => [statuses, group.map((one) => one.operationId)]),
+    );
+    expect(read!.length).toBeGreaterThan(30);
+    expect(others).toEqual({
+      "200,202": ["receiveHook"],
+      "201": [
+        ...["createChatCompletion", "createAgent", "createAgentVersion", "createConnection"],
+        ...["registerTool", "createToolRevision", "createTrigger", "createWebhook"],
+      ],
+      "202": ["startRun", "fireTrigger", "testWebhook", "recoverDeliveries", "replayDelivery"],
+      "204": ["deleteConnection", "deleteTrigger", "deleteWebhook"],
+    });
+  });
+
   test("the bounds of each input are these", () => {
     expect(listBounds(document)).toEqual({
       "1.. items": "ChatRequest.messages",

@@ -12,6 +12,8 @@ test.each<[string, string, string]>([
   ["no-break spaces", "a&nbsp;&nbsp;b", "a b"],
   ["lists", "<ul><li>One<li>Two<ul><li>In</ul><li>Three</ul>", "- One\n- Two\n  - In\n- Three"],
   ["numbered lists", "<ol start=9><li>a<li>b</ol>", "9. a\n10. b"],
+  ["a list from zero", "<ol start=0><li>a</ol>", "0. a"],
+  ["a list with a negative start", "<ol start=-1><li>a</ol>", "1. a"],
   ["a list with an invalid start", "<ol start=x><li>a</ol>", "1. a"],
   ["long items", "<ul><li><p>One</p><p>More</p><li>Two</ul>", "- One\n\n  More\n\n- Two"],
   ["items without words", "<ul><li></li><li> <li>x</ul>y", "- x\n\ny"],
