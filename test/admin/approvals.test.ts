@@ -1,6 +1,6 @@
 // Tests the operator's approval commands: lists, one with its details, a decision.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { AdminError } from "../../src/admin/index.ts";
+import { AdminError, approvalOperations, nameLocalActor, perform } from "../../src/admin/index.ts";
 import {
   add,
   beginAsking,
@@ -161,6 +161,18 @@ test("agents.states.p6 agents.authentication.5: an operator decides for any acco
       ...{ events: ["requested", decision], shown: [approval, shown] },
     });
     expect((await front.read(`/v1/runs/${run.id}`)).status).toBe(status);
+  }
+});
+
+test("a decision is in the audit log without its reason and arguments, which an account's deletion removes", async () => {
+  const { approval } = await bringTo(front, "pending");
+  const { admin } = front.app;
+  const asked = { id: approval.id, reason: REASON };
+  await perform(admin, approvalOperations.reject, asked, nameLocalActor());
+  const [entry] = await admin.audit.list({ operation: "approvals reject", limit: 1 });
+  const kept = ["id", "run_id", "agent_id", "tool", "status", "decided_by", "decided_at"];
+  for (const state of [entry!.state_before, entry!.state_after]) {
+    expect(Object.keys(state as object)).toEqual(kept);
   }
 });
 

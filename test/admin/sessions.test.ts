@@ -50,6 +50,24 @@ test("a user of the system may name any operator in force, and no unknown one", 
   await close();
 });
 
+test("a token ends at least 1 ms and at most 36500 days from now", async () => {
+  const { admin, clock, close } = await open();
+  const longest = 36_500 * DAY_MS;
+  for (const [n, lifetimeMs] of [1, longest].entries()) {
+    const { operator } = await admin.operators.create({
+      name: `o${n}`,
+      role: "operator",
+      lifetimeMs,
+    });
+    expect(operator.expires_at).toBe(clock.now() + lifetimeMs);
+  }
+  for (const lifetimeMs of [0, -1, longest + 1, Number.NaN]) {
+    const made = admin.operators.create({ name: "late", role: "operator", lifetimeMs });
+    await expect(made).rejects.toThrow("at least 1 ms and at most 36500 days");
+  }
+  await close();
+});
+
 test("a user whose name fits no operator is told to name one", async () => {
   const { link, close } = await open();
   await expect(link(undefined, { ...USER, name: "uid 1000" })).rejects.toThrow("name is 1 to 64");

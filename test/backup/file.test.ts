@@ -111,3 +111,17 @@ test.each(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])(
     expect(readFileSync(second, "utf8")).toBe("the other's");
   },
 );
+
+test("a name that could not be given to a backup is free again", async () => {
+  const fail = (code: string) => async () => {
+    throw Object.assign(new Error(code), { code });
+  };
+  const directory = makeDirectory();
+  const backup = await createBackupFile(join(directory, "one.backup"));
+  using _ = spyOn(files, "link").mockImplementation(fail("EPERM"));
+  using rename = spyOn(files, "rename").mockImplementation(fail("EIO"));
+  await expect(backup.finish()).rejects.toThrow("the disk fails to read or write");
+  expect(rename).toHaveBeenCalledTimes(1);
+  await backup.abandon();
+  expect(readdirSync(directory)).toEqual([]);
+});

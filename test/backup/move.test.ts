@@ -6,7 +6,12 @@ import { basename, dirname } from "node:path";
 import { SQL } from "bun";
 import { accountStore } from "../../src/access/store.ts";
 import { type MoveResult, moveData } from "../../src/backup/index.ts";
-import { openDatabase, openLoader, type TransferPlace } from "../../src/database/index.ts";
+import {
+  openDatabase,
+  openLoader,
+  openSnapshot,
+  type TransferPlace,
+} from "../../src/database/index.ts";
 import { installationStore } from "../../src/installation/index.ts";
 import { stores } from "../../src/stores.ts";
 import { failureOf, type Ground } from "../support/database.ts";
@@ -190,6 +195,22 @@ test("data move back to the place that they have left", async () => {
   expect(await readAll(source)).toEqual(content);
   expect((await open(source)).moved_to).toBeNull();
 });
+
+// Two transactions at once need a server; PGlite has one connection.
+const CONCURRENT = ["SQLite", ...(process.env.WADI_TEST_POSTGRES ? ["PostgreSQL"] : [])];
+test.each(CONCURRENT)(
+  "a snapshot of %s shows one moment, whatever is written meanwhile",
+  async (engine) => {
+    const from = await makeSource(engine);
+    const snapshot = await openSnapshot(from);
+    const rows = await snapshot.countAll();
+    const accounts = await openAccounts(from);
+    await accounts.create(account("late"));
+    expect(await snapshot.countAll()).toBe(rows);
+    await accounts.close();
+    await snapshot.close();
+  },
+);
 
 describe.each(["SQLite", "PostgreSQL"])("a source in %s", (engine) => {
   test("that a command changes at the very end is copied again", async () => {

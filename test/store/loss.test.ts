@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -16,6 +17,7 @@ import { dirname, join } from "node:path";
 import { readNotedCommits } from "../../src/database/commit-counter.ts";
 import { GroupCommit } from "../../src/database/group-commit.ts";
 import { DatabaseUnusable, openDatabase } from "../../src/database/index.ts";
+import { keepLog } from "../../src/database/loss.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import { createRegistry } from "../../src/database/registry.ts";
 import { openConnection } from "../../src/database/sqlite.ts";
@@ -238,4 +240,18 @@ test("a failed commit is not counted, so the next start does not miss it", async
   group.close();
   connection.close();
   expect(await countTrials(file)).toBe(0);
+});
+
+test("the log of a database behind a link is kept beside the link, once", async () => {
+  const file = await makeFile();
+  const link = `${file}.link`;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "");
+  writeFileSync(`${file}-wal`, "the log");
+  symlinkSync(file, link);
+  keepLog(link, { noted: 7, loss: "" });
+  expect(readFileSync(`${link}-wal.behind-7`, "utf8")).toBe("the log");
+  writeFileSync(`${file}-wal`, "cut");
+  keepLog(link, { noted: 7, loss: "" });
+  expect(readFileSync(`${link}-wal.behind-7`, "utf8")).toBe("the log");
 });

@@ -65,18 +65,19 @@ describe("a call that cannot run is answered", () => {
   });
 
   test("with the faults of its arguments; three such rounds in a row end the run", async () => {
-    await open(() => call(["calculator", "{not json"], ["calculator", { expression: 3 }]));
+    const bad = ["{not json", "[1]", { expression: 3 }] as const;
+    await open(() => call(...bad.map((text) => ["calculator", text] as const)));
     const id = await trial.run();
     expect(await trial.ended(id)).toMatchObject({
       ...{ status: "failed", error: { code: "invalid_arguments" }, usage: { rounds: 3 } },
     });
     expect((await resultsOf(trial, id)).map(({ outcome }) => outcome)).toEqual(
-      Array(6).fill("invalid_arguments"),
+      Array(9).fill("invalid_arguments"),
     );
     // A server that parses it would refuse the whole request.
     const sent = trial.asks[1]!.messages.find(({ role }) => role === "assistant")!;
     expect(sent.tool_calls!.map(({ function: { arguments: text } }) => text)).toEqual([
-      ...["{}", '{"expression":3}'],
+      ...["{}", "{}", '{"expression":3}'],
     ]);
     await verifyLog(trial, id);
   });

@@ -83,6 +83,17 @@ test("a stop waits up to its deadline, and reports lost entries", async () => {
   expect(lines.at(-1)!.message).toBe("request log: entries were not written before the stop");
 });
 
+test("a stop without any time has two seconds for the last entries", async () => {
+  const { requestLog, arrive, clock, lines } = open(() => new Promise<void>(() => {}));
+  arrive().close(201, null, 1);
+  const stopped = requestLog.service.stop(0) as Promise<void>;
+  await clock.advance(1_999);
+  expect([lines, Bun.peek.status(stopped)]).toEqual([[], "pending"]);
+  await clock.advance(1);
+  await stopped;
+  expect(lines).toMatchObject([{ level: "error", rows: 1 }]);
+});
+
 test("old rows are removed two thousand per write, and those kept forever stay", async () => {
   const { clock } = createDeps();
   const sweeps: [number, number][] = [];
