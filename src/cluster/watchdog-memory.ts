@@ -76,9 +76,20 @@ export class WatchdogMemory {
 
 export class WatchdogMemoryReader {
   readonly #views: MemoryViews;
+  #seenBeats: number;
+  #silentChecks = 0;
 
   constructor(memory: SharedArrayBuffer) {
     this.#views = new MemoryViews(memory);
+    this.#seenBeats = this.countBeats();
+  }
+
+  /** Returns how many checks in a row, this one included, found no new heartbeat. */
+  checkSilence(): number {
+    const beats = this.countBeats();
+    this.#silentChecks = beats === this.#seenBeats ? this.#silentChecks + 1 : 0;
+    this.#seenBeats = beats;
+    return this.#silentChecks;
   }
 
   countBeats(): number {

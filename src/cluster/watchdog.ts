@@ -114,13 +114,8 @@ export function serveWatchdog(): void {
 /** Counts checks instead of time, so that a suspended machine raises no alarm. */
 function watch(options: ThreadOptions): void {
   const reader = new WatchdogMemoryReader(options.memory);
-  let seen = reader.countBeats();
-  let checks = 0;
   setInterval(() => {
-    const beats = reader.countBeats();
-    checks = beats === seen ? checks + 1 : 0;
-    seen = beats;
-    if (checks < options.checksMax) return;
+    if (reader.checkSilence() < options.checksMax) return;
     try {
       report(options, reader);
     } finally {

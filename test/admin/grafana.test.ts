@@ -1,6 +1,7 @@
 // The dashboard and the alert rules of `wadi init --grafana`: they ask for metrics that exist, and
 // the alerts fire on what they are for. Judged by Debian's promtool and Prometheus.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,6 +28,17 @@ const listExpressions = () =>
   (JSON.parse(read("wadi-dashboard.json")) as { panels: Panel[] }).panels.flatMap(
     ({ targets = [] }) => targets.map(({ expr }) => expr),
   );
+
+test("a directory that cannot be written is named with the cause, and a bug is not explained", () => {
+  const file = join(directory, "wadi-alerts.yml");
+  expect(() => writeGrafanaFiles(join(file, "below"))).toThrow(
+    `the files of ${join(file, "below")} cannot be written (ENOTDIR)`,
+  );
+  using _ = spyOn(fs, "mkdirSync").mockImplementation(() => {
+    throw new TypeError("a bug");
+  });
+  expect(() => writeGrafanaFiles(directory)).toThrow(new TypeError("a bug"));
+});
 
 test("they ask for no metric that the server does not show", () => {
   const { text } = findPage("monitoring");

@@ -18,6 +18,13 @@ test("input in several pieces is one text, also if a character is split", async 
   expect(await readAll(say(), MAX, "a text")).toBe("");
 });
 
+test("input of exactly the maximum is read", async () => {
+  const longest = "x".repeat(MAX);
+  expect(await readAll(say(longest), MAX, "a text")).toBe(longest);
+  const more = readAll(say(longest, "x"), MAX, "a text");
+  await expect(more).rejects.toEqual(new UsageError("a text has at most 16384 bytes"));
+});
+
 test("input that never ends is not waited for", async () => {
   let pieces = 0;
   async function* endless() {

@@ -19,6 +19,17 @@ test("heartbeats are counted", () => {
   expect(reader.countBeats()).toBe(2);
 });
 
+test("checks are silent while no heartbeat comes, and any heartbeat ends their count", () => {
+  const { writer, reader } = open();
+  const check = () => reader.checkSilence();
+  expect([check(), check()]).toEqual([1, 2]);
+  writer.beat();
+  expect([check(), check(), check()]).toEqual([0, 1, 2]);
+  writer.beat();
+  writer.beat();
+  expect([check(), check()]).toEqual([0, 1]);
+});
+
 test("a call is named until its work returns or throws, and then its caller is", () => {
   const { writer, reader } = open();
   expect(reader.readCall()).toBeNull();

@@ -99,6 +99,12 @@ describe("an address that did not appear is unknown", () => {
     expect(await knows(`Read [this](${A}/x).`, url)).toBe(false);
   });
 
+  test("one with the bracket of a sentence does not count", async () => {
+    for (const [open, close] of ["()", "[]", "{}"]) {
+      expect(await knows(`Read ${open}${A}/x${close}`, `${A}/x${close}`)).toBe(false);
+    }
+  });
+
   test("an address with a user name does not count", async () => {
     expect(
       await knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x"),

@@ -247,6 +247,13 @@ describe("gateway.limits.shared_capacity another process decides on the slots", 
     expect(next.begun).toEqual(["b1", "b2"]);
   });
 
+  test("and decides here where the new process has just ended", async () => {
+    const old = openCapacity(1, 5);
+    old.capacity.follow({ take: () => Promise.reject(new Error("closed")), release() {} });
+    await old.ask("a1");
+    expect(old.begun).toEqual(["a1"]);
+  });
+
   test("until the new process has ended, after which the old one decides again", async () => {
     const { old, next } = await handOver();
     await next.ask("b1");

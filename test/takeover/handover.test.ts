@@ -1,0 +1,55 @@
+// Tests how the lock of the data is taken from a process that ends.
+import { expect, test } from "bun:test";
+import { DatabaseInUse } from "../../src/database/index.ts";
+import { createHandover, type HandoverParts } from "../../src/takeover/handover.ts";
+import { createManualClock } from "../support/clock.ts";
+
+/** A handover whose lock fails so often with this. */
+function open(failure: Error, times: number) {
+  const clock = createManualClock();
+  const events: string[] = [];
+  let tries = 0;
+  const parts = {
+    ...{ clock, predecessor: { epoch: 1 }, limits: {}, installation: "i", server: {} },
+    database: {
+      async lock() {
+        if (++tries <= times) throw failure;
+        events.push("locks");
+      },
+    },
+    services: { pause: async () => {}, resume() {} },
+    process: {
+      epoch: 2,
+      spare: (spares: (epoch: number) => boolean) => events.push(`${spares(1)}`),
+    },
+    keepServers: (isKept: boolean) => void events.push(isKept ? "keeps" : "stops keeping"),
+    slots: { import: (counts: object) => void events.push(`slots ${JSON.stringify(counts)}`) },
+    settle: async (until: number) => void events.push(`settles ${clock.now() - until}`),
+  };
+  const handover = createHandover(parts as unknown as HandoverParts);
+  events.length = 0;
+  const inherit = async () => {
+    const done = handover.inherit().then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+    while (Bun.peek.status(done) === "pending") await clock.advance(10);
+    return done;
+  };
+  return { inherit, events, countTries: () => tries };
+}
+
+test("a process that has ended leaves its lock, model servers, slots and budgets to this one", async () => {
+  const { inherit, events } = open(new DatabaseInUse("x"), 2);
+  expect(await inherit()).toBe("done");
+  expect(events).toEqual(["locks", "false", "stops keeping", "slots {}", "settles 100"]);
+});
+
+test("a lock that stays taken is tried a hundred times, and any other failure once", async () => {
+  const taken = open(new DatabaseInUse("x"), 100);
+  expect(await taken.inherit()).toContain("x");
+  const broken = open(new Error("the disk is gone"), 100);
+  expect(await broken.inherit()).toBe("the disk is gone");
+  expect([taken.countTries(), broken.countTries()]).toEqual([100, 1]);
+  expect([taken.events, broken.events]).toEqual([[], []]);
+});
