@@ -251,13 +251,19 @@ test("its document is valid, complete, and apart from the public one", async () 
     "..1000 items":
       "connectionsCreate.allowed_hosts connectionsSetSecret.allowed_hosts " +
       "keysCreate.models keysCreate.scopes keysUpdate.models keysUpdate.scopes",
-    "1..": "keysCreate.lifetime_ms keysUpdate.lifetime_ms operatorsCreate.lifetime_ms",
+    "1..":
+      "agentsShow?version approvalsLink.lifetime_ms keysCreate.lifetime_ms " +
+      "keysUpdate.lifetime_ms operatorsCreate.lifetime_ms runsRound?round",
+    "0..604800": "triggersRotate.overlap_seconds",
+    "1..60 characters": "approvalsLink.for",
+    "..200 characters": "runsCount?text runsList?text",
+    "..256 characters": "find?text",
     "0..":
       "keysRotate.overlap_ms requestsFollow?slower_than_ms requestsList?slower_than_ms " +
       "runsFollow?after",
     "1..10000":
-      "approvalsList?limit auditList?limit requestsList?limit runsList?limit " +
-      "triggersFires?limit webhooksDeliveries?limit",
+      "agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
+      "runsList?limit triggersFires?limit webhooksDeliveries?limit",
     "1..100000 characters": "runsStart.message",
     "1..1000": "runsFollow?limit",
     "..1000 characters": "approvalsApprove.reason approvalsReject.reason",

@@ -28,7 +28,11 @@ const read = (admin: Parameters<typeof perform>[0]) =>
 test("an uptime is counted from the start of the server, not of its machine", async () => {
   const clock = createManualClock();
   await clock.advance(90_000);
-  const state = createServerState(clock, { models: [] }, () => null);
+  const state = createServerState(
+    clock,
+    { models: [] },
+    { countStreams: () => 0, readBackups: () => null, sendChat: async () => new Response() },
+  );
   await clock.advance(5_000);
   expect(state.uptimeMs()).toBe(5_000);
 });
