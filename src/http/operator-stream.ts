@@ -41,6 +41,9 @@ export function createStreamPipeline(spec: OperatorStreamSpec, options: Operator
     const stream = spec.open({ id, role, isInForce }, (onBug) =>
       openEventStream(request.signal, onBug),
     );
-    return stream.answer(200, { "x-request-id": request_id });
+    return stream.answer(200, {
+      "x-request-id": request_id,
+      "cache-control": "no-store, no-transform",
+    });
   };
 }

@@ -60,7 +60,7 @@ export class EventStream {
   }
 
   answer(status: number, headers: Record<string, string>): Response {
-    return new Response(this.#body, { status, headers: { ...headers, ...this.#headers } });
+    return new Response(this.#body, { status, headers: { ...this.#headers, ...headers } });
   }
 
   /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */

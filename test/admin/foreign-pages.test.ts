@@ -19,6 +19,15 @@ const ROUTES: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/console/session"],
 ];
 
+/** Routes of links to approvals, where a session of an operator is none. */
+const LINK_ROUTES: typeof ROUTES = [
+  ...OPERATIONS.filter(({ isForLinks }) => isForLinks).map(
+    ({ method, path }) =>
+      [method as string, `/operator/link/v1${path.replaceAll(/:\w+/g, UNKNOWN)}`] as const,
+  ),
+  ["GET", "/operator/link/session"],
+];
+
 describe("a route of operators", () => {
   let started: TestApp;
   let cookie: string;
@@ -43,8 +52,13 @@ describe("a route of operators", () => {
     const text = await reply.text();
     return { status: reply.status, code: text && JSON.parse(text).error?.code, reply };
   };
-  const sendAll = async (headers: () => Record<string, string>, status: number, code: string) => {
-    for (const [method, path] of ROUTES) {
+  const sendAll = async (
+    headers: () => Record<string, string>,
+    status: number,
+    code: string,
+    routes = ROUTES,
+  ) => {
+    for (const [method, path] of routes) {
       const found = await send(method, path, headers());
       expect([method, path, found.status, found.code]).toEqual([method, path, status, code]);
       expect(found.reply.headers.has("set-cookie")).toBeFalse();
@@ -56,6 +70,12 @@ describe("a route of operators", () => {
   test("is refused without a session", async () => {
     await sendAll(() => ({}), 401, "missing_api_key");
     await sendAll(() => ({ origin: started.url }), 401, "missing_api_key");
+  });
+
+  test("is refused below the path of links without one, also to an operator", async () => {
+    expect(LINK_ROUTES.length).toBeGreaterThan(3);
+    await sendAll(() => ({}), 401, "missing_api_key", LINK_ROUTES);
+    await sendAll(() => ({ cookie, origin: started.url }), 401, "missing_api_key", LINK_ROUTES);
   });
 
   test("is refused with a session that is not in force", async () => {

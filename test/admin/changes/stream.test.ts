@@ -20,6 +20,7 @@ async function open(options: Parameters<typeof startApp>[0] = {}) {
   const follow = async (cookie: string) => {
     const response = await get({ cookie });
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    expect(response.headers.get("cache-control")).toBe("no-store, no-transform");
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     const reading = (async () => {
