@@ -1,7 +1,14 @@
 // Requests as a command of the shell, without the key.
 
-/** Quotes a text for a POSIX shell. */
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const BARE = /^[\w@%+=:,./-]+$/;
+
+/** Quotes a word for a shell, where it needs that. */
+export const quote = (text: string): string =>
+  BARE.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** Writes a command whose values a shell takes as they are. */
+export const writeCommand = (...words: readonly string[]): string =>
+  ["wadi", ...words.map(quote)].join(" ");
 
 export function formatCurl(path: string, body: object): string {
   return [

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiFailure } from "./api.ts";
-import { FailureNote } from "./parts.tsx";
+import { FailureNote, Tagged } from "./parts.tsx";
 
 interface DialogProps {
   title: string;
@@ -42,7 +42,9 @@ export function Dialog({ title, verb, keep, isReady = true, ...given }: DialogPr
   return (
     <dialog class="dialog" ref={dialog} aria-labelledby={id} onClose={onClose}>
       <form onSubmit={confirm}>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id}>
+          <Tagged text={title} />
+        </h2>
         {children}
         {failure.value && <FailureNote what={title} failure={failure.value} isFinal />}
         <p class="row">

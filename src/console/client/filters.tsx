@@ -1,7 +1,9 @@
 // The bar of filters above a list: states, menus and a search, kept in the address.
+
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { nameHidden } from "./hidden.ts";
 import { useKeys } from "./keyboard.ts";
 import { Icon } from "./parts.tsx";
 
@@ -61,7 +63,7 @@ export function ChoiceMenu({ label, value, options, onChange }: ChoiceMenuProps)
     >
       {options.map(({ value: option, text }) => (
         <option key={option} value={option}>
-          {text}
+          {nameHidden(text)}
         </option>
       ))}
     </select>

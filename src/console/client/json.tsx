@@ -55,20 +55,17 @@ export function CodeBlock({ text, label, isExact = false }: CodeBlockProps) {
 
 /** A hidden character is isolated, so that it moves no other one; its tag is no text. */
 function Exact({ text }: { text: string }) {
-  let at = 0;
   return (
     <>
-      {splitHidden(text).map(({ kind, text: part }, index) => {
-        if (kind === "text") {
-          at += part.length;
-          return <bdi key={index}>{part}</bdi>;
-        }
-        return (
+      {splitHidden(text).map(({ kind, text: part, raw }, index) =>
+        kind === "text" ? (
+          <bdi key={index}>{part}</bdi>
+        ) : (
           <bdi key={index} class="exact" data-code={part}>
-            {text[at++]}
+            {raw}
           </bdi>
-        );
-      })}
+        ),
+      )}
     </>
   );
 }

@@ -1,5 +1,6 @@
 // A page that lists things of every account: states, accounts and a search in the address.
 import { useLocation } from "preact-iso";
+import { quote } from "./curl.ts";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "./filters.tsx";
 import { type LiveTopic, useResource } from "./live.ts";
 import { copyText, Empty } from "./parts.tsx";
@@ -107,7 +108,7 @@ export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
     <Page
       title={list.title}
       says={value.data ? list.says(count, all.length) : undefined}
-      command={account === "" ? list.command : `${list.command} --account ${account}`}
+      command={account === "" ? list.command : `${list.command} --account ${quote(account)}`}
       hints={HINTS}
     >
       <Unready what={say(list.title)} resource={value} />

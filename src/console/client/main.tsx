@@ -55,6 +55,13 @@ function App() {
 const isGuest = location.pathname === "/console/a";
 const start = isGuest ? startGuest : startSession;
 
+// The router would throw for an address that no page of this server has, such as /console/%ff.
+try {
+  decodeURIComponent(location.pathname);
+} catch {
+  history.replaceState(null, "", "/console/");
+}
+
 applyTheme();
 await Promise.all([start(), startLanguage()]);
 startLive();

@@ -1,6 +1,8 @@
 // A dialog to look something up in: Escape and a press beside it close it.
+
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { Tagged } from "./parts.tsx";
 
 interface ModalProps {
   title: string;
@@ -23,7 +25,7 @@ export function Modal({ title, isTitleHidden = false, onClose, children }: Modal
       closedby="any"
     >
       <h2 id={id} class={isTitleHidden ? "vh" : ""}>
-        {title}
+        <Tagged text={title} />
       </h2>
       {children}
     </dialog>

@@ -223,9 +223,11 @@ export function CodeLink({ code }: { code: string }) {
 export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps) {
   return (
     <div class="err" role="alert">
-      <b>{isFinal ? t("failure.act", what) : t("failure.title", what)}</b>
+      <b>
+        <Tagged text={isFinal ? t("failure.act", what) : t("failure.title", what)} />
+      </b>
       <p>
-        {failure.message}
+        <Outside text={failure.message} />
         {failure.status > 0 && ` (${failure.status})`}{" "}
         {!isFinal && failure.againInS > 0 && t("failure.again", failure.againInS)}{" "}
         {failure.status > 0 && <CodeLink code={failure.code} />}
@@ -296,7 +298,7 @@ export function Toaster() {
     >
       {shown && (
         <span class="toast">
-          {shown.text}
+          <Tagged text={shown.text} />
           {shown.href && <a href={shown.href}>{shown.link}</a>}
         </span>
       )}

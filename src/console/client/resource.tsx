@@ -1,6 +1,7 @@
 // The states of a part before it has data: loading, failed, or about something that is not there.
+import type { ApiFailure } from "./api.ts";
 import type { Resource } from "./live.ts";
-import { FailureNote } from "./parts.tsx";
+import { FailureNote, Outside } from "./parts.tsx";
 import { t } from "./texts.ts";
 
 const ROWS = ["70%", "45%", "60%", "35%"];
@@ -19,6 +20,9 @@ export function Loading() {
   );
 }
 
+/** An id of another form belongs to nothing. */
+const isMissing = ({ status }: ApiFailure) => status === 404 || status === 400;
+
 interface UnreadyProps {
   /** Names the part, as in "Webhooks could not be loaded." */
   what: string;
@@ -29,11 +33,11 @@ interface UnreadyProps {
 /** Stands in place of a part without data, and above old data that could not be renewed. */
 export function Unready({ what, resource, missing }: UnreadyProps) {
   const { data, failure } = resource;
-  if (failure?.status === 404 && missing) {
+  if (failure && isMissing(failure) && missing) {
     return (
       <div class="page">
         <p>
-          {missing.says} <a href={missing.href}>{missing.link}</a>
+          <Outside text={missing.says} /> <a href={missing.href}>{missing.link}</a>
         </p>
       </div>
     );

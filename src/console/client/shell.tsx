@@ -9,7 +9,7 @@ import { type KeyHint, useKeys } from "./keyboard.ts";
 import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
 import { NAVIGATION, type NavigationItem } from "./navigation.ts";
-import { copyText, Icon, Live, PauseButton, showToast } from "./parts.tsx";
+import { copyText, Icon, Live, PauseButton, showToast, Tagged } from "./parts.tsx";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { status, useStatus } from "./status.ts";
 import { type TextId, t } from "./texts.ts";
@@ -266,7 +266,11 @@ export function Page({ title, says, command, hints, end, before, ...given }: Pag
         <header class="bar">
           {before}
           {heading ? <h1>{heading}</h1> : <Title title={title} opened={opened} />}
-          {says && <span class="dim">{says}</span>}
+          {says && (
+            <span class="dim">
+              <Tagged text={says} />
+            </span>
+          )}
           <span class="end">
             <Live />
             <PauseButton />
@@ -275,7 +279,9 @@ export function Page({ title, says, command, hints, end, before, ...given }: Pag
         </header>
         {children}
         <footer class="cmd">
-          <code class="cut ltr">{command}</code>
+          <code class="cut ltr">
+            <Tagged text={command} />
+          </code>
           <button
             class="b quiet"
             type="button"

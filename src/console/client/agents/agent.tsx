@@ -1,5 +1,7 @@
 // One agent: its versions at the side, and one of them with its prompt, tools, policy and budgets.
+
 import { useLocation, useRoute } from "preact-iso";
+import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
@@ -187,8 +189,8 @@ export function OpenedAgent() {
       opened={{ list: PATH, name: <Outside text={agent?.name ?? short} cut /> }}
       command={
         version === ""
-          ? `wadi agents show ${short}`
-          : `wadi agents show ${short} --version ${version}`
+          ? writeCommand("agents", "show", short)
+          : writeCommand("agents", "show", short, "--version", `${version}`)
       }
       hints={HINTS}
       isFixed

@@ -1,6 +1,7 @@
 // The inbox of approvals: those that wait by their end, then those decided today.
 import { useLocation, useRoute } from "preact-iso";
 import { type ApiFailure, session } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
@@ -155,7 +156,7 @@ export function Approvals() {
     </a>
   );
   const command = open
-    ? `wadi approvals show ${shortenId(open)}`
+    ? writeCommand("approvals", "show", shortenId(open))
     : "wadi approvals list --status pending";
   return (
     <Page

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { writeCanonical } from "../../../platform/json.ts";
 import { writeSpan } from "../format.ts";
-import { splitHidden } from "../hidden.ts";
+import { nameHidden, splitHidden } from "../hidden.ts";
 import { CodeBlock } from "../json.tsx";
 import { now } from "../live.ts";
 import { Outside, Segment } from "../parts.tsx";
@@ -51,11 +51,15 @@ interface ArgumentsProps {
   compared: Comparison;
 }
 
+/** Hidden characters that are named below the text. */
+const CODES_MAX = 32;
+
 /** Shows exactly the text whose SHA-256 the approval has; hidden characters get tags beside. */
 function ExactJson({ value }: { value: unknown }) {
   const text = writeCanonical(value);
   const hidden = splitHidden(text).filter(({ kind }) => kind === "hidden");
-  const codes = [...new Set(hidden.map((part) => part.text))].join(" ");
+  const all = [...new Set(hidden.flatMap(({ raw }) => [...raw]))];
+  const codes = all.slice(0, CODES_MAX).map(nameHidden).join(" ");
   return (
     <>
       <CodeBlock text={text} label={t("approvals.arguments")} isExact />

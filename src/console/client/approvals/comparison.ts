@@ -6,7 +6,7 @@ import { cutExcerpt, type Excerpt, findText, listForms, type Match } from "./sea
 /** Shorter values stand in too many texts to say where they come from. */
 const SOURCE_CHARACTERS_MIN = 6;
 
-/** NavigationItem where a value comes from; `seq` is null for the hook that started the run. */
+/** Place where a value comes from; `seq` is null for the hook that started the run. */
 export type ValueOrigin =
   | { kind: "input" | "model" | "unknown" }
   | { kind: "same"; at: string }
@@ -124,7 +124,7 @@ interface SearchedRun {
   message: string | null;
   texts: readonly SearchedText[];
   forms: readonly (readonly string[])[];
-  /** NavigationItem of each argument, listed by text. */
+  /** Place of each argument, listed by text. */
   matches: readonly (readonly (Match | null)[])[];
   /** Everything that the model has read is here. */
   isWhole: boolean;

@@ -70,7 +70,7 @@ function RunTable({ runs }: { runs: readonly RunLine[] }) {
                 <Outside text={title || shortenId(id)} />
               </a>
             </td>
-            <td class="p2 nw soft">
+            <td class="p2 cut soft agent">
               <Outside text={agent_name ?? shortenId(agent_id)} />
             </td>
             <td class="n">

@@ -86,13 +86,5 @@ export function endOf({ revoked_at, expires_at }: ListedKey, nowMs: number): str
   return expires_at !== null && Date.parse(expires_at) <= nowMs ? expires_at : null;
 }
 
-const BARE = /^[\w@%+=:,./-]+$/;
-
-/** Writes a command whose values a shell takes as they are. */
-export function writeCommand(...words: readonly string[]): string {
-  const quote = (word: string) => (BARE.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
-  return ["wadi", ...words.map(quote)].join(" ");
-}
-
 /** Milliseconds in a day. */
 export const DAY_MS = 86_400_000;

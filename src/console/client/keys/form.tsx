@@ -1,6 +1,9 @@
 // Fields of the forms of accounts and keys, and the command that does the same.
+
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { nameHidden } from "../hidden.ts";
+import { Tagged } from "../parts.tsx";
 
 interface FieldProps {
   label: string;
@@ -84,7 +87,7 @@ export function ChoiceField({ label, value, options, onChange }: ChoiceFieldProp
         >
           {options.map((option) => (
             <option key={option.value} value={option.value}>
-              {option.text}
+              {nameHidden(option.text)}
             </option>
           ))}
         </select>
@@ -131,7 +134,7 @@ export function CommandLine({ text }: { text: string }) {
   return (
     <pre class="code">
       <span class="p">$ </span>
-      {text}
+      <Tagged text={text} />
     </pre>
   );
 }

@@ -1,12 +1,13 @@
 // The dialogs that end a key, or give it another secret.
 import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
 import { shortenId, writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { type ListedKey, nameKey, requestSecret, type ShownKey, writeCommand } from "./data.ts";
+import { type ListedKey, nameKey, requestSecret, type ShownKey } from "./data.ts";
 import { ChoiceField, CommandLine } from "./form.tsx";
 import { revealSecret } from "./secret.tsx";
 

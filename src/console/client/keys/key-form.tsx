@@ -1,11 +1,12 @@
 // The dialogs that create an account, and create or change a key.
 import { useSignal } from "@preact/signals";
 import { call, post } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
 import { useResource } from "../live.ts";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { DAY_MS, type ListedKey, nameKey, requestSecret, SCOPES, writeCommand } from "./data.ts";
+import { DAY_MS, type ListedKey, nameKey, requestSecret, SCOPES } from "./data.ts";
 import { CheckList, ChoiceField, CommandLine, TextField } from "./form.tsx";
 import { revealSecret } from "./secret.tsx";
 

@@ -1,10 +1,11 @@
 // Accounts and their keys, and the sessions of operators.
 import { useSignal } from "@preact/signals";
+import { writeCommand } from "../curl.ts";
 import { Chip, FilterBar, SearchField, useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now, type Resource, useResource } from "../live.ts";
-import { copyText, Empty, FailureNote, Segment } from "../parts.tsx";
+import { copyText, Empty, FailureNote, Outside, Segment } from "../parts.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
@@ -16,7 +17,6 @@ import {
   type LimitLine,
   type ListedKey,
   nameKey,
-  writeCommand,
 } from "./data.ts";
 import { RevokeDialog, RotateDialog } from "./key-dialogs.tsx";
 import { AccountForm, KeyChangeForm, NewKeyForm } from "./key-form.tsx";
@@ -205,7 +205,7 @@ function Accounts({ accounts, keys, limits, onOpen }: AccountsProps) {
       {keys.failure && <FailureNote what={t("keys.column.key")} failure={keys.failure} />}
       {isUnknown && (
         <p>
-          {t("keys.missing", shortenId(opened))}{" "}
+          <Outside text={t("keys.missing", shortenId(opened))} />{" "}
           <a href="/console/keys">{t("keys.missing.list")}</a>
         </p>
       )}

@@ -2,11 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { call } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
 import { useResource } from "../live.ts";
 import { BudgetBar, showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { type LimitId, type LimitLine, MEASURES, PERIODS, writeCommand } from "./data.ts";
+import { type LimitId, type LimitLine, MEASURES, PERIODS } from "./data.ts";
 import { CommandLine } from "./form.tsx";
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });

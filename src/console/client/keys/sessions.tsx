@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, session } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
 import { shortenId, writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { Empty, FailureNote, Outside, showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
-import { writeCommand } from "./data.ts";
 import { CommandLine } from "./form.tsx";
 
 interface SessionLine {

@@ -2,10 +2,11 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiFailure } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { Json } from "../json.tsx";
-import { endOf, type ListedKey, writeCommand } from "../keys/data.ts";
+import { endOf, type ListedKey } from "../keys/data.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, Empty, FailureNote, Head } from "../parts.tsx";
 import { type KeyHint, Page } from "../shell.tsx";

@@ -1,11 +1,13 @@
 // Requests: the live tail, newest first, with one row explained.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
+import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { now, useResource } from "../live.ts";
-import { copyText, Empty, FailureNote } from "../parts.tsx";
+import { copyText, Empty, FailureNote, Outside } from "../parts.tsx";
 import { Loading } from "../resource.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
@@ -86,7 +88,10 @@ export function Requests() {
     onClose: () => open(null),
   });
   hasChosen.value = chosen.value !== null;
-  const command = `wadi requests ${isAlone ? `show ${asked}` : writeFollow(search)}`;
+  const command = writeCommand(
+    "requests",
+    ...(isAlone ? ["show", asked ?? ""] : listFlags(search)),
+  );
   const showWaiting = () => {
     scrollTo(0, 0);
     chosen.value = null;
@@ -151,7 +156,7 @@ function Alone({ asked, failure, onLeave }: AloneProps) {
   const isMissing = failure !== null && (failure.status === 404 || failure.status === 400);
   return (
     <p class="page row alone">
-      {isMissing ? t("requests.missing", shortenId(asked)) : t("requests.alone")}
+      {isMissing ? <Outside text={t("requests.missing", shortenId(asked))} /> : t("requests.alone")}
       <a
         href="/console/requests"
         onClick={(event) => {
@@ -183,10 +188,10 @@ function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void
 }
 
 /** The filters of the address as flags of the command. */
-function writeFollow(search: string): string {
-  const flags = [...new URLSearchParams(search)].map(([name, value]) => {
+function listFlags(search: string): string[] {
+  const flags = [...new URLSearchParams(search)].flatMap(([name, value]) => {
     const flag = name === "slower_than_ms" ? "slower" : name;
-    return `--${flag} ${name === "slower_than_ms" ? `${Number(value) / 1_000}s` : value}`;
+    return [`--${flag}`, name === "slower_than_ms" ? `${Number(value) / 1_000}s` : value];
   });
-  return ["follow", ...flags].join(" ");
+  return ["follow", ...flags];
 }

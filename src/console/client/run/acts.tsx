@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { ApiFailure, post } from "../api.ts";
+import { quote } from "../curl.ts";
 import { ChoiceMenu } from "../filters.tsx";
 import { copyText, FailureNote, showToast } from "../parts.tsx";
-import { quote } from "../runs/filter.tsx";
 import { CancelDialog, isActive } from "../runs/selection.tsx";
 import { t } from "../texts.ts";
 import { type ShownRun, titleOf } from "./data.ts";

@@ -17,7 +17,7 @@ export interface Tick {
 export interface Axis {
   folds: Fold[];
   ticks: Tick[];
-  /** NavigationItem of a time in per cent. */
+  /** Place of a time in per cent. */
   place(time: number): number;
 }
 

@@ -1,7 +1,9 @@
 // One run: how it stands, its waterfall, and the chosen step beside it.
+
 import { useRef } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import type { ApiFailure } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
@@ -44,7 +46,7 @@ function OneRun({ id }: { id: string }) {
         {t("page.runs")}
       </a>{" "}
       <span class="crumb">/</span>{" "}
-      {title === "" ? t("run.name", shortenId(id)) : <Outside text={title} cut />}
+      <Outside text={title === "" ? t("run.name", shortenId(id)) : title} cut />
     </>
   );
   return (
@@ -52,7 +54,7 @@ function OneRun({ id }: { id: string }) {
       title="page.runs"
       heading={heading}
       says={shortenId(run?.id ?? id)}
-      command={`wadi runs show ${shortenId(run?.id ?? id)}`}
+      command={writeCommand("runs", "show", shortenId(run?.id ?? id))}
       hints={HINTS}
       end={run && <Acts run={run} onChange={resource.reload} />}
       isFixed

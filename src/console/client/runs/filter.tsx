@@ -1,4 +1,5 @@
 // The filter of the list of runs, as it stands in the address, in requests and in the command.
+import { writeCommand } from "../curl.ts";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "../filters.tsx";
 import { useResource } from "../live.ts";
 import { readRunState } from "../parts.tsx";
@@ -36,9 +37,7 @@ export function readFilter(query: Readonly<Record<string, string>>): RunListFilt
     ...{ status, agent, account, kind: started, text: q, range },
     search: writeFields(fields),
     since: since && `since=${since}&`,
-    command: ["wadi runs list", ...words.map(([name, text]) => `--${name} ${quote(text)}`)].join(
-      " ",
-    ),
+    command: writeCommand("runs", "list", ...words.flatMap(([name, text]) => [`--${name}`, text])),
     isFiltered: [status, agent, account, started, q].some((value) => value !== ""),
   };
 }
@@ -48,11 +47,6 @@ function writeFields(fields: Readonly<Record<string, string>>): string {
     .filter(([, value]) => value !== "")
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}&`)
     .join("");
-}
-
-/** Quotes a word for a shell, where it needs that. */
-export function quote(text: string): string {
-  return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 interface AgentChoice {

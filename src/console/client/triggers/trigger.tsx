@@ -1,8 +1,10 @@
 // One trigger: when it fires and what it did, and the acts on it.
+
 import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { ApiFailure, post } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
@@ -191,7 +193,7 @@ export function OpenedTrigger() {
     <Page
       title="page.triggers"
       opened={{ list: PATH, name: <Outside text={trigger?.name ?? short} cut /> }}
-      command={`wadi triggers show ${short}`}
+      command={writeCommand("triggers", "show", short)}
       hints={HINTS}
       isFixed
       end={

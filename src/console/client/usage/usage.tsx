@@ -1,6 +1,8 @@
 // Usage: stacked bars by day or hour, and the table with the same sums.
+
 import { useSignal } from "@preact/signals";
 import { StackedBars, type StackedTime } from "../charts.tsx";
+import { writeCommand as formatCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { writeCompact, ZONE } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
@@ -62,10 +64,10 @@ function writePath({ measure, stack, zone, span, filters }: UsageView): string {
 }
 
 function writeCommand({ measure, stack, zone, span, filters }: UsageView): string {
-  const range = span.month ? `--month ${span.month}` : `--from ${span.from} --to ${span.to}`;
-  const flags = filters.map(([name, value]) => ` --${name} ${value}`).join("");
-  const command = measure === "runs" ? "wadi runs usage" : "wadi usage";
-  return `${command} --by ${stack} ${range} --zone ${zone}${flags}`;
+  const range = span.month ? ["--month", span.month] : ["--from", span.from, "--to", span.to];
+  const flags = filters.flatMap(([name, value]) => [`--${name}`, value]);
+  const command = measure === "runs" ? ["runs", "usage"] : ["usage"];
+  return formatCommand(...command, "--by", stack, ...range, "--zone", zone, ...flags);
 }
 
 export function Usage() {

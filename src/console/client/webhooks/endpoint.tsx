@@ -1,9 +1,11 @@
 // One webhook endpoint: its health, what can be done, its deliveries and the attempts at one.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { type Acts, useActs } from "../acts.tsx";
 import { post } from "../api.ts";
+import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
@@ -187,8 +189,8 @@ export function OpenedWebhook() {
   };
   const command =
     delivery === ""
-      ? `wadi webhooks deliveries ${short}`
-      : `wadi webhooks attempts ${shortenId(delivery)}`;
+      ? writeCommand("webhooks", "deliveries", short)
+      : writeCommand("webhooks", "attempts", shortenId(delivery));
   return (
     <Page
       title="page.webhooks"
