@@ -53,6 +53,17 @@ describe("the page of the console", () => {
     await stop();
   });
 
+  test("keeps logical properties, so that the direction decides and not the language", async () => {
+    const { get, stop } = await openPage();
+    const style = /<style>(.*?)<\/style>/s.exec(await (await get("/console/")).text())![1]!;
+    expect(style).toContain("inset-inline-start:0");
+    expect(style).toContain(":dir(rtl)>.flip");
+    expect(style.match(/:lang\(\w+\)/g)!.every((rule) => rule === ":lang(ar)")).toBeTrue();
+    // Strings keep their spaces.
+    expect(style).toContain('content:"$ "');
+    await stop();
+  });
+
   test("does not exist where the operator API is switched off", async () => {
     const { get, stop } = await openPage("[operator]\nenabled = false\n");
     expect((await get("/console/")).status).toBe(404);

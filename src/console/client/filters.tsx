@@ -39,7 +39,7 @@ export function Chip({ isPressed, shape, tone, count, onPress, children }: ChipP
     <button class="chip" type="button" aria-pressed={isPressed} onClick={onPress}>
       {shape && <Icon id={`s-${shape}`} size={12} tone={tone ?? ""} />}
       {children}
-      {count !== undefined && <b>{count.toLocaleString("en-GB")}</b>}
+      {count !== undefined && count > 0 && <b>{count.toLocaleString("en-GB")}</b>}
     </button>
   );
 }

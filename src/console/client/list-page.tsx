@@ -72,7 +72,7 @@ function Filters<Row extends Listed>({ all, list }: { all: Row[]; list: ListPage
         label={t("filter.account")}
         value={account}
         options={[
-          { value: "", text: t("filter.every_account") },
+          { value: "", text: t("filter.account") },
           ...accounts.map((value) => ({ value, text: value })),
         ]}
         onChange={(value) => change({ account: value })}

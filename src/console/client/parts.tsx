@@ -6,7 +6,7 @@ import type { ApiFailure } from "./api.ts";
 import { splitMoney, writeExact, writeSpan } from "./format.ts";
 import { splitHidden } from "./hidden.ts";
 import { isPaused, liveState, now, togglePause } from "./live.ts";
-import { t } from "./texts.ts";
+import { t, unwrap } from "./texts.ts";
 
 /** An icon or a shape of the sprite in index.html. */
 export function Icon({ id, size = 16, tone }: { id: string; size?: number; tone?: string }) {
@@ -73,7 +73,7 @@ export function RunState({ status }: { status: string }) {
 export function Outside({ text, cut = false }: { text: string; cut?: boolean }) {
   return (
     <bdi class={cut ? "cut" : ""} dir="auto">
-      <Tagged text={text} />
+      <Tagged text={unwrap(text)} />
     </bdi>
   );
 }

@@ -42,5 +42,7 @@ export function t<Id extends TextId>(id: Id, ...args: Arguments<Id>): string {
   return own === undefined && !isEnglish() ? `\u2066${written}\u2069` : written;
 }
 
-/** Without the isolation of a whole text, for elements that isolate and show hidden characters. */
-export const unwrap = (text: string): string => text.replace(/^\u2066(.*)\u2069$/s, "$1");
+/** Without the pair around a whole text, for elements that isolate and show hidden characters. */
+export function unwrap(text: string): string {
+  return language().dir === "rtl" ? text.replace(/^\u2066(.*)\u2069$/s, "$1") : text;
+}

@@ -2,7 +2,7 @@
 import { formatCurl } from "../curl.ts";
 import { copyText, Outside } from "../parts.tsx";
 import { Sentence } from "../sentence.tsx";
-import { type TextId, t, unwrap } from "../texts.ts";
+import { type TextId, t } from "../texts.ts";
 import { type ChainStep, explainChain, findFailedStep } from "./chain.ts";
 import { Lane } from "./lane.tsx";
 import { LEFT, type RequestRow } from "./row.ts";
@@ -17,10 +17,10 @@ function Step({ title, value, says, state }: ChainStep) {
         {state !== "asked" && <span class="vh">, {t(`chain.is.${state}`)}</span>}
       </p>
       <p>
-        <Outside text={unwrap(value)} />
+        <Outside text={value} />
       </p>
       <p class="dim">
-        <Outside text={unwrap(says)} />
+        <Outside text={says} />
       </p>
     </li>
   );

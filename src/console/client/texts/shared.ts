@@ -42,7 +42,6 @@ export const shared = {
   "filter.search": "Search",
   "filter.search.hint": "Name or id",
   "filter.account": "Account",
-  "filter.every_account": "Every account",
   "column.action": "Action",
   "keys.step": "step",
   "keys.parent": "parent",

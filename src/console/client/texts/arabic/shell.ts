@@ -55,7 +55,6 @@ export const shell = {
   "filter.search": "بحث",
   "filter.search.hint": "اسم أو معرّف",
   "filter.account": "الحساب",
-  "filter.every_account": "كل الحسابات",
   "act.refused": (verb: string) => `رُفض الإجراء: ${verb}.`,
   "column.action": "الإجراء",
   "live.live": "مباشر",
