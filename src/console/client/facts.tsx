@@ -3,12 +3,17 @@ import type { ComponentChildren } from "preact";
 
 export type Fact = readonly [name: string, value: ComponentChildren];
 
+interface FactsProps {
+  facts: readonly Fact[];
+  kind?: "facts" | "strip" | "strip sum";
+}
+
 /** Facts without a value are left out. */
-export function Facts({ facts, kind }: { facts: readonly Fact[]; kind: string }) {
+export function Facts({ facts, kind = "facts" }: FactsProps) {
   return (
     <dl class={kind}>
       {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value || value === 0)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -6,6 +6,7 @@ import { useLocation } from "preact-iso";
 import { nameHidden } from "./hidden.ts";
 import { useKeys } from "./keyboard.ts";
 import { Icon } from "./parts.tsx";
+import { writeCount } from "./texts/plural.ts";
 
 /** Changes fields of the address's query; an empty value removes its field. */
 export function useQuery(): [
@@ -39,7 +40,7 @@ export function Chip({ isPressed, shape, tone, count, onPress, children }: ChipP
     <button class="chip" type="button" aria-pressed={isPressed} onClick={onPress}>
       {shape && <Icon id={`s-${shape}`} size={12} tone={tone ?? ""} />}
       {children}
-      {count !== undefined && count > 0 && <b>{count.toLocaleString("en-GB")}</b>}
+      {count !== undefined && count > 0 && <b>{writeCount(count)}</b>}
     </button>
   );
 }

@@ -1,5 +1,7 @@
 // Numbers, times and sums as the console writes them.
+
 import { isEnglish, language } from "./languages.ts";
+import { writeCount } from "./texts/plural.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -46,7 +48,7 @@ export function writeCompact(count: number): string {
   if (count >= 1e9) return `${(count / 1e9).toFixed(1)} G`;
   if (count >= 1e6) return `${(count / 1e6).toFixed(1)} M`;
   if (count >= 1e5) return `${(count / 1e3).toFixed(1)} k`;
-  return count.toLocaleString("en-GB");
+  return writeCount(count);
 }
 
 /** Writes the day of an instant in a zone, such as `2026-11-20`. */

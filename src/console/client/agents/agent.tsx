@@ -10,6 +10,7 @@ import { useResource } from "../live.ts";
 import { copyText, Icon, Money, Outside, State } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { AgentActs } from "./agent-acts.tsx";
@@ -89,7 +90,7 @@ function Versions({ agent, versions }: VersionsProps) {
   return (
     <nav class="list" aria-label={t("agents.versions")}>
       <h3>
-        {t("agents.versions")} <span>{agent.current_version.toLocaleString("en-GB")}</span>
+        {t("agents.versions")} <span>{writeCount(agent.current_version)}</span>
       </h3>
       {versions.map(({ version, model, created_at, created_by_key_name: key }) => (
         <a

@@ -1,8 +1,10 @@
 // A version of an agent: prompt, tools with what the policy does, policy, budgets, parameters.
+
 import { type Fact, Facts } from "../facts.tsx";
 import { writeSpan } from "../format.ts";
 import { CodeBlock } from "../json.tsx";
 import { Head, Icon, Money, Outside, State } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import type { OpenedAgentRow, PreviewRow, ShownVersion } from "./data.ts";
 import { RISK_TONES } from "./list.tsx";
@@ -78,7 +80,7 @@ function FactList({ title, rows }: { title: string; rows: readonly Fact[] }) {
   return (
     <section>
       <Head title={title} />
-      <Facts kind="facts" facts={rows} />
+      <Facts facts={rows} />
     </section>
   );
 }
@@ -107,7 +109,7 @@ function Policy({ policy }: { policy: ShownVersion["policy"] }) {
 function Budgets({ budgets }: { budgets: ShownVersion["budgets"] }) {
   const { max_cost_sar, max_rounds, max_tool_calls, max_total_tokens, max_run_seconds } = budgets;
   const number = (value: number | null) =>
-    value === null ? t("agents.no_limit") : value.toLocaleString("en-GB");
+    value === null ? t("agents.no_limit") : writeCount(value);
   return (
     <FactList
       title={t("agents.budgets")}

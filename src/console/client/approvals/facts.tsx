@@ -1,5 +1,6 @@
 // Facts beside an approval: its run, who started it, what it cost, its times, who may decide.
 import type { ComponentChildren } from "preact";
+import { type Fact, Facts } from "../facts.tsx";
 import { shortenId, writeClock, writeExact, writeSpan } from "../format.ts";
 import { now } from "../live.ts";
 import { BudgetBar, copyText, Money, Outside } from "../parts.tsx";
@@ -10,78 +11,74 @@ import { useIsOperator } from "./viewer.ts";
 
 const nameKey = ({ id, name }: { id: string; name: string | null }) => name ?? shortenId(id);
 
-export function Facts({ detail }: { detail: ApprovalDetail }) {
+export function ApprovalFacts({ detail }: { detail: ApprovalDetail }) {
   const { approval, account, tool_endpoint, barred_keys } = detail;
   const { requested_at, expires_at, arguments_sha256: sha, status } = approval;
   const leftMs = Date.parse(expires_at) - now.value;
-  const isOperator = useIsOperator();
+  const isPending = status === "pending";
   const input = detail.run_message?.trim() ?? "";
+  const facts: Fact[] = [
+    [t("approvals.fact.run"), <RunTitle key="run" detail={detail} />],
+    [
+      t("approvals.fact.input"),
+      input.length > TITLE_CHARACTERS_MAX && (
+        <span class="clip soft">
+          <Outside text={input.slice(0, INPUT_CHARACTERS_MAX)} />
+        </span>
+      ),
+    ],
+    [t("approvals.fact.started"), detail.started_by && <Origin starter={detail.started_by} />],
+    [t("approvals.fact.account"), <bdi key="account">{account}</bdi>],
+    [t("approvals.fact.cost"), <Cost key="cost" detail={detail} />],
+    [
+      t("approvals.fact.endpoint"),
+      tool_endpoint !== null && (
+        <code class="ltr">
+          <Outside text={tool_endpoint} />
+        </code>
+      ),
+    ],
+    [
+      t("approvals.fact.asked"),
+      <Clock key="asked" at={requested_at}>
+        {t("approvals.earlier", writeSpan(now.value - Date.parse(requested_at)))}
+      </Clock>,
+    ],
+    [
+      t("approvals.fact.expires"),
+      <Clock key="expires" at={expires_at}>
+        {isPending && leftMs > 0 && t("approvals.fact.expires.in", writeSpan(leftMs))}
+      </Clock>,
+    ],
+    [
+      t("approvals.fact.sha"),
+      <button key="sha" class="link" type="button" title={sha} onClick={() => copyText(sha)}>
+        <code class="ltr">{`${sha.slice(0, 8)}…${sha.slice(-4)}`}</code>
+      </button>,
+    ],
+    [
+      t("approvals.fact.deciders"),
+      isPending && (
+        <>
+          {t("approvals.deciders.all", account)}{" "}
+          {barred_keys.length > 0 && t("approvals.deciders.barred", barred_keys.map(nameKey))}
+        </>
+      ),
+    ],
+  ];
   return (
     <aside class="rail" aria-label={t("approvals.facts")}>
-      <dl class="facts">
-        <Fact name={t("approvals.fact.run")}>
-          <RunTitle detail={detail} />
-        </Fact>
-        {input.length > TITLE_CHARACTERS_MAX && (
-          <Fact name={t("approvals.fact.input")}>
-            <span class="clip soft">
-              <Outside text={input.slice(0, INPUT_CHARACTERS_MAX)} />
-            </span>
-          </Fact>
-        )}
-        <Origin detail={detail} />
-        <Fact name={t("approvals.fact.account")}>
-          <bdi>{account}</bdi>
-        </Fact>
-        <Cost detail={detail} />
-        {tool_endpoint !== null && (
-          <Fact name={t("approvals.fact.endpoint")}>
-            <code class="ltr">
-              <Outside text={tool_endpoint} />
-            </code>
-          </Fact>
-        )}
-        <Fact name={t("approvals.fact.asked")} title={writeExact(requested_at)}>
-          {writeClock(requested_at)}{" "}
-          <span class="dim">
-            {t("approvals.earlier", writeSpan(now.value - Date.parse(requested_at)))}
-          </span>
-        </Fact>
-        <Fact name={t("approvals.fact.expires")} title={writeExact(expires_at)}>
-          {writeClock(expires_at)}{" "}
-          {status === "pending" && leftMs > 0 && (
-            <span class="dim">{t("approvals.fact.expires.in", writeSpan(leftMs))}</span>
-          )}
-        </Fact>
-        <Fact name={t("approvals.fact.sha")}>
-          <button class="link" type="button" title={sha} onClick={() => copyText(sha)}>
-            <code class="ltr">{`${sha.slice(0, 8)}…${sha.slice(-4)}`}</code>
-          </button>
-        </Fact>
-        {status === "pending" && (
-          <Fact name={t("approvals.fact.deciders")}>
-            {t("approvals.deciders.all", account)}{" "}
-            {barred_keys.length > 0 && t("approvals.deciders.barred", barred_keys.map(nameKey))}
-          </Fact>
-        )}
-      </dl>
-      {isOperator && status === "pending" && <ShareButton detail={detail} />}
+      <Facts facts={facts} />
+      {useIsOperator() && isPending && <ShareButton detail={detail} />}
     </aside>
   );
 }
 
-interface FactProps {
-  name: string;
-  title?: string;
-  children: ComponentChildren;
-}
-
-function Fact({ name, title, children }: FactProps) {
+function Clock({ at, children }: { at: string; children: ComponentChildren }) {
   return (
-    <>
-      <dt>{name}</dt>
-      <dd title={title}>{children}</dd>
-    </>
+    <span title={writeExact(at)}>
+      {writeClock(at)} <span class="dim">{children}</span>
+    </span>
   );
 }
 
@@ -106,16 +103,15 @@ function RunTitle({ detail }: { detail: ApprovalDetail }) {
   );
 }
 
-function Origin({ detail: { started_by } }: { detail: ApprovalDetail }) {
-  if (!started_by) return null;
-  const { trigger_id, trigger_name, key_id, key_name, operator } = started_by;
+function Origin({ starter }: { starter: NonNullable<ApprovalDetail["started_by"]> }) {
+  const { trigger_id, trigger_name, key_id, key_name, operator } = starter;
   const first =
     trigger_id !== null
       ? t("approvals.trigger", trigger_name ?? shortenId(trigger_id))
       : operator !== null && t("approvals.started.operator", operator);
   const key = key_id !== null && t("approvals.started.key", key_name ?? shortenId(key_id));
   return (
-    <Fact name={t("approvals.fact.started")}>
+    <>
       {first && <Outside text={first} />}
       {first && key && <br />}
       {key && (
@@ -123,13 +119,13 @@ function Origin({ detail: { started_by } }: { detail: ApprovalDetail }) {
           <Outside text={key} />
         </span>
       )}
-    </Fact>
+    </>
   );
 }
 
 function Cost({ detail: { cost, budget } }: { detail: ApprovalDetail }) {
   return (
-    <Fact name={t("approvals.fact.cost")}>
+    <>
       <Money sum={cost} />{" "}
       {budget === null
         ? cost !== null && t("approvals.fact.cost.sar")
@@ -141,6 +137,6 @@ function Cost({ detail: { cost, budget } }: { detail: ApprovalDetail }) {
           label={t("approvals.fact.cost.label")}
         />
       )}
-    </Fact>
+    </>
   );
 }

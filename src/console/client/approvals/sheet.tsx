@@ -11,7 +11,7 @@ import { compare, pickWarnings, type Warning } from "./comparison.ts";
 import type { ApprovalDetail } from "./data.ts";
 import { Decision, type Outcome, type PastApproval } from "./decision.tsx";
 import { Next, Sources, Why } from "./evidence.tsx";
-import { Facts } from "./facts.tsx";
+import { ApprovalFacts } from "./facts.tsx";
 import { OperatorViews, useIsOperator } from "./viewer.ts";
 
 interface SheetProps {
@@ -62,7 +62,7 @@ export function Sheet({ id, status, past, listHref, isAlone = false, ...given }:
             <Sources compared={compared} runId={data.approval.run_id} />
             <Next detail={data} />
           </div>
-          <Facts detail={data} />
+          <ApprovalFacts detail={data} />
         </div>
         <Decision
           detail={data}

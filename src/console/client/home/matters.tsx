@@ -1,7 +1,9 @@
 // Matters that need a person now, worst first.
+
 import type { ComponentChildren } from "preact";
 import { writeMinute, writeSpan } from "../format.ts";
 import { Outside } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import type { FailureCounts, HomeData, HomeModel } from "./data.ts";
 
@@ -154,7 +156,7 @@ function listBudgets({ limits }: HomeData, nowMs: number): MaybeMatter[] {
     const percent = Math.floor(share * 100);
     const left = writeSpan(Date.parse(limit.resets_at) - nowMs);
     const amount = (value: number) =>
-      limit.measure === "cost" ? value.toFixed(2) : value.toLocaleString("en-GB");
+      limit.measure === "cost" ? value.toFixed(2) : writeCount(value);
     const unit = limit.measure === "cost" ? "SAR" : t(`home.measure.${limit.measure}`);
     return {
       ...{ tone: "over", shape: "over" },

@@ -1,10 +1,13 @@
 // The keys of an account as a table; the opened one shows more below its row.
+
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
+import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { writeExact, writeSpan } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, FailureNote, Icon, Outside } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { DAY_MS, endOf, type LimitLine, type ListedKey, nameKey, type ShownKey } from "./data.ts";
 import { LimitBars } from "./limits.tsx";
@@ -114,9 +117,7 @@ function KeyRow({
       <td class="p3 soft cut">
         <Models models={subject.models} />
       </td>
-      <td class="n p3">
-        {cap === null ? <span class="dim">–</span> : cap.toLocaleString("en-GB")}
-      </td>
+      <td class="n p3">{cap === null ? <span class="dim">–</span> : writeCount(cap)}</td>
       <td class="n soft b2" data-label={t("keys.column.used")}>
         <LastUse at={subject.last_used_at} />
       </td>
@@ -206,44 +207,26 @@ function OpenedKey({ subject, onAct }: KeyRowProps) {
       <td colSpan={COLUMNS_COUNT}>
         <div class="opened">
           {key.failure && <FailureNote what={nameKey(subject)} failure={key.failure} />}
-          <dl class="facts">
-            <dt>{t("key.fact.id")}</dt>
-            <dd>
-              <code class="ltr">{id}</code>{" "}
-              <button
-                class="b quiet icon"
-                type="button"
-                aria-label={t("code.copy", t("key.fact.id"))}
-                onClick={() => copyText(id)}
-              >
-                <Icon id="i-copy" size={14} />
-              </button>
-            </dd>
-            <dt>{t("key.fact.created")}</dt>
-            <dd>
-              <time class="ltr">{writeExact(subject.created_at)}</time>
-            </dd>
-            <dt>{t("keys.column.scopes")}</dt>
-            <dd>{subject.scopes.join(", ") || t("keys.scopes.none")}</dd>
-            <dt>{t("keys.column.models")}</dt>
-            <dd>{subject.models?.join(", ") ?? t("keys.models.every")}</dd>
-            <dt>{t("keys.column.expires")}</dt>
-            <dd>
-              {subject.expires_at ? (
-                <time class="ltr">{writeExact(subject.expires_at)}</time>
-              ) : (
-                t("keys.never")
-              )}
-            </dd>
-            {data && (
-              <>
-                <dt>{t("key.fact.work")}</dt>
-                <dd>{t("key.fact.work.says", data.active_runs, data.open_streams ?? 0)}</dd>
-              </>
-            )}
-            <dt>{t("key.fact.limits")}</dt>
-            <dd>{limits.value.data && <LimitBars limits={limits.value.data.limits} />}</dd>
-          </dl>
+          <Facts
+            facts={[
+              [t("key.fact.id"), <KeyId key="id" id={id} />],
+              [t("key.fact.created"), <Exact key="at" at={subject.created_at} />],
+              [t("keys.column.scopes"), subject.scopes.join(", ") || t("keys.scopes.none")],
+              [t("keys.column.models"), subject.models?.join(", ") ?? t("keys.models.every")],
+              [
+                t("keys.column.expires"),
+                subject.expires_at ? <Exact at={subject.expires_at} /> : t("keys.never"),
+              ],
+              [
+                t("key.fact.work"),
+                data && t("key.fact.work.says", data.active_runs, data.open_streams ?? 0),
+              ],
+              [
+                t("key.fact.limits"),
+                limits.value.data && <LimitBars limits={limits.value.data.limits} />,
+              ],
+            ]}
+          />
           {!isOver && (
             <p class="row">
               <button class="b" type="button" onClick={() => onAct("change", subject)}>
@@ -262,5 +245,23 @@ function OpenedKey({ subject, onAct }: KeyRowProps) {
         </div>
       </td>
     </tr>
+  );
+}
+
+const Exact = ({ at }: { at: string }) => <time class="ltr">{writeExact(at)}</time>;
+
+function KeyId({ id }: { id: string }) {
+  return (
+    <>
+      <code class="ltr">{id}</code>{" "}
+      <button
+        class="b quiet icon"
+        type="button"
+        aria-label={t("code.copy", t("key.fact.id"))}
+        onClick={() => copyText(id)}
+      >
+        <Icon id="i-copy" size={14} />
+      </button>
+    </>
   );
 }

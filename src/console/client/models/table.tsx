@@ -1,9 +1,12 @@
 // The table of models: a line each, its servers below it, and what an opened one shows.
+
 import { Sparkline } from "../charts.tsx";
+import { Facts } from "../facts.tsx";
 import { writeMinute, writeSpan, writeTook } from "../format.ts";
 import { now, useResource } from "../live.ts";
 import { BudgetBar, Icon, Outside, State } from "../parts.tsx";
 import { Sentence } from "../sentence.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { countInFlight, ModelActs } from "./acts.tsx";
 import {
@@ -117,9 +120,7 @@ function ModelRow({ model, isAlone, ...props }: ModelRowProps) {
       <td class="p3">
         <Sparkline values={hours.get(id) ?? []} />
       </td>
-      <td class="n p3 soft">
-        <Price price={model.price} />
-      </td>
+      <td class={model.price ? "n p3 soft" : "n p3 dim"}>{writePrices(model)}</td>
       <td class="p3 soft w cut">
         <Outside text={describeCallers(model, accounts)} />
       </td>
@@ -141,10 +142,8 @@ function ModelRow({ model, isAlone, ...props }: ModelRowProps) {
   );
 }
 
-function Price({ price }: Pick<ModelLine, "price">) {
-  if (!price) return <span class="dim">{t("models.no_price")}</span>;
-  return <>{`${writePrice(price.prompt)} · ${writePrice(price.completion)}`}</>;
-}
+const writePrices = ({ price }: ModelLine): string =>
+  price ? `${writePrice(price.prompt)} · ${writePrice(price.completion)}` : t("models.no_price");
 
 /** Requests under way, or who has switched the model off. */
 function InFlight({ model }: { model: ModelLine }) {
@@ -193,9 +192,7 @@ function Times({ traffic }: { traffic: TrafficLine | undefined }) {
     <>
       <td class="n p1">{write(traffic?.first_token_p50_ms)}</td>
       <td class="n p2">{write(traffic?.first_token_p95_ms)}</td>
-      <td class="n p2">
-        {traffic ? Math.round(traffic.tokens_per_second).toLocaleString("en-GB") : none}
-      </td>
+      <td class="n p2">{traffic ? writeCount(Math.round(traffic.tokens_per_second)) : none}</td>
     </>
   );
 }
@@ -293,34 +290,23 @@ interface OpenedProps {
 
 function Opened({ model, accounts, onDone }: OpenedProps) {
   const number = (count: number | null) =>
-    count === null ? t("models.unknown") : count.toLocaleString("en-GB");
-  const facts: [title: string, value: string][] = [
+    count === null ? t("models.unknown") : writeCount(count);
+  const facts = [
     [t("models.fact.window"), number(model.context_window)],
     [t("models.fact.output"), number(model.max_output_tokens)],
     [t("models.fact.capabilities"), model.capabilities.join(", ") || "–"],
     [t("models.fact.provider"), model.provider],
     [t("models.fact.visibility"), model.visibility],
     [t("models.callers"), describeCallers(model, accounts)],
-    [
-      t("models.price"),
-      model.price
-        ? `${writePrice(model.price.prompt)} · ${writePrice(model.price.completion)}`
-        : t("models.no_price"),
-    ],
-  ];
+    [t("models.price"), writePrices(model)],
+  ] as const;
   return (
     <div>
       <h2 class="vh">{model.id}</h2>
-      <dl class="strip">
-        {facts.map(([title, value]) => (
-          <div key={title}>
-            <dt>{title}</dt>
-            <dd>
-              <Outside text={value} />
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        kind="strip"
+        facts={facts.map(([title, value]) => [title, <Outside key={title} text={value} />])}
+      />
       <p class="row acts">
         <ModelActs {...{ model, onDone }} />
         <a class="b" href={`/console/requests?model=${encodeURIComponent(model.id)}`}>

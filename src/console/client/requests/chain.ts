@@ -1,5 +1,7 @@
 // The decisions about a request in their order: as asked, changed, refused, or never reached.
+
 import { writeTook } from "../format.ts";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { countToFirst, LEFT, nameSender, type RequestRow } from "./row.ts";
 
@@ -130,8 +132,7 @@ function describeOutput(row: RequestRow): Description {
   if (allowed === null || by === null) {
     return { value: "–", says: code === "context_length_exceeded" ? code : "" };
   }
-  const number = (count: number) => count.toLocaleString("en-GB");
   const isCut = asked !== null && asked > allowed;
-  const value = isCut ? `${number(asked)} → ${number(allowed)}` : number(allowed);
+  const value = isCut ? `${writeCount(asked)} → ${writeCount(allowed)}` : writeCount(allowed);
   return { value, says: t(`chain.output.${by}`), isChanged: isCut };
 }

@@ -1,6 +1,8 @@
 // The table of requests: one line each, and the explanation below the one that is open.
+
 import { writeClock, writeExact, writeTook } from "../format.ts";
 import { Icon, Money, Outside, State } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { Explained } from "./explained.tsx";
 import { LEFT, nameSender, outcomeOf, type RequestRow } from "./row.ts";
@@ -113,8 +115,8 @@ function Line({ row, isChosen, isOpen, onToggle }: LineProps) {
         </td>
         <td class="n p3">{row.first_token_ms !== null && writeTook(row.first_token_ms)}</td>
         <td class="n b1">{writeTook(row.duration_ms)}</td>
-        <td class="n p3">{row.prompt_tokens?.toLocaleString("en-GB")}</td>
-        <td class="n p3">{row.completion_tokens?.toLocaleString("en-GB")}</td>
+        <td class="n p3">{row.prompt_tokens !== null && writeCount(row.prompt_tokens)}</td>
+        <td class="n p3">{row.completion_tokens !== null && writeCount(row.completion_tokens)}</td>
         <td class="n c2">
           <Cost row={row} />
         </td>

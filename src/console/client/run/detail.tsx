@@ -1,12 +1,13 @@
 // The chosen piece of a run at the side: what happened, as text or as JSON.
 import type { RefObject } from "preact";
+import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { writeExact } from "../format.ts";
 import { Json } from "../json.tsx";
 import { Icon, Outside, Segment } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ShownRun, StepItem } from "./data.ts";
-import { ErrorText, Fact } from "./facts.tsx";
+import { ErrorText } from "./facts.tsx";
 import { ModelDetail } from "./model-detail.tsx";
 import { OPEN, type WorkPiece } from "./pieces.ts";
 import { ToolDetail } from "./tool-detail.tsx";
@@ -80,12 +81,12 @@ function Read({ run, piece }: { run: ShownRun; piece: WorkPiece }) {
 
 function QueueFacts({ run: { created_at, started_at } }: { run: ShownRun }) {
   return (
-    <dl class="facts">
-      <Fact name={t("run.queued")}>{writeExact(created_at)}</Fact>
-      <Fact name={t("run.begun")}>
-        {started_at === null ? t("run.begun.none") : writeExact(started_at)}
-      </Fact>
-    </dl>
+    <Facts
+      facts={[
+        [t("run.queued"), writeExact(created_at)],
+        [t("run.begun"), started_at === null ? t("run.begun.none") : writeExact(started_at)],
+      ]}
+    />
   );
 }
 
@@ -96,12 +97,12 @@ function EventFacts({ step }: { step: StepItem & { kind: "system" } }) {
       <p>
         <Outside text={message} />
       </p>
-      <dl class="facts">
-        <Fact name={t("run.event")}>
-          <code>{event}</code>
-        </Fact>
-        <Fact name={t("run.at")}>{writeExact(step.created_at)}</Fact>
-      </dl>
+      <Facts
+        facts={[
+          [t("run.event"), <code key="event">{event}</code>],
+          [t("run.at"), writeExact(step.created_at)],
+        ]}
+      />
       {detail && <Json value={detail} label={event} />}
     </>
   );

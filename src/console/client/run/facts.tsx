@@ -1,5 +1,4 @@
-// Parts of a step's detail: a fact, an error, indented JSON.
-import type { ComponentChildren } from "preact";
+// Parts of a step's detail: an error, indented JSON.
 import { Outside } from "../parts.tsx";
 
 export function ErrorText({ error }: { error: { code: string; message: string } }) {
@@ -10,15 +9,6 @@ export function ErrorText({ error }: { error: { code: string; message: string } 
         <Outside text={error.message} />
       </p>
     </div>
-  );
-}
-
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }
 

@@ -1,11 +1,12 @@
 // A model's reply: where and how fast it came, its cost, its text and calls.
+import { type Fact, Facts } from "../facts.tsx";
 import { writeTook } from "../format.ts";
 import { CodeBlock } from "../json.tsx";
 import { Outside } from "../parts.tsx";
 import { Cost } from "../runs/table.tsx";
 import { t } from "../texts.ts";
 import type { ShownRun, StepItem } from "./data.ts";
-import { Fact, indent } from "./facts.tsx";
+import { indent } from "./facts.tsx";
 import { Seen } from "./seen.tsx";
 import { writePrice } from "./summary.tsx";
 
@@ -50,30 +51,41 @@ function ReplyFacts({ run, step }: { run: ShownRun; step: Reply }) {
   const speed =
     writtenMs >= SPEED_MS_MIN ? Math.round((1_000 * usage.completion_tokens) / writtenMs) : 0;
   const { prompt_tokens: read, completion_tokens: written } = usage;
-  return (
-    <dl class="facts">
-      <Fact name={t("run.model")}>
+  const facts: Fact[] = [
+    [
+      t("run.model"),
+      <>
         <bdi>{model}</bdi>{" "}
         {replica !== null && <span class="dim ltr">{t("run.replica", replica)}</span>}
-      </Fact>
-      {waited_ms !== null && waited_ms > 0 && (
-        <Fact name={t("run.waited_for")}>
+      </>,
+    ],
+    [
+      t("run.waited_for"),
+      waited_ms !== null && waited_ms > 0 && (
+        <>
           {writeTook(waited_ms)} <span class="dim">{t("run.waited_for.says")}</span>
-        </Fact>
-      )}
-      {first_token_ms !== null && (
-        <Fact name={t("run.first")}>
+        </>
+      ),
+    ],
+    [
+      t("run.first"),
+      first_token_ms !== null && (
+        <>
           {writeTook(first_token_ms)}{" "}
           {speed > 0 && <span class="dim">{t("run.speed", speed)}</span>}
-        </Fact>
-      )}
-      <Fact name={t("run.ended")}>
-        <code>
-          <Outside text={finish_reason} />
-        </code>
-      </Fact>
-      {attempts !== null && attempts > 1 && <Fact name={t("run.attempts")}>{attempts}</Fact>}
-      <Fact name={t("run.cost")}>
+        </>
+      ),
+    ],
+    [
+      t("run.ended"),
+      <code key="end">
+        <Outside text={finish_reason} />
+      </code>,
+    ],
+    [t("run.attempts"), attempts !== null && attempts > 1 && attempts],
+    [
+      t("run.cost"),
+      <>
         <Cost sum={cost} /> {cost !== null && t("column.sar")}
         {cost !== null && prompt !== null && completion !== null && (
           <>
@@ -83,7 +95,8 @@ function ReplyFacts({ run, step }: { run: ShownRun; step: Reply }) {
             </span>
           </>
         )}
-      </Fact>
-    </dl>
-  );
+      </>,
+    ],
+  ];
+  return <Facts facts={facts} />;
 }

@@ -1,7 +1,9 @@
 // The messages that the model saw in a round, read when a person asks for them.
+
 import { signal, useSignal } from "@preact/signals";
 import { useResource } from "../live.ts";
 import { FailureNote, Head, Icon, Outside } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { indent } from "./facts.tsx";
 
@@ -125,7 +127,7 @@ function Message({ message }: { message: SeenMessage }) {
             <Outside text={content.slice(0, LINE_CHARACTERS)} />
           )}
         </span>
-        <span class="dim">{tokens.toLocaleString("en-GB")}</span>
+        <span class="dim">{writeCount(tokens)}</span>
       </summary>
       <div class="body lines">
         <Outside text={content} />

@@ -1,4 +1,5 @@
 // The strip above a run: how it stands, for whom it works, and its use of its budgets.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { shortenId, writeExact, writeMoment, writeSpan, writeTook } from "../format.ts";
@@ -6,6 +7,7 @@ import { now } from "../live.ts";
 import { BudgetBar, Outside, RunState } from "../parts.tsx";
 import { isActive } from "../runs/selection.tsx";
 import { Cost } from "../runs/table.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import type { ShownRun } from "./data.ts";
 
@@ -66,10 +68,8 @@ export function Summary({ run }: { run: ShownRun }) {
       <div>
         <dt>{t("runs.column.tokens")}</dt>
         <dd>
-          {usage.prompt_tokens.toLocaleString("en-GB")}{" "}
-          <span class="dim">{t("run.tokens.in")}</span>{" "}
-          {usage.completion_tokens.toLocaleString("en-GB")}{" "}
-          <span class="dim">{t("run.tokens.out")}</span>
+          {writeCount(usage.prompt_tokens)} <span class="dim">{t("run.tokens.in")}</span>{" "}
+          {writeCount(usage.completion_tokens)} <span class="dim">{t("run.tokens.out")}</span>
         </dd>
       </div>
       <CostOfBudget run={run} />

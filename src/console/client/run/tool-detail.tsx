@@ -1,11 +1,12 @@
 // A call of a tool: its arguments, its result, and who let it run.
+import { type Fact, Facts } from "../facts.tsx";
 import { writeExact, writeTook } from "../format.ts";
 import { CodeBlock, Json } from "../json.tsx";
 import { Outside } from "../parts.tsx";
 import { Cost } from "../runs/table.tsx";
 import { t } from "../texts.ts";
 import type { DecisionStep, StepItem } from "./data.ts";
-import { Fact, indent } from "./facts.tsx";
+import { indent } from "./facts.tsx";
 
 export function ToolDetail({ steps }: { steps: readonly StepItem[] }) {
   const call = steps.findLast((step) => step.kind === "tool_call")?.data;
@@ -14,30 +15,28 @@ export function ToolDetail({ steps }: { steps: readonly StepItem[] }) {
   if (!call) return null;
   return (
     <>
-      <dl class="facts">
-        {result && (
-          <Fact name={t("run.outcome")}>
-            <code>{result.outcome}</code>
-          </Fact>
-        )}
-        {result?.http_status != null && <Fact name={t("run.http")}>{result.http_status}</Fact>}
-        {call.risk !== null && <Fact name={t("run.risk")}>{call.risk}</Fact>}
-        {call.attempt > 0 && <Fact name={t("run.attempt")}>{call.attempt}</Fact>}
-        {result?.duration_ms != null && (
-          <Fact name={t("run.took")}>{writeTook(result.duration_ms)}</Fact>
-        )}
-        {result && (
-          <Fact name={t("run.external")}>
-            {t(result.external ? "run.external.yes" : "run.external.no")}
-          </Fact>
-        )}
-        {decision && <DecisionFacts decision={decision} />}
-        {result && (
-          <Fact name={t("run.cost")}>
-            <Cost sum={result.cost} /> {result.cost !== null && t("column.sar")}
-          </Fact>
-        )}
-      </dl>
+      <Facts
+        facts={[
+          [t("run.outcome"), result && <code>{result.outcome}</code>],
+          [t("run.http"), result?.http_status],
+          [t("run.risk"), call.risk],
+          [t("run.attempt"), call.attempt > 0 && call.attempt],
+          [t("run.took"), result?.duration_ms != null && writeTook(result.duration_ms)],
+          [
+            t("run.external"),
+            result && t(result.external ? "run.external.yes" : "run.external.no"),
+          ],
+          ...(decision ? listDecision(decision) : []),
+          [
+            t("run.cost"),
+            result && (
+              <>
+                <Cost sum={result.cost} /> {result.cost !== null && t("column.sar")}
+              </>
+            ),
+          ],
+        ]}
+      />
       <section>
         <h2>{t("run.arguments")}</h2>
         <Json value={call.arguments} label={t("run.arguments")} />
@@ -57,31 +56,30 @@ export function ToolDetail({ steps }: { steps: readonly StepItem[] }) {
 
 const WORDS = { approved: "run.approved", rejected: "run.rejected" } as const;
 
-function DecisionFacts({ decision: { event, approval } }: { decision: DecisionStep }) {
+function listDecision({ event, approval }: DecisionStep): Fact[] {
   const { decided_by, decided_at, reason, id } = approval;
   if (event === "requested") {
-    return (
-      <Fact name={t("run.waiting")}>
-        {t("run.waiting.person")} <a href={`/console/approvals/${id}`}>{t("run.approval")}</a>
-      </Fact>
-    );
+    const link = <a href={`/console/approvals/${id}`}>{t("run.approval")}</a>;
+    return [
+      [
+        t("run.waiting"),
+        <>
+          {t("run.waiting.person")} {link}
+        </>,
+      ],
+    ];
   }
   const says =
     event === "approved" || event === "rejected"
       ? t("run.decided.says", t(WORDS[event]), decided_by?.id ?? "")
       : t(event === "expired" ? "run.decided.clock" : "run.decided.closed");
-  return (
-    <>
-      <Fact name={t("run.decided")}>
-        <span title={decided_at ? writeExact(decided_at) : ""}>
-          <Outside text={says} />
-        </span>
-      </Fact>
-      {reason !== null && (
-        <Fact name={t("run.reason")}>
-          <Outside text={reason} />
-        </Fact>
-      )}
-    </>
-  );
+  return [
+    [
+      t("run.decided"),
+      <span key="decided" title={decided_at ? writeExact(decided_at) : ""}>
+        <Outside text={says} />
+      </span>,
+    ],
+    [t("run.reason"), reason && <Outside text={reason} />],
+  ];
 }

@@ -7,6 +7,7 @@ import { useResource } from "../live.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { RunFilters, type RunListFilter, readFilter, type StatusCounts } from "./filter.tsx";
 import { ROWS_MAX, type RunItem, type RunList, useRunList } from "./list.ts";
@@ -68,7 +69,7 @@ function countRuns({ counts }: StatusCounts, matches: (run: { status: string }) 
 }
 
 function sayCounts({ range }: RunListFilter, counted: StatusCounts, active: number): string {
-  const all = countRuns(counted, () => true).toLocaleString("en-GB");
+  const all = writeCount(countRuns(counted, () => true));
   return t(`runs.says.${range}`, active, counted.is_partial ? t("runs.over", all) : all);
 }
 

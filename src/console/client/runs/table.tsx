@@ -1,7 +1,9 @@
 // The table of runs: one row each, of one height.
+
 import { shortenId, writeExact, writeMoment, writeSpan, writeTook } from "../format.ts";
 import { now } from "../live.ts";
 import { Money, Outside, RunState } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { WindowRows } from "../window.tsx";
 import type { RunItem } from "./list.ts";
@@ -90,7 +92,7 @@ function drawRow(run: RunItem, marks: RowMarks) {
         <Spans run={run} />
       </td>
       <td class="n p3">{run.rounds}</td>
-      <td class="n p2">{run.total_tokens.toLocaleString("en-GB")}</td>
+      <td class="n p2">{writeCount(run.total_tokens)}</td>
       <td class="n b1">
         <Cost sum={run.cost} />
       </td>

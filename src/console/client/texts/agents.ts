@@ -1,5 +1,5 @@
 // Sentences of agents and their versions.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 export const agents = {
   "agents.count": (all: number, held: number) =>
@@ -83,8 +83,7 @@ export const agents = {
   "agents.diff.folded": (number: number) => count(number, "line is the same", "lines are the same"),
   "agents.diff.removed": "removed:",
   "agents.diff.added": "added:",
-  "agents.diff.more": (number: number) =>
-    `The first ${number.toLocaleString("en-GB")} lines are shown.`,
+  "agents.diff.more": (number: number) => `The first ${writeCount(number)} lines are shown.`,
   "agents.start": "Start run",
   "agents.start.title": (name: string) => `Start a run of “${name}”?`,
   "agents.start.keep": "Start nothing",

@@ -1,5 +1,5 @@
 // Sentences of approvals: the inbox, and one that is opened.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 const list = new Intl.ListFormat("en", { type: "conjunction" });
 const steps = (seqs: readonly number[]) =>
@@ -38,8 +38,7 @@ export const approvals = {
   "approvals.json.hidden": (codes: string) => `Hidden characters, shown as tags: ${codes}.`,
   "approvals.argument": "Argument",
   "approvals.value": "Value",
-  "approvals.value.cut": (characters: number) =>
-    ` … ${characters.toLocaleString("en-GB")} characters`,
+  "approvals.value.cut": (characters: number) => ` … ${writeCount(characters)} characters`,
   "approvals.source": "Where it comes from",
   "approvals.earlier": (ago: string) => `${ago} ago`,
   "approvals.why": "Why it asks",

@@ -1,5 +1,5 @@
 // Sentences of the home page; `{0}` stands for a name or code that is no plain text.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 export const home = {
   "home.needs": "Needs a person",
@@ -71,7 +71,7 @@ export const home = {
   "home.crash": "A call hung, and the watchdog ended the server.",
   "home.crash.says": (ago: string) => `That was ${ago} ago.`,
   "home.day": "Last 24 hours",
-  "home.day.failed": (number: number) => `${number.toLocaleString("en-GB")} failed`,
+  "home.day.failed": (number: number) => `${writeCount(number)} failed`,
   "home.day.in_out": (read: string, written: string) => `${read} in, ${written} out`,
   "home.day.cost": (currency: string, unpriced: number) =>
     unpriced === 0

@@ -1,5 +1,5 @@
 // Sentences of accounts, keys and sessions.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 export const keys = {
   "keys.title": (accounts: number, all: number) =>
@@ -11,8 +11,7 @@ export const keys = {
   "keys.search.hint": "Name, id, end or scope",
   "keys.ended": "Ended keys",
   "keys.empty": "No accounts yet. An account owns keys and agents, and limits what they use.",
-  "keys.filtered": (all: number) =>
-    `No keys match. ${all.toLocaleString("en-GB")} without filters.`,
+  "keys.filtered": (all: number) => `No keys match. ${writeCount(all)} without filters.`,
   "keys.clear": "Clear filters",
   "keys.missing": (id: string) => `There is no key ${id}.`,
   "keys.missing.list": "Show all keys",

@@ -1,7 +1,5 @@
 // Sentences of the page of models.
-import { count } from "./plural.ts";
-
-const number = (value: number) => value.toLocaleString("en-GB");
+import { count, writeCount } from "./plural.ts";
 
 export const models = {
   "models.count": (models: number) => count(models, "model", "models"),
@@ -20,7 +18,7 @@ export const models = {
   "models.external": "external",
   "models.built_in": "built in",
   "models.unknown": "unknown",
-  "models.of": (most: number) => `of ${number(most)}`,
+  "models.of": (most: number) => `of ${writeCount(most)}`,
   "models.load": (name: string) => `In flight at ${name}`,
   "models.more": (id: string) => `More of ${id}`,
   "models.requests": "Show requests",
@@ -40,8 +38,8 @@ export const models = {
   "models.by.block": (at: string) => `blocked by {0}, ${at}`,
   "models.no_requests": "no requests",
   "models.wait": (requests: number) =>
-    requests === 1 ? "1 request waits" : `${number(requests)} requests wait`,
-  "models.waiting": (requests: number) => `${number(requests)} waiting for a place`,
+    requests === 1 ? "1 request waits" : `${writeCount(requests)} requests wait`,
+  "models.waiting": (requests: number) => `${writeCount(requests)} waiting for a place`,
   "models.server.down": "It does not answer its health checks.",
   "models.server.passed": "It failed often. Others are asked first, and it is tried again.",
   "models.unit.failed": "Its last start failed. The next request tries again.",
@@ -59,7 +57,7 @@ export const models = {
   "models.callers.every": "Every key",
   "models.callers.internal": "Only the platform",
   "models.callers.none": "Nobody yet",
-  "models.callers.count": (accounts: number) => `${number(accounts)} accounts`,
+  "models.callers.count": (accounts: number) => `${writeCount(accounts)} accounts`,
   "models.fact.window": "Context window",
   "models.fact.output": "Longest reply",
   "models.fact.capabilities": "Can",
@@ -95,7 +93,7 @@ export const models = {
   "models.matrix": "Who may call what",
   "models.matrix.none": "No account has such a name.",
   "models.matrix.cut": (shown: number, all: number) =>
-    `${number(shown)} of ${number(all)} accounts are shown. Search for another.`,
+    `${writeCount(shown)} of ${writeCount(all)} accounts are shown. Search for another.`,
   "models.find_account": "Find an account by its name",
   "models.account": "Account",
   "models.may.public": "public",

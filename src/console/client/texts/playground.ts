@@ -1,4 +1,5 @@
 // Sentences of the playground.
+import { writeCount } from "./plural.ts";
 export const playground = {
   "playground.conversation": "Conversation",
   "playground.parameters": "Parameters",
@@ -22,7 +23,7 @@ export const playground = {
   "playground.ms": (ms: number) => `${ms} ms`,
   "playground.s": (seconds: number) => `${seconds.toFixed(1)} s`,
   "playground.tokens": (read: number, written: number) =>
-    `${read.toLocaleString("en-GB")} tokens in, ${written.toLocaleString("en-GB")} out`,
+    `${writeCount(read)} tokens in, ${writeCount(written)} out`,
   "playground.estimated": "(estimated)",
   "playground.no_price": "no price",
   "playground.request.of": (id: string) => `Request ${id}`,

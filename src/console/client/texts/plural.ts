@@ -1,5 +1,8 @@
 // Numbers with their noun: another language has other plural forms.
 const rules = new Intl.PluralRules("en");
 
+/** Writes a number with its groups, such as `2,418`. */
+export const writeCount = (number: number): string => number.toLocaleString("en-GB");
+
 export const count = (number: number, one: string, other: string): string =>
-  `${number.toLocaleString("en-GB")} ${rules.select(number) === "one" ? one : other}`;
+  `${writeCount(number)} ${rules.select(number) === "one" ? one : other}`;

@@ -1,5 +1,5 @@
 // Sentences of the request tail; `{0}` stands for a name or code that is no plain text.
-const number = (count: number) => count.toLocaleString("en-GB");
+import { writeCount } from "./plural.ts";
 
 export const requests = {
   "requests.rate": (rate: string) => `${rate} a second`,
@@ -21,7 +21,7 @@ export const requests = {
   "requests.all": "All",
   "requests.find": "Find a request by its id",
   "requests.id": "Request id",
-  "requests.new": (count: number) => (count === 1 ? "1 new row" : `${number(count)} new rows`),
+  "requests.new": (count: number) => (count === 1 ? "1 new row" : `${writeCount(count)} new rows`),
   "requests.playground": (operator: string) => `Playground (${operator})`,
   "requests.of_run": "of a run",
   "requests.no_price": "no price",
@@ -81,27 +81,27 @@ export const requests = {
   "lane.waited": (span: string) => `waited for a place ${span}`,
   "lane.first": (span: string) => `until the first token ${span}`,
   "lane.streamed": (span: string, speed: number | null) =>
-    speed === null ? `streamed ${span}` : `streamed ${span}, ${number(speed)} tokens a second`,
+    speed === null ? `streamed ${span}` : `streamed ${span}, ${writeCount(speed)} tokens a second`,
   "lane.answered": (span: string) => `until the answer ${span}`,
   "happened.answered": (tokens: number | null) =>
     tokens === null
       ? "It was answered as asked."
-      : `It was answered as asked, with ${number(tokens)} tokens.`,
+      : `It was answered as asked, with ${writeCount(tokens)} tokens.`,
   "happened.left":
     "The caller closed the connection before the end. What was written until then counts.",
   "happened.refused": "It was refused with {0}.",
   "happened.broke": "It began to answer, and failed with {0}.",
   "happened.docs": "Read about this code",
   "happened.cut.request": (tokens: number) =>
-    `The reply was cut: the request asked for ${number(tokens)} output tokens at most.`,
+    `The reply was cut: the request asked for ${writeCount(tokens)} output tokens at most.`,
   "happened.cut.default": (tokens: number) =>
-    `The reply was cut: without a wish of its own, a request gets ${number(tokens)} output tokens.`,
+    `The reply was cut: a request without a wish gets ${writeCount(tokens)} output tokens.`,
   "happened.cut.model": (tokens: number) =>
-    `The reply was cut: the model’s cap is ${number(tokens)} output tokens.`,
+    `The reply was cut: the model’s cap is ${writeCount(tokens)} output tokens.`,
   "happened.cut.key": (tokens: number) =>
-    `The reply was cut: the key {0} allows ${number(tokens)} output tokens.`,
+    `The reply was cut: the key {0} allows ${writeCount(tokens)} output tokens.`,
   "happened.cut.service": (tokens: number) =>
-    `The reply was cut: every reply ends at ${number(tokens)} output tokens.`,
+    `The reply was cut: every reply ends at ${writeCount(tokens)} output tokens.`,
   "advice.cut.request": "The caller can ask for more by max_tokens.",
   "advice.cut.default": "The caller can ask for more by max_tokens.",
   "advice.cut.model": "To allow more, raise max_output_tokens of the model.",

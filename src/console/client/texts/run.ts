@@ -1,7 +1,5 @@
 // Sentences of one run.
-import { count } from "./plural.ts";
-
-const many = (number: number) => number.toLocaleString("en-GB");
+import { count, writeCount } from "./plural.ts";
 
 export const run = {
   "run.approved": "Approved",
@@ -23,7 +21,7 @@ export const run = {
   "run.worked": "Worked, waited",
   "run.waited": (span: string) => `+ ${span}`,
   "run.rounds": "Rounds",
-  "run.of": (limit: number) => `of ${many(limit)}`,
+  "run.of": (limit: number) => `of ${writeCount(limit)}`,
   "run.tokens.in": "in",
   "run.tokens.out": "out",
   "run.cost": "Cost",
@@ -54,19 +52,19 @@ export const run = {
   "run.model": "Model",
   "run.replica": (name: string) => `on ${name}`,
   "run.first": "First token",
-  "run.speed": (tokens: number) => `then ${many(tokens)} tokens a second`,
+  "run.speed": (tokens: number) => `then ${writeCount(tokens)} tokens a second`,
   "run.waited_for": "Waited",
   "run.waited_for.says": "for a place at the model server",
   "run.ended": "Ended with",
   "run.attempts": "Attempts",
   "run.formula": (read: number, readPrice: string, written: number, writtenPrice: string) =>
-    `${many(read)} × ${readPrice} + ${many(written)} × ${writtenPrice}, per million`,
+    `${writeCount(read)} × ${readPrice} + ${writeCount(written)} × ${writtenPrice}, per million`,
   "run.answer": "What it answered",
   "run.answer.none": "It wrote no text.",
   "run.seen": "What it saw",
   "run.seen.show": "Show messages",
   "run.seen.says": (messages: number, tokens: number) =>
-    `${count(messages, "message", "messages")}, ${many(tokens)} tokens`,
+    `${count(messages, "message", "messages")}, ${writeCount(tokens)} tokens`,
   "run.seen.earlier": (messages: number, first: number, last: number) =>
     first === last
       ? `${count(messages, "message", "messages")} from round ${first}`
@@ -74,7 +72,7 @@ export const run = {
   "run.seen.changed":
     "Settings or summaries have changed since, so this may differ from what was sent.",
   "run.seen.tools": (names: string) => `Tools: ${names}`,
-  "run.seen.cut": (characters: number) => `… ${many(characters)} characters in all`,
+  "run.seen.cut": (characters: number) => `… ${writeCount(characters)} characters in all`,
   "run.outcome": "Outcome",
   "run.http": "HTTP status",
   "run.risk": "Risk",

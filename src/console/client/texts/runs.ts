@@ -1,5 +1,5 @@
 // Sentences of runs.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 const runsOf = (number: number) => count(number, "run", "runs");
 
@@ -46,10 +46,9 @@ export const runs = {
   "runs.no_text": "no text",
   "runs.new": (number: number) => count(number, "new row", "new rows"),
   "runs.more": "Show older runs",
-  "runs.end": (number: number) => `The list shows ${number.toLocaleString("en-GB")} runs at most.`,
+  "runs.end": (number: number) => `The list shows ${writeCount(number)} runs at most.`,
   "runs.empty": "No runs yet. A run is one execution of an agent, with its steps and its cost.",
-  "runs.empty.filtered": (all: number) =>
-    `No runs match. ${all.toLocaleString("en-GB")} without filters.`,
+  "runs.empty.filtered": (all: number) => `No runs match. ${writeCount(all)} without filters.`,
   "runs.clear": "Clear filters",
   "runs.cancel": "Cancel run",
   "runs.cancel.title": (number: number) => `Cancel ${runsOf(number)}?`,

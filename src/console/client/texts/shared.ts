@@ -1,4 +1,5 @@
 // Sentences that pages share.
+import { writeCount } from "./plural.ts";
 
 export const shared = {
   "page.home": "Home",
@@ -37,8 +38,7 @@ export const shared = {
   "keys.close": "close",
   "filter.all": "All",
   "filter.clear": "Clear filters",
-  "filter.none": (all: number) =>
-    `Nothing matches. ${all.toLocaleString("en-GB")} without filters.`,
+  "filter.none": (all: number) => `Nothing matches. ${writeCount(all)} without filters.`,
   "filter.search": "Search",
   "filter.search.hint": "Name or id",
   "filter.account": "Account",
@@ -53,7 +53,7 @@ export const shared = {
   "live.live.spoken": "live",
   "live.paused.spoken": "paused",
   "live.stale.spoken": "reconnecting",
-  "live.held": (number: number) => `paused, ${number.toLocaleString("en-GB")} new`,
+  "live.held": (number: number) => `paused, ${writeCount(number)} new`,
   "live.stale": (ago: string) => `reconnecting, last update ${ago} ago`,
   "live.pause": "Pause updates",
   "live.resume": "Resume",
@@ -64,7 +64,7 @@ export const shared = {
   "failure.title": (what: string) => `${what} could not be loaded.`,
   "failure.act": (what: string) => `${what} This was not done.`,
   "code.cut": (all: number, shown: number) =>
-    ` … ${all.toLocaleString("en-GB")} characters, ${shown.toLocaleString("en-GB")} shown`,
+    ` … ${writeCount(all)} characters, ${writeCount(shown)} shown`,
   "code.more": "Show all",
   "code.less": "Show less",
   "code.copy": (what: string) => `Copy ${what}`,

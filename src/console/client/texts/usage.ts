@@ -1,7 +1,6 @@
 // Sentences of the usage page, and the names of the pages of the gateway.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
-const number = (value: number) => value.toLocaleString("en-GB");
 const inDays = (days: number) => (days === 1 ? "in 1 day" : `in ${days} days`);
 
 export const usage = {
@@ -39,7 +38,7 @@ export const usage = {
     `${measure} by time, stacked by ${stack.toLowerCase()}. The table below has the same sums.`,
   "usage.whole": "The whole range",
   "usage.none": "Nothing was used in this range.",
-  "usage.others": (groups: number) => `${number(groups)} others`,
+  "usage.others": (groups: number) => `${writeCount(groups)} others`,
   "usage.deleted": (id: string) => `deleted, ${id}`,
   "usage.without.account": "without an account",
   "usage.without.key": "without a key",
@@ -52,7 +51,7 @@ export const usage = {
   "usage.today": (sum: string) => `Today ${sum} so far.`,
   "usage.not_in": (requests: number) =>
     `${count(requests, "request", "requests")} without a price are not in it.`,
-  "usage.failures": (failed: number) => `${number(failed)} failed.`,
+  "usage.failures": (failed: number) => `${writeCount(failed)} failed.`,
   "usage.runs.deleted": "Deleted runs are not in it.",
   "chart.bar": (time: string, value: string) => `${time}: ${value}`,
   "keys.range": "range before, after",

@@ -1,5 +1,5 @@
 // Sentences of webhook endpoints and their deliveries.
-import { count } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 export const webhooks = {
   "webhooks.count": (all: number, failing: number, disabled: number) =>
@@ -25,14 +25,14 @@ export const webhooks = {
   "webhooks.column.attempts": "Attempts",
   "webhooks.column.created": "Created",
   "webhooks.column.next": "Next try",
-  "webhooks.waiting": (number: number) => `${number.toLocaleString("en-GB")} waiting`,
+  "webhooks.waiting": (number: number) => `${writeCount(number)} waiting`,
   "webhooks.no_answer": "no answer",
   "webhooks.never": "never",
   "webhooks.fact.day": "24 hours",
   "webhooks.fact.success": "Last success",
   "webhooks.fact.error": "Error",
   "webhooks.day": (delivered: number, failed: number) =>
-    `${delivered.toLocaleString("en-GB")} delivered, ${failed.toLocaleString("en-GB")} failed`,
+    `${writeCount(delivered)} delivered, ${writeCount(failed)} failed`,
   "webhooks.over.failing":
     "Nothing arrived for five days, so Wadi disabled it and cancelled what waited. Repair it, " +
     "enable it, then recover what was lost.",
@@ -66,7 +66,7 @@ export const webhooks = {
   "webhooks.deliveries.empty":
     "Nothing was sent to it yet. Send test sends one event, whatever types are selected.",
   "webhooks.deliveries.none": "No deliveries match.",
-  "webhooks.more": (number: number) => `Show up to ${number.toLocaleString("en-GB")}`,
+  "webhooks.more": (number: number) => `Show up to ${writeCount(number)}`,
   "webhooks.delivery.one": "Delivery",
   "webhooks.delivery.missing": (id: string) => `There is no delivery ${id}.`,
   "webhooks.delivery.pending": "Waiting",
@@ -78,8 +78,8 @@ export const webhooks = {
   "webhooks.attempt": (number: number) => `Attempt ${number}`,
   "webhooks.kind.replay": "replay",
   "webhooks.kind.test": "test",
-  "webhooks.took": (ms: number) => `${ms.toLocaleString("en-GB")} ms`,
-  "webhooks.after": (ms: number) => `after ${ms.toLocaleString("en-GB")} ms`,
+  "webhooks.took": (ms: number) => `${writeCount(ms)} ms`,
+  "webhooks.after": (ms: number) => `after ${writeCount(ms)} ms`,
   "webhooks.sent": "Sent",
   "webhooks.sent.older": "Sent before Wadi kept what it sends.",
   "webhooks.sent.signatures": (number: number) =>

@@ -1,6 +1,8 @@
 // The table of usage: the text of the chart, with exact sums.
+
 import { writeCompact } from "../format.ts";
 import { Money, Outside } from "../parts.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import {
   addSums,
@@ -29,8 +31,6 @@ export const sumLines = (lines: readonly UsageLine[]): GroupSums =>
 
 const writeShare = (part: number, whole: number): string =>
   whole === 0 ? "" : `${((part / whole) * 100).toFixed(1)} %`;
-
-const number = (value: number) => value.toLocaleString("en-GB");
 
 export function UsageTable({ lines, measure, stack, currency }: UsageTableProps) {
   const all = sumLines(lines);
@@ -81,16 +81,16 @@ function Figures({ sums, measure, share }: FiguresProps) {
   if (measure === "runs") {
     return (
       <>
-        <td class="n">{number(sums.runs)}</td>
-        <td class="n">{number(sums.failed)}</td>
+        <td class="n">{writeCount(sums.runs)}</td>
+        <td class="n">{writeCount(sums.failed)}</td>
         <td class="n soft">{share}</td>
       </>
     );
   }
   return (
     <>
-      <td class="n p2">{number(sums.requests)}</td>
-      <td class="n p2" title={number(sums.tokens)}>
+      <td class="n p2">{writeCount(sums.requests)}</td>
+      <td class="n p2" title={writeCount(sums.tokens)}>
         {writeCompact(sums.tokens)}
       </td>
       <td class="n">
@@ -103,7 +103,7 @@ function Figures({ sums, measure, share }: FiguresProps) {
         ) : (
           <>
             <i class="sw hatch" style={{ "--c": "var(--ink-3)" }} />
-            {number(sums.unpriced)}
+            {writeCount(sums.unpriced)}
           </>
         )}
       </td>

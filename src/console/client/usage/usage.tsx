@@ -9,6 +9,7 @@ import { useKeys } from "../keyboard.ts";
 import { now, useResource } from "../live.ts";
 import { Unready } from "../resource.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { saveCsv } from "./csv.ts";
 import { UsageFilters, writeMonth } from "./filters.tsx";
@@ -199,7 +200,7 @@ function Headline({ groups, span, today, measure, currency }: HeadlineProps) {
   const todays = groups.map(({ byTime }) => byTime.get(today) ?? NO_USE).reduce(addSums, NO_USE);
   const figure = (sums: GroupSums) =>
     measure === "cost" ? (sums.cost / 1e6).toFixed(2) : writeCompact(sums[measure]);
-  const exact = measure === "cost" ? writeMicro(all.cost) : all[measure].toLocaleString("en-GB");
+  const exact = measure === "cost" ? writeMicro(all.cost) : writeCount(all[measure]);
   const says = [
     t(`usage.sum.${measure}`, currency, days),
     isOpen ? t("usage.today", figure(todays)) : "",

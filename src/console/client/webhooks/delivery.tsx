@@ -27,7 +27,6 @@ function Sent({ attempt, body }: { attempt: ShownAttempt; body: string | null })
         <Outside text={url} />
       </p>
       <Facts
-        kind="facts"
         facts={[
           ...Object.entries(headers).map(([name, value]): Fact => [name, <code>{value}</code>]),
           ["webhook-signature", <span class="dim">{signature}</span>],
@@ -113,7 +112,6 @@ function About({ delivery }: { delivery: OpenedDelivery }) {
   const { event_id, created_at, next_attempt_at: next, last_error, attempts } = delivery;
   return (
     <Facts
-      kind="facts"
       facts={[
         ["webhook-id", <code>{event_id}</code>],
         [t("webhooks.column.created"), <When at={created_at} />],

@@ -14,6 +14,7 @@ import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
+import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { type ListedDelivery, readEndpointState, type ShownEndpoint } from "./data.ts";
@@ -47,7 +48,7 @@ function Health({ endpoint }: { endpoint: ShownEndpoint }) {
         ],
         [t("filter.account"), <bdi>{endpoint.account}</bdi>],
         [t("webhooks.fact.day"), t("webhooks.day", endpoint.delivered_24h, endpoint.failed_24h)],
-        [t("webhooks.column.waiting"), endpoint.pending_deliveries.toLocaleString("en-GB")],
+        [t("webhooks.column.waiting"), writeCount(endpoint.pending_deliveries)],
         [t("webhooks.column.answer"), <LastAnswer endpoint={endpoint} />],
         [t("webhooks.fact.success"), success ? <When at={success} /> : t("webhooks.never")],
         [t("webhooks.column.secret"), secret && <When at={secret} />],

@@ -1,7 +1,13 @@
 // The list of webhook endpoints with their health.
+
 import { ListPage } from "../list-page.tsx";
 import { Outside, State } from "../parts.tsx";
 import { orDash, type RowColumn } from "../row-table.tsx";
+<<<<<<< HEAD
+=======
+import { setCount } from "../shell.tsx";
+import { writeCount } from "../texts/plural.ts";
+>>>>>>> f146d5c7 (console: write facts and counts in one way)
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { readEndpointState, readHealth, type ShownEndpoint } from "./data.ts";
@@ -9,7 +15,13 @@ import { LastAnswer } from "./last-answer.tsx";
 
 export const PATH = "/console/webhooks";
 
+<<<<<<< HEAD
 const write = (count: number) => count.toLocaleString("en-GB");
+=======
+/** Counts endpoints that need a person: failing ones, and those that the system has disabled. */
+const countFailing = (endpoints: readonly ShownEndpoint[]): number =>
+  endpoints.filter((one) => readEndpointState(one).tone === "bad").length;
+>>>>>>> f146d5c7 (console: write facts and counts in one way)
 
 const COLUMNS: readonly RowColumn<ShownEndpoint>[] = [
   {
@@ -40,19 +52,19 @@ const COLUMNS: readonly RowColumn<ShownEndpoint>[] = [
   },
   {
     ...{ head: "webhooks.column.delivered", place: "n p2" },
-    cell: ({ delivered_24h }) => write(delivered_24h),
+    cell: ({ delivered_24h }) => writeCount(delivered_24h),
   },
   {
     ...{ head: "webhooks.column.failed", place: "n p2" },
     cell: ({ failed_24h: failed }) => (
-      <span class={failed > 0 ? "badly" : ""}>{write(failed)}</span>
+      <span class={failed > 0 ? "badly" : ""}>{writeCount(failed)}</span>
     ),
   },
   {
     ...{ head: "webhooks.column.waiting", place: "n b1" },
     cell: ({ pending_deliveries: waiting }) => (
       <>
-        <span class="p2">{write(waiting)}</span>
+        <span class="p2">{writeCount(waiting)}</span>
         {waiting > 0 && <span class="p0">{t("webhooks.waiting", waiting)}</span>}
       </>
     ),
