@@ -44,5 +44,5 @@ export function t<Id extends TextId>(id: Id, ...args: Arguments<Id>): string {
 
 /** Without the pair around a whole text, for elements that isolate and show hidden characters. */
 export function unwrap(text: string): string {
-  return language().dir === "rtl" ? text.replace(/^\u2066(.*)\u2069$/s, "$1") : text;
+  return isEnglish() ? text : text.replace(/^\u2066(.*)\u2069$/s, "$1");
 }

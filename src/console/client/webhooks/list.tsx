@@ -1,27 +1,14 @@
 // The list of webhook endpoints with their health.
-
 import { ListPage } from "../list-page.tsx";
 import { Outside, State } from "../parts.tsx";
 import { orDash, type RowColumn } from "../row-table.tsx";
-<<<<<<< HEAD
-=======
-import { setCount } from "../shell.tsx";
 import { writeCount } from "../texts/plural.ts";
->>>>>>> f146d5c7 (console: write facts and counts in one way)
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { readEndpointState, readHealth, type ShownEndpoint } from "./data.ts";
 import { LastAnswer } from "./last-answer.tsx";
 
 export const PATH = "/console/webhooks";
-
-<<<<<<< HEAD
-const write = (count: number) => count.toLocaleString("en-GB");
-=======
-/** Counts endpoints that need a person: failing ones, and those that the system has disabled. */
-const countFailing = (endpoints: readonly ShownEndpoint[]): number =>
-  endpoints.filter((one) => readEndpointState(one).tone === "bad").length;
->>>>>>> f146d5c7 (console: write facts and counts in one way)
 
 const COLUMNS: readonly RowColumn<ShownEndpoint>[] = [
   {
