@@ -53,7 +53,7 @@ function OneRun({ id }: { id: string }) {
     <Page
       title="page.runs"
       heading={heading}
-      says={shortenId(run?.id ?? id)}
+      says={run ? shortenId(run.id) : undefined}
       command={writeCommand("runs", "show", shortenId(run?.id ?? id))}
       hints={HINTS}
       end={run && <Acts run={run} onChange={resource.reload} />}

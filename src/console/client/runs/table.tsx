@@ -113,11 +113,11 @@ export function Cost({ sum }: { sum: string | null }) {
 function Took({ run: { created_at, finished_at } }: { run: RunItem }) {
   const begin = Date.parse(created_at);
   return (
-    <span class="ltr">
+    <bdi>
       {finished_at === null
         ? writeSpan(now.value - begin)
         : writeTook(Date.parse(finished_at) - begin)}
-    </span>
+    </bdi>
   );
 }
 
