@@ -29,6 +29,9 @@ const listMessages = (messages: readonly SaidMessage[]) =>
     )
     .map(({ role, content }) => ({ role, content }));
 
+/** A page that showed each token by itself would stand still while a fast model writes. */
+const SHOW_EVERY_MS = 100;
+
 /** Sends the conversation, and collects the answer in its last message. */
 function useConversation() {
   const messages = useSignal<readonly SaidMessage[]>([]);
@@ -50,16 +53,27 @@ function useConversation() {
     sent.value = request;
     const controller = new AbortController();
     leaving.current = controller;
+    let unshown = "";
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const show = (fields: Partial<SaidMessage> = {}) => {
+      clearTimeout(timer);
+      timer = undefined;
+      change({ content: messages.peek().at(-1)!.content + unshown, ...fields });
+      unshown = "";
+    };
     try {
       await streamChat(key, request, {
         signal: controller.signal,
         onBegin: (requestId) => change({ requestId }),
-        onText: (text) => change({ content: messages.peek().at(-1)!.content + text }),
+        onText(text) {
+          unshown += text;
+          timer ??= setTimeout(() => show(), SHOW_EVERY_MS);
+        },
       });
-      change({ state: "done" });
+      show({ state: "done" });
     } catch (failure) {
-      if (controller.signal.aborted) change({ state: "stopped" });
-      else if (failure instanceof ApiFailure) change({ state: "failed", failure });
+      if (controller.signal.aborted) show({ state: "stopped" });
+      else if (failure instanceof ApiFailure) show({ state: "failed", failure });
       else throw failure;
     } finally {
       sent.value = null;
