@@ -60,7 +60,13 @@ export class EventStream {
   }
 
   answer(status: number, headers: Record<string, string>): Response {
-    return new Response(this.#body, { status, headers: { ...this.#headers, ...headers } });
+    const own = this.#headers;
+    // Callers may forbid caches more, and change nothing else.
+    const cache = headers["cache-control"] ?? own["cache-control"]!;
+    return new Response(this.#body, {
+      status,
+      headers: { ...headers, ...own, "cache-control": cache },
+    });
   }
 
   /** Sends `data: <json>`; wait for a returned promise, as the caller reads slowly. */
