@@ -45,6 +45,7 @@ function walkKeys() {
     await page.getByRole("heading", { name: "Accounts and keys", level: 1 }).waitFor();
     const finance = page.getByRole("region", { name: "finance" });
     await finance.getByRole("heading", { name: "finance", level: 2 }).waitFor();
+    await finance.getByRole("row").nth(3).waitFor();
     expect(await finance.getByRole("row").count()).toBe(4);
     const { ends_in } = await find("تطبيق الجوال");
     expect(await finance.getByRole("row", { name: "تطبيق الجوال" }).textContent()).toContain(
