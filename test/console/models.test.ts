@@ -55,7 +55,10 @@ function walkModels() {
 
   test("shows each model with its state, price, callers and servers", async () => {
     const { page, faults } = opened;
+    await row("stub-1").getByText("Every key").waitFor();
     expect(await row("stub-1").textContent()).toContain("1.20 · 3.60Every key");
+    // Grants are read by themselves.
+    await row("asleep").getByText("acme").waitFor();
     expect(await row("asleep").textContent()).toContain("no priceacme");
     expect(await row("rented").textContent()).toContain("external");
     expect(await row("rented").textContent()).toContain("Nobody yet");
