@@ -72,9 +72,7 @@ const run = async (
   const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
   const report = join(scratch, "report.xml");
   try {
-    // A walk in a browser may look before a busy machine has drawn; a fault fails each time.
-    const flags = ["--retry=2", "--reporter=junit", `--reporter-outfile=${report}`];
-    flags.push(`--timeout=${timeout_ms}`);
+    const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
     const output = isQuiet ? "pipe" : "inherit";
     // Within a process the files share what they import, which is half its time.
     const child = Bun.spawn([process.execPath, "test", "--no-isolate", ...flags, ...args], {

@@ -8,6 +8,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 if (!hasBrowser) test.skip("agents in a browser: there is no Chromium here", () => {});
@@ -70,7 +71,7 @@ function walkAgents() {
     expect(page.url()).toContain("q=jk");
     await page.getByLabel("Search", { exact: true }).fill("nigh");
     await page.getByRole("row").filter({ hasText: "Night" }).waitFor();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await soon(() => page.getByRole("row").count()).toBe(2);
     await page.goto(`${opened.server.url}/console/agents`);
   });
 
@@ -97,7 +98,7 @@ function walkAgents() {
     await page.getByLabel("Compare with").selectOption("1");
     await page.getByText("from version 1 to 2").waitFor();
     expect(page.url()).toEndWith("?version=2&diff=1");
-    expect(await page.getByRole("row").allTextContents()).toEqual([
+    await soon(() => page.getByRole("row").allTextContents()).toEqual([
       "FieldVersion 1Version 2",
       "policy.unattended_writesfalsetrue",
       "policy.require_approval–calculator",
@@ -125,8 +126,8 @@ function walkAgents() {
     await dialog.getByLabel("Reason").fill(HOSTILE);
     await dialog.getByRole("button", { name: "Hold", exact: true }).click();
     await page.getByText("Held. No new run starts.").waitFor();
-    expect(await page.getByRole("note").textContent()).toContain(SHOWN_HOSTILE);
-    expect(await button("Start run").isDisabled()).toBeTrue();
+    await soon(() => page.getByRole("note").textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => button("Start run").isDisabled()).toBeTrue();
     await button("Release").click();
     await page.getByText("Released. The runs that waited start.").waitFor();
     await button("Hold").waitFor();
@@ -138,7 +139,7 @@ function walkAgents() {
     await button("Start run").click();
     const dialog = page.getByRole("dialog");
     const start = dialog.getByRole("button", { name: "Start run" });
-    expect(await start.isDisabled()).toBeTrue();
+    await soon(() => start.isDisabled()).toBeTrue();
     await dialog.getByLabel("Message").fill("!say Third.");
     await start.click();
     await page.getByText("Started.").waitFor();

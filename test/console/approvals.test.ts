@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasBrowser, watchPage } from "../support/browser.ts";
 import { NEW_IBAN, OLD_IBAN, openClerk, openTools, SUPPLIER } from "./invoices.ts";
-import { HOSTILE, judgePage, type OpenedConsole, openConsole, SHOWN_HOSTILE } from "./support.ts";
+import {
+  HOSTILE,
+  judgePage,
+  type OpenedConsole,
+  openConsole,
+  SHOWN_HOSTILE,
+  soon,
+} from "./support.ts";
 
 const SETTINGS = `[[models]]
 id = "stub-1"
@@ -75,24 +82,24 @@ function walkApprovals() {
     expect(first).toContain("iban is new, and it comes from outside.");
     expect(first).toContain("This one appears only in a web page that the run read.");
     const iban = row("iban");
-    expect(await iban.locator("td b").textContent()).toBe(NEW_IBAN);
-    expect(await iban.locator("del").textContent()).toContain(OLD_IBAN);
-    expect(await iban.textContent()).toMatch(/only in a page from outside, step \d+$/);
-    expect(await row("reference").textContent()).toContain("in the run’s input");
-    expect(await row("beneficiary").textContent()).toMatch(
+    await soon(() => iban.locator("td b").textContent()).toBe(NEW_IBAN);
+    await soon(() => iban.locator("del").textContent()).toContain(OLD_IBAN);
+    await soon(() => iban.textContent()).toMatch(/only in a page from outside, step \d+$/);
+    await soon(() => row("reference").textContent()).toContain("in the run’s input");
+    await soon(() => row("beneficiary").textContent()).toMatch(
       new RegExp(`${SUPPLIER}same as \\d+ (s|min) ago$`),
     );
-    expect(await row("currency").textContent()).toBe("currencySAR");
-    expect(await row("note").textContent()).toMatch(/same as \d+ (s|min) ago$/);
+    await soon(() => row("currency").textContent()).toBe("currencySAR");
+    await soon(() => row("note").textContent()).toMatch(/same as \d+ (s|min) ago$/);
   });
 
   test("shows content from outside as text, around the value, which is marked", async () => {
     const quote = page.locator("blockquote");
-    expect(await quote.textContent()).toContain(SHOWN_HOSTILE);
-    expect(await quote.locator("mark").textContent()).toBe(NEW_IBAN);
+    await soon(() => quote.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => quote.locator("mark").textContent()).toBe(NEW_IBAN);
     expect(await page.locator("main img").count()).toBe(0);
     const step = page.getByRole("link", { name: /^Step \d+$/ });
-    expect(await step.getAttribute("href")).toMatch(/^\/console\/runs\/[0-9a-f-]+\?step=\d+$/);
+    await soon(() => step.getAttribute("href")).toMatch(/^\/console\/runs\/[0-9a-f-]+\?step=\d+$/);
   });
 
   test("says who started the run, what it cost, who may decide, and what happens next", async () => {
@@ -103,17 +110,17 @@ function walkApprovals() {
     expect(facts).toContain("Not the key first, which started the run.");
     await page.getByText(/^At .* The agent is told so and goes on\.$/).waitFor();
     const cost = page.getByRole("meter", { name: "Cost of the run against its budget" });
-    expect(await cost.getAttribute("aria-valuemax")).toBe("0.25");
+    await soon(() => cost.getAttribute("aria-valuemax")).toBe("0.25");
     expect(opened.faults).toEqual([]);
   });
 
   test("shows as JSON exactly the text that is hashed, and copies it", async () => {
     const hidden = await clerk.change(HOSTILE);
     await open(hidden, "Change a supplier");
-    expect(await region("Look at this first").textContent()).toContain(
+    await soon(() => region("Look at this first").textContent()).toContain(
       "value contains hidden characters.",
     );
-    expect(await row("value").textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => row("value").textContent()).toContain(SHOWN_HOSTILE);
     await page.getByRole("tab", { name: "JSON" }).click();
     const { approval } = await show(hidden);
     const shown = (await page.locator("pre").textContent())!;
@@ -141,13 +148,13 @@ function walkApprovals() {
     expect((await show(write)).approval.status).toBe("pending");
     await page.keyboard.press("a");
     await page.getByText("Approved. The run goes on.").waitFor();
-    expect(await page.getByRole("link", { name: "Open run" }).getAttribute("href")).toContain(
+    await soon(() => page.getByRole("link", { name: "Open run" }).getAttribute("href")).toContain(
       "/console/runs/",
     );
     expect((await show(write)).approval.status).toBe("approved");
     await open(question, "Change a supplier");
     await button("Answer instead").click();
-    expect(await button("Send").isDisabled()).toBeTrue();
+    await soon(() => button("Send").isDisabled()).toBeTrue();
     await page.getByLabel("Message").fill("It is net 30 by contract.");
     await button("Send").click();
     await page.getByText("Answered. The run goes on.").waitFor();
@@ -187,7 +194,7 @@ function walkApprovals() {
   test("is decided by a teammate with a link of its button, at 390 pixels by keyboard", async () => {
     await open(payment, "Send a bank transfer");
     await button("Ask a teammate").click();
-    expect(await button("Create link").isDisabled()).toBeTrue();
+    await soon(() => button("Create link").isDisabled()).toBeTrue();
     await page.getByLabel("Name").fill("Layla");
     await page.keyboard.press("Enter");
     const url = (await page.getByLabel("Link", { exact: true }).textContent())!;
@@ -197,12 +204,12 @@ function walkApprovals() {
     const { guest, faults } = await openLink(url);
     expect(guest.url()).toBe(`${opened.server.url}/console/a`);
     await guest.getByRole("heading", { name: "Send a bank transfer", level: 1 }).waitFor();
-    expect(await row("iban", guest).textContent()).toContain(NEW_IBAN);
+    await soon(() => row("iban", guest).textContent()).toContain(NEW_IBAN);
     expect(await guest.locator("main a, nav, aside button:has-text('Ask')").count()).toBe(0);
-    expect(await guest.locator("footer").textContent()).toContain("You decide as Layla.");
+    await soon(() => guest.locator("footer").textContent()).toContain("You decide as Layla.");
     await judgePage(guest);
     await guest.setViewportSize({ width: 390, height: 844 });
-    expect(await button("Approve", guest).isDisabled()).toBeTrue();
+    await soon(() => button("Approve", guest).isDisabled()).toBeTrue();
     await guest.keyboard.press("a");
     await guest.keyboard.type("send_payment");
     await guest.keyboard.press("Enter");

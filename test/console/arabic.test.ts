@@ -9,7 +9,14 @@ import { keyboard } from "../../src/console/client/texts/keyboard.ts";
 import { runs } from "../../src/console/client/texts/runs.ts";
 import { shared } from "../../src/console/client/texts/shared.ts";
 import { hasBrowser } from "../support/browser.ts";
-import { askAsOwner, HOSTILE, judgePage, type OpenedConsole, openConsole } from "./support.ts";
+import {
+  askAsOwner,
+  HOSTILE,
+  judgePage,
+  type OpenedConsole,
+  openConsole,
+  soon,
+} from "./support.ts";
 
 type Texts = Readonly<Record<string, unknown>>;
 
@@ -96,7 +103,7 @@ function walkArabic() {
     await judgePage(page);
     // What is Latin stays from left to right.
     const sum = page.getByRole("cell", { name: "48250.00" });
-    expect(await sum.count()).toBe(1);
+    await soon(() => sum.count()).toBe(1);
   });
 
   test("decides by the same keys", async () => {

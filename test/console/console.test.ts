@@ -4,6 +4,7 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
+import { soon } from "./support.ts";
 
 const HOSTILE = '<img src=x onerror="document.title=1"> \u202Egnp.exe';
 const SIZES = [390, 768, 1100, 1440];
@@ -99,12 +100,12 @@ function walkConsole() {
     await page.getByRole("link", { name: /send_payment/ }).click();
     await page.getByRole("heading", { name: "send_payment" }).waitFor();
     const row = page.getByRole("row", { name: /note/ });
-    expect(await row.textContent()).toContain(
+    await soon(() => row.textContent()).toContain(
       '<img src=x onerror="document.title=1"> U+202Egnp.exe',
     );
     expect(await page.locator("main img").count()).toBe(0);
     const first = page.getByRole("region", { name: "Look at this first" });
-    expect(await first.textContent()).toContain("note contains hidden characters.");
+    await soon(() => first.textContent()).toContain("note contains hidden characters.");
     expect(await page.title()).toBe("Approvals · Wadi");
     expect(faults).toEqual([]);
   });
@@ -132,7 +133,7 @@ function walkConsole() {
 
   test("approves an irreversible call only after its name was typed", async () => {
     const approve = page.getByRole("button", { name: "Approve" });
-    expect(await approve.isDisabled()).toBeTrue();
+    await soon(() => approve.isDisabled()).toBeTrue();
     await page.keyboard.press("a");
     await page.keyboard.type("send_payment");
     await approve.click();

@@ -9,6 +9,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 const MODELS = `
@@ -87,9 +88,11 @@ function walkHome() {
       await page.getByRole("img", { name }).waitFor();
     }
     await page.locator(".fig", { hasText: /[1-9]\d* 1 failed/ }).waitFor();
-    expect(await page.getByRole("img", { name: "Requests by hour" }).locator("g").count()).toBe(24);
+    await soon(() => page.getByRole("img", { name: "Requests by hour" }).locator("g").count()).toBe(
+      24,
+    );
     const row = page.getByRole("row", { name: /Waiting/ });
-    expect(await row.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => row.textContent()).toContain(SHOWN_HOSTILE);
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).toBe("Home · Wadi");
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { hasBrowser } from "../support/browser.ts";
 import { HOSTILE, openStrangers, RUBBISH } from "./strangers.ts";
-import { askAsOwner, type OpenedConsole, openConsole } from "./support.ts";
+import { askAsOwner, type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const writeModels = (host: string) => `
 [service]
@@ -198,12 +198,12 @@ function walkHostile() {
     const { page, server } = opened;
     const command = page.locator("footer code");
     await open(`/requests/${encodeURIComponent("x';reboot")}`);
-    expect(await command.textContent()).toBe("wadi requests show 'x'\\'';reboot'");
+    await soon(() => command.textContent()).toBe("wadi requests show 'x'\\'';reboot'");
     await open("/requests?account=%3Breboot&model=%24(reboot)");
-    expect(await command.textContent()).toContain("--model '$(reboot)'");
+    await soon(() => command.textContent()).toContain("--model '$(reboot)'");
     await open(`/agents/${encodeURIComponent("x\u202E;reboot")}`);
     await page.getByText(/^There is no agent/).waitFor();
-    expect(await command.textContent()).toBe("wadi agents show 'U+202E;reboot'");
+    await soon(() => command.textContent()).toBe("wadi agents show 'U+202E;reboot'");
     await page.goto(`${server.url}/console/runs/%ff`);
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
   });

@@ -9,6 +9,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 if (!hasBrowser) test.skip("keys in a browser: there is no Chromium here", () => {});
@@ -33,7 +34,7 @@ function walkKeys() {
   test("? lists the keys, of which letters can be switched off and on", async () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
-    expect(await dialog().textContent()).toContain("Pause and resume live rows");
+    await soon(() => dialog().textContent()).toContain("Pause and resume live rows");
     await judgePage(page);
     await page.getByLabel("Single letters are keys").click();
     // Letters do nothing in a dialog.
@@ -43,7 +44,7 @@ function walkKeys() {
     await dialog().waitFor({ state: "detached" });
     expect(new URL(page.url()).pathname).toBe("/console/");
     for (const key of [".", "g", "a", "?"]) await page.keyboard.press(key);
-    expect(await page.getByRole("button", { name: "Pause updates" }).count()).toBe(1);
+    await soon(() => page.getByRole("button", { name: "Pause updates" }).count()).toBe(1);
     await page.reload();
     await page.keyboard.press("?");
     await page.getByRole("button", { name: "List of keys" }).click();
@@ -71,8 +72,8 @@ function walkKeys() {
     await page.getByLabel("Search or jump").last().fill("onerror");
     const link = dialog().getByRole("link");
     await link.first().waitFor();
-    expect(await link.first().textContent()).toContain(SHOWN_HOSTILE);
-    expect(await link.first().getAttribute("href")).toBe(`/console/agents/${agent}`);
+    await soon(() => link.first().textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => link.first().getAttribute("href")).toBe(`/console/agents/${agent}`);
     await judgePage(page);
     await page.getByLabel("Search or jump").last().fill(agent.slice(-8));
     await link.first().waitFor();

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { Room, Server } from "../support/binary.ts";
 import { hasBrowser } from "../support/browser.ts";
-import { HOSTILE, judgePage, type OpenedConsole, openConsole, SHOWN_HOSTILE } from "./support.ts";
+import {
+  HOSTILE,
+  judgePage,
+  type OpenedConsole,
+  openConsole,
+  SHOWN_HOSTILE,
+  soon,
+} from "./support.ts";
 
 /** Names have no hidden characters. */
 const HOSTILE_NAME = HOSTILE.replaceAll(/\p{C}/gu, "");
@@ -46,12 +53,12 @@ function walkKeys() {
     const finance = page.getByRole("region", { name: "finance" });
     await finance.getByRole("heading", { name: "finance", level: 2 }).waitFor();
     await finance.getByRole("row").nth(3).waitFor();
-    expect(await finance.getByRole("row").count()).toBe(4);
+    await soon(() => finance.getByRole("row").count()).toBe(4);
     const { ends_in } = await find("تطبيق الجوال");
-    expect(await finance.getByRole("row", { name: "تطبيق الجوال" }).textContent()).toContain(
+    await soon(() => finance.getByRole("row", { name: "تطبيق الجوال" }).textContent()).toContain(
       ends_in,
     );
-    expect(await finance.getByRole("row", { name: "Old widget" }).textContent()).toContain(
+    await soon(() => finance.getByRole("row", { name: "Old widget" }).textContent()).toContain(
       "revoked",
     );
     await finance.getByText(SHOWN_HOSTILE).waitFor();

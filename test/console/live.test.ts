@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { BrowserContext, Page, Request } from "playwright-core";
 import { hasBrowser } from "../support/browser.ts";
-import { askAsOwner, type OpenedConsole, openConsole } from "./support.ts";
+import { askAsOwner, type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const TABS = 8;
 
@@ -75,7 +75,7 @@ function walkLive() {
     await startRun("Alpha");
     for (const tab of tabs) await tab.getByText("Alpha").waitFor();
     expect(streams.size).toBe(1);
-    for (const tab of tabs) expect(await status(tab).textContent()).toContain("live");
+    for (const tab of tabs) await soon(() => status(tab).textContent()).toContain("live");
   });
 
   test("another tab takes the stream when the leading one is closed or hidden", async () => {
@@ -108,7 +108,7 @@ function walkLive() {
     await tab.getByRole("button", { name: "Resume" }).waitFor();
     await startRun("Delta");
     await tab.getByText(/^paused, \d+ new$/).waitFor();
-    expect(await tab.locator(".live [role=status]").textContent()).toBe("paused");
+    await soon(() => tab.locator(".live [role=status]").textContent()).toBe("paused");
     expect(await tab.getByText("Delta").count()).toBe(0);
     await tab.getByRole("button", { name: "Resume" }).click();
     await tab.getByText("Delta").waitFor();
@@ -121,8 +121,8 @@ function walkLive() {
     server.signal("SIGKILL");
     await server.exited;
     await tab.getByText(/^reconnecting, last update \d+ s ago$/).waitFor();
-    expect(await tab.locator(".live [role=status]").textContent()).toBe("reconnecting");
-    expect(await tab.getByRole("heading", { name: "Running now" }).count()).toBe(1);
+    await soon(() => tab.locator(".live [role=status]").textContent()).toBe("reconnecting");
+    await soon(() => tab.getByRole("heading", { name: "Running now" }).count()).toBe(1);
     const { port } = new URL(server.url);
     opened.server = await room.serve(["serve", "--port", port]);
     await tab.locator(".live:not(.stale)").waitFor();

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { hasBrowser } from "../support/browser.ts";
-import { judgePage, type OpenedConsole, openConsole } from "./support.ts";
+import { judgePage, type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const MODELS = `
 [service]
@@ -56,12 +56,12 @@ function walkModels() {
   test("shows each model with its state, price, callers and servers", async () => {
     const { page, faults } = opened;
     await row("stub-1").getByText("Every key").waitFor();
-    expect(await row("stub-1").textContent()).toContain("1.20 · 3.60Every key");
+    await soon(() => row("stub-1").textContent()).toContain("1.20 · 3.60Every key");
     // Grants are read by themselves.
     await row("asleep").getByText("acme").waitFor();
-    expect(await row("asleep").textContent()).toContain("no priceacme");
-    expect(await row("rented").textContent()).toContain("external");
-    expect(await row("rented").textContent()).toContain("Nobody yet");
+    await soon(() => row("asleep").textContent()).toContain("no priceacme");
+    await soon(() => row("rented").textContent()).toContain("external");
+    await soon(() => row("rented").textContent()).toContain("Nobody yet");
     const server = page.getByRole("row", { name: /Down 127\.0\.0\.1:9 no requests/ }).first();
     await server.waitFor();
     await page.locator("td.p3", { hasText: "The next request starts it." }).waitFor();
@@ -75,7 +75,7 @@ function walkModels() {
     const dialog = page.getByRole("dialog", { name: "Turn off “stub-1”?" });
     await dialog.getByText("It is the default").waitFor();
     await confirm("Keep it");
-    expect(await row("stub-1").textContent()).toContain("On");
+    await soon(() => row("stub-1").textContent()).toContain("On");
     await press("Turn off stub-1");
     await confirm("Turn off");
     await said("stub-1 is off.");
@@ -101,7 +101,7 @@ function walkModels() {
     await page.getByRole("button", { name: "Unblock pair", exact: true }).first().click();
     await said("pair is no longer blocked.");
     const link = page.getByRole("link", { name: "Show requests" });
-    expect(await link.getAttribute("href")).toBe("/console/requests?model=pair");
+    await soon(() => link.getAttribute("href")).toBe("/console/requests?model=pair");
     await page.keyboard.press("Escape");
     await link.waitFor({ state: "detached" });
   });
@@ -132,7 +132,7 @@ function walkModels() {
     await confirm("Take back");
     await said("acme may not call rented.");
     await cell("not granted").waitFor();
-    expect(await page.getByRole("cell", { name: "public", exact: true }).count()).toBe(4);
+    await soon(() => page.getByRole("cell", { name: "public", exact: true }).count()).toBe(4);
     expect(opened.faults).toEqual([]);
   });
 

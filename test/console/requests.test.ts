@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Server } from "../support/binary.ts";
 import { hasBrowser } from "../support/browser.ts";
-import { HOSTILE, judgePage, type OpenedConsole, openConsole, SHOWN_HOSTILE } from "./support.ts";
+import {
+  HOSTILE,
+  judgePage,
+  type OpenedConsole,
+  openConsole,
+  SHOWN_HOSTILE,
+  soon,
+} from "./support.ts";
 
 /** A key's name may hold markup, but no hidden characters. */
 const MARKUP = "<img src=x onerror=alert(1)>";
@@ -33,10 +40,10 @@ function walkRequests() {
 
   test("lists requests, newest first, and names what a caller sent as text", async () => {
     const { page, faults } = opened;
-    expect(await lines().count()).toBe(3);
-    expect(await line("scope_required").textContent()).toContain(MARKUP);
-    expect(await line("→ stub-1").textContent()).toContain(SHOWN_HOSTILE);
-    expect(await line("length").textContent()).toContain("first · default");
+    await soon(() => lines().count()).toBe(3);
+    await soon(() => line("scope_required").textContent()).toContain(MARKUP);
+    await soon(() => line("→ stub-1").textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => line("length").textContent()).toContain("first · default");
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).toBe("Requests · Wadi");
     expect(faults).toEqual([]);
@@ -48,7 +55,7 @@ function walkRequests() {
     await page.keyboard.press("j");
     await page.keyboard.press(" ");
     await chain().waitFor();
-    expect(await chain().getByRole("listitem").allTextContents()).toEqual(
+    await soon(() => chain().getByRole("listitem").allTextContents()).toEqual(
       expect.arrayContaining([
         expect.stringContaining("Keyfirst"),
         expect.stringContaining("Output budget40as asked"),
@@ -76,7 +83,7 @@ function walkRequests() {
     const { page, server } = opened;
     await server.chat("One more");
     await page.getByRole("button", { name: "1 new row" }).waitFor();
-    expect(await lines().count()).toBe(3);
+    await soon(() => lines().count()).toBe(3);
     await page.keyboard.press("Escape");
     await lines().nth(3).waitFor();
     expect(await chain().count()).toBe(0);
@@ -117,7 +124,7 @@ function walkRequests() {
     await page.keyboard.type(id!.slice(-8));
     await page.getByText("Only the requests of one id are shown.").waitFor();
     await chain().waitFor();
-    expect(await lines().count()).toBe(1);
+    await soon(() => lines().count()).toBe(1);
     expect(faults).toEqual([]);
     await page.goto(`${opened.server.url}/console/requests/ffffffffffff`);
     await page.getByText("There is no request ffffffff.").waitFor();

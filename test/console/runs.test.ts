@@ -8,6 +8,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 interface RunRow {
@@ -92,8 +93,8 @@ function walkRuns() {
     ]);
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).toBe("Runs · Wadi");
-    expect(await row("It fails.").textContent()).toContain("context_length_exceeded");
-    expect(await row("Pay invoice 7").getByRole("img").getAttribute("aria-label")).toMatch(
+    await soon(() => row("It fails.").textContent()).toContain("context_length_exceeded");
+    await soon(() => row("Pay invoice 7").getByRole("img").getAttribute("aria-label")).toMatch(
       /^Queued .+, worked .+, waited /,
     );
     await page.getByRole("button", { name: "Waiting 1" }).waitFor();
@@ -105,7 +106,7 @@ function walkRuns() {
     await page.getByRole("button", { name: "Failed 1" }).click();
     await row("Ticket 0").waitFor({ state: "detached" });
     expect(page.url()).toEndWith("/console/runs?status=failed");
-    expect(await page.locator("footer code").textContent()).toBe(
+    await soon(() => page.locator("footer code").textContent()).toBe(
       "wadi runs list --status failed --since 24h",
     );
     await page.getByRole("link", { name: "It fails." }).click();
@@ -121,7 +122,7 @@ function walkRuns() {
     await page.getByText("No runs match. 6 without filters.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await row("Ticket 1").waitFor();
-    expect(await page.getByLabel("Search runs").inputValue()).toBe("");
+    await soon(() => page.getByLabel("Search runs").inputValue()).toBe("");
     expect(walk.faults).toEqual([]);
   });
 
@@ -134,7 +135,7 @@ function walkRuns() {
     await page.keyboard.press(" ");
     const peek = page.getByRole("complementary", { name: /^Run / });
     await peek.getByText("U+202E").first().waitFor();
-    expect(await peek.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => peek.textContent()).toContain(SHOWN_HOSTILE);
     await page.keyboard.press("j");
     await peek.getByText("Answer 2.", { exact: true }).waitFor();
     await page.keyboard.press("Escape");
@@ -182,12 +183,12 @@ function walkRuns() {
     await page.goto(`${walk.server.url}/console/runs/${paid}`);
     await page.getByRole("heading", { level: 2, name: "send_payment" }).waitFor();
     const rows = page.getByRole("region", { name: "Timeline" }).getByRole("row");
-    expect(await rows.count()).toBe(6);
-    expect(await rows.nth(3).textContent()).toContain("outside");
-    expect(await rows.nth(5).textContent()).toContain("Waiting");
+    await soon(() => rows.count()).toBe(6);
+    await soon(() => rows.nth(3).textContent()).toContain("outside");
+    await soon(() => rows.nth(5).textContent()).toContain("Waiting");
     const detail = page.getByRole("complementary", { name: /^Step / });
-    expect(await detail.textContent()).toContain("U+202Egnp.exe");
-    expect(await page.getByRole("meter", { name: "Cost of budget" }).count()).toBe(1);
+    await soon(() => detail.textContent()).toContain("U+202Egnp.exe");
+    await soon(() => page.getByRole("meter", { name: "Cost of budget" }).count()).toBe(1);
     expect(await page.locator("main img").count()).toBe(0);
     await page.getByRole("link", { name: "Open approval" }).first().waitFor();
     expect(walk.faults).toEqual([]);
@@ -200,7 +201,7 @@ function walkRuns() {
     await page.getByRole("heading", { level: 2, name: "Model, round 2" }).waitFor();
     await page.keyboard.press("k");
     await page.getByRole("heading", { level: 2, name: "look_up" }).waitFor();
-    expect(await detail.textContent()).toContain(SHOWN_HOSTILE.replaceAll('"', '\\"'));
+    await soon(() => detail.textContent()).toContain(SHOWN_HOSTILE.replaceAll('"', '\\"'));
     await page.getByRole("tab", { name: "JSON" }).click();
     await detail.getByText('"tool_result"').waitFor();
     const address = page.url();
@@ -223,7 +224,7 @@ function walkRuns() {
     await page.getByText(/^4 messages, \d+ tokens$/).waitFor();
     const result = page.locator(".msgs details").last();
     await result.locator("summary").click();
-    expect(await result.textContent()).toMatch(/<outside-\w{16}>/);
+    await soon(() => result.textContent()).toMatch(/<outside-\w{16}>/);
     expect(await page.getByText("Settings or summaries have changed").count()).toBe(0);
     expect(walk.faults).toEqual([]);
   });
@@ -262,7 +263,7 @@ function walkRuns() {
     const time = page.locator("tbody tr.on .c4");
     const before = await time.textContent();
     while ((await time.textContent()) === before);
-    expect(await bar.count()).toBe(1);
+    await soon(() => bar.count()).toBe(1);
     await walk.room.perform(["runs", "cancel", id]);
     await page.getByText("It wrote none.").waitFor();
     expect(walk.faults).toEqual([]);

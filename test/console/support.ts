@@ -94,3 +94,29 @@ export async function judgePage(page: Page): Promise<void> {
   }
   await page.setViewportSize({ width: 1440, height: 900 });
 }
+
+/** Bound of waits for a page that never becomes as expected. */
+const SOON_MS = 10_000;
+
+/** Expects what a page shows once it has drawn: reads again until it matches. */
+export function soon<Value>(read: () => Promise<Value>) {
+  const poll = async (check: (value: Value) => void) => {
+    const end = performance.now() + SOON_MS;
+    for (;;) {
+      const value = await read();
+      try {
+        check(value);
+        return;
+      } catch (difference) {
+        if (performance.now() > end) throw difference;
+      }
+    }
+  };
+  return {
+    toBe: (wanted: Value) => poll((value) => expect(value).toBe(wanted)),
+    toBeTrue: () => poll((value) => expect(value).toBe(true as Value)),
+    toContain: (part: string) => poll((value) => expect(String(value)).toContain(part)),
+    toEqual: (wanted: unknown) => poll((value) => expect(value as unknown).toEqual(wanted)),
+    toMatch: (pattern: RegExp) => poll((value) => expect(String(value)).toMatch(pattern)),
+  };
+}

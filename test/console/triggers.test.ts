@@ -8,6 +8,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 if (!hasBrowser) test.skip("triggers in a browser: there is no Chromium here", () => {});
@@ -44,8 +45,8 @@ function walkTriggers() {
     await page.keyboard.press("t");
     await page.getByText("2 triggers", { exact: true }).waitFor();
     const row = page.getByRole("row").nth(1);
-    expect(await row.textContent()).toContain(SHOWN_HOSTILE);
-    expect(await row.textContent()).toContain("never fired");
+    await soon(() => row.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => row.textContent()).toContain("never fired");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await button("Fire now").click();
@@ -63,7 +64,7 @@ function walkTriggers() {
     await open(`/${cron}`);
     const timing = page.getByRole("region", { name: "When it fires" });
     await timing.getByText("0 2 * * *").waitFor();
-    expect(await timing.getByRole("listitem").count()).toBe(3);
+    await soon(() => timing.getByRole("listitem").count()).toBe(3);
     const zone = (await page.evaluate(
       "Intl.DateTimeFormat().resolvedOptions().timeZone",
     )) as string;
@@ -71,7 +72,7 @@ function walkTriggers() {
       expect(text).toContain(", 02:00");
       expect(text).toContain(` here, ${zone}`);
     }
-    expect(await timing.textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => timing.textContent()).toContain(SHOWN_HOSTILE);
     expect(await page.locator("main img").count()).toBe(0);
     await judgePage(page);
     expect(opened.faults).toEqual([]);
@@ -133,11 +134,11 @@ function walkTriggers() {
     await page.getByText("Fire now was refused.").waitFor();
     await page.getByText("Wadi paused it because of its key.").waitFor();
     const note = page.getByRole("note");
-    expect(await note.textContent()).toContain(key!.id.slice(-8));
+    await soon(() => note.textContent()).toContain(key!.id.slice(-8));
     await open("");
     await page.getByText("2 triggers, 1 paused by Wadi").waitFor();
     await page.getByRole("button", { name: /^Paused by Wadi/ }).click();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await soon(() => page.getByRole("row").count()).toBe(2);
     expect(page.url()).toEndWith("?show=stopped");
     expect(opened.faults).toEqual([]);
   });

@@ -9,6 +9,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 const MODELS = `
@@ -60,8 +61,8 @@ function walkUsage() {
     await page.getByText(/^SAR in \d+ days?\. Today \d+\.\d\d so far\. 1 request/).waitFor();
     const chart = page.getByRole("group", { name: "Cost by time, stacked by account." });
     await chart.waitFor();
-    expect(await chart.locator(".cap").count()).toBe(1);
-    expect(await row("default").textContent()).toContain("100.0 %1");
+    await soon(() => chart.locator(".cap").count()).toBe(1);
+    await soon(() => row("default").textContent()).toContain("100.0 %1");
     expect(await page.title()).toBe("Usage · Wadi");
     await page.getByText(/wadi usage --by account --month \d{4}-\d\d --zone/).waitFor();
     expect(faults).toEqual([]);
@@ -108,7 +109,7 @@ function walkUsage() {
     const { page } = opened;
     await page.goto(`${opened.server.url}/console/usage?range=2d&measure=tokens&by=model`);
     await row("priced").waitFor();
-    expect(await bars().count()).toBe(48);
+    await soon(() => bars().count()).toBe(48);
     await page.keyboard.press("[");
     await page.getByText("Nothing was used in this range.").waitFor();
     expect(page.url()).toContain("&to=");

@@ -9,6 +9,7 @@ import {
   type OpenedConsole,
   openConsole,
   SHOWN_HOSTILE,
+  soon,
 } from "./support.ts";
 
 if (!hasBrowser) test.skip("webhooks in a browser: there is no Chromium here", () => {});
@@ -56,12 +57,12 @@ function walkWebhooks() {
     await page.getByText("2 endpoints, 1 failing, 0 disabled").waitFor();
     const rows = page.getByRole("row");
     await rows.nth(1).getByText("Failing").waitFor();
-    expect(await rows.nth(1).textContent()).toContain(SHOWN_HOSTILE);
-    expect(await rows.nth(1).textContent()).toContain("500");
-    expect(await rows.nth(2).textContent()).toContain("The order desk");
+    await soon(() => rows.nth(1).textContent()).toContain(SHOWN_HOSTILE);
+    await soon(() => rows.nth(1).textContent()).toContain("500");
+    await soon(() => rows.nth(2).textContent()).toContain("The order desk");
     await page.reload();
     await page.getByRole("link", { name: "Webhooks 1" }).waitFor();
-    expect(await page.locator("footer code").textContent()).toBe("wadi webhooks list");
+    await soon(() => page.locator("footer code").textContent()).toBe("wadi webhooks list");
     await judgePage(page);
     expect(opened.faults).toEqual([]);
   });
@@ -96,7 +97,7 @@ function walkWebhooks() {
     await detail.getByText("Signed text, without the secret").last().click();
     const { headers } = receiver.arrivals.find(({ path }) => path === "/bad")!;
     const base = `${headers.get("webhook-id")}.${headers.get("webhook-timestamp")}.{"id":`;
-    expect(await detail.textContent()).toContain(base);
+    await soon(() => detail.textContent()).toContain(base);
     expect(await page.locator("main img").count()).toBe(0);
     await judgePage(page);
     expect(opened.faults).toEqual([]);
@@ -134,7 +135,7 @@ function walkWebhooks() {
     await dialog.getByText("1 delivery failed or was cancelled since then").waitFor();
     await dialog.getByLabel("Since").fill("2099-01-01T00:00");
     await dialog.getByText("No failed or cancelled delivery").waitFor();
-    expect(await dialog.getByRole("button", { name: "Recover" }).isDisabled()).toBeTrue();
+    await soon(() => dialog.getByRole("button", { name: "Recover" }).isDisabled()).toBeTrue();
     await dialog.getByLabel("Since").fill("2020-01-01T00:00");
     await dialog.getByRole("button", { name: "Recover" }).click();
     await page.getByText("1 delivery is due again.").waitFor();
