@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
-import { bundleConsole, type ConsoleFiles } from "../src/console/index.ts";
+import { bundleConsole, type ConsoleFiles, packFiles } from "../src/console/index.ts";
 
 export const root = dirname(import.meta.dir);
 
@@ -117,7 +117,7 @@ const packConsole = (files: ConsoleFiles): BunPlugin => ({
   name: "packed console",
   setup: (builder) => {
     builder.onLoad({ filter: /console\/client\/index\.html$/ }, () => {
-      return { contents: Bun.gzipSync(JSON.stringify(files), { level: 9 }), loader: "file" };
+      return { contents: packFiles(files), loader: "file" };
     });
   },
 });

@@ -6,16 +6,15 @@ import {
   type StaticPage,
 } from "../http/index.ts";
 import { ApiError, apiError } from "../platform/errors.ts";
-import { bundleConsole, type ConsoleFiles, hashSource } from "./bundle.ts";
+import { bundleConsole, hashSource } from "./bundle.ts";
 import source from "./client/index.html" with { type: "file" };
+import { packFiles, unpackFiles } from "./packed-files.ts";
 
 /** The executable holds the bundled files in its place, packed by scripts/build.ts. */
 const file = Bun.file(source as unknown as string);
-const GZIP_BEGIN = 0x1f;
+const HTML_BEGIN = "<".charCodeAt(0);
 const HOME = "/console/";
 const ARABIC = `${HOME}arabic.js`;
-/** Smaller by a twentieth than the level 9 of zlib; done once. */
-const SMALLEST = { library: "libdeflate", level: 12 } as const;
 
 /** Leads people who leave out the last slash. */
 export const consoleRedirect: StaticPage = {
@@ -62,18 +61,20 @@ interface ServedFile {
 
 async function loadFiles() {
   const bytes = await file.bytes();
-  const { page, arabic }: ConsoleFiles =
-    bytes[0] === GZIP_BEGIN
-      ? JSON.parse(new TextDecoder().decode(Bun.gunzipSync(bytes)))
-      : await bundleConsole();
-  const serve = (text: string, type: string): ServedFile => ({
-    packed: Bun.gzipSync(text, SMALLEST),
-    etag: `"${hashSource(text)}"`,
-    type: `${type}; charset=utf-8`,
-    policy: writePolicy(page, arabic),
+  const isSource = bytes[0] === HTML_BEGIN;
+  const packed = unpackFiles(isSource ? packFiles(await bundleConsole()) : bytes);
+  const [page, arabic] = [unzip(packed.page), unzip(packed.arabic)];
+  const policy = writePolicy(page, arabic);
+  const describe = (text: string, type: string) => ({
+    ...{ policy, etag: `"${hashSource(text)}"`, type: `${type}; charset=utf-8` },
   });
-  return { page: serve(page, "text/html"), arabic: serve(arabic, "text/javascript") };
+  return {
+    page: { packed: packed.page, ...describe(page, "text/html") },
+    arabic: { packed: packed.arabic, ...describe(arabic, "text/javascript") },
+  } satisfies Record<string, ServedFile>;
 }
+
+const unzip = (bytes: Uint8Array<ArrayBuffer>) => new TextDecoder().decode(Bun.gunzipSync(bytes));
 
 function respond({ packed, etag, type, policy }: ServedFile, request: Request): Response {
   const headers = new Headers({
