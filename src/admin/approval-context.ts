@@ -1,4 +1,4 @@
-// The setting of an approval: what a person who decides has to know beside the call itself.
+// The context of an approval: all that a person needs for the decision beside the call itself.
 import { type Static, Type } from "@sinclair/typebox";
 import {
   Approval,
@@ -51,7 +51,7 @@ const ShownResult = Type.Object({
 });
 
 /** Fields are null for a deleted agent or run, and for a built-in tool. */
-export const ApprovalSetting = Type.Object({
+export const ApprovalContext = Type.Object({
   account: Type.String({ description: "The owner's name." }),
   agent_name: known("Name of the agent; null: it was deleted."),
   agent_version: maybe(Type.Integer({ description: "Its version; null: the run was deleted." })),
@@ -83,9 +83,9 @@ export const ApprovalSetting = Type.Object({
   }),
   has_all_results: Type.Boolean({ description: "No result of the run is left out." }),
 });
-export type ApprovalSetting = Static<typeof ApprovalSetting>;
+export type ApprovalContext = Static<typeof ApprovalContext>;
 
-export function createSettingReader(
+export function createContextReader(
   deps: AdminDeps,
   approvals: ApprovalQueries,
   directory: AccountDirectory,
@@ -134,7 +134,7 @@ export function createSettingReader(
     };
   }
 
-  return async (approval: ApprovalRow): Promise<ApprovalSetting> => {
+  return async (approval: ApprovalRow): Promise<ApprovalContext> => {
     const { account_id, agent_id, run_id } = approval;
     const run = await runs.find(run_id);
     const revision = await approvals.findRevision(approval);

@@ -13,7 +13,7 @@ import { ApiError } from "../platform/errors.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents } from "./agents.ts";
-import { createSettingReader } from "./approval-setting.ts";
+import { createContextReader } from "./approval-context.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError, requireById, unknownId } from "./errors.ts";
 
@@ -63,7 +63,7 @@ const CONFLICTS: Readonly<Record<string, string>> = {
 export function createApprovalAdmin(deps: AdminDeps, directory: AccountDirectory) {
   const agents = createAgentQueries(deps.database);
   const approvals = createApprovalQueries(deps);
-  const readSetting = createSettingReader(deps, approvals, directory);
+  const readContext = createContextReader(deps, approvals, directory);
   const require = async (typed: string, scope?: LinkScope) => {
     const found = await requireById("approval", typed, approvals.find);
     // A link does not tell that others exist.
@@ -88,7 +88,7 @@ export function createApprovalAdmin(deps: AdminDeps, directory: AccountDirectory
     },
     async show(typed: string, scope?: LinkScope) {
       const approval = await require(typed, scope);
-      return { approval, setting: await readSetting(approval) };
+      return { approval, context: await readContext(approval) };
     },
     /** Idempotent: `isChanged` is false after an equal earlier decision. */
     async decide(typed: string, { scope, ...request }: OperatorDecision) {

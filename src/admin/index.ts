@@ -17,7 +17,7 @@ export {
 } from "../models/index.ts";
 export { DELIVERY_STATUSES } from "../webhooks/index.ts";
 export { type Admin, buildAdmin, openAdmin } from "./admin.ts";
-export type { ApprovalSetting } from "./approval-setting.ts";
+export type { ApprovalContext } from "./approval-context.ts";
 export { checkInstallation } from "./check.ts";
 export { AdminError } from "./errors.ts";
 export { DEV } from "./first-keys.ts";

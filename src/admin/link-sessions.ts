@@ -9,7 +9,6 @@ import {
   makeLinkUse,
 } from "../access/index.ts";
 import { Approval, type ApprovalRow } from "../agents/index.ts";
-import { DatabaseUnavailable } from "../database/index.ts";
 import type { LinkCaller, OpenedLink, SessionClient } from "../http/index.ts";
 import { maybe, Resource, show, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
@@ -17,9 +16,7 @@ import type { ApprovalAdmin } from "./approvals.ts";
 import type { AuditLog } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
-
-/** Interval between two notes of a session's last request. */
-const NOTE_EVERY_MS = 60_000;
+import { noteLastSeen } from "./last-seen.ts";
 
 const { status, decided_by } = Approval.properties;
 
@@ -77,17 +74,10 @@ function createLinkFinder({ database, clock }: AdminDeps, parts: LinkSessionPart
     const link = await links.find(hashSecret(token));
     const refusal = link && (await refuse(link));
     if (!link || refusal === "revoked" || refusal === "expired") return undefined;
-    if (clock.now() - link.link_seen_at >= NOTE_EVERY_MS) await noteSeen(link.link_id);
+    const now = clock.now();
+    const seen = { seenAt: link.link_seen_at, now };
+    await noteLastSeen(seen, () => links.noteSeen(link.link_id, now));
     return link;
-  }
-
-  async function noteSeen(id: string): Promise<void> {
-    try {
-      await links.noteSeen(id, clock.now());
-    } catch (failure) {
-      // A full disk must not keep a person from deciding.
-      if (!(failure instanceof DatabaseUnavailable)) throw failure;
-    }
   }
 
   return { refuse, find, describe };

@@ -9,18 +9,16 @@ import {
   OperatorSession,
   sessionStore,
 } from "../access/index.ts";
-import { DatabaseUnavailable } from "../database/index.ts";
 import type { SessionClient } from "../http/index.ts";
 import { show } from "../platform/schema.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { Actor, AuditLog } from "./audit.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
+import { noteLastSeen } from "./last-seen.ts";
 import { chooseOperator } from "./link-operator.ts";
 import type { OperatorAdmin } from "./operators.ts";
 
-/** Interval between two notes of a session's last request. */
-const NOTE_EVERY_MS = 60_000;
 /** Time for which a link that is over can still be told from an unknown one. */
 const LINKS_KEPT_MS = 86_400_000;
 
@@ -88,19 +86,11 @@ export function createSessionAdmin(deps: AdminDeps, { operators, audit }: Sessio
       const found = await sessions.find(token_hash);
       const now = clock.now();
       if (!found || found.session_expires_at <= now || !isActive(found, now)) return undefined;
-      if (now - found.session_seen_at >= NOTE_EVERY_MS) await noteSeen(found.session_id, now);
+      const seen = { seenAt: found.session_seen_at, now };
+      await noteLastSeen(seen, () => sessions.noteSeen(found.session_id, now));
       return found;
     },
   };
-
-  async function noteSeen(id: string, now: number): Promise<void> {
-    try {
-      await sessions.noteSeen(id, now);
-    } catch (failure) {
-      // A full disk must not hide the data from the person who looks for the cause.
-      if (!(failure instanceof DatabaseUnavailable)) throw failure;
-    }
-  }
 }
 
 export type SessionAdmin = ReturnType<typeof createSessionAdmin>;

@@ -1,7 +1,7 @@
 // `wadi approvals`: calls that wait for a person, and the decision.
 import {
   APPROVAL_STATUSES,
-  type ApprovalSetting,
+  type ApprovalContext,
   approvalLinkOperations as linkOperations,
   approvalOperations as operations,
   REASON_CHARACTERS_MAX,
@@ -57,27 +57,27 @@ interface ShownApproval extends Record<string, unknown> {
   decided_by: { kind: string; id: string; person?: string } | null;
 }
 
-function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string {
+function drawApproval(approval: ShownApproval, context: ApprovalContext): string {
   const { risk, revision, run_id, agent_id, requested_at, expires_at } = approval;
-  const { tool_description, tool_endpoint } = setting;
+  const { tool_description, tool_endpoint } = context;
   const head = drawRow({
     ...summarise(approval),
     risk,
     revision,
     ...(tool_endpoint !== null && { sent_to: quoteWhole(tool_endpoint) }),
-    ...(setting.tool_title !== null && { title: quote(setting.tool_title) }),
+    ...(context.tool_title !== null && { title: quote(context.tool_title) }),
     ...(tool_description !== null && { tool_says: quote(tool_description) }),
-    account: setting.account,
+    account: context.account,
     agent_id,
-    agent_name: quoteKnown(setting.agent_name),
-    agent_version: setting.agent_version,
+    agent_name: quoteKnown(context.agent_name),
+    agent_version: context.agent_version,
     run_id,
-    run_status: setting.run_status,
-    run_message: quoteKnown(setting.run_message),
-    started_by: drawOrigin(setting),
-    cost: setting.cost,
-    budget: setting.budget,
-    if_nobody_decides: setting.on_approval_expired,
+    run_status: context.run_status,
+    run_message: quoteKnown(context.run_message),
+    started_by: drawOrigin(context),
+    cost: context.cost,
+    budget: context.budget,
+    if_nobody_decides: context.on_approval_expired,
     requested_at,
     expires_at,
     arguments_sha256: approval.arguments_sha256,
@@ -89,7 +89,7 @@ function drawApproval(approval: ShownApproval, setting: ApprovalSetting): string
 }
 
 /** Names a trigger or an operator, and the key, which may not decide. */
-function drawOrigin({ started_by }: ApprovalSetting): string | null {
+function drawOrigin({ started_by }: ApprovalContext): string | null {
   if (!started_by) return null;
   const { kind, trigger_id, trigger_name, key_id, key_name, operator } = started_by;
   const parts = [

@@ -20,7 +20,7 @@ export function createTriggerActs(deps: TriggerActsDeps) {
     ...{ triggers: store, findCaller: access.findCaller, prepareRun, clock, ids },
   });
   return {
-    /** Fires a trigger by hand, whatever the outcome; throws `trigger_paused`. */
+    /** Fires a trigger by hand; a skipped fire is no failure. Throws `trigger_paused`. */
     async fire(id: string, operator: string): Promise<FireRow> {
       const trigger = await store.find(id);
       if (!trigger) throw apiError("trigger_not_found");

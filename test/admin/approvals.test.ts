@@ -71,7 +71,7 @@ test("an approval is shown with its owner, its agent and the run's input", async
   const run = await front.read(`/v1/runs/${approval.run_id}`);
   const key_id = run.started_by_key_id as string;
   const key_name = (await front.app.admin.keys.find(key_id))!.name;
-  expect(shown.setting).toEqual({
+  expect(shown.context).toEqual({
     ...{ account: "dev", agent_name: "Clerk", agent_version: 1, run_status: "waiting_approval" },
     ...{ run_message: "Hello", run_hook: null, cost: run.cost.total, budget: null },
     started_by: {
@@ -88,7 +88,7 @@ test("an approval is shown with its owner, its agent and the run's input", async
 test("an approval is shown with the calls of its tool and agent that were approved before", async () => {
   await using own = await startRuns();
   const { approvals } = own.app.admin;
-  const callsOf = async (id: string) => (await approvals.show(id)).setting.approved_calls;
+  const callsOf = async (id: string) => (await approvals.show(id)).context.approved_calls;
   const made: Json[] = [];
   for (const state of ["approved", "rejected", "approved", "pending"]) {
     made.push((await bringTo(own, state)).approval);
@@ -111,9 +111,9 @@ test("an approval is shown with what its run had read before it asked", async ()
     ...[add("1+1"), "!next", "!say Done."],
   ];
   const { run, approvals } = await beginAsking(own, lines.join("\n"));
-  const { setting } = await verbs.show(approvals[0]!.id);
+  const { context } = await verbs.show(approvals[0]!.id);
   const steps = (await readSteps(own, run.id)).filter(({ kind }) => kind === "tool_result");
-  expect(setting).toMatchObject({
+  expect(context).toMatchObject({
     ...{ tool_title: "Calculator", has_earlier_messages: false, has_all_results: true },
     results: steps.map(({ seq, data }) => ({
       ...{ seq, tool: data.name, url: null, is_external: data.name === "web_search" },
@@ -127,15 +127,15 @@ test("an approval is shown with what its run had read before it asked", async ()
   const later = await own.begin(again, own.asking);
   const waits = await follow(own, later.id, ({ status }) => status === "waiting_approval");
   const shown = await verbs.show(waits.pending_approvals[0]);
-  expect(shown.setting).toMatchObject({ has_earlier_messages: true, results: [] });
+  expect(shown.context).toMatchObject({ has_earlier_messages: true, results: [] });
 });
 
 test("an approval of a registered tool shows the tool and the destination of its arguments", async () => {
   await using own = await startRuns();
   await register(own, { name: "send_letter" });
   const { approval } = await bringTo(own, "pending");
-  const { setting } = await own.app.admin.approvals.show(approval.id);
-  expect(setting).toMatchObject({
+  const { context } = await own.app.admin.approvals.show(approval.id);
+  expect(context).toMatchObject({
     tool_description: "Sends a letter.",
     tool_endpoint: "https://api.example.com/letters",
   });

@@ -65,7 +65,7 @@ function findBy(db: Db, where: Sql) {
   );
 }
 
-/** Part of a transaction: deletes the links to approvals of an account, of which there are few. */
+/** Deletes the links of an account, within the transaction of the caller; there are few. */
 export async function dropApprovalLinks(tx: Tx, account_id: string): Promise<void> {
   await tx.run(sql`DELETE FROM approval_links WHERE account_id = ${account_id}`);
 }

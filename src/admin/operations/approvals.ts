@@ -8,12 +8,12 @@ import {
 } from "../../agents/index.ts";
 import { oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
-import { ApprovalSetting } from "../approval-setting.ts";
+import { ApprovalContext } from "../approval-context.ts";
 import { ListedApproval } from "../approvals.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
-const ShownApproval = Type.Object({ approval: Approval, ...ApprovalSetting.properties });
+const ShownApproval = Type.Object({ approval: Approval, ...ApprovalContext.properties });
 
 const DecidedApproval = Type.Object({
   ...Approval.properties,
@@ -96,8 +96,8 @@ export const approvalOperations = {
     isForApprovers: true,
     isForLinks: true,
     async run({ approvals }, asked, { scope }) {
-      const { approval, setting } = await approvals.show(asked.id, scope);
-      return { approval: show(Approval, approval), ...setting };
+      const { approval, context } = await approvals.show(asked.id, scope);
+      return { approval: show(Approval, approval), ...context };
     },
   }),
   approve: decide("approve", "approved", "Approve a call with the arguments shown."),

@@ -1,5 +1,5 @@
 // Operations on models of the settings, and probes of model servers.
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import type { ModelSwitch } from "../../models/index.ts";
 import type { Admin } from "../admin.ts";
 import { ModelTraffic } from "../model-traffic.ts";
@@ -16,7 +16,12 @@ const audit = {
   read: async ({ models }: Admin, id: string) => (await models.list()).find((one) => one.id === id),
 };
 
-function turn(verb: ModelSwitch, summary: string): SwitchOperation {
+/** An operation on one model, whose name is its verb. */
+function act(
+  verb: ModelSwitch | ServerCommand,
+  summary: string,
+  run: (models: Admin["models"], id: string) => Promise<ListedModel>,
+): SwitchOperation {
   return {
     name: `models ${verb}`,
     method: "POST",
@@ -25,22 +30,14 @@ function turn(verb: ModelSwitch, summary: string): SwitchOperation {
     input: NamedModel,
     reply: ListedModel,
     audit,
-    run: ({ models }, asked: Static<typeof NamedModel>) => models.turn(asked.id, verb),
+    run: ({ models }, { id }) => run(models, id),
   };
 }
 
-function command(verb: ServerCommand, summary: string): SwitchOperation {
-  return {
-    name: `models ${verb}`,
-    method: "POST",
-    path: `/models/:id/${verb}`,
-    summary,
-    input: NamedModel,
-    reply: ListedModel,
-    audit,
-    run: ({ models }, asked: Static<typeof NamedModel>) => models.command(asked.id, verb),
-  };
-}
+const turn = (verb: ModelSwitch, summary: string) =>
+  act(verb, summary, (models, id) => models.turn(id, verb));
+const command = (verb: ServerCommand, summary: string) =>
+  act(verb, summary, (models, id) => models.command(id, verb));
 
 export const modelOperations = {
   list: defineOperation({

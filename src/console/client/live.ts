@@ -15,7 +15,7 @@ export interface Resource<T> {
   failure: ApiFailure | null;
 }
 
-/** Kinds of rows of which a page is told when they change. */
+/** Kinds of rows whose changes a page can follow. */
 export type LiveTopic =
   | "accounts"
   | "agents"

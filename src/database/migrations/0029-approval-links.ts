@@ -1,4 +1,4 @@
-// Links by which teammates of operators decide approvals, each of which becomes one session.
+// Links to approvals: a teammate opens one once, and its session decides.
 import type { Migration } from "../migrate.ts";
 
 export const approvalLinks: Migration = {

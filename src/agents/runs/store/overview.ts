@@ -6,7 +6,7 @@ import { maybe } from "../../../platform/schema.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import type { Status } from "../transitions.ts";
 
-/** Characters of the stored input that are searched, and of which a title is made. */
+/** Searches and titles use the first characters of the stored input only. */
 const INPUT_CHARACTERS = 4_096;
 
 const { id, account_id, agent_id, version, status, trigger_kind } = RunRow.properties;

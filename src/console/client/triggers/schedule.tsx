@@ -1,12 +1,10 @@
 // When a trigger fires: its next times in two zones, or the request that fires it.
-import { writeInZone } from "../format.ts";
+import { writeInZone, ZONE } from "../format.ts";
 import { CodeBlock } from "../json.tsx";
 import { copyText, Icon } from "../parts.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import type { OpenedTriggerRow } from "./data.ts";
-
-const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 function Upcoming({ trigger }: { trigger: OpenedTriggerRow }) {
   const { upcoming, cron } = trigger;
@@ -29,10 +27,8 @@ function Upcoming({ trigger }: { trigger: OpenedTriggerRow }) {
               <span class="dim">
                 <When at={at} />
               </span>
-              {zone !== OWN_ZONE && (
-                <span class="dim here">
-                  {t("triggers.here", writeInZone(at, OWN_ZONE), OWN_ZONE)}
-                </span>
+              {zone !== ZONE && (
+                <span class="dim here">{t("triggers.here", writeInZone(at, ZONE), ZONE)}</span>
               )}
             </li>
           ))}
@@ -83,7 +79,7 @@ function Address({ path }: { path: string }) {
   );
 }
 
-export function Timing({ trigger }: { trigger: OpenedTriggerRow }) {
+export function Schedule({ trigger }: { trigger: OpenedTriggerRow }) {
   const { hook_path, input } = trigger;
   return (
     <section class="detail" aria-label={t("triggers.timing")}>

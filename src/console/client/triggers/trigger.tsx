@@ -22,8 +22,8 @@ import {
 } from "./data.ts";
 import { FireTable } from "./fires.tsx";
 import { PATH } from "./list.tsx";
+import { Schedule } from "./schedule.tsx";
 import { NewSecret, type RotatedSecret, RotationDialog } from "./secret.tsx";
-import { Timing } from "./timing.tsx";
 
 const HINTS: readonly KeyHint[] = [
   { keys: ["C"], text: "keys.copy_id" },
@@ -230,7 +230,7 @@ export function OpenedTrigger() {
           <About trigger={trigger} />
           <div class="panes first">
             <FireTable resource={fires.value} />
-            <Timing trigger={trigger} />
+            <Schedule trigger={trigger} />
           </div>
         </>
       )}
