@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Database } from "../../database/index.ts";
 import { maybe, oneOf } from "../../platform/schema.ts";
 import type { Settings } from "../../settings/index.ts";
-import { type BuiltinsOptions, createBuiltins, createCatalog } from "../tools/catalog.ts";
+import { createShownCatalog } from "../tools/catalog.ts";
 import { RISKS } from "../tools/contract.ts";
 import { toolStore } from "../tools/http/store.ts";
 import { decide } from "../tools/policy.ts";
@@ -32,12 +32,9 @@ export type PreviewedTool = Static<typeof PreviewedTool>;
 
 export type PreviewPolicy = (account_id: string, version: VersionRow) => Promise<PreviewedTool[]>;
 
-/** None of these tools is run. */
-const UNSERVED = {} as BuiltinsOptions;
-
 export function createPolicyPreview(database: Database, settings: Settings): PreviewPolicy {
   const store = database.bind(toolStore);
-  const catalog = createCatalog(createBuiltins(UNSERVED));
+  const catalog = createShownCatalog();
   return async (account_id, { tool_revisions, policy }) => {
     const pins = tool_revisions.filter(({ kind }) => kind === "http");
     const names = pins.map(({ name }) => name);

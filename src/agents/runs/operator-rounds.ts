@@ -4,21 +4,18 @@ import { createModelCheck } from "../../gateway/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import { agentStore } from "../definitions/store.ts";
 import type { VersionRow } from "../definitions/version.ts";
-import { type BuiltinsOptions, createBuiltins, createCatalog } from "../tools/catalog.ts";
+import { createShownCatalog } from "../tools/catalog.ts";
 import { toolStore } from "../tools/http/store.ts";
 import type { PromptTool } from "./prompt.ts";
 import { type RoundMessages, rebuildRound } from "./round-messages.ts";
 import type { RunRow } from "./run.ts";
 import { runStore } from "./store/index.ts";
 
-/** Descriptions need no service: none of these tools is run. */
-const UNSERVED = {} as BuiltinsOptions;
-
 export function createOperatorRounds(database: Database, settings: Settings) {
   const { findVersion } = database.bind(agentStore);
   const { listPinned } = database.bind(toolStore);
   const store = database.bind(runStore);
-  const catalog = createCatalog(createBuiltins(UNSERVED));
+  const catalog = createShownCatalog();
   const findModel = createModelCheck(database, settings).find;
   const openTools = async (account_id: string, { tool_revisions }: VersionRow) => {
     const pins = tool_revisions.filter(({ kind }) => kind === "http");

@@ -7,7 +7,7 @@ import type { Ids } from "../../platform/ids.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { DiskSpace } from "../../storage/index.ts";
 import { agentStore } from "../definitions/store.ts";
-import { type BuiltinsOptions, createBuiltins, createCatalog } from "../tools/catalog.ts";
+import { createShownCatalog } from "../tools/catalog.ts";
 import { createPriceOf } from "../tools/prices.ts";
 import type { RunRow } from "./run.ts";
 import { RunStarter } from "./start.ts";
@@ -28,9 +28,6 @@ export interface OperatorStart {
   operator: string;
 }
 
-/** Prices need no service: none of these tools is run. */
-const UNSERVED = {} as BuiltinsOptions;
-
 export function createOperatorStarts(options: OperatorStartsOptions) {
   const { database, settings } = options;
   const agents = database.bind(agentStore);
@@ -46,7 +43,7 @@ export function createOperatorStarts(options: OperatorStartsOptions) {
     {
       runs,
       findVersion: agents.findVersion,
-      priceOf: createPriceOf(current, createCatalog(createBuiltins(UNSERVED))),
+      priceOf: createPriceOf(current, createShownCatalog()),
     },
   );
   return {

@@ -53,6 +53,10 @@ export function createCatalog(builtins: readonly BuiltinTool[]): Catalog {
   };
 }
 
+/** A catalogue for descriptions and prices: none of its tools is run, so that none is served. */
+export const createShownCatalog = (): Catalog =>
+  createCatalog(createBuiltins({} as BuiltinsOptions));
+
 /** agents.does.cost.2: without a price the cost is unknown, unless the tool is free. */
 function priceOf({ name, isFree }: BuiltinTool, prices: ToolPrices): number | null {
   return prices.get(name) ?? (isFree ? 0 : null);
