@@ -1,5 +1,5 @@
 // Commits SQLite writes in groups: one transaction and fsync a group, one savepoint a call.
-import type { Database as Connection } from "bun:sqlite";
+import type { Database as Connection, Statement } from "bun:sqlite";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import { CommitCounter } from "./commit-counter.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
@@ -16,12 +16,16 @@ export class GroupCommit {
   readonly #registry: Registry;
   readonly #tx: SqliteTx;
   readonly #counter: CommitCounter | null;
+  readonly #savepoint: Statement;
+  readonly #release: Statement;
 
   constructor(connection: Connection, registry: Registry) {
     this.#connection = connection;
     this.#registry = registry;
     this.#tx = createExecutor(connection);
     this.#counter = CommitCounter.open(connection);
+    this.#savepoint = connection.prepare("SAVEPOINT call");
+    this.#release = connection.prepare("RELEASE call");
   }
 
   get tx(): SqliteTx {
@@ -60,16 +64,16 @@ export class GroupCommit {
 
   async #runInSavepoint(call: WriteCall, notifications: Notification[]): Promise<WriteOutcome> {
     const connection = this.#connection;
-    connection.run("SAVEPOINT call");
+    this.#savepoint.run();
     try {
       const value = await runWrite(this.#registry, this.#tx, notifications, call);
-      connection.run("RELEASE call");
+      this.#release.run();
       return { ok: true, value };
     } catch (failure) {
       // A full disk or an I/O error ends the whole transaction: no call of the group has happened.
       if (!connection.inTransaction || isFatal(failure)) throw failure;
       connection.run("ROLLBACK TO call");
-      connection.run("RELEASE call");
+      this.#release.run();
       return { ok: false, failure };
     }
   }

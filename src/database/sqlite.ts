@@ -59,16 +59,13 @@ export function hasTable(connection: Connection, name: string): boolean {
   return connection.query("SELECT 1 FROM sqlite_schema WHERE name = ?").values(name).length > 0;
 }
 
+/** Returns a function that tells if another connection has committed since its last call. */
 export function watchVersion(connection: Connection): () => boolean {
-  const version = connection.query("PRAGMA data_version");
+  const version = connection.prepare("PRAGMA data_version");
   let seen: unknown;
   return () => {
     const before = seen;
-    try {
-      seen = version.values()[0]?.[0];
-    } catch {
-      return false;
-    }
+    seen = version.values()[0]?.[0];
     return seen !== before;
   };
 }

@@ -76,7 +76,14 @@ class WriterThread {
 
   #watch(): void {
     const findReplaced = watchFiles(this.#connection.filename);
-    const hasForeignWrites = watchVersion(this.#connection);
+    const hasNewVersion = watchVersion(this.#connection);
+    const hasForeignWrites = () => {
+      try {
+        return hasNewVersion();
+      } catch {
+        return false;
+      }
+    };
     setInterval(() => {
       if (this.#isClosing || this.#isLost) return;
       const lost = findReplaced();

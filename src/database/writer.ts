@@ -1,10 +1,11 @@
 // SQLite with its writes in a Worker and its reads on the main thread.
-import type { Database as Connection, Statement } from "bun:sqlite";
+import type { Database as Connection } from "bun:sqlite";
 import type { Bus } from "./bus.ts";
 import { DatabaseLost } from "./errors.ts";
 import type { WriteCall } from "./registry.ts";
 import { createExecutor } from "./sqlite.ts";
 import type { DatabaseEngine, Db } from "./store.ts";
+import { watchCommits } from "./wal-index.ts";
 import {
   type FromWriter,
   pack,
@@ -114,36 +115,32 @@ export class WriterEngine implements DatabaseEngine {
  */
 class CachedReads {
   readonly #db: Db;
-  readonly #version: Statement;
-  readonly #kept = new Map<string, unknown>();
-  #seen: unknown;
+  readonly #hasCommits: () => boolean;
+  #kept = new Map<string, unknown>();
 
   constructor(connection: Connection) {
     this.#db = createExecutor(connection);
-    this.#version = connection.prepare("PRAGMA data_version");
+    this.#hasCommits = watchCommits(connection);
   }
 
   async read<T>(work: (db: Db) => Promise<T>, keptAs?: string): Promise<T> {
     if (keptAs === undefined) return work(this.#db);
     this.#refresh();
-    const known = this.#kept.get(keptAs);
+    const kept = this.#kept;
+    const known = kept.get(keptAs);
     if (known !== undefined) return known as T;
-    const version = this.#seen;
     const found = await work(this.#db);
     // Missing rows are not kept: callers could make up names without end.
-    if (found !== undefined && this.#seen === version) {
-      this.#kept.set(keptAs, Object.freeze(found));
-    }
+    if (found !== undefined) kept.set(keptAs, Object.freeze(found));
     return found;
   }
 
+  /** Later reads use a new map, so that a read under way keeps nothing for them. */
   #refresh(): void {
     try {
-      const now = this.#version.values()[0]?.[0];
-      if (now !== this.#seen || this.#kept.size >= CACHED_ROWS_MAX) this.#kept.clear();
-      this.#seen = now;
+      if (this.#hasCommits() || this.#kept.size >= CACHED_ROWS_MAX) this.#kept = new Map();
     } catch (failure) {
-      this.#kept.clear();
+      this.#kept = new Map();
       throw failure;
     }
   }
