@@ -9,6 +9,7 @@ import { benchGateway } from "./gateway.ts";
 import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
+import { benchPeers } from "./peers.ts";
 import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
@@ -26,7 +27,11 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   hook: benchHook,
   webhooks: benchWebhooks,
   console: benchConsole,
+  peers: benchPeers,
 };
+
+/** Those that install nothing. */
+const OWN = Object.keys(benches).filter((name) => name !== "peers");
 
 const ROUNDS = 5;
 
@@ -62,7 +67,7 @@ const printReport = (name: string, { tables, figures, notes }: Report) => {
 
 const programs = flags.wadi ?? [await buildWadi()];
 const reports: Record<string, Report> = {};
-for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+for (const name of positionals.length > 0 ? positionals : OWN) {
   reports[name] = await benches[name]!(rounds, programs);
   printReport(name, reports[name]);
 }

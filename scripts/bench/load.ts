@@ -77,6 +77,7 @@ const writeRequests = ({ key, stream, ask }: Order): string[] => {
     const chunks = Math.round((stream?.chunks ?? 0) * (lengths === 1 ? 1 : 0.5 + at / LENGTHS));
     const content = `Say something. ${stream ? writeInstruction(chunks, stream.pace_ms) : ""}`;
     const body = JSON.stringify({
+      model: "mock",
       messages: [
         { role: "system", content: "You are a helpful assistant who answers in a few words." },
         { role: "user", content },

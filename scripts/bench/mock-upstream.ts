@@ -166,10 +166,20 @@ const closeStream = (peer: Peer): void => {
   stats.streams_open--;
 };
 
+/** Routers ask a model server about itself before they send it anything. */
+const DESCRIPTION = {
+  object: "list",
+  data: [{ id: "mock", object: "model", owned_by: "sglang", max_model_len: 32_768 }],
+  ...{ model_path: "mock", served_model_name: "mock", is_generation: true, status: "ready" },
+};
+
 const answer = (peer: Peer, line: string, body: string) => {
-  if (line.startsWith("GET /stats")) {
-    const text = JSON.stringify(stats);
-    return send(peer, `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
+  if (line.startsWith("GET ")) {
+    const text = JSON.stringify(line.startsWith("GET /stats") ? stats : DESCRIPTION);
+    return send(
+      peer,
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+    );
   }
   stats.replies++;
   if (line.startsWith("POST /v1/embeddings")) return send(peer, writeEmbeddings(body));

@@ -1,0 +1,185 @@
+// Wadi beside other systems, in turn in one run: gateways on one mock, and engines of durable runs.
+import { runCaller } from "./caller.ts";
+import { type Candidate, type Outcome, playScene, type Scene } from "./chat.ts";
+import { type Report, readCpuMs, spreadOf, type Table, writeSpread } from "./measure.ts";
+import {
+  type DurablePeer,
+  GATEWAYS,
+  startFloor,
+  startOnPostgres,
+  startRestate,
+} from "./peers/peer.ts";
+import {
+  addAgent,
+  look,
+  makeRunFixture,
+  serveRuns,
+  THREE_ROUNDS,
+  waitUntil,
+} from "./run-fixture.ts";
+import { buildBare, makeScratch, startBare, startLoad, startMock, startWadi } from "./stage.ts";
+
+const SCENES: readonly Scene[] = [
+  { name: "JSON", callers: 32, stream: null },
+  { name: "JSON", callers: 128, stream: null },
+  { name: "100 chunks at once", callers: 32, stream: { chunks: 100, pace_ms: 0 } },
+  { name: "50 tokens/s", callers: 200, stream: { chunks: 100, pace_ms: 20 } },
+  { name: "50 tokens/s", callers: 1_000, stream: { chunks: 100, pace_ms: 20 } },
+];
+const CALLERS = 64;
+const RUNS = 2_000;
+
+interface Whole {
+  runs_per_second: number;
+  cpu_ms_per_run: number;
+}
+
+export const benchPeers = async (rounds: number, programs: string[]): Promise<Report> => {
+  const notes: string[] = [];
+  const gateways = await measureGateways(rounds, programs, notes);
+  const engines = await measureEngines(rounds, programs[0]!, notes);
+  return {
+    tables: [...gateways.map(writeScene), writeEngines(engines)],
+    figures: [],
+    notes: [
+      ...notes,
+      "All processes share this machine's cores. CPU is the process's own; p50 and p99 include the mock.",
+      "The others check no key and write no row; Wadi does both.",
+    ],
+    data: { gateways, engines },
+  };
+};
+
+const measureGateways = async (
+  rounds: number,
+  programs: readonly string[],
+  notes: string[],
+): Promise<Outcome[]> => {
+  const mock = await startMock();
+  const bare = await startBare(await buildBare(makeScratch()), mock);
+  const wadis = await Promise.all(programs.map((program) => startWadi(program, mock)));
+  const candidates: Candidate[] = [
+    { name: "bare Bun", port: bare.port, pid: bare.pid, key: "none", status: 200 },
+    ...wadis.map(({ port, pid, key }, at) => ({
+      ...{ name: at === 0 ? "wadi" : `wadi ${at + 1}`, port, pid, key, status: 201 },
+    })),
+  ];
+  const peers = [];
+  for (const [name, start] of Object.entries(GATEWAYS)) {
+    try {
+      const peer = await start(mock.port);
+      peers.push(peer);
+      candidates.push({ name, port: peer.port, pid: peer.pid, key: "none", status: 200 });
+    } catch (failure) {
+      notes.push(`${name} is left out: ${(failure as Error).message.split("\n")[0]}`);
+    }
+  }
+  const load = startLoad();
+  const outcomes: Outcome[] = [];
+  for (const scene of SCENES) {
+    process.stderr.write(`peers: ${scene.name}, ${scene.callers} callers\n`);
+    outcomes.push(await playScene(scene, candidates, rounds, load, mock));
+  }
+  await Promise.all([load, ...peers, ...wadis, bare, mock].map((one) => one.stop()));
+  return outcomes;
+};
+
+const writeScene = ({ scene, rounds }: Outcome): Table => ({
+  title: `${scene.name}, ${scene.callers} callers`,
+  columns: ["", "CPU µs/request", "CPU µs/chunk", "first p50 ms", "whole p50 ms", "p99 ms"],
+  rows: Object.entries(rounds).map(([name, all]) => {
+    const good = all.filter(({ complaint }) => !complaint);
+    const cpu = ({ cpu_ms }: (typeof all)[number]) => cpu_ms.candidate! * 1000;
+    return [
+      name,
+      writeSpread(spreadOf(good.map((one) => cpu(one) / one.replies))),
+      scene.stream ? writeSpread(spreadOf(good.map((one) => cpu(one) / one.pieces))) : "-",
+      writeSpread(spreadOf(good.map(({ firstMs }) => firstMs.p50))),
+      writeSpread(spreadOf(good.map(({ whole_ms }) => whole_ms.p50))),
+      writeSpread(spreadOf(good.map(({ whole_ms }) => whole_ms.p99))),
+    ];
+  }),
+});
+
+const startOwn = async (program: string): Promise<DurablePeer> => {
+  const fixture = await makeRunFixture(program, { concurrent_runs: CALLERS });
+  const server = await serveRuns(fixture);
+  const agent = await addAgent(server, "stub");
+  const body = JSON.stringify({ input: { message: THREE_ROUNDS } });
+  const request = [
+    `POST /v1/agents/${agent}/runs HTTP/1.1`,
+    ...["host: 127.0.0.1", `authorization: Bearer ${server.key}`],
+    ...["content-type: application/json", `content-length: ${body.length}`, "", body],
+  ].join("\r\n");
+  return {
+    pids: [server.pid],
+    async run(runs, callers) {
+      const started_at = performance.now();
+      let left = runs;
+      const play = () => {
+        left--;
+        return runCaller({
+          ...{ port: server.port, status: 202, isStream: false, piece: '"recoveries":' },
+          ...{ write: () => request, leaveAfter: () => Number.POSITIVE_INFINITY },
+          ...{ onFirst() {}, onReply: () => left-- > 0 },
+        });
+      };
+      const complaints = await Promise.all(Array.from({ length: callers }, play));
+      const complaint = complaints.find((one) => one !== undefined);
+      if (complaint !== undefined) throw new Error(complaint);
+      const live = "SELECT account_id FROM run_counts WHERE active > 0";
+      await waitUntil("all runs are over", () => look(fixture, live).length === 0);
+      return (performance.now() - started_at) / 1000;
+    },
+    stop: () => server.stop(),
+  };
+};
+
+const measureEngines = async (
+  rounds: number,
+  program: string,
+  notes: string[],
+): Promise<Record<string, Whole[]>> => {
+  const postgres = process.env.WADI_TEST_POSTGRES;
+  const starts: Record<string, () => Promise<DurablePeer>> = {
+    "floor (bun:sqlite)": startFloor,
+    wadi: () => startOwn(program),
+    Restate: startRestate,
+  };
+  if (postgres) {
+    starts["graphile-worker"] = () => startOnPostgres("graphile", postgres);
+    starts.DBOS = () => startOnPostgres("dbos", postgres);
+  } else notes.push("graphile-worker and DBOS need WADI_TEST_POSTGRES, and are left out.");
+  const engines: Record<string, DurablePeer> = {};
+  for (const [name, start] of Object.entries(starts)) {
+    try {
+      engines[name] = await start();
+    } catch (failure) {
+      notes.push(`${name} is left out: ${(failure as Error).message.split("\n")[0]}`);
+    }
+  }
+  const measured: Record<string, Whole[]> = {};
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, engine] of Object.entries(engines)) {
+      process.stderr.write(`peers: whole runs on ${name}, round ${round + 1}\n`);
+      const readCpu = () => engine.pids.reduce((sum, pid) => sum + readCpuMs(pid), 0);
+      const before = readCpu();
+      const seconds = await engine.run(RUNS, CALLERS);
+      const one = { runs_per_second: RUNS / seconds, cpu_ms_per_run: (readCpu() - before) / RUNS };
+      // The first round makes each one's code hot.
+      if (round >= 0) measured[name] = [...(measured[name] ?? []), one];
+    }
+  }
+  await Promise.all(Object.values(engines).map((engine) => engine.stop()));
+  return measured;
+};
+
+const writeEngines = (engines: Record<string, Whole[]>): Table => ({
+  title: `whole runs: three rounds, two calls, ${CALLERS} callers`,
+  columns: ["", "runs/s", "CPU ms/run (without PostgreSQL)"],
+  rows: Object.entries(engines).map(([name, all]) => [
+    name,
+    writeSpread(spreadOf(all.map(({ runs_per_second }) => runs_per_second))),
+    writeSpread(spreadOf(all.map(({ cpu_ms_per_run }) => cpu_ms_per_run))),
+  ]),
+});

@@ -1,0 +1,30 @@
+// A service of Restate: runs of three rounds and two calls, each of them a durable step.
+
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+
+const [modules] = process.argv.slice(2);
+const restate = createRequire(`${modules}/`)("@restatedev/restate-sdk");
+
+let ended = 0;
+const run = async (context, { message }) => {
+  let text = message;
+  for (let round = 0; round < 3; round++) {
+    text = await context.run(`round ${round}`, () => `${message} ${round}`);
+    if (round < 2) text = await context.run(`call ${round}`, () => String(round + 3));
+  }
+  ended++;
+  return text;
+};
+
+const free = createServer();
+await new Promise((resolve) => free.listen(0, "127.0.0.1", resolve));
+const { port } = free.address();
+await new Promise((resolve) => free.close(resolve));
+await restate
+  .endpoint()
+  .bind(restate.service({ name: "agent", handlers: { run } }))
+  .listen(port);
+const counter = createServer((_, reply) => reply.end(String(ended)));
+await new Promise((resolve) => counter.listen(0, "127.0.0.1", resolve));
+console.log(`ready ${JSON.stringify({ service: port, counter: counter.address().port })}`);
