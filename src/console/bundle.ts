@@ -1,10 +1,12 @@
-// Bundles the console into two texts: the page with its script and style, and the Arabic table.
+// Bundles the console into three texts: the page with its first script and its style, the script of
+// later pages, and the Arabic table.
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
 
 /** Texts of the files that a browser loads. */
 export interface ConsoleFiles {
   page: string;
+  later: string;
   arabic: string;
 }
 
@@ -16,21 +18,42 @@ const read = (path: string) => Bun.file(join(client, path)).text();
 export async function bundleConsole(): Promise<ConsoleFiles> {
   const shorten = await createShortener();
   const arabic = await bundle("texts/arabic/table.ts", shorten, { format: "iife" });
+  const [first, later] = await bundleScripts(shorten, arabic);
   const source = await read("index.html");
   const sheets = [...source.matchAll(LINK)].map(([, href]) => read(href!));
   const style = shortenStyle((await Promise.all(sheets)).join(""));
-  const page = await bundle("index.html", shorten, {
-    // Bun would write lists of languages for logical properties, which then ignore `dir`.
-    files: { [join(client, "index.html")]: source.replace(LINK, "") },
-    // One text, so that one request shows everything.
-    compile: true,
+  const page = source
+    .replace(LINK, "")
+    // Functions: texts of a replacement have signs of their own.
+    .replace("</head>", () => `<style>${style}</style></head>`)
+    .replace(/<script .*<\/script>/, () => `<script>${first}</script>`);
+  return { page, later, arabic };
+}
+
+const BOTH = "scripts.js";
+const CUT = "cut.js";
+
+/**
+ * Both scripts are one bundle, cut in two. Classic scripts of a page share their top-level names,
+ * so the second uses modules of the first.
+ */
+async function bundleScripts(shorten: Shortener, arabic: string): Promise<[string, string]> {
+  const both = await bundle(BOTH, shorten, {
+    files: {
+      [join(client, BOTH)]:
+        `import "./main.tsx"; import "./${CUT}"; import "./texts/later.ts"; import "./later.ts";`,
+      [join(client, CUT)]: "cutHere();",
+    },
     define: {
       "process.env.NODE_ENV": '"production"',
       ARABIC_INTEGRITY: JSON.stringify(hashSource(arabic)),
+      LATER_INTEGRITY: '"LATER_INTEGRITY"',
     },
   });
-  // A function: texts of a replacement have signs of their own.
-  return { page: page.replace("</head>", () => `<style>${style}</style></head>`), arabic };
+  const strict = both.replaceAll("</script", "<\\/script").split("cutHere();");
+  if (strict.length !== 2) throw new Error("The scripts of the console could not be told apart.");
+  const [first, later] = strict.map((script) => `"use strict";${script.trim()}`);
+  return [first!.replace("LATER_INTEGRITY", hashSource(later!)), later!];
 }
 
 type Shortener = (source: string) => string;
@@ -56,6 +79,10 @@ import { h as createVNode, Fragment as VNodes } from "preact";
 const smallSources = (shorten: Shortener): BunPlugin => ({
   name: "small sources",
   setup: (builder) => {
+    // The index loads a writer of HTML, for which Bun wraps each module.
+    builder.onResolve({ filter: /^preact-iso$/ }, () => {
+      return { path: Bun.resolveSync("preact-iso/router", client) };
+    });
     builder.onLoad({ filter: /console[\\/]client[\\/].*\.tsx?$/ }, async ({ path }) => {
       const source = shorten(await Bun.file(path).text());
       return path.endsWith("x")
@@ -74,8 +101,8 @@ async function createShortener(): Promise<Shortener> {
   const sources = await Promise.all(paths.toSorted().map((path) => Bun.file(path).text()));
   const all = sources.join("\n");
   const composed = [...all.matchAll(/`([a-z_]+\.[a-z_.]*)\$\{[^`}]*\}([a-z_.]*)`/g)];
-  const isComposed = (id: string) =>
-    composed.some(([, before, after]) => id.startsWith(before!) && id.endsWith(after!));
+  const forms = composed.map(([, before, after]) => new RegExp(`^${before}\\w+${after}$`));
+  const isComposed = (id: string) => forms.some((form) => form.test(id));
   const ids = [...all.matchAll(/^ {2}"([a-z_]+\.[\w.]+)":/gm)].map(([, id]) => id!);
   const short = new Map(
     [...new Set(ids)]

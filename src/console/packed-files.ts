@@ -1,24 +1,30 @@
 // The console's files as bytes, compressed once: where the executable is built.
 import type { ConsoleFiles } from "./bundle.ts";
 
-interface PackedFiles {
-  page: Uint8Array<ArrayBuffer>;
-  arabic: Uint8Array<ArrayBuffer>;
-}
+type PackedFiles = Record<keyof ConsoleFiles, Uint8Array<ArrayBuffer>>;
 
 /** Smaller by a twentieth than the level 9 of zlib, and slower. */
 const SMALLEST = { library: "libdeflate", level: 12 } as const;
-const HEAD_BYTES = 4;
+const LENGTH_BYTES = 4;
 
-/** Packs the length of the compressed page, the page, and the Arabic table. */
-export function packFiles({ page, arabic }: ConsoleFiles): Uint8Array<ArrayBuffer> {
-  const [first, second] = [page, arabic].map((text) => Bun.gzipSync(text, SMALLEST));
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.writeUInt32BE(first!.length);
-  return new Uint8Array(Buffer.concat([head, first!, second!]));
+/** Packs each file compressed, behind its length. */
+export function packFiles({ page, later, arabic }: ConsoleFiles): Uint8Array<ArrayBuffer> {
+  const parts = [page, later, arabic].flatMap((text) => {
+    const packed = Bun.gzipSync(text, SMALLEST);
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32BE(packed.length);
+    return [length, packed];
+  });
+  return new Uint8Array(Buffer.concat(parts));
 }
 
 export function unpackFiles(bytes: Uint8Array<ArrayBuffer>): PackedFiles {
-  const end = HEAD_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-  return { page: bytes.slice(HEAD_BYTES, end), arabic: bytes.slice(end) };
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  let at = 0;
+  const take = () => {
+    const from = at + LENGTH_BYTES;
+    at = from + view.getUint32(at);
+    return bytes.slice(from, at);
+  };
+  return { page: take(), later: take(), arabic: take() };
 }

@@ -14,7 +14,6 @@ import { packFiles, unpackFiles } from "./packed-files.ts";
 const file = Bun.file(source as unknown as string);
 const HTML_BEGIN = "<".charCodeAt(0);
 const HOME = "/console/";
-const ARABIC = `${HOME}arabic.js`;
 
 /** Leads people who leave out the last slash. */
 export const consoleRedirect: StaticPage = {
@@ -36,8 +35,8 @@ export function createConsoleRoutes({ isEnabled, own }: ConsoleOptions): Operato
     const refusal = findRefusal(() => requireOwnHost(request, own));
     if (refusal) return new Response(`${refusal.message}\n`, { status: refusal.status });
     loaded ??= loadFiles();
-    const { page, arabic } = await loaded;
-    return respond(new URL(request.url).pathname === ARABIC ? arabic : page, request);
+    const { page, scripts } = await loaded;
+    return respond(scripts.get(new URL(request.url).pathname) ?? page, request);
   };
   return [HOME, `${HOME}*`].map((path) => ({ method: "GET", path, answer }));
 }
@@ -63,15 +62,19 @@ async function loadFiles() {
   const bytes = await file.bytes();
   const isSource = bytes[0] === HTML_BEGIN;
   const packed = unpackFiles(isSource ? packFiles(await bundleConsole()) : bytes);
-  const [page, arabic] = [unzip(packed.page), unzip(packed.arabic)];
-  const policy = writePolicy(page, arabic);
+  const [page, later, arabic] = [packed.page, packed.later, packed.arabic].map(unzip);
+  const policy = writePolicy(page!, [later!, arabic!]);
   const describe = (text: string, type: string) => ({
     ...{ policy, etag: `"${hashSource(text)}"`, type: `${type}; charset=utf-8` },
   });
+  const script = (text: string) => describe(text, "text/javascript");
   return {
-    page: { packed: packed.page, ...describe(page, "text/html") },
-    arabic: { packed: packed.arabic, ...describe(arabic, "text/javascript") },
-  } satisfies Record<string, ServedFile>;
+    page: { packed: packed.page, ...describe(page!, "text/html") } satisfies ServedFile,
+    scripts: new Map<string, ServedFile>([
+      [`${HOME}later.js`, { packed: packed.later, ...script(later!) }],
+      [`${HOME}arabic.js`, { packed: packed.arabic, ...script(arabic!) }],
+    ]),
+  };
 }
 
 const unzip = (bytes: Uint8Array<ArrayBuffer>) => new TextDecoder().decode(Bun.gunzipSync(bytes));
@@ -96,13 +99,13 @@ function respond({ packed, etag, type, policy }: ServedFile, request: Request): 
 }
 
 /** Allows exactly the scripts and the style of the page, and requests to its own server. */
-function writePolicy(page: string, arabic: string): string {
-  const list = (element: RegExp) =>
-    [...page.matchAll(element)].map(([, text]) => `'${hashSource(text!)}'`).join(" ");
+function writePolicy(page: string, scripts: readonly string[]): string {
+  const list = (texts: readonly string[]) => texts.map((text) => `'${hashSource(text)}'`).join(" ");
+  const find = (element: RegExp) => [...page.matchAll(element)].map(([, text]) => text!);
   return [
     "default-src 'none'",
-    `script-src ${list(/<script type="module">(.*?)<\/script>/gs)} '${hashSource(arabic)}'`,
-    `style-src ${list(/<style>(.*?)<\/style>/gs)}`,
+    `script-src ${list([...find(/<script>(.*?)<\/script>/gs), ...scripts])}`,
+    `style-src ${list(find(/<style>(.*?)<\/style>/gs))}`,
     "connect-src 'self'",
     "img-src data:",
     "base-uri 'none'",

@@ -1,5 +1,6 @@
 // Languages of the console: a table of texts, the direction of its script, and how to write times.
 import { effect, signal } from "@preact/signals";
+import { loadScript } from "./script.ts";
 
 /** Sentences, or functions that write them, by their id. */
 export type TextTable = Readonly<Record<string, unknown>>;
@@ -7,7 +8,7 @@ export type TextTable = Readonly<Record<string, unknown>>;
 declare global {
   /** Written by the script of the Arabic table; those that it leaves out are English. */
   var arabicTexts: TextTable | undefined;
-  /** Digest of that script, from the bundler: the policy allows no other one. */
+  /** Digest of that script, from the bundler. */
   const ARABIC_INTEGRITY: string;
 }
 
@@ -39,20 +40,9 @@ export const isEnglish = (): boolean => chosen.value === "en";
 export const findText = (id: string): unknown =>
   isEnglish() ? undefined : globalThis.arabicTexts?.[id];
 
-const loadArabic = () =>
-  new Promise<void>((resolve) => {
-    const script = document.createElement("script");
-    const done = () => resolve();
-    Object.assign(script, {
-      ...{ src: "/console/arabic.js", integrity: ARABIC_INTEGRITY },
-      ...{ onload: done, onerror: done },
-    });
-    document.head.append(script);
-  });
-
 /** Without its table the page stays English. */
 async function show(name: LanguageName): Promise<void> {
-  if (name === "ar" && !globalThis.arabicTexts) await loadArabic();
+  if (name === "ar" && !globalThis.arabicTexts) await loadScript("arabic", ARABIC_INTEGRITY);
   if (name === "en" || globalThis.arabicTexts) chosen.value = name;
 }
 

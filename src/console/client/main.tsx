@@ -1,13 +1,14 @@
 // The console: one page, drawn from the operator API.
 import { render } from "preact";
+import { useEffect } from "preact/hooks";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
 import { Guest } from "./guest/guest.tsx";
 import { startGuest } from "./guest/session.ts";
-import { LostSecret } from "./keys/secret.tsx";
 import { startLanguage } from "./languages.ts";
+import { LaterPage, loadLaterPages } from "./later-page.tsx";
 import { startLive } from "./live.ts";
-import { PAGES } from "./pages.ts";
+import { areAllLoaded, pages } from "./pages.ts";
 import { Toaster } from "./parts.tsx";
 import { SignIn, startSession } from "./session.tsx";
 import { applyTheme, Page } from "./shell.tsx";
@@ -32,20 +33,27 @@ function ToApprovals() {
   return null;
 }
 
+/** Safari knows no idle time. */
+const whenIdle = globalThis.requestIdleCallback ?? setTimeout;
+
 function App() {
   const { value } = session;
+  const isOperator = value.kind === "signed_in" && value.role === "operator";
+  useEffect(() => {
+    if (isOperator) whenIdle(() => void loadLaterPages());
+  }, [isOperator]);
   if (value.kind !== "signed_in") return <SignIn />;
-  const isOperator = value.role === "operator";
-  const pages = PAGES.filter(({ isForApprovers }) => isOperator || isForApprovers);
+  const shown = pages.value.filter(({ isForApprovers }) => isOperator || isForApprovers);
+  const Unknown = areAllLoaded() ? Missing : LaterPage;
   return (
     <LocationProvider scope="/console">
       <Router>
-        {pages.map(({ path, component }) => (
+        {shown.map(({ path, component }) => (
           <Route key={path} path={path} component={component} />
         ))}
-        <Route default component={isOperator ? Missing : ToApprovals} />
+        <Route default component={isOperator ? Unknown : ToApprovals} />
       </Router>
-      <LostSecret />
+      {shown.map(({ path, beside: Beside }) => Beside && <Beside key={path} />)}
       <Toaster />
     </LocationProvider>
   );
@@ -62,9 +70,14 @@ try {
   history.replaceState(null, "", "/console/");
 }
 
-applyTheme();
-await Promise.all([start(), startLanguage()]);
-startLive();
-render(isGuest ? <Guest /> : <App />, document.getElementById("app")!);
-// A link that is pasted into an open tab signs in, too.
-addEventListener("hashchange", () => void start());
+/** Classic scripts share their names, but wait for nothing. */
+async function main(): Promise<void> {
+  applyTheme();
+  await Promise.all([start(), startLanguage()]);
+  startLive();
+  render(isGuest ? <Guest /> : <App />, document.getElementById("app")!);
+  // A link that is pasted into an open tab signs in, too.
+  addEventListener("hashchange", () => void start());
+}
+
+void main();

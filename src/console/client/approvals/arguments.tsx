@@ -25,7 +25,7 @@ export function Arguments({ detail, compared }: ArgumentsProps) {
           <Segment
             label={t("approvals.arguments.as")}
             value={form.value}
-            options={FORMS.map((value) => ({ value, text: t(`approvals.${value}`) }))}
+            options={FORMS.map((value) => ({ value, text: t(`approvals.form.${value}`) }))}
             isTabs
             onChange={(value) => {
               form.value = value;

@@ -25,7 +25,7 @@ export function Guest() {
   if (value.kind !== "open") {
     return (
       <Plain title={t("guest.title")}>
-        <p>{t(`guest.${value.kind}`)}</p>
+        <p>{t(`guest.link.${value.kind}`)}</p>
       </Plain>
     );
   }

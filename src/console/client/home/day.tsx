@@ -75,7 +75,7 @@ export function LastDay() {
       {failure && <FailureNote what={t("home.day")} failure={failure} />}
       <div class="three">
         <div>
-          <p class="soft">{t("usage.requests")}</p>
+          <p class="soft">{t("usage.measure.requests")}</p>
           <p class="fig">
             <bdi>{writeCompact(sum("requests"))}</bdi>{" "}
             <span>{t("home.day.failed", sum("failed"))}</span>
@@ -87,7 +87,7 @@ export function LastDay() {
           />
         </div>
         <div>
-          <p class="soft">{t("usage.tokens")}</p>
+          <p class="soft">{t("usage.measure.tokens")}</p>
           <p class="fig">
             <bdi>{writeCompact(read + written)}</bdi>{" "}
             <span>{t("home.day.in_out", writeCompact(read), writeCompact(written))}</span>
@@ -99,7 +99,7 @@ export function LastDay() {
           />
         </div>
         <div>
-          <p class="soft">{t("usage.cost")}</p>
+          <p class="soft">{t("usage.measure.cost")}</p>
           <p class="fig" title={sum("cost").toFixed(6)}>
             {sum("cost").toFixed(2)}{" "}
             <span>{t("home.day.cost", data?.currency ?? "SAR", sum("unpriced"))}</span>

@@ -1,6 +1,5 @@
 // The table of models: a line each, its servers below it, and what an opened one shows.
 
-import { Sparkline } from "../charts.tsx";
 import { Facts } from "../facts.tsx";
 import { writeMinute, writeSpan, writeTook } from "../format.ts";
 import { now, useResource } from "../live.ts";
@@ -19,6 +18,7 @@ import {
   type TrafficLine,
   writePrice,
 } from "./data.ts";
+import { Sparkline } from "./sparkline.tsx";
 
 const COLUMNS = 10;
 

@@ -78,10 +78,10 @@ export function Summary({ run }: { run: ShownRun }) {
 }
 
 function Starter({ run: { trigger_id, trigger_kind, started_by } }: { run: ShownRun }) {
-  if (trigger_id === null) return <Outside text={started_by ?? t("runs.manual")} cut />;
+  if (trigger_id === null) return <Outside text={started_by ?? t("runs.kind.manual")} cut />;
   return (
     <a href={`/console/triggers/${trigger_id}`}>
-      <Outside text={started_by ?? t(`runs.${trigger_kind}`)} cut />
+      <Outside text={started_by ?? t(`runs.kind.${trigger_kind}`)} cut />
     </a>
   );
 }

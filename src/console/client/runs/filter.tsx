@@ -102,7 +102,7 @@ export function RunFilters({ filter, counts }: RunFiltersProps) {
         value={filter.kind}
         options={[
           { value: "", text: t("runs.started_by") },
-          ...KINDS.map((kind) => ({ value: kind, text: t(`runs.${kind}`) })),
+          ...KINDS.map((kind) => ({ value: kind, text: t(`runs.kind.${kind}`) })),
         ]}
         onChange={(started) => change({ started })}
       />

@@ -79,7 +79,7 @@ function drawRow(run: RunItem, marks: RowMarks) {
         <Outside text={agent_name ?? shortenId(agent_id)} cut />{" "}
         <span class="dim">{t("runs.version", version)}</span>
       </td>
-      <td class="p3 soft">{t(`runs.${run.trigger_kind}`)}</td>
+      <td class="p3 soft">{t(`runs.kind.${run.trigger_kind}`)}</td>
       <td class="n soft p2">
         <time dateTime={created_at} title={writeExact(created_at)}>
           {writeMoment(created_at, now.value)}

@@ -33,8 +33,8 @@ export const approvals = {
   "approvals.arguments.none": "The call has no arguments.",
   "approvals.arguments.more": (number: number) =>
     `The table shows the first ${number}. The JSON shows all.`,
-  "approvals.table": "Table",
-  "approvals.json": "JSON",
+  "approvals.form.table": "Table",
+  "approvals.form.json": "JSON",
   "approvals.json.hidden": (codes: string) => `Hidden characters, shown as tags: ${codes}.`,
   "approvals.argument": "Argument",
   "approvals.value": "Value",

@@ -1,9 +1,9 @@
 // Sentences of the page that a link to approvals opens.
 export const guest = {
   "guest.title": "Decide",
-  "guest.none": "Open the link that you were sent.",
-  "guest.used": "This link was used before, or its time is over: ask for another one.",
-  "guest.ended": "Your link’s time is over: ask for another one.",
+  "guest.link.none": "Open the link that you were sent.",
+  "guest.link.used": "This link was used before, or its time is over: ask for another one.",
+  "guest.link.ended": "Your link’s time is over: ask for another one.",
   "guest.asks": (operator: string) => `${operator} asks you to decide.`,
   "guest.one": (until: string) => `This link shows this one request and works until ${until}.`,
   "guest.account": (account: string, until: string) =>

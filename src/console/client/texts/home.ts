@@ -90,6 +90,10 @@ export const home = {
   "step.run": "Start a run",
   "step.events": "Send events to your service",
   "step.backup": "Make the first backup",
+  "usage.measure.cost": "Cost",
+  "usage.measure.tokens": "Tokens",
+  "usage.measure.requests": "Requests",
+  "usage.measure.runs": "Runs",
   "chart.now": "now",
   "keys.requests": "requests",
 } as const;

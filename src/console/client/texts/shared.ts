@@ -8,6 +8,9 @@ export const shared = {
   "page.agents": "Agents",
   "page.triggers": "Triggers",
   "page.webhooks": "Webhooks",
+  "page.requests": "Requests",
+  "page.models": "Models",
+  "page.usage": "Usage",
   "page.keys": "Accounts and keys",
   "page.playground": "Playground",
   "nav.gateway": "Gateway",
@@ -75,6 +78,7 @@ export const shared = {
   "column.agent": "Agent",
   "column.for": "For",
   "column.sar": "SAR",
+  "later.version": "The server has another version than this page.",
   missing: "There is no such page.",
   "missing.home": "Go home",
 } as const;

@@ -1,18 +1,10 @@
-// Sentences of the usage page, and the names of the pages of the gateway.
+// Sentences of the usage page.
 import { count, writeCount } from "./plural.ts";
 
 const inDays = (days: number) => (days === 1 ? "in 1 day" : `in ${days} days`);
 
 export const usage = {
-  "nav.gateway": "Gateway",
-  "page.requests": "Requests",
-  "page.models": "Models",
-  "page.usage": "Usage",
   "usage.show": "Show",
-  "usage.cost": "Cost",
-  "usage.tokens": "Tokens",
-  "usage.requests": "Requests",
-  "usage.runs": "Runs",
   "usage.failed": "Failed",
   "usage.share": "Share",
   "usage.unpriced": "Without a price",

@@ -127,7 +127,7 @@ function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
   };
   const turn = async () => {
     await post(`/triggers/${trigger.id}/${verb}`, {});
-    showToast({ text: t(`triggers.${verb}.done`) });
+    showToast({ text: t(`triggers.act.${verb}.done`) });
     onChanged();
   };
   return (
@@ -146,9 +146,9 @@ function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
         class={isActive ? "b" : "b go"}
         type="button"
         disabled={acts.isBusy}
-        onClick={() => acts.act(t(`triggers.${verb}`), turn)}
+        onClick={() => acts.act(t(`triggers.act.${verb}`), turn)}
       >
-        {t(`triggers.${verb}`)}
+        {t(`triggers.act.${verb}`)}
       </button>
       {trigger.kind === "webhook" && (
         <button

@@ -38,7 +38,7 @@ export function UsageFilters({ measure, stack, span, zone, today, onMove }: Usag
       <Segment
         label={t("usage.show")}
         value={measure}
-        options={MEASURES.map((value) => ({ value, text: t(`usage.${value}`) }))}
+        options={MEASURES.map((value) => ({ value, text: t(`usage.measure.${value}`) }))}
         onChange={(value) => change({ measure: value === "cost" ? "" : value })}
       />
       <span class="vr wide" />

@@ -36,8 +36,14 @@ export function UsageTable({ lines, measure, stack, currency }: UsageTableProps)
   const all = sumLines(lines);
   const isOfRuns = measure === "runs";
   const heads = isOfRuns
-    ? [t("usage.runs"), t("usage.failed"), t("usage.share")]
-    : [t("usage.requests"), t("usage.tokens"), currency, t("usage.share"), t("usage.unpriced")];
+    ? [t("usage.measure.runs"), t("usage.failed"), t("usage.share")]
+    : [
+        t("usage.measure.requests"),
+        t("usage.measure.tokens"),
+        currency,
+        t("usage.share"),
+        t("usage.unpriced"),
+      ];
   return (
     <table class="t usage">
       <thead>
@@ -116,12 +122,12 @@ export function listCells({ lines, measure, stack, currency }: UsageTableProps) 
   const all = { id: "", name: t("usage.all"), sums: sumLines(lines) };
   const isOfRuns = measure === "runs";
   const heads = isOfRuns
-    ? ["usage.runs", "usage.failed"]
-    : ["usage.requests", "usage.tokens", null, "usage.unpriced"];
+    ? ["usage.measure.runs", "usage.failed"]
+    : ["usage.measure.requests", "usage.measure.tokens", null, "usage.unpriced"];
   return [
     [
       t(`usage.by.${stack}`),
-      ...heads.map((id) => (id === null ? currency : t(id as "usage.runs"))),
+      ...heads.map((id) => (id === null ? currency : t(id as "usage.measure.runs"))),
     ],
     ...[...lines, all].map(({ name, sums }) => [
       name,

@@ -1,7 +1,6 @@
 // Usage: stacked bars by day or hour, and the table with the same sums.
 
 import { useSignal } from "@preact/signals";
-import { StackedBars, type StackedTime } from "../charts.tsx";
 import { writeCommand as formatCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { writeCompact, ZONE } from "../format.ts";
@@ -26,6 +25,7 @@ import {
   writeMicro,
 } from "./groups.ts";
 import { listTimes, moveSpan, readSpan, readToday, startOfDay, type UsageSpan } from "./range.ts";
+import { StackedBars, type StackedTime } from "./stacked-bars.tsx";
 import { listCells, sumLines, UsageTable } from "./table.tsx";
 
 interface UsageReply {
@@ -110,7 +110,7 @@ export function Usage() {
           <section>
             <Headline {...{ groups, span, today, measure, currency }} />
             <StackedBars
-              label={t("usage.chart", t(`usage.${measure}`), t(`usage.by.${stack}`))}
+              label={t("usage.chart", t(`usage.measure.${measure}`), t(`usage.by.${stack}`))}
               times={stackTimes(times, groups, { measure, zone, nowMs: now.value })}
               unit={measure === "cost" ? currency : ""}
               write={measure === "cost" ? writeCost : writeCompact}

@@ -40,7 +40,7 @@ export const approvals = {
   "approvals.arguments.none": "لا وسائط لهذا النداء.",
   "approvals.arguments.more": (number: number) =>
     `يعرض الجدول أول ${writeNumber(number)}، ويعرض JSON الكل.`,
-  "approvals.table": "جدول",
+  "approvals.form.table": "جدول",
   "approvals.json.hidden": (codes: string) => `محارف مخفية، معروضة وسوماً: ${codes}.`,
   "approvals.argument": "الوسيط",
   "approvals.value": "القيمة",
@@ -174,9 +174,9 @@ export const approvals = {
   "share.copy": "نسخ",
   "share.done": "تم",
   "guest.title": "قرار",
-  "guest.none": "افتح الرابط الذي أُرسل إليك.",
-  "guest.used": "استُخدم هذا الرابط من قبل، أو انتهت مدته: اطلب رابطاً آخر.",
-  "guest.ended": "انتهت مدة رابطك: اطلب رابطاً آخر.",
+  "guest.link.none": "افتح الرابط الذي أُرسل إليك.",
+  "guest.link.used": "استُخدم هذا الرابط من قبل، أو انتهت مدته: اطلب رابطاً آخر.",
+  "guest.link.ended": "انتهت مدة رابطك: اطلب رابطاً آخر.",
   "guest.asks": (operator: string) => `يطلب ${operator} قرارك.`,
   "guest.one": (until: string) => `يعرض هذا الرابط هذا الطلب وحده، ويعمل حتى ${until}.`,
   "guest.account": (account: string, until: string) =>

@@ -130,4 +130,5 @@ export const shell = {
   "jump.model": "نموذج",
   "jump.run": "تشغيل",
   "jump.trigger": "مشغّل",
+  "later.version": "إصدار الخادم غير إصدار هذه الصفحة.",
 };

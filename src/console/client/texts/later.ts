@@ -1,0 +1,14 @@
+// Sentences of the second script's pages.
+import { agents } from "./agents.ts";
+import { keys } from "./keys.ts";
+import { models } from "./models.ts";
+import { playground } from "./playground.ts";
+import { requests } from "./requests.ts";
+import { triggers } from "./triggers.ts";
+import { usage } from "./usage.ts";
+import { webhooks } from "./webhooks.ts";
+
+export const laterTexts = {
+  ...{ ...agents, ...triggers, ...webhooks, ...requests },
+  ...{ ...models, ...usage, ...keys, ...playground },
+} as const;
