@@ -2,6 +2,7 @@
 // later pages, and the Arabic table.
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
+import { createShortener, type Shortener } from "./short-texts.ts";
 
 /** Texts of the files that a browser loads. */
 export interface ConsoleFiles {
@@ -16,7 +17,7 @@ const LINK = /<link rel="stylesheet" href="(.*?)">\n?/g;
 const read = (path: string) => Bun.file(join(client, path)).text();
 
 export async function bundleConsole(): Promise<ConsoleFiles> {
-  const shorten = await createShortener();
+  const shorten = await createShortener(client);
   const arabic = await bundle("texts/arabic/table.ts", shorten, { format: "iife" });
   const [first, later] = await bundleScripts(shorten, arabic);
   const source = await read("index.html");
@@ -32,6 +33,13 @@ export async function bundleConsole(): Promise<ConsoleFiles> {
 
 const BOTH = "scripts.js";
 const CUT = "cut.js";
+/** Modules that are alike stand side by side, because gzip looks back for 32 KB only. */
+const ORDER = [
+  ...["main.tsx", CUT, "texts/later.ts"],
+  ...["agents/list.tsx", "agents/agent.tsx", "triggers/list.tsx", "triggers/trigger.tsx"],
+  ...["webhooks/list.tsx", "webhooks/endpoint.tsx", "keys/keys.tsx"],
+  ...["playground/playground.tsx", "later.ts"],
+];
 
 /**
  * Both scripts are one bundle, cut in two. Classic scripts of a page share their top-level names,
@@ -40,8 +48,7 @@ const CUT = "cut.js";
 async function bundleScripts(shorten: Shortener, arabic: string): Promise<[string, string]> {
   const both = await bundle(BOTH, shorten, {
     files: {
-      [join(client, BOTH)]:
-        `import "./main.tsx"; import "./${CUT}"; import "./texts/later.ts"; import "./later.ts";`,
+      [join(client, BOTH)]: ORDER.map((path) => `import "./${path}";`).join(""),
       [join(client, CUT)]: "cutHere();",
     },
     define: {
@@ -55,8 +62,6 @@ async function bundleScripts(shorten: Shortener, arabic: string): Promise<[strin
   const [first, later] = strict.map((script) => `"use strict";${script.trim()}`);
   return [first!.replace("LATER_INTEGRITY", hashSource(later!)), later!];
 }
-
-type Shortener = (source: string) => string;
 
 async function bundle(
   path: string,
@@ -91,26 +96,6 @@ const smallSources = (shorten: Shortener): BunPlugin => ({
     });
   },
 });
-
-/**
- * Ids of texts are words in the source and numbers in the page. Those that the source composes,
- * such as `models.act.${verb}`, stay.
- */
-async function createShortener(): Promise<Shortener> {
-  const paths = [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: client, absolute: true })];
-  const sources = await Promise.all(paths.toSorted().map((path) => Bun.file(path).text()));
-  const all = sources.join("\n");
-  const composed = [...all.matchAll(/`([a-z_]+\.[a-z_.]*)\$\{[^`}]*\}([a-z_.]*)`/g)];
-  const forms = composed.map(([, before, after]) => new RegExp(`^${before}\\w+${after}$`));
-  const isComposed = (id: string) => forms.some((form) => form.test(id));
-  const ids = [...all.matchAll(/^ {2}"([a-z_]+\.[\w.]+)":/gm)].map(([, id]) => id!);
-  const short = new Map(
-    [...new Set(ids)]
-      .filter((id) => !isComposed(id))
-      .map((id, at) => [`"${id}"`, `"${at.toString(36)}"`]),
-  );
-  return (source) => source.replace(/"[a-z_]+\.[\w.]+"/g, (id) => short.get(id) ?? id);
-}
 
 /** Writes the digest that policies and `integrity` name. */
 export const hashSource = (text: string): string =>

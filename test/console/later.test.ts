@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Page, Route } from "playwright-core";
 import { laterTexts } from "../../src/console/client/texts/later.ts";
 import { hasBrowser } from "../support/browser.ts";
-import { type OpenedConsole, openConsole, soon } from "./support.ts";
+import { type OpenedConsole, openConsole } from "./support.ts";
 
 const SCRIPT = "**/console/later.js";
 const CLIENT = join(import.meta.dir, "../../src/console/client");
@@ -64,9 +64,9 @@ function walkLater() {
   afterAll(() => opened.close());
 
   test("is loaded once while the browser idles, and serves each of its pages", async () => {
+    const request = page.waitForRequest(SCRIPT);
     await visit("");
-    await heading("Home").waitFor();
-    await soon(async () => asked).toBe(1);
+    await request;
     for (const name of ["Agents", "Models", "Usage", "Accounts and keys"]) {
       await page.getByRole("navigation").getByRole("link", { name }).click();
       await heading(name).waitFor();

@@ -33,8 +33,9 @@ function ToApprovals() {
   return null;
 }
 
-/** Safari knows no idle time. */
-const whenIdle = globalThis.requestIdleCallback ?? setTimeout;
+/** A busy page is idle in the end; Safari knows no idle time. */
+const whenIdle = (work: () => void) =>
+  globalThis.requestIdleCallback?.(work, { timeout: 5_000 }) ?? setTimeout(work);
 
 function App() {
   const { value } = session;
