@@ -18,11 +18,17 @@ function walkLive() {
   const tabs: Page[] = [];
   /** Streams that are open, with their tabs. */
   const streams = new Map<Request, Page>();
+  /** Other requests under way, with their tabs. */
+  const reads = new Map<Request, Page>();
 
   const watch = (tab: Page) => {
-    const end = (request: Request) => void streams.delete(request);
+    const end = (request: Request) => {
+      streams.delete(request);
+      reads.delete(request);
+    };
     tab.on("request", (request) => {
-      if (request.url().endsWith("/operator/v1/changes")) streams.set(request, tab);
+      const isStream = request.url().endsWith("/operator/v1/changes");
+      (isStream ? streams : reads).set(request, tab);
     });
     tab.on("requestfinished", end);
     tab.on("requestfailed", end);
@@ -86,6 +92,8 @@ function walkLive() {
     const second = [...streams.values()].at(-1)!;
     await hide(second, true);
     await until(() => [...streams.values()].every((tab) => tab !== second) && streams.size === 1);
+    // A read that began before may be answered after the run has begun.
+    await until(() => [...reads.values()].every((tab) => tab !== second));
     await startRun("Beta");
     const shown = tabs.find((tab) => tab !== second)!;
     await shown.getByText("Beta").waitFor();
