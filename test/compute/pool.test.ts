@@ -80,6 +80,11 @@ test("a job whose caller left gets no Worker", async () => {
   expect(await left).toEqual({ ok: false, reason: "aborted" });
   const gone = { ...turn, signal: AbortSignal.abort() };
   expect(await pool.run(ECHO, 1, gone)).toEqual({ ok: false, reason: "aborted" });
+  // The other Worker is free for this account.
+  expect(await pool.run(ECHO, 1, { ...gone, account: "a-2" })).toEqual({
+    ok: false,
+    reason: "aborted",
+  });
   pool.stop(0);
   expect(await stuck).toEqual({ ok: false, reason: "failed" });
 });

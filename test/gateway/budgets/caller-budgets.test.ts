@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller, Limits } from "../../../src/access/index.ts";
 import { DatabaseUnavailable } from "../../../src/database/index.ts";
-import { CallerBudgets } from "../../../src/gateway/budgets/caller-budgets.ts";
+import { CallerBudgets, limitsTokens } from "../../../src/gateway/budgets/caller-budgets.ts";
 import type { LimitAlert, SettledRequest } from "../../../src/gateway/budgets/store.ts";
 import { withinBudgets } from "../../../src/gateway/chat/budget-check.ts";
 import { InFlight } from "../../../src/gateway/in-flight.ts";
@@ -72,6 +72,15 @@ function failWith(...errors: Error[]): () => void {
     if (error) throw error;
   };
 }
+
+test("a prompt is counted where the key or its account has a limit of tokens or money", () => {
+  const counts = (account: Limits | null, key: Limits | null) =>
+    limitsTokens({ limits: { account, key } } as Caller);
+  expect(counts({ tokens_day: 1 }, { requests_day: 1 })).toBe(true);
+  expect(counts({ requests_day: 1 }, { cost_month: 1 })).toBe(true);
+  expect(counts({ requests_day: 1 }, null)).toBe(false);
+  expect(limitsTokens({} as Caller)).toBe(false);
+});
 
 test("a model without a price is refused for good, also where a retry could fit the tokens", async () => {
   const { budgets, caller } = open({ tokens_day: 100, cost_day: 100 });

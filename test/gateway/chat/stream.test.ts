@@ -232,6 +232,20 @@ test("a stream that ends for two reasons reports the first", async () => {
   expect(failures).toMatchObject([{ endedBy: "stop" }]);
 });
 
+test("an answer that is whole when the program stops stays whole", async () => {
+  const last = Promise.withResolvers<Completion>();
+  const { begun, running, failures, entries, body } = open(async (_ask, onChunk) => {
+    await onChunk({ kind: "text", text: "a" });
+    return last.promise;
+  });
+  await begun;
+  running.end();
+  last.resolve(DONE);
+  await body.text();
+  expect(failures).toEqual([]);
+  expect(entries).toMatchObject([{ code: null, finish_reason: "stop", usage_estimated: false }]);
+});
+
 test("a stream that begins after the stop of the program is aborted before its model is asked", async () => {
   const stopped = new InFlight();
   stopped.end();

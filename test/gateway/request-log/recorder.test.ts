@@ -51,6 +51,17 @@ test.each([
   expect(entries).toMatchObject([isRecorded ? tokens : unknown]);
 });
 
+test.each([
+  [1e12, 1e12],
+  [1e12 + 1, null],
+])("a cost of %d micro-SAR is recorded as %p: more is an error in the settings", (price, cost) => {
+  const { recorder, entries } = open();
+  recorder.setModel({ id: "m-1", price: { prompt: price, completion: 0 } });
+  recorder.setResult({ ok: true, finishReason: "stop", usage: sumTokens(1e6, 0) });
+  recorder.close(201, null, 0);
+  expect(entries).toMatchObject([{ prompt_tokens: 1e6, cost }]);
+});
+
 test("texts from outside are short, well formed, and hold no NUL", () => {
   const { recorder, entries } = open();
   const hostile = `a\0${"\ud83d".repeat(400)}`;
