@@ -53,6 +53,16 @@ test("gateway.authentication.1 a bearer key identifies its caller", async () => 
   });
 });
 
+test("the limits of a caller are those of its account and its key; without any it has none", async () => {
+  const limitsOf = async (fields: Partial<FoundKey>) =>
+    (await createTrial({ ...key, ...fields }).identify("Bearer secret")).limits;
+  const [account, own] = [{ tokens_day: 1 }, { requests_day: 2 }];
+  expect(await limitsOf({ account_limits: account })).toEqual({ account, key: null });
+  expect(await limitsOf({ limits: own })).toEqual({ account: null, key: own });
+  expect(await limitsOf({ limits: own, account_limits: account })).toEqual({ account, key: own });
+  expect(await limitsOf({})).toBeUndefined();
+});
+
 test("the scheme is case-insensitive, with any number of spaces after it", async () => {
   const { refusalOf } = createTrial();
   for (const header of ["bearer secret", "BEARER secret", "Bearer    secret"]) {

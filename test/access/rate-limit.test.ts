@@ -249,6 +249,20 @@ describe("gateway.limits.rate another process continues the counters", () => {
     expect(limiter.export()).toEqual([]);
   });
 
+  test("a follower that counts alone again has counted what the other process admitted", async () => {
+    const clock = createManualClock();
+    const sliding = { ...rule, closingMs: 0 };
+    const leader = new RateLimiter(clock, sliding);
+    const follower = new RateLimiter(clock, sliding);
+    follower.follow(async (name) => leader.claim(name));
+    for (let n = 0; n < 3; n++) expect(await follower.claim("a")).toBe(0);
+    follower.follow(null);
+    await clock.advance(59_999);
+    expect(take(follower)).toBe("1");
+    await clock.advance(1);
+    expect(take(follower)).toBeUndefined();
+  });
+
   test("a follower asks the other process, notes its answers, and counts alone once it has ended", async () => {
     const clock = createManualClock();
     const leader = new RateLimiter(clock, rule);

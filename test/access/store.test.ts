@@ -91,6 +91,27 @@ test("revoking twice changes nothing, and an unknown id revokes nothing", async 
   expect(await access.keys.revoke("01920000-0000-7000-8000-000000000000", 0)).toBeUndefined();
 });
 
+test("each change of a key and of its account's limits is told, and one without effect is not", async () => {
+  const account = await storeAccount(access, "told");
+  const { key } = await storeKey(access, { account_id: account.id });
+  const told: (string | null)[] = [];
+  const leave = database.listen("key", (id) => void told.push(id));
+  const { stored } = access.credentials.makeSecret(key.id);
+  const changes = [
+    () => access.keys.update(key.id, { scopes: [] }, clock.now()),
+    () => access.keys.limit(key.id, { requests_day: 1 }),
+    () => access.accounts.limit(account.id, { requests_day: 1 }),
+    () => access.keys.rotate(stored, clock.now()),
+    () => access.keys.revoke(key.id, clock.now()),
+  ];
+  for (const change of changes) await change();
+  expect(told.splice(0)).toEqual([key.id, key.id, account.id, key.id, key.id]);
+  await access.keys.update(key.id, { scopes: ["think"] }, clock.now());
+  await access.keys.rotate({ ...stored, hash: "another" }, clock.now());
+  expect(told).toEqual([]);
+  leave();
+});
+
 test("keys are listed newest first, of one account or of all", async () => {
   const one = await storeAccount(access, "one");
   const two = await storeAccount(access, "two");

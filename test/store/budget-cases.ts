@@ -127,6 +127,23 @@ export const budgetCases: readonly Case[] = [
     },
   },
   {
+    method: "budgets.recover",
+    title: "leaves what was reserved from then on, and charges nothing of it",
+    setup: (stores) =>
+      reserve(
+        stores,
+        makeReservation("r-1", { at: NOON - 1 }),
+        makeReservation("r-2", { at: NOON }),
+      ),
+    act: ({ budgets }) => budgets.recover(NOON),
+    async check(answer, { budgets }) {
+      expect(answer).toBe(1);
+      expect((await budgets.listReservations()).map(({ id }) => id)).toEqual(["r-2"]);
+      const all = budgets.sum("key k-1", QUARTER_MS, NOON - QUARTER_MS, NOON + QUARTER_MS);
+      expect(await all).toMatchObject({ requests: 1, tokens: 100 });
+    },
+  },
+  {
     method: "budgets.sum",
     title: "sums the spans that begin within the range, and other subjects' not",
     async setup(stores) {

@@ -11,8 +11,15 @@ test("gateway.errors.headers.deprecation an error keeps its own headers beside t
   expect(addHeaders(error, MARK).details.headers).toEqual({ "retry-after": "7", ...MARK });
 });
 
-test("an error from before the choice of a model is not marked", () => {
-  expect(addHeaders(apiError("invalid_api_key"), MARK).details.headers).toBeUndefined();
+test.each([
+  "validation",
+  "invalid_request",
+  "missing_api_key",
+  "invalid_api_key",
+  "request_too_large",
+  "rate_limit_exceeded",
+] as const)("the error %s, from before the choice of a model, is not marked", (code) => {
+  expect(addHeaders(apiError(code), MARK).details.headers).toBeUndefined();
 });
 
 test("a database that cannot be written asks for a retry, also in a chat under a budget", () => {

@@ -261,6 +261,28 @@ describe("sentences", () => {
     );
   });
 
+  test("a chat of the playground names its operator", () => {
+    expect(explain({ sent_by_operator: "noura" })[0]).toBe(
+      'key "laptop" (k-1) of account "acme", sent from the playground by the operator "noura"',
+    );
+  });
+
+  test("a failure inside a stream tells who began to answer; one before it asked nobody", () => {
+    const why = { model_asked: "gpt-9", code: "upstream_error", reason: "it broke" };
+    const begun = explain({ ...why, status: 201, attempts: 2, first_token_ms: 85 });
+    expect([begun[1], ...begun.slice(-3)]).toEqual([
+      'model asked "gpt-9", served "stub-1"',
+      "replica 10.0.0.5:8000, the last of 2, began to answer, first token after 85 ms",
+      "read 10 tokens and wrote 5, at a cost of 0.000020 SAR",
+      "failed inside the stream after 12 ms with upstream_error: " +
+        "The model server failed or answered invalidly. [it broke]",
+    ]);
+    const unasked = { model_asked: "gpt-9", code: "permission_denied", status: 403 };
+    expect(explain({ ...unasked, attempts: null })[1]).toBe(
+      'model asked "gpt-9", which means "stub-1"',
+    );
+  });
+
   test("a wait, several attempts and a cut reply are told", () => {
     const told = explain({
       ...{ waited_ms: 120, attempts: 3, first_token_ms: 85, finish_reason: "length" },

@@ -158,6 +158,20 @@ describe("a reload", () => {
   });
 });
 
+test("while another process may use them no idle server is stopped, nor one of a reload", async () => {
+  const lines = 'stop = "POST BASE/sleep"\nmin_up = "0s"\nidle_stop = "60s"';
+  const { models, ask, change, until } = await build(write({ one: `${WAKE}\n${lines}` }));
+  await ask("one");
+  models.keepServers(true);
+  await pass(120);
+  await change(write({ two: `request = "GET BASE/load"\n${lines}` }));
+  expect((await ask("two")).ok).toBe(true);
+  await pass(120);
+  expect(count("/sleep")).toBe(0);
+  models.keepServers(false);
+  await until(() => count("/sleep") === 1);
+});
+
 test("the replicas of a managed server are checked while it is up, and not while it sleeps", async () => {
   const START = "[models.upstream.start]";
   const text = write({ one: WAKE }).replace(START, `health = "/alive"\n${START}`);

@@ -153,6 +153,14 @@ test("repeated requests get their recorded replies in order, and then the last o
   expect(await reason(open("b").complete(hello, () => undefined, signal))).toBe("y");
 });
 
+test("each replay has its own completion, to which its receiver may add fields", async () => {
+  const hello = createAsk("Hello");
+  const { complete } = stock(["a", hello, "stop"])("a");
+  const ask = () => complete(hello, () => undefined, new AbortController().signal);
+  Object.assign(await ask(), { attempts: 3, usageEstimated: true });
+  expect(await ask()).toEqual(GOOD);
+});
+
 test("an unrecorded request fails, and its text appears nowhere", async () => {
   const open = stock(["a", createAsk("Hello"), "stop"]);
   const { signal } = new AbortController();

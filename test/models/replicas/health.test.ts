@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import {
   createHealthCheck,
   type HealthStatus,
+  isWatched,
   ReplicaHealth,
 } from "../../../src/models/replicas/health.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
@@ -135,6 +136,21 @@ test("no reply within five seconds fails the check, unless requests are answered
   expect(isHealthy()).toBe(false);
 });
 
+test.each(["unwell", "refused"] as const)(
+  "a replica that is %s is believed, whatever its requests get",
+  async (seen) => {
+    const { clock, state, start, stop, isHealthy } = watch();
+    start();
+    await clock.advance(0);
+    state.seen = seen;
+    // Its requests are answered while it is checked.
+    Object.defineProperty(state, "heard", { get: () => state.looks });
+    await clock.advance(12_000);
+    expect(isHealthy()).toBe(false);
+    stop();
+  },
+);
+
 test("a doubt triggers a check at once, at most every two seconds and one at a time", async () => {
   const { clock, state, start, doubt, stop } = watch();
   doubt();
@@ -204,6 +220,27 @@ test("the result of a stopped check is ignored", async () => {
   await clock.advance(0);
   expect(state.alive).toBe(1);
   stop();
+});
+
+test.each([
+  ["a server of ours", true, "", 10_000, true],
+  ["a provider's", false, "", 10_000, false],
+  ["a provider's with a route", false, "/status", 10_000, true],
+  ["one with the check switched off", true, "/health", 0, false],
+])("%s is checked, or not", (_, self_hosted, health, health_every_ms, isChecked) => {
+  const upstream = { kind: "openai", health, health_every_ms };
+  expect(isWatched({ self_hosted, upstream } as Parameters<typeof isWatched>[0])).toBe(isChecked);
+});
+
+test("a stop forgets the failed checks before it", async () => {
+  const { clock, state, start, stop, isHealthy } = watch();
+  state.seen = "unwell";
+  for (let n = 0; n < 3; n++) {
+    start();
+    await clock.advance(0);
+    expect([state.looks, isHealthy()]).toEqual([n + 1, true]);
+    stop();
+  }
 });
 
 test("a server is alive with any status below 500, also 404 without such a route", async () => {

@@ -134,6 +134,15 @@ describe("it starts", () => {
     // In a tie the first attempt wins.
     expect(thinker.text()).toBe("41 it is");
   });
+
+  test("no empty answer that several attempts gave where another one says something", async () => {
+    const thinker = open({ attempts_more: 0 });
+    await thinker.say(0, "");
+    await thinker.say(1, "");
+    await thinker.say(2, "42");
+    expect(await thinker.completion).toMatchObject({ ok: true, usage: usageOf(30, 3) });
+    expect(thinker.text()).toBe("42");
+  });
 });
 
 describe("an attempt has", () => {

@@ -100,6 +100,14 @@ describe("the kind of a server", () => {
     expect(bodiesOf(server, "POST /v1/embeddings")).toEqual([]);
   });
 
+  test("is not that of an error which names a version", async () => {
+    const refuse = () => Response.json({ version: "1.25" }, { status: 404 });
+    const server = serve({ ...vllm(), "GET /api/version": refuse });
+    const { embed } = connect([server.url]);
+    await expectGood(embed(["short"]));
+    expect(bodiesOf(server, "POST /v1/embeddings")).toHaveLength(1);
+  });
+
   test("may change: a server may lose its tokenize route", async () => {
     const server = serve(vllm());
     const { embed } = connect([server.url]);

@@ -1,6 +1,7 @@
 // Tests servers that hang, die, redirect or never stop, and departing callers, over sockets.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { OnChunk } from "../../../../src/models/providers/contract.ts";
+import { findClosedPort } from "../../../support/ports.ts";
 import {
   type AskedRequest,
   answerFrames,
@@ -250,6 +251,24 @@ describe("a server that", () => {
     const { completion } = connectReplica(serveRaw(head, "close")).ask();
     expect(await completion).toMatchObject({ reason: "its reply is larger than 16 MB" });
   });
+});
+
+test("a failure tells whether the server sent any response, and whether it got the request", async () => {
+  const failing = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error("broken"));
+    },
+  });
+  const fail = (server: Parameters<typeof connectReplica>[0]) =>
+    connectReplica(server).ask().completion;
+  const refused = await fail(`http://127.0.0.1:${findClosedPort()}/v1`);
+  expect(refused).toMatchObject({ code: "upstream_error", noResponse: "surely", isUnsent: true });
+  const silent = await fail(() => Promise.reject(new Error("broken")));
+  expect(silent).toMatchObject({ code: "upstream_error", noResponse: "surely" });
+  expect(silent).not.toHaveProperty("isUnsent");
+  const broken = await fail(() => new Response(failing));
+  expect(broken).toMatchObject({ code: "upstream_error", retryable: true });
+  expect(broken).not.toHaveProperty("noResponse");
 });
 
 describe("a caller who leaves ends the request at once", () => {

@@ -155,6 +155,17 @@ describe("a stream is parsed", () => {
       GOOD,
     ],
     [
+      "with an index in its first piece only, or in none",
+      [
+        frame({ choices: [{ index: 0, delta: { content: "a" } }] }),
+        frame({ choices: [{ delta: { content: "b" } }] }),
+        frame({ choices: [{ index: null, delta: { content: "c" } }] }),
+        END,
+      ],
+      [text("a"), text("b"), text("c")],
+      GOOD,
+    ],
+    [
       "with a reason that is a sentence",
       [writeFrame({ content: "a" }, "The worker at 10.9.8.7 had enough."), USAGE_FRAME, DONE],
       [text("a")],
