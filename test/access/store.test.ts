@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type Access, buildAccess, SCOPES } from "../../src/access/index.ts";
 import { WRITER } from "../../src/app.ts";
 import { type Database, type DatabaseLocation, openDatabase } from "../../src/database/index.ts";
+import { accountDeletionStore } from "../../src/inventory/accounts/store.ts";
 import { stores } from "../../src/stores.ts";
 import { storeAccount, storeKey } from "../support/access.ts";
 import { createManualClock } from "../support/clock.ts";
@@ -109,6 +110,9 @@ test("each change of a key and of its account's limits is told, and one without 
   await access.keys.update(key.id, { scopes: ["think"] }, clock.now());
   await access.keys.rotate({ ...stored, hash: "another" }, clock.now());
   expect(told).toEqual([]);
+  const deletions = database.bind(accountDeletionStore);
+  await deletions.begin({ account_id: account.id, name: "told", begun_at: clock.now() });
+  expect(told).toEqual([key.id]);
   leave();
 });
 

@@ -247,6 +247,19 @@ test("three hundred requests run concurrently", async () => {
   egress.close();
 });
 
+test("thousands of connections that fail one after the other are no bound for the next", async () => {
+  const { ask, egress } = createAsker();
+  const url = `http://127.0.0.1:${findClosedPort()}/`;
+  const ends = new Set<string>();
+  // Together more than may be under way at once.
+  for (let round = 0; round < 33; round += 1) {
+    const asked = Array.from({ length: 256 }, () => ask(url).ended);
+    for (const { end } of await Promise.all(asked)) ends.add(end);
+  }
+  expect([...ends]).toEqual(["refused"]);
+  egress.close();
+});
+
 test("a body of 8 MB is sent in pieces to a server that reads slowly", async () => {
   const body = "é€😀.".repeat(800_000);
   const size = Buffer.byteLength(body);

@@ -208,6 +208,10 @@ const deletionCases: Case[] = [
       expect(await models.find("m-1", "a-1")).toMatchObject({ is_granted: false });
       expect(await models.find("m-1", "a-2")).toMatchObject({ is_granted: true });
       expect(await accountDeletions.list()).toEqual([DELETION]);
+      // Nothing is known of the old key's use any more.
+      const secret = { hash: "another", key_id: "k-1", created_at: NOW, expires_at: null };
+      await keys.create({ ...makeKey("k-1"), account_id: "a-2" }, { ...secret, ends_in: null });
+      expect(await keys.findSeen("k-1")).toMatchObject({ last_used_at: null });
     },
   },
   {

@@ -120,10 +120,9 @@ export class EntryWriter {
 
   /** Halves the batch at once until the entry at fault is alone, and sets that one aside. */
   #handleFailure(batch: readonly LogEntry[], error: unknown): boolean {
-    const isAway = error instanceof DatabaseUnavailable;
-    if (isAway || batch.length > 1) this.#putBack(batch);
+    if (batch.length > 1) this.#putBack(batch);
     else this.#aside.push({ entry: batch[0]!, error });
-    if (!isAway) {
+    if (!(error instanceof DatabaseUnavailable)) {
       this.#batchSize = Math.ceil(batch.length / 2);
       if (this.#waiting.length > 0 && this.#aside.length < ASIDE_MAX) return true;
       if (this.#pauses >= PAUSES_MAX) this.#dropAside();

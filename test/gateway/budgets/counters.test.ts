@@ -32,6 +32,15 @@ test("a subject without a request for a day is dropped, and read again at the ne
   expect(await countReads("key a", NOON + 24 * HOUR_MS)).toBe(3);
 });
 
+test("an idle subject is dropped, also where one that was known before it is used", async () => {
+  const { countReads } = open();
+  await countReads("key a", NOON);
+  await countReads("key b", NOON);
+  await countReads("key a", NOON + 23 * HOUR_MS);
+  await countReads("key c", NOON + 24 * HOUR_MS);
+  expect(await countReads("key b", NOON + 24 * HOUR_MS)).toBe(3);
+});
+
 test("a subject that is used, or whose clock is set back, is kept", async () => {
   const { counters, countReads } = open();
   const { month } = await counters.find("key a", NOON);

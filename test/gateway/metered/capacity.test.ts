@@ -124,6 +124,14 @@ describe("gateway.limits.shared_capacity", () => {
     expect(begun).toEqual(["a1", "b1", "d1"]);
   });
 
+  test("gateway.limits.shared_capacity more requests join a queue that a change has made longer", async () => {
+    const { capacity, outcomes, ask } = openCapacity(1, 1);
+    await ask("x1", "a1");
+    capacity.change({ max_concurrent: 1, max_queued: 2 });
+    await ask("b1");
+    expect([outcomes, capacity.status().queued]).toEqual([[], 2]);
+  });
+
   test("gateway.limits.shared_capacity no request joins a queue that a change has closed, and the queued ones stay", async () => {
     const { capacity, outcomes, ask } = openCapacity(1, 2);
     await ask("x1", "a1", "a2");
@@ -245,6 +253,20 @@ describe("gateway.limits.shared_capacity another process decides on the slots", 
     expect(old.begun).toEqual(["a1", "a2", "c2"]);
     await next.ask("b3");
     expect(next.begun).toEqual(["b1", "b2"]);
+  });
+
+  test("whose slots count in Retry-After, and serve the queue once it has ended", async () => {
+    const { clock, capacity, begun, ask, end } = openCapacity(3, 5);
+    await ask("a1");
+    await clock.advance(3_000);
+    await end("a1");
+    capacity.import(3);
+    expect(capacity.freeInMs()).toBe(3_000);
+    await ask("b1");
+    expect(begun).toEqual(["a1"]);
+    capacity.import(0);
+    await clock.advance(0);
+    expect(begun).toEqual(["a1", "b1"]);
   });
 
   test("and decides here where the new process has just ended", async () => {

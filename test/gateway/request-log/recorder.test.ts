@@ -1,7 +1,7 @@
 // Tests the recorder with impossible lengths and with hostile texts.
 import { expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
-import { recordInternal } from "../../../src/gateway/internal-request.ts";
+import { recordInternal, toInternalFailure } from "../../../src/gateway/internal-request.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
 import { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
 import { sumTokens } from "../../../src/models/index.ts";
@@ -115,4 +115,28 @@ test("an internal request that is refused has its reason in its row, which count
     // Others are counted against a maximum of rows for refusals.
     expect(admitted).toEqual([true]);
   }
+});
+
+test("a bug of an internal request is thrown, logged and recorded as an internal error", async () => {
+  const bug = new Error("a bug");
+  const bugs: unknown[] = [];
+  const { recorder, entries } = open();
+  const run = () => Promise.reject(bug);
+  await expect(recordInternal(recorder, 201, run, (one) => bugs.push(one))).rejects.toBe(bug);
+  expect(bugs).toEqual([bug]);
+  expect(entries).toMatchObject([{ status: 500, code: "internal_error" }]);
+});
+
+test("an internal failure tells its pause, whether it is final, and if a stop ended it", () => {
+  const tell = (headers: Record<string, string>) => {
+    const failure = toInternalFailure(apiError("rate_limit_exceeded", { headers }));
+    return [failure.code, failure.retry_after_ms, failure.isFinal];
+  };
+  const code = "rate_limit_exceeded";
+  expect(tell({})).toEqual([code, undefined, undefined]);
+  expect(tell({ "retry-after": "7", "x-should-retry": "true" })).toEqual([code, 7_000, undefined]);
+  expect(tell({ "x-should-retry": "false" })).toEqual([code, undefined, true]);
+  const error = apiError("upstream_error");
+  expect(toInternalFailure(error, "stop")).toMatchObject({ isStopped: true });
+  expect(toInternalFailure(error, "revocation")).not.toHaveProperty("isStopped");
 });

@@ -29,8 +29,8 @@ function open(add: () => Promise<void> = async () => {}) {
   };
   const requestLog = new RequestLog({ store, ...deps });
   const meter = requestLog.meter("chat");
-  const arrive = (key_id = "k-1") => {
-    const caller = { account_id: null, key_id } as never;
+  const arrive = (key_id = "k-1", account_id: string | null = null) => {
+    const caller = { account_id, key_id } as never;
     return meter.open({ caller, request_id: "r", trace: null, started_at: 0 });
   };
   return { ...deps, requestLog, written, arrive };
@@ -56,6 +56,17 @@ test("keys without an account have 120 rows of refusals each", async () => {
   arrive("k-2").close(403, "permission_denied", 0);
   await requestLog.service.stop(0);
   expect(written).toEqual([...Array(120).fill(429), 403] as never);
+});
+
+test("the keys of an account share its 120 rows of refusals", async () => {
+  const { requestLog, arrive, written } = open();
+  for (let n = 0; n < 60; n++) {
+    for (const key of ["k-1", "k-2"]) arrive(key, "a-1").close(429, "rate_limit_exceeded", 0);
+  }
+  arrive("k-3", "a-1").close(403, "permission_denied", 0);
+  arrive("k-3", "a-2").close(404, "not_found", 0);
+  await requestLog.service.stop(0);
+  expect(written).toEqual([...Array(120).fill(429), 404] as never);
 });
 
 test("a stop waits for running requests, and writes their entries", async () => {

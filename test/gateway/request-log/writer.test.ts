@@ -228,12 +228,16 @@ test("memory is bounded: the oldest entries are dropped, and their number is log
     "request log: entries are lost",
     "request log: entries wait because writing fails",
   ]);
-  expect(opened.writer.status().lost).toBe(3_000);
+  opened.add(1_000);
+  // The first thousand was told at once, and the others with the next one.
+  const losses = opened.lines.filter(({ message }) => message === "request log: entries are lost");
+  expect(losses.map(({ rows }) => rows)).toEqual([1_000, 3_000]);
+  expect(opened.writer.status().lost).toBe(4_000);
   // The entry of the failed write and the newest ones remain.
   expect(await finish(opened)).toBe(0);
   const written = opened.writes.slice(3).flatMap(({ ids }) => ids);
   expect(written).toHaveLength(99_501);
-  expect([written[0], written.at(-1)]).toEqual(["e-3001", "e-102501"]);
+  expect([written[0], written.at(-1)]).toEqual(["e-4001", "e-103501"]);
 });
 
 async function finish(opened: Opened): Promise<number> {

@@ -12,6 +12,10 @@ const hit = (some: Partial<SearchHit> = {}): SearchHit => ({
 const choose = (...hits: Partial<SearchHit>[]) => chooseResults(hits.map(hit), 20);
 const snippetOf = (snippet: string) => choose({ snippet })[0]!.snippet;
 
+test("markup is read up to 20,000 characters of one text", () => {
+  expect(snippetOf(`${"<b>".repeat(6_666)}xyz`)).toBe("xy");
+});
+
 describe("gateway.resources.search_result.p1 links", () => {
   const DROPPED = [
     "javascript:alert(1)",
