@@ -34,6 +34,20 @@ const claimCases: Case[] = [
   },
   {
     method: "webhooks.claim",
+    title: "takes what has been due for longest first, whenever it was made",
+    async setup(stores) {
+      await fillOne(stores);
+      const request = { webhookId: "w-1", accountId: "a-1", now: LATER, waitingMax: 9 };
+      await stores.webhooks.replay((await first(stores)).id, request);
+    },
+    act: async (stores) => (await take(stores, 4)).map(({ event_id }) => event_id),
+    async check(answer, stores) {
+      expect(answer).toEqual(["e-2", "e-3", "e-4", "e-5"]);
+      expect((await take(stores)).map(({ event_id }) => event_id)).toEqual(["e-1"]);
+    },
+  },
+  {
+    method: "webhooks.claim",
     title: "gives concurrent processes different deliveries",
     async setup(stores) {
       await fillOne(stores);

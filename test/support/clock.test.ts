@@ -74,3 +74,14 @@ test("an error of a timer reaches the test that advances the clock", async () =>
   });
   await expect(clock.advance(1)).rejects.toThrow("broken");
 });
+
+test("a timer longer than the runtime's longest fires at once, as it does there", async () => {
+  const clock = createManualClock();
+  let fired = 0;
+  clock.after(2_147_483_647, () => fired++);
+  await clock.advance(0);
+  expect(fired).toBe(0);
+  clock.after(2_147_483_648, () => fired++);
+  await clock.advance(0);
+  expect(fired).toBe(1);
+});

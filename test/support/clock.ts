@@ -12,6 +12,9 @@ export interface ManualClock extends Clock {
   pending(): number;
 }
 
+/** Longest delay of a timer; a longer one fires at once, as those of the runtime do. */
+const TIMER_MS_MAX = 2_147_483_647;
+
 interface Timer {
   due_ms: number;
   run(): void;
@@ -38,9 +41,10 @@ export function createManualClock(start_ms = Date.UTC(2026, 10, 20, 12)): Manual
     now: () => Math.floor(offsetMs + monotonic_ms),
     monotonic: () => monotonic_ms,
     after(delay_ms, run): Cancel {
-      const timer = { due_ms: monotonic_ms + Math.max(0, delay_ms), run };
+      const waitMs = delay_ms > TIMER_MS_MAX ? 0 : Math.max(0, delay_ms);
+      const timer = { due_ms: monotonic_ms + waitMs, run };
       timers.add(timer);
-      if (delay_ms <= 0) setImmediate(fire, timer);
+      if (waitMs === 0) setImmediate(fire, timer);
       return () => timers.delete(timer);
     },
     async advance(ms) {

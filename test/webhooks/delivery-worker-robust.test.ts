@@ -293,6 +293,24 @@ test("a claim answered after its process was taken for dead is not sent", async 
   expect(trial.sent).toHaveLength(1);
 });
 
+test("a delivery that others have taken back since its claim is left to them", async () => {
+  let isTaken = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async findSending(id) {
+      if (!isTaken) await store.release([{ id, epoch: 1 }]);
+      isTaken = true;
+      return store.findSending(id);
+    },
+  });
+  const trial = await open(undefined, { wrap });
+  await trial.listen();
+  const events = await trial.happen();
+  await trial.pass(2 * SECOND_MS);
+  await verifyDelivered([trial], events);
+  expect(trial.sent).toHaveLength(1);
+});
+
 test("claims whose reply was lost are claimed again", async () => {
   let isDeaf = true;
   const wrap = (store: Store): Store => ({

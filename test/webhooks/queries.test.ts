@@ -43,7 +43,12 @@ test("deliveries are listed, replayed one by one, and recovered", async () => {
   };
   expect(await list()).toEqual(ids);
   expect(await list(undefined, 2)).toEqual(ids.slice(0, 2));
+  const failed = (since: number) => queries.countHealth(row.id, clock.now() - since);
+  expect(await failed(9)).toEqual({ delivered: 0, failed: 0 });
   for (const id of ids) await fixture.sent.settle(id, "failed", fixture.clock.now());
+  expect(await failed(9)).toEqual({ delivered: 0, failed: 3 });
+  // Those that were made at that time or later, a millisecond after each other.
+  expect(await failed(1)).toEqual({ delivered: 0, failed: 2 });
   expect(await list("failed")).toEqual(ids);
   const [lost] = await queries.listDeliveries({ webhookId: row.id, status: "failed", limit: 1 });
   expect(await queries.replay(lost!)).toMatchObject({ id: ids[0], status: "pending" });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TestApp } from "../../support/app.ts";
 import { expectRefusal } from "./refusal.ts";
-import { createAgent, startService } from "./service.ts";
+import { createAgent, readJson, startService } from "./service.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -91,8 +91,13 @@ describe("agents.errors.p9 agents.errors.p4 agents.errors.p5 400 without a code,
   });
 
   test("a lone surrogate is replaced by U+FFFD, which every engine stores", async () => {
-    const { name, version } = await createAgent(app, { name: "a\ud83d", system_prompt: "\udc00b" });
-    expect([name, version.system_prompt]).toEqual(["a\ufffd", "\ufffdb"]);
+    const halves = { name: "a\ud83d", description: "c\ud83d" };
+    const made = await createAgent(app, { ...halves, system_prompt: "\udc00b" });
+    const whole = { name: "a\ufffd", description: "c\ufffd" };
+    expect(made).toMatchObject({ ...whole, version: { system_prompt: "\ufffdb" } });
+    await app.clock.advance(1_000);
+    const again = await app.ask("PATCH", `/v1/agents/${made.id}`, { body: halves });
+    expect(await readJson(again)).toEqual(made);
   });
 });
 
