@@ -93,6 +93,25 @@ describe("a database that fails", () => {
     expect(await statuses(trial)).toEqual(["cancelled"]);
   });
 
+  test("or is slow to disable an endpoint that is gone sends it nothing more", async () => {
+    const isWritable = Promise.withResolvers<void>();
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async disable(...given) {
+        await isWritable.promise;
+        return store.disable(...given);
+      },
+    });
+    const trial = await open(() => reply(410), { wrap });
+    const { id } = await trial.listen();
+    await trial.happen(3);
+    await trial.pass(10 * SECOND_MS);
+    expect(trial.sent).toHaveLength(1);
+    isWritable.resolve();
+    await trial.settle();
+    expect(await trial.store.find(id)).toMatchObject({ disabled_reason: "gone" });
+  });
+
   test("delays no others by one result that can never be written", async () => {
     let poison: string | undefined;
     const wrap = (store: Store): Store => ({
