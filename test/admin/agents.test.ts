@@ -1,9 +1,13 @@
 // Tests how the operator lists, holds and releases agents.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
+import { createPolicyPreview } from "../../src/agents/definitions/policy-preview.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
-import { DEFAULT_BEHAVIOUR } from "../../src/agents/definitions/version.ts";
-import { AMPLE, makeVersionPlan } from "../store/agent-cases.ts";
+import { DEFAULT_BEHAVIOUR, DEFAULT_POLICY } from "../../src/agents/definitions/version.ts";
+import { toolStore } from "../../src/agents/tools/http/store.ts";
+import { readSettings } from "../../src/settings/index.ts";
+import { AMPLE, makeVersion, makeVersionPlan } from "../store/agent-cases.ts";
+import { makeRevision, within } from "../store/tool-cases.ts";
 import { type AdminFixture, openFixture } from "./fixture.ts";
 
 let fixture: AdminFixture;
@@ -83,6 +87,42 @@ test("an agent is shown with a version, its tools by risk, and what its policy d
     { version: 1, created_by_key_id: null },
   ]);
 });
+
+test.each([
+  ["", true],
+  ["[agents]\nhttp_tools = false\n", false],
+])(
+  "tools of a version are shown as its runs find them, with %j in the settings",
+  async (more, isOn) => {
+    const { database } = fixture;
+    const { id: account_id } = await fixture.admin.accounts.create("acme");
+    const tools = database.bind(toolStore);
+    const names = ["send", "quiet"];
+    for (const name of names) {
+      const first = makeRevision(name, { account_id, title: "First" });
+      await tools.register(first, "api.example.com", within(9));
+      const second = { ...first, title: "Second", risk: "read" } as const;
+      await tools.revise(second, "api.example.com", within(9).stored_bytes);
+    }
+    await tools.disable(account_id, "quiet");
+    const pin = { revision: 1, kind: "http", risk: "write" } as const;
+    const preview = createPolicyPreview(database, readSettings(more, "wadi.toml", {}, {}));
+    const shown = await preview(account_id, {
+      ...makeVersion(ONE, { policy: { ...DEFAULT_POLICY, unattended_writes: true } }),
+      tool_revisions: [
+        ...names.map((name) => ({ ...pin, name })),
+        // A release of the program may change the risk of what it has built in.
+        { name: "memory_set", revision: 1, kind: "builtin", risk: "read" },
+      ],
+    });
+    const asks = { decision: "asks_after_external_content", why: ["external_content"] };
+    expect(shown).toMatchObject([
+      { name: "send", title: "First", risk: "write", is_off: !isOn, ...asks },
+      { name: "quiet", title: "First", risk: "write", is_off: true, ...asks },
+      { name: "memory_set", risk: "write", is_off: false, ...asks },
+    ]);
+  },
+);
 
 test("an agent's own hold takes precedence over its account's, and a release returns the hold", async () => {
   const { accounts, agents } = fixture.admin;

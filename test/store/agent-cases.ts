@@ -29,7 +29,7 @@ const makeAgent = (id: string, fields: Partial<AgentRow> = {}): AgentRow => ({
   ...{ created_at: NOW, updated_at: NOW, archived_at: null },
   ...fields,
 });
-const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): VersionRow => ({
+export const makeVersion = (agent_id: string, fields: Partial<VersionRow> = {}): VersionRow => ({
   ...DEFAULT_BEHAVIOUR,
   ...{ agent_id, version: 1, system_prompt: "Be brief.\nAlways.", tools: ["calculator"] },
   tool_revisions: [{ name: "calculator", revision: 1, kind: "builtin", risk: "read" }],
