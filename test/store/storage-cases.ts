@@ -138,6 +138,23 @@ const countingCases: Case[] = [
     },
   },
   {
+    method: "storage.find",
+    title: "follows an agent's texts as they grow and shrink",
+    setup: (stores) => create(stores, "g-1"),
+    async act({ agents, storage }) {
+      const seen: number[] = [];
+      for (const description of ["x", `x${LONG}`, "y"]) {
+        await agents.update("g-1", "a-1", { description }, LATER, 9);
+        seen.push(await storage.find("a-1"));
+      }
+      return seen;
+    },
+    check(answer) {
+      const [short, long, shortAgain] = answer as number[];
+      expect([long! - short!, shortAgain]).toEqual([4_000, short]);
+    },
+  },
+  {
     method: "storage.list",
     title: "lists every account with stored bytes",
     async setup(stores) {
