@@ -65,7 +65,7 @@ export async function settle(
     await updateEndpoint(tx, endpoint, ended);
     // A negative release counts the attempts that were added.
     await releaseStored(tx, endpoint.account_id, `webhook ${webhookId}`, -stored);
-    if (reason !== undefined && endpoint.status === "enabled") {
+    if (reason !== undefined) {
       failed.push({ webhookId, reason, updatedAt: endpoint.updated_at });
     }
   }

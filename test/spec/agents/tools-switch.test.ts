@@ -170,9 +170,11 @@ describe("tools of a version", () => {
     expect(pinsOf(inherited)).toEqual(["tired 1 http"]);
     const { data } = await readJson(await app.post(`/v1/agents/${agent.id}/check`, undefined));
     expect(data).toMatchObject([{ name: "tired", status: "disabled", effect: "asks" }]);
-    // It may be guarded in case it is enabled again.
+    // It may be guarded in case it is enabled again, and even before it is named.
     const guard = { policy: { require_approval: ["tired"] } };
     expect((await addVersion(agent.id, guard)).policy.require_approval).toEqual(["tired"]);
+    const before = await createAgent(app, { tools: [], ...guard });
+    expect(before.version.policy.require_approval).toEqual(["tired"]);
   });
 
   test("agents.authentication.6 another account's tool cannot be named or guarded", async () => {
