@@ -110,6 +110,12 @@ describe("returns a value where the library would never finish", () => {
     // Evaluating each of 62 levels twice would never finish.
     [`${"1^".repeat(61)}1`, "1"],
     [`${"pow(1,".repeat(50)}1${")".repeat(50)}`, "1"],
+    // The longest, the deepest and the largest that are taken.
+    [`${"1+".repeat(499)}10`, "509"],
+    [`${"-".repeat(63)}1`, "-1"],
+    [`${"(".repeat(63)}1${")".repeat(63)}`, "1"],
+    [`${"1^".repeat(63)}1`, "1"],
+    [`${"9".repeat(80)} - ${"9".repeat(80)}`, "0"],
     ["2^1e-9999", "1"],
     ["(1+1e-79)^1e79", "2.718281828459045235360287471352662497757247093699959574966967628"],
   ])("%.40s", (text, value) => {
@@ -143,6 +149,7 @@ describe("no expression runs long or grows", () => {
     ["sin(1e31)", "An angle is in radians, and at most 1e30."],
     [`${"9".repeat(81)} + 1`, "A number has at most 80 digits."],
     ["1".repeat(1_001), "A calculation has at most 1000 characters."],
+    [`${"-".repeat(64)}1`, "At most 64 terms may stand inside each other."],
     [fill("("), "At most 64 terms may stand inside each other."],
     [fill("-"), "At most 64 terms may stand inside each other."],
     [`${fill("2^").slice(0, 998)}1`, "At most 64 terms may stand inside each other."],
