@@ -8,11 +8,14 @@ import {
   addEndpoint,
   deliver,
   fill,
+  fillOne,
+  LATER,
   miscounted,
   own,
   recordEvent,
   showDeliveries,
 } from "./webhook-acts.ts";
+import { settleNext } from "./webhook-sending-acts.ts";
 
 const statusOf = async ({ webhooks }: Stores, id = "w-1") => {
   const { status, disabled_reason, disabled_at, pending_deliveries } = (await webhooks.find(id))!;
@@ -220,6 +223,27 @@ const changeCases: Case[] = [
       expect(answer).toMatchObject({ row: { failures: 0, failing_since: null } });
       await webhooks.update(own("w-2"), { description: "x" }, makeFan(2));
       expect(await webhooks.find("w-2")).toMatchObject({ failures: 9, failing_since: BEGIN + 5 });
+    },
+  },
+  {
+    method: "webhooks.update",
+    title: "forgets the last answer when the URL changes, and only then",
+    async setup(stores) {
+      await fillOne(stores);
+      await settleNext(stores, "retry");
+    },
+    async act({ webhooks }) {
+      await webhooks.update(own("w-1"), { description: "x" }, makeFan(7));
+      const kept = await webhooks.find("w-1");
+      await webhooks.update(own("w-1"), { url: "https://new.example.com" }, makeFan(8));
+      return [kept, await webhooks.find("w-1")];
+    },
+    check(answer) {
+      const error = "The endpoint answered 500.";
+      expect(answer).toMatchObject([
+        { last_answer_at: LATER + 7, last_answer_status: 500, last_answer_error: error },
+        { last_answer_at: null, last_answer_status: null, last_answer_error: null },
+      ]);
     },
   },
   {

@@ -254,8 +254,7 @@ export class RunContext {
     const { progress, steps } = entry;
     this.#countCalls(entry);
     const { last_seq, message_seq, cancel_requested } = recorded;
-    const { worked_ms } = record.progress;
-    this.state.row = { ...progress, worked_ms, last_seq, message_seq, cancel_requested };
+    this.state.row = { ...progress, last_seq, message_seq, cancel_requested };
     const before = last_seq - steps.length;
     for (const [index, { kind, data }] of steps.entries()) {
       applyStep(this.state, { seq: before + index + 1, kind, data: data as StepRow["data"] });

@@ -102,6 +102,7 @@ const lines: Line[] = [
     ["1"],
   ],
   ['"$ref":"#/$defs/a~1b%20%25%C3%A9~0","$defs":{"a/b %é~":{"type":"string"}}', ['"a"'], ["1"]],
+  ['"$ref":"#/$defs/a~01","$defs":{"a~1":{"type":"string"}}', ['"a"'], ["1"]],
   [
     // A list of strings extends a list of anything: the outer anchor wins.
     '"$id":"texts","$ref":"list","$defs":{"t":{"$dynamicAnchor":"item","type":"string"},"l":{"$id":"list","items":{"$dynamicRef":"#item"},"$defs":{"any":{"$dynamicAnchor":"item"}}}}',
