@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSecretPairs } from "../../../src/crypto/signing/secret-pair.ts";
 import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
+import { apiError } from "../../../src/platform/errors.ts";
 import { readSettings } from "../../../src/settings/index.ts";
 import type { FireRow } from "../../../src/triggers/fire.ts";
 import type { FireRequest, FireTrigger } from "../../../src/triggers/fire-run.ts";
@@ -29,12 +30,14 @@ let stores: Stores;
 let http: TestServer;
 let fire: FireTrigger;
 let requests: FireRequest[];
+let isDiskFull: boolean;
 /** The message of the last refusal. */
 let message: string | undefined;
 beforeEach(async () => {
   database = await openTestDatabase({ kind: "memory" });
   stores = bindStores(database);
   requests = [];
+  isDiskFull = false;
   const clock = createManualClock();
   const secrets = openTestSecrets(database, clock);
   const settings = readSettings("", "wadi.toml", {}, {});
@@ -45,7 +48,10 @@ beforeEach(async () => {
         requests.push(request);
         return fire(request);
       };
-      openHook(router, note, { ...deps, disk: { require() {} } });
+      const requireDisk = () => {
+        if (isDiskFull) throw apiError("service_unavailable");
+      };
+      openHook(router, note, { ...deps, disk: { require: requireDisk } });
     },
     { surface: "agents", clock },
   );
@@ -157,4 +163,16 @@ test("a refused request fires nothing", async () => {
   await archive(stores);
   expect(await send()).toEqual([409, "trigger_paused"]);
   expect(requests).toEqual([]);
+});
+
+test("agents.errors.agent_held agents.errors.p3: a nearly full disk refuses a request, but not the record of a held one", async () => {
+  const error = { code: "agent_held", message: "Such a sentence." };
+  const held: FireRow = { ...FIRE, outcome: "held", run_id: null, error };
+  fire = async () => ({ kind: "fired", fire: held, retry_after: null });
+  isDiskFull = true;
+  expect((await send()).slice(0, 2)).toEqual([503, "service_unavailable"]);
+  expect(requests).toEqual([]);
+  await stores.holds.hold({ kind: "agent", id: "g-1", account_id: "a-1", reason: null, since: 0 });
+  expect(await send()).toEqual([503, "agent_held", "60"]);
+  expect(requests).toHaveLength(1);
 });
