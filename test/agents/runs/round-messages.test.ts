@@ -1,5 +1,6 @@
 // The messages of a round, rebuilt afterwards: the same as those that were sent.
 import { afterEach, expect, test } from "bun:test";
+import { measureMessages } from "../../../src/agents/runs/measures.ts";
 import { type RebuildOptions, rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import { type BuiltinsOptions, createBuiltins } from "../../../src/agents/tools/catalog.ts";
 import { type BuiltinTool, success } from "../../../src/agents/tools/contract.ts";
@@ -125,4 +126,17 @@ test("a changed window is told", async () => {
   const run = await trial.find(id);
   expect((await rebuildRound(options(100_000), run, 1))!.isExact).toBeTrue();
   expect((await rebuildRound(options(1_000), run, 1))!.isExact).toBeFalse();
+});
+
+test("messages are measured with the names and arguments of their calls", () => {
+  const asked = {
+    id: "c-1",
+    type: "function",
+    function: { name: "add", arguments: "[1]" },
+  } as const;
+  const messages = [
+    { role: "user", content: "What?" },
+    { role: "assistant", content: null, tool_calls: [asked] },
+  ] as const;
+  expect(measureMessages(messages as never)).toEqual({ messages: 2, characters: 11 });
 });
