@@ -98,11 +98,16 @@ test("agents.errors.rate_limited a hook of an account at its storage limit is as
 
 describe("limits.free_disk_bytes", () => {
   const MORE_THAN_THERE_IS = 2 ** 50;
+  const TOOL = {
+    ...{ description: "Sends.", risk: "write", parameters: { type: "object" } },
+    endpoint: "http://127.0.0.1:9/send",
+  };
   const openFull = async () => {
     directory = mkdtempSync(join(tmpdir(), "wadi-full-"));
     const place = { kind: "sqlite", file: join(directory, "wadi.db") } as const;
     front = await startHook({ more: EGRESS }, { place, hasOpenMetrics: true });
     const { id: webhook_id } = await createWebhook(front);
+    await readJson(await front.post("/v1/tools", { name: "known", ...TOOL }), 201);
     const run = await front.begin();
     await change(`free_disk_bytes = ${MORE_THAN_THERE_IS}`);
     return { run, webhook_id };
@@ -111,15 +116,12 @@ describe("limits.free_disk_bytes", () => {
   test("agents.errors.p3 while the disk is nearly full every creation answers 503 with Retry-After, and nothing is stored", async () => {
     const { webhook_id } = await openFull();
     const { id } = front.agent;
-    const tool = {
-      ...{ name: "send", description: "Sends.", risk: "write", parameters: { type: "object" } },
-      endpoint: "http://127.0.0.1:9/send",
-    };
     const refused = [
       await makeAgent(),
       await front.post(`/v1/agents/${id}/versions`, {}),
       await front.askStart(),
-      await front.post("/v1/tools", tool),
+      await front.post("/v1/tools", { name: "send", ...TOOL }),
+      await front.post("/v1/tools/known/revisions", TOOL),
       await front.post("/v1/tools/connections", { name: "L", kind: "bearer", secret: "sk_long_1" }),
       await front.post("/v1/triggers", { agent_id: id, name: "Knock", kind: "webhook" }),
       await front.post(`/v1/triggers/${front.hook.id}/fires`, undefined),
