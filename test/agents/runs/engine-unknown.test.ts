@@ -297,3 +297,44 @@ describe("a write whose receiver deduplicates by key", () => {
     await verify(trial, id);
   });
 });
+
+describe("a call that stopped the service", () => {
+  /** Runs one call, which hangs until its process has been ended this many times. */
+  const hang = async (risk: "read" | "write", times: number) => {
+    const receiver = createReceiver(({ time }) => (time === 1 ? silent() : done()));
+    const sender = makeSender("use", receiver, { risk, isIdempotent: true });
+    const trial = await open(script(call(["use", {}])), pin([sender], { unattended_writes: true }));
+    const id = await trial.run();
+    await trial.until(async () => receiver.arrivals.length === 1);
+    const finding = { run_id: id, cause: "stray", hungCall: receiver.arrivals[0]!.key } as const;
+    const findings = Array.from({ length: times }, (_, n) => ({
+      ...finding,
+      fresh: [`hung-${n}`],
+    }));
+    const { epoch } = await trial.find(id);
+    await trial.store.reclaim(findings, [epoch, 0], trial.clock.now());
+    return { receiver, trial, id };
+  };
+
+  test.each(["read", "write"] as const)("once is sent again if that is safe: %s", async (risk) => {
+    const { receiver, trial, id } = await hang(risk, 1);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(receiver.times()).toEqual([2]);
+    expect(await outcomesOf(trial, id)).toEqual(["ok"]);
+  });
+
+  test("twice is not repeated, and the model is told", async () => {
+    const { receiver, trial, id } = await hang("read", 2);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    expect(receiver.times()).toEqual([1]);
+    const content = "This call stopped the service twice and is not run again.";
+    expect(await resultsOf(trial, id)).toMatchObject([{ outcome: "error", content }]);
+  });
+
+  test("twice and may have been done is left to a person, though it could be repeated", async () => {
+    const { receiver, trial, id } = await hang("write", 2);
+    await trial.reaches(id, "waiting_approval");
+    expect(await pendingOf(trial, id)).toMatchObject([{ why: ["outcome_unknown"] }]);
+    expect(receiver.times()).toEqual([1]);
+  });
+});
