@@ -394,6 +394,21 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.load",
+    title: "reads no further message of a thread once four million characters are read",
+    async setup(stores) {
+      await startOne(stores);
+      const content = "x".repeat(1_048_576);
+      const messages = count(6).map((n) => makeMessage(`m-${n}`, { content }));
+      await stores.runs.note(makeRecord("r-1", { messages }));
+    },
+    act: async ({ runs }) => runs.load((await runs.find("r-1", null))!),
+    check(answer) {
+      const ids = (answer as { messages: { id: string }[] }).messages.map(({ id }) => id);
+      expect(ids).toEqual(["m-3", "m-4", "m-5", "m-6"]);
+    },
+  },
+  {
     method: "runs.listSteps",
     title: "lists steps in order, after a position and up to a limit",
     async setup(stores) {

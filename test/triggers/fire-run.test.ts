@@ -13,7 +13,7 @@ import { BEGIN, makePreparedRun } from "../support/runs.ts";
 import { makeTrigger } from "../support/triggers.ts";
 
 const CALLER = { account_id: "a-1", key_id: "k-1" } as Caller;
-const trigger = makeTrigger("t-1");
+const trigger = makeTrigger("t-1", { secret_key_id: "k-3" });
 const found: FoundTrigger = { ...trigger, agent_archived_at: null };
 const instant: DueInstant = {
   ...{ dueAt: BEGIN, scheduledAt: BEGIN, nextFireAt: null, missedCount: 0, isMissed: false },
@@ -109,6 +109,9 @@ test("a run without a message of its trigger gets one with the trigger's name an
     `${says(7)} by the request that stands before this.`,
     "Go.",
   ]);
+  // Only a request may have come from a key that knows the secret.
+  const keys = requests.map((request) => request.trigger!.fired_by_key_id);
+  expect(keys).toEqual([null, "k-2", "k-3", null]);
   // A body may be the JSON value null; without a body there is no field.
   expect(requests.map((request) => "hook" in request)).toEqual([false, false, true, false]);
 });
