@@ -69,3 +69,17 @@ test("a clock that is set during a scan causes another one", async () => {
   await settle();
   expect(loads.filter((after) => after === "")).toHaveLength(2);
 });
+
+test("a clock that is set, forward or back, causes a scan, and a correction none", async () => {
+  const { clock, settle, loads, recovery } = open();
+  const countScans = async (shiftMs: number) => {
+    loads.length = 0;
+    clock.shiftWall(shiftMs);
+    recovery.checkClock();
+    await settle();
+    return loads.filter((after) => after === "").length;
+  };
+  const scans: number[] = [];
+  for (const shiftMs of [1_000, 1, -1_000, -1]) scans.push(await countScans(shiftMs));
+  expect(scans).toEqual([0, 1, 0, 1]);
+});

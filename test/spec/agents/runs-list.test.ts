@@ -160,8 +160,10 @@ test("runs are filtered by thread and by time", async () => {
   expect(await find("created_after=2026-11-20T13:00:01%2B01:00&limit=2")).toEqual([5, 4]);
   expect(await find(`created_after=${at(9)}`)).toEqual([]);
   for (const text of ["yesterday", "2026-02-30T00:00:00Z", "2026-11-20", "2026-11-20T24:00:00Z"]) {
-    const response = await front.get(`/v1/runs?created_after=${text}`);
-    await expectRefusal(response, 400, "invalid_request", "created_after");
+    for (const param of ["created_after", "created_before"]) {
+      const response = await front.get(`/v1/runs?${param}=${text}`);
+      await expectRefusal(response, 400, "invalid_request", param);
+    }
   }
 });
 

@@ -143,7 +143,7 @@ async function closeCalls(tx: Tx, run: RunRow, { before, ids, at }: Closing): Pr
           usage_tool_calls = ${tool_calls}, ${addBytes(measureRecord(added))}
         WHERE id = ${run.id}`,
   );
-  const record = { run_id: run.id, at, progress: run, ...added, effects: [], summary: null };
+  const record = { run_id: run.id, at, ...added, effects: [], summary: null };
   await insertRecord(tx, record, closed, before);
   return closed;
 }

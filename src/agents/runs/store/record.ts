@@ -118,7 +118,7 @@ function isProgress(steps: RunRecord["steps"]): boolean {
 /** Part of a transaction: inserts the rows of a record, whose bytes the caller has counted. */
 export async function insertRecord(
   tx: Tx,
-  record: Omit<RunRecord, "epoch">,
+  record: Omit<RunRecord, "epoch" | "progress">,
   place: RecordPlace,
   status: RunRow["status"],
 ): Promise<void> {
@@ -148,7 +148,7 @@ const insertMessages = createInsertion(MessageRow, "INSERT INTO messages", "");
 
 async function addMessages(
   tx: Tx,
-  { run_id, at, messages, progress }: Pick<RunRecord, "run_id" | "at" | "messages" | "progress">,
+  { run_id, at, messages }: Pick<RunRecord, "run_id" | "at" | "messages">,
   { thread_id, message_seq }: RecordPlace,
 ): Promise<void> {
   if (messages.length === 0) return;
@@ -166,9 +166,7 @@ async function addMessages(
   );
   await tx.run(insertMessages(rows));
   // The thread is tainted by the transaction that stores what taints it.
-  if (progress.external_content && messages.some(({ external }) => external)) {
-    await markThread(tx, thread_id);
-  }
+  if (messages.some(({ external }) => external)) await markThread(tx, thread_id);
 }
 
 const StepText = Type.Object({ ...StepRow.properties, data: Type.String() });
