@@ -97,6 +97,13 @@ describe("a thread that is too long for its model", () => {
     expect(trial.asks.at(-1)!.tools.length).toBeGreaterThan(0);
   });
 
+  test("keeps a summary of bounded length, whatever its server writes", async () => {
+    const long = "z".repeat(16_385);
+    const { thread_id } = await talk((ask) => say(isSummaryAsk(ask) ? long : TURN), 6);
+    const { content } = (await readThreads(trial.database).summary(thread_id))!;
+    expect(content).toBe("z".repeat(16_384));
+  });
+
   test("ends its run with the server's code if nothing more can be left out", async () => {
     trial = await openTrial(() => failing("context_length_exceeded"), { context_window: 500 });
     await trial.engine.start();

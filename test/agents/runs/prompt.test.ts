@@ -1,0 +1,37 @@
+// The prompt of a round: what room it leaves to the thread.
+import { expect, test } from "bun:test";
+import { buildPrompt } from "../../../src/agents/runs/prompt.ts";
+import { restoreState } from "../../../src/agents/runs/state.ts";
+import type { Message } from "../../../src/agents/threads/thread.ts";
+import { createFence } from "../../../src/agents/tools/fence.ts";
+import { makeVersion } from "../../store/agent-cases.ts";
+import { BEGIN, makeRun } from "../../support/runs.ts";
+
+const message = (seq: number, run_id: string): Message => ({
+  ...{ id: `m-${seq}`, thread_id: "th-1", run_id, seq, role: "user", content: "What?" },
+  ...{ tool_calls: null, tool_call_id: null, external: false, created_at: BEGIN },
+});
+
+/** Tokens that a thread may have beside a reply of this length. */
+function roomOf(max_tokens: number | null, limits: object): number {
+  const params = { temperature: null, top_p: null, max_tokens, reasoning: null };
+  const log = {
+    ...{ row: makeRun("r-2", { message_seq: 2 }), version: makeVersion("g-1") },
+    ...{ messages: [message(1, "r-1"), message(2, "r-2")], steps: [] },
+    ...{ summary: null, summarisedTo: null },
+  };
+  log.version.model_params = params;
+  const find = () => ({ id: "stub-1", context_window: 8_000, ...limits }) as never;
+  const state = restoreState(log, createFence("0123456789abcdef"));
+  const deps = { internal: { chat: { find } } };
+  return buildPrompt({ state, deps, findTool: () => undefined }, true).roomTokens;
+}
+
+test("room is kept for the longest reply: the version's, else the model's, and never above its maximum", () => {
+  const room = roomOf(null, {});
+  const model = { default_max_tokens: 500, max_output_tokens: 700 };
+  expect(roomOf(null, model)).toBe(room - 500);
+  expect(roomOf(300, model)).toBe(room - 300);
+  expect(roomOf(900, model)).toBe(room - 700);
+  expect(roomOf(900, {})).toBe(room - 900);
+});
