@@ -98,6 +98,9 @@ test("a run's time is divided into queued, worked and waited", () => {
   expect(measure({ status: "waiting_approval", worked_ms: 600 })).toEqual([400, 600, 7_000]);
   const running = { status: "running", worked_ms: 600, stepped_at: 4_000 };
   expect(measure(running)).toEqual([400, 5_600, 2_000]);
+  // A rest below a second is that of claims and writes.
+  expect(measure({ finished_at: 5_000, worked_ms: 2_601 })).toEqual([400, 3_600, 0]);
+  expect(measure({ finished_at: 5_000, worked_ms: 2_600 })).toEqual([400, 2_600, 1_000]);
   // A process's clock may be behind.
   expect(measure({ finished_at: 500, worked_ms: 9 }, 400)).toEqual([400, 0, 0]);
 });

@@ -161,6 +161,29 @@ describe("a disabled tool", () => {
     expect(receiver.arrivals).toEqual([]);
   });
 
+  test("before the approval of its call is not called, though it only reads and others still run", async () => {
+    const going = Promise.withResolvers<void>();
+    const receiver = createReceiver(async ({ tool }) => {
+      if (tool === "slow") await going.promise;
+      return done();
+    });
+    const tools = ["slow", "look"].map((name) => makeSender(name, receiver, { risk: "read" }));
+    const trial = await open(
+      script(call(["slow", {}], ["look", {}])),
+      pin(tools, { require_approval: ["look"] }),
+    );
+    const id = await trial.run();
+    await trial.until(async () => (await pendingOf(trial, id)).length === 1);
+    await trial.switchTool("look", "disabled");
+    await decideAll(trial, id, "approved");
+    await trial.until(async () => (await outcomesOf(trial, id)).length === 1);
+    expect(await outcomesOf(trial, id)).toEqual(["disabled"]);
+    going.resolve();
+    await trial.ended(id);
+    expect(receiver.arrivals.map(({ tool }) => tool)).toEqual(["slow"]);
+    await verify(trial, id);
+  });
+
   test("while its call's outcome is unknown requests no approval for a repeat", async () => {
     const receiver = onceUnknown();
     const trial = await open(script(call(write())), pinWriter(receiver));
