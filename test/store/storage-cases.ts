@@ -43,6 +43,10 @@ const countingCases: Case[] = [
       await runOnce(stores, "r-2");
       await start(stores, "r-3", { account_id: "a-2" });
       await stores.runs.cancel("r-3", null, ["event of r-3"], LATER);
+      // A thread that is there already is counted once.
+      const thread_id = "thread of r-1";
+      await start(stores, "r-4", { thread_id }, { thread_id });
+      await stores.runs.cancel("r-4", null, ["event of r-4"], LATER);
     },
     act: ({ storage }) => Promise.all([storage.find("a-1"), storage.find("a-2")]),
     check: async (answer, { rows }) =>

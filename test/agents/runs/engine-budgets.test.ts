@@ -68,6 +68,15 @@ describe("an exceeded budget ends a run as `budget_exceeded` with its own code",
     await verifyLog(trial, id);
   });
 
+  test("the output stays the last text, though the last reply has none", async () => {
+    const model: Model = (_ask, _signal, turn) =>
+      turn === 0 ? { ...call(add()), content: "Let me see." } : call(add());
+    await open(model, within({ max_rounds: 2 }));
+    expect(await trial.ended(await trial.run())).toMatchObject({
+      ...{ status: "budget_exceeded", output: { message: "Let me see." } },
+    });
+  });
+
   test("max_rounds ends `succeeded` with a plain answer in the last round", async () => {
     await open(() => say("At once."), within({ max_rounds: 1 }));
     expect(await trial.ended(await trial.run())).toMatchObject({ status: "succeeded" });
@@ -168,6 +177,16 @@ describe("a model that fails", () => {
     expect(trial.asks).toHaveLength(4);
     expect(await kindsOf(trial, id)).toEqual(["model_retry", "model_retry", "model_retry"]);
     expect((await trial.steps(id)).every(({ round }) => round === 0)).toBe(true);
+  });
+
+  test("is tried as often after waits for a limit as without them", async () => {
+    await open((_ask, _signal, turn) =>
+      failing(turn < 5 ? "rate_limit_exceeded" : "upstream_error"),
+    );
+    const id = await trial.run();
+    await trial.clock.advance(200_000);
+    expect(await trial.ended(id)).toMatchObject({ error: { code: "upstream_error" } });
+    expect(trial.asks).toHaveLength(5 + 4);
   });
 
   test.each(["model_offline", "no_model_available", "upstream_rate_limited"] as const)(
