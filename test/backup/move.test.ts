@@ -15,7 +15,7 @@ import {
 import { installationStore } from "../../src/installation/index.ts";
 import { stores } from "../../src/stores.ts";
 import { failureOf, type Ground } from "../support/database.ts";
-import { openPostgres } from "../support/pglite.ts";
+import { askInTransaction, openPostgres } from "../support/pglite.ts";
 import { clock, fill, placeFile, readAll } from "./fixture.ts";
 
 let ground: Ground;
@@ -209,6 +209,19 @@ test.each(CONCURRENT)(
     expect(await snapshot.countAll()).toBe(rows);
     await accounts.close();
     await snapshot.close();
+  },
+);
+
+test.skipIf(process.env.WADI_TEST_POSTGRES !== undefined)(
+  "all statements of a snapshot of PostgreSQL see one state, and none writes",
+  async () => {
+    const snapshot = await openSnapshot(await makeSource("PostgreSQL"));
+    const [mode] = await askInTransaction(
+      `SELECT current_setting('transaction_isolation') AS isolation,
+        current_setting('transaction_read_only') AS read_only`,
+    );
+    await snapshot.close();
+    expect(mode).toEqual({ isolation: "repeatable read", read_only: "on" });
   },
 );
 

@@ -29,6 +29,12 @@ async function openPglite(): Promise<Ground> {
   return { makePlace, release: async () => {} };
 }
 
+/** Asks inside the transaction that a connection to the PGlite has open. */
+export async function askInTransaction(text: string): Promise<unknown[]> {
+  const { engine } = await served!;
+  return (await engine.query(text)).rows;
+}
+
 /** A PostgreSQL whose tables are created once and emptied, which takes a tenth of the time. */
 export async function openEmptiedPglite(): Promise<Ground> {
   const ground = await openPglite();
