@@ -11,6 +11,7 @@ import {
   startAsking,
 } from "../spec/agents/approvals-front.ts";
 import { type Json, type RunsFront, startRuns } from "../spec/agents/runs-front.ts";
+import { createTrigger, readJson } from "../spec/agents/service.ts";
 import { register } from "../spec/agents/tools-bodies.ts";
 import { KEY } from "../support/app.ts";
 
@@ -83,6 +84,26 @@ test("an approval is shown with its owner, its agent and the run's input", async
     ...{ has_earlier_messages: false, approved_calls: expect.any(Array), results: [] },
     has_all_results: true,
   });
+});
+
+test("a key that fired the trigger of a run may not decide either, and is shown with it", async () => {
+  await using own = await startAsking();
+  const { id, name } = await createTrigger(own, {
+    ...{ name: "Sums", agent_id: own.asking.id, kind: "webhook" },
+    input: { message: add("1 + 1") },
+  });
+  const key = `${KEY}-approver`;
+  const fires = await own.post(`/v1/triggers/${id}/fires`, undefined, { key });
+  const { fire } = await readJson(fires, 202);
+  const run = await follow(own, fire.run_id, ({ status }) => status === "waiting_approval");
+  const { context } = await own.app.admin.approvals.show(run.pending_approvals[0]);
+  expect(context.started_by).toMatchObject({
+    ...{ kind: "manual", trigger_id: id, trigger_name: name },
+  });
+  expect(context.barred_keys).toEqual([
+    { id: run.started_by_key_id, name: expect.any(String) },
+    { id: expect.any(String), name: expect.stringMatching(/-approver$/) },
+  ]);
 });
 
 test("an approval is shown with the calls of its tool and agent that were approved before", async () => {

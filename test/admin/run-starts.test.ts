@@ -64,6 +64,8 @@ test("a run is started again with the same input, for the same key", async () =>
   expect(run).toMatchObject({ agent_id, input, started_by_key_id, started_by: "noura" });
   const [entry] = await front.app.admin.audit.list({ limit: 1 });
   expect(entry).toMatchObject({ operation: "runs again", target: run.id });
+  const { id: other } = await findKey("-approver");
+  expect(await again(first.id, { key: other })).toMatchObject({ started_by_key_id: other, input });
   await front.app.admin.keys.revoke(started_by_key_id);
   await expect(again(first.id)).rejects.toThrow("give another with --key");
 });

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { nameLocalActor, openAdmin, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
-import { createServerState } from "../../src/admin/server-state.ts";
+import { createServerState, describeReplicas } from "../../src/admin/server-state.ts";
 import { WRITER } from "../../src/app.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { add, beginAsking, startAsking } from "../spec/agents/approvals-front.ts";
@@ -22,19 +22,43 @@ afterEach(async () => {
 const ACTOR = nameLocalActor();
 const VERSION = { version: "1.2.3", commit: "c", bun: "b", sqlite: "s" };
 const INSTALLATION = { ...NO_INSTALLATION, readVersion: async () => VERSION };
+/** What a server is given that no test here asks for. */
+const NO_STATE = {
+  ...{ countStreams: () => 0, readBackups: () => null },
+  sendChat: async () => new Response(),
+};
+type Models = Parameters<typeof describeReplicas>[0]["models"];
 const read = (admin: Parameters<typeof perform>[0]) =>
   perform(admin, upkeepOperations.status, {}, ACTOR);
 
 test("an uptime is counted from the start of the server, not of its machine", async () => {
   const clock = createManualClock();
   await clock.advance(90_000);
-  const state = createServerState(
-    clock,
-    { models: [] },
-    { countStreams: () => 0, readBackups: () => null, sendChat: async () => new Response() },
-  );
+  const state = createServerState(clock, { models: [] }, NO_STATE);
   await clock.advance(5_000);
   expect(state.uptimeMs()).toBe(5_000);
+});
+
+test("a replica is healthy while requests go to it: it is up, and its failures are few", () => {
+  const replica = { name: "a:1", inFlight: 0, isUp: true, isBreakerOpen: false };
+  const replicas = [
+    replica,
+    { ...replica, isBreakerOpen: true },
+    { ...replica, isUp: false },
+    { ...replica, isUp: false, isBreakerOpen: true },
+  ];
+  const backend = {
+    status: () => ({ model: "one", replicas, waiting: 2 }),
+    managed: { waiting: 3 },
+  };
+  const models = [{ settings: { id: "one" }, backend }] as unknown as Models;
+  const registry = { models };
+  const state = createServerState(createManualClock(), registry, NO_STATE);
+  expect(state.countHealthy("one")).toBe(1);
+  expect(describeReplicas(registry)).toBe("1000");
+  // Requests wait for a place, and for a server that starts.
+  expect(state.findModelServers("one")).toMatchObject({ waiting: 5 });
+  expect(state.countHealthy("two")).toBeUndefined();
 });
 
 test("a server tells its uptime, and how many replicas are healthy", async () => {

@@ -1,14 +1,15 @@
 // Tests the backup that is made before an existing database is migrated.
 import { Database as Connection } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { restoreBackup } from "../../src/backup/index.ts";
+import { backUpBeforeMigration, restoreBackup } from "../../src/backup/index.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
+import { defaultSettings } from "../../src/settings/index.ts";
 import { startApp } from "../support/app.ts";
 import { failureOf } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
-import { clock, placeFile, readAll } from "./fixture.ts";
+import { clock, makeDirectory, placeFile, readAll } from "./fixture.ts";
 
 const FIXTURE = join(import.meta.dir, "../store/fixtures/wadi-0.1.0.db.zst");
 
@@ -92,6 +93,64 @@ test("so do those of a database that has no id yet", async () => {
   expect(findBackups(dirname(place.file))).toEqual([
     expect.stringMatching(/^before-schema-\d+-20261120T120002Z\.backup$/),
   ]);
+});
+
+describe("the backup before a migration", () => {
+  const number = 19;
+  const older = `before-schema-${number}-20200101T000000Z.backup`;
+
+  /** Backs up a place beside files of its folder; what it says, and what is there then. */
+  async function backUpBeside(
+    place: ReturnType<typeof placeFile>,
+    put: (folder: string) => void,
+    to = "",
+  ) {
+    const data = dirname(place.file);
+    const folder = to === "" ? join(data, "backups") : to;
+    mkdirSync(folder, { recursive: true });
+    put(folder);
+    const said: string[] = [];
+    const { backup, server } = defaultSettings();
+    const settings = { backup: { ...backup, to }, server: { ...server, data } };
+    const say = (line: string) => void said.push(line);
+    const options = { settings, place, program: "1.2.3", clock, say };
+    await backUpBeforeMigration(options)([{ number: 7 }, { number }]);
+    return { said, names: readdirSync(folder).sort() };
+  }
+  const MADE = expect.stringMatching(/^before-schema-19-\d{8}T\d{6}Z\.backup$/);
+
+  test("keeps those of others in a shared destination, while it has no id", async () => {
+    const put = (folder: string) => writeFileSync(join(folder, older), "of another");
+    const { names } = await backUpBeside(unpack(), put, makeDirectory());
+    expect(names).toEqual([older, MADE]);
+  });
+
+  test("leaves a draft that another process writes", async () => {
+    const draft = `${older}.1.part`;
+    const { names } = await backUpBeside(unpack(), (folder) => {
+      writeFileSync(join(folder, draft), "half");
+      writeFileSync(join(folder, older), "whole");
+    });
+    expect(names).toEqual([draft, MADE]);
+  });
+
+  test("is made where an older one cannot be removed, and says so", async () => {
+    const { names, said } = await backUpBeside(unpack(), (folder) =>
+      mkdirSync(join(folder, older)),
+    );
+    expect(names).toEqual([older, MADE]);
+    expect(said[0]).toStartWith("an older backup is not removed: ");
+    expect(said[1]).toContain("is backed up to");
+  });
+
+  test("removes none where another process has migrated meanwhile", async () => {
+    const place = placeFile();
+    await (await startApp({ place })).stop();
+    const before = (await backUpBeside(place, () => {})).names;
+    await clock.advance(1_000);
+    const { names } = await backUpBeside(place, () => {});
+    expect(names).toEqual([...before, expect.any(String)]);
+  });
 });
 
 /** Makes the next start apply a migration again, which fails since its changes are there. */

@@ -45,3 +45,27 @@ test("a question goes with those that were answered, and not with those that fai
     { role: "user", content: "Four?" },
   ]);
 });
+
+test("a conversation that is cleared begins anew, with the messages of its start", async () => {
+  const answer = () => writeEvents([say("Yes."), "[DONE]"]);
+  await using room = open([answer, answer]);
+  await room.session.ask("One?", LISTENER);
+  room.session.clear();
+  await room.session.ask("Two?", LISTENER);
+  expect(room.asked.at(-1)).toEqual([
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "Two?" },
+  ]);
+});
+
+test("an answer says why it ended, whatever comes behind its last text", async () => {
+  const end = JSON.stringify({ choices: [{ delta: {}, finish_reason: "length" }] });
+  const usage = JSON.stringify({ model: "stub-1", choices: [], usage: {} });
+  await using room = open([() => writeEvents([say("Ye"), end, usage, "[DONE]"])]);
+  const texts: string[] = [];
+  const onText = (text: string) => void texts.push(text);
+  expect(await room.session.ask("One?", { ...LISTENER, onText })).toEqual({
+    ...{ model: "stub-1", content: "Ye", finish_reason: "length" },
+  });
+  expect(texts).toEqual(["Ye"]);
+});
