@@ -40,7 +40,9 @@ export async function linkConsole(
 /** The address of the server by its settings, which a command on its data knows alone. */
 function placeServer({ server }: Settings): string {
   const host = server.host.includes(":") ? `[${server.host}]` : server.host;
-  return `${server.certificate ? "https" : "http"}://${host}:${server.port}`;
+  // A command reads no certificate.
+  const scheme = server.tls.cert === "" ? "http" : "https";
+  return `${scheme}://${host}:${server.port}`;
 }
 
 /** Writes the link of a token that the server of the command has made. */

@@ -155,7 +155,8 @@ describe("a rotated key", () => {
   test("has only the new secret without an overlap", async () => {
     const { keys } = fixture.admin;
     const first = await keys.create(keyRequest());
-    const { secret } = await keys.rotate(first.key.id, 0);
+    const { secret, previousUntil } = await keys.rotate(first.key.id, 0);
+    expect(previousUntil).toBeNull();
     await expect(identify(first.secret)).rejects.toMatchObject(refused);
     expect(await identify(secret)).toBeDefined();
   });

@@ -4,8 +4,11 @@ import { nameLocalActor, openAdmin, perform } from "../../src/admin/index.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
 import { createServerState, describeReplicas } from "../../src/admin/server-state.ts";
 import { WRITER } from "../../src/app.ts";
+import { secretStore } from "../../src/crypto/store.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
-import { add, beginAsking, startAsking } from "../spec/agents/approvals-front.ts";
+import { webhookStore } from "../../src/webhooks/store/index.ts";
+import { bringTo } from "../spec/agents/approvals-front.ts";
+import { startRuns } from "../spec/agents/runs-front.ts";
 import { startApp } from "../support/app.ts";
 import { createManualClock } from "../support/clock.ts";
 import { openFiles } from "../support/database.ts";
@@ -13,6 +16,7 @@ import { createSeededIds } from "../support/ids.ts";
 import { NO_INSTALLATION } from "../support/installation.ts";
 import { startModelServer } from "../support/model-servers.ts";
 import { openPostgres } from "../support/pglite.ts";
+import { MANY, makeEndpoint, makeFan, sealOf } from "../support/webhooks.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -140,20 +144,35 @@ test("a database in PostgreSQL is named without its user and password", async ()
 });
 
 test("runs, approvals and endpoints that wait or fail are counted", async () => {
-  const front = await startAsking({}, { installation: INSTALLATION });
-  closing.push(() => front.app.stop(0));
-  const { approvals } = await beginAsking(front, add("1 + 1"));
-  await front.app.admin.agents.hold(front.agent.id, null);
-  const made = await front.post("/v1/webhooks", {
-    url: "https://hooks.example.com/x",
-    events: ["run.completed"],
-  });
-  expect(made.status).toBe(201);
-  const status = await read(front.app.admin);
-  expect(status).toMatchObject({
-    runs: { queued: 0, running: 0, waiting_approval: 1, suspects: 0 },
-    approvals: { pending: 1, oldest_requested_at: approvals[0]!.requested_at },
-    webhooks: { waiting_deliveries: 0, failing_endpoints: 0, disabled_endpoints: 0 },
+  await using front = await startRuns({}, { installation: INSTALLATION });
+  const { store, clock, account_id } = front;
+  const suspect = await front.begin();
+  for (const nth of [1, 2]) {
+    const epoch = await front.claim();
+    const fresh = [1, 2, 3, 4, 5].map((n) => `id ${n} of crash ${nth}`);
+    const found = { run_id: suspect.id, cause: "crash", hungCall: null, fresh } as const;
+    await store.reclaim([found], [epoch], clock.now());
+  }
+  const { approval } = await bringTo(front, "pending");
+  await front.app.database.bind(secretStore).claim("k-1");
+  const endpoints = front.app.database.bind(webhookStore);
+  const fields = [
+    { failing_since: 1, pending_deliveries: 4 },
+    { failing_since: 1 },
+    { status: "disabled", disabled_reason: "gone" },
+  ] as const;
+  for (const [n, one] of fields.entries()) {
+    const row = makeEndpoint(`w-${n}`, { account_id, ...one });
+    await endpoints.create(row, sealOf(row), { ...makeFan(9), endpointsMax: MANY });
+  }
+  for (let n = 0; n < 3; n++) await front.begin();
+  expect(await read(front.app.admin)).toMatchObject({
+    runs: { queued: 3, running: 1, waiting_approval: 1, suspects: 1 },
+    approvals: {
+      ...{ pending: 1, oldest_requested_at: approval.requested_at },
+      next_expires_at: approval.expires_at,
+    },
+    webhooks: { waiting_deliveries: 4, failing_endpoints: 2, disabled_endpoints: 1 },
     clock: { is_doubtful: false },
   });
 });

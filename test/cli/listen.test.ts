@@ -14,10 +14,14 @@ test("a received event is a line with its whole id, and its data below", () => {
     "2026-11-22T10:00:00.000Z  verified  webhook.test  0198f0c2-9d3c-7e10-8f63-5a0f5a6f1c2d";
   const data = '  {"webhook":{"url":"http://127.0.0.1:4400"}}\n';
   expect(drawArrival(RECEIVED)).toBe(`${head}\n${data}`);
-  expect(drawArrival({ ...RECEIVED, times: 3, path: "/hook" })).toBe(
-    `${head}  "/hook"  repeat, 3 times so far\n${data}`,
+  expect(drawArrival({ ...RECEIVED, times: 2, path: "/hook" })).toBe(
+    `${head}  "/hook"  repeat, 2 times so far\n${data}`,
   );
-  expect(drawArrival({ ...RECEIVED, answered: 503 })).toBe(`${head}  answered 503\n${data}`);
+  for (const answered of [300, 503]) {
+    const line = `${head}  answered ${answered}\n${data}`;
+    expect(drawArrival({ ...RECEIVED, answered })).toBe(line);
+  }
+  expect(drawArrival({ ...RECEIVED, answered: 299 })).toBe(`${head}\n${data}`);
   const refused = {
     ...RECEIVED,
     verdict: "refused",

@@ -6,10 +6,11 @@ import { QUARTER_MS } from "../../src/gateway/budgets/period.ts";
 import { writeEntries } from "../../src/gateway/request-log/entry.ts";
 import { ACCOUNT_PARTS, NAMED_KINDS, TOP } from "../../src/inventory/index.ts";
 import { makeEntry, NOON } from "../support/request-log.ts";
-import { makeRecord, makeStep } from "../support/runs.ts";
+import { makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
 import type { Case, Stores } from "./cases.ts";
-import { claimRuns, start, startMany } from "./run-acts.ts";
+import { claimRuns, ended, finding, start, startMany } from "./run-acts.ts";
+import { addEndpoint } from "./webhook-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
@@ -119,6 +120,15 @@ const nameCases: Case[] = [
   },
 ];
 
+/** Lets the process of a run crash twice without progress. */
+const crashTwice = async ({ processes, runs }: Stores, id: string) => {
+  for (const nth of [1, 2]) {
+    const epoch = await processes.register(NOW);
+    await runs.claim(epoch, [{ account_id: "a-1", runsMax: 1 }], NOW);
+    await runs.reclaim([finding(id, nth)], [epoch], NOW);
+  }
+};
+
 const activityCases: Case[] = [
   {
     method: "activity.count",
@@ -130,6 +140,46 @@ const activityCases: Case[] = [
         suspects: 0,
         approvals: { count: 0, oldest: null, next: null },
         webhooks: { waiting: 0, failing: 0, disabled: 0 },
+      }),
+  },
+  {
+    method: "activity.count",
+    title: "counts runs, approvals, deliveries and endpoints, each in its state",
+    async setup(stores) {
+      await startMany(stores, ["r-1", "r-2", "r-3", "r-4", "r-5"]);
+      await crashTwice(stores, "r-1");
+      await crashTwice(stores, "r-2");
+      const epoch = await stores.processes.register(NOW);
+      await stores.runs.claimSuspect(epoch);
+      await stores.runs.finish(makeRecord("r-1", { epoch }), ended("failed", "event of r-1"));
+      await stores.runs.claim(epoch, [{ account_id: "a-1", runsMax: 2 }], NOW);
+      const request = (id: string, requested_at: number, expires_at: number) => ({
+        approval: { ...makeApproval(id, "r-3"), requested_at, expires_at },
+        event_id: `event of ${id}`,
+      });
+      const requests = [request("p-1", NOW + 1, NOW + 9), request("p-2", NOW + 2, NOW + 8)];
+      await stores.runs.plan(makeRecord("r-3", { epoch }), requests);
+      await stores.runs.wait("r-3", epoch, 9);
+      await stores.secrets.claim("k-1");
+      await addEndpoint(stores, "w-1", { pending_deliveries: 4, failing_since: NOW });
+      await addEndpoint(stores, "w-2", { pending_deliveries: 3, failing_since: NOW });
+      const off = { status: "disabled", failing_since: NOW } as const;
+      await addEndpoint(stores, "w-3", { ...off, disabled_reason: "failing" });
+      await addEndpoint(stores, "w-4", { ...off, disabled_reason: "gone" });
+      await addEndpoint(stores, "w-5", { ...off, disabled_reason: "failing" });
+      await addEndpoint(stores, "w-6", { ...off, disabled_reason: "manual" });
+    },
+    act: ({ activity }) => activity.count(),
+    check: (answer) =>
+      expect(answer).toEqual({
+        runs: new Map([
+          ["running", 2],
+          ["waiting_approval", 1],
+          ["queued", 1],
+        ]),
+        suspects: 1,
+        approvals: { count: 2, oldest: NOW + 1, next: NOW + 8 },
+        webhooks: { waiting: 7, failing: 2, disabled: 3 },
       }),
   },
   {
@@ -148,6 +198,24 @@ const activityCases: Case[] = [
     title: "counts no agent in a new database",
     act: ({ activity }) => activity.countAgents(),
     check: (answer) => expect(answer).toEqual(new Map()),
+  },
+  {
+    method: "activity.countAgents",
+    title: "counts the agents of each account that are not archived",
+    async setup(stores) {
+      for (const id of ["g-1", "g-2", "g-3"]) await create(stores, id);
+      await create(stores, "g-4", { account_id: "a-2" });
+      const archived = { status: "archived" } as const;
+      await stores.agents.update("g-2", "a-1", archived, NOW + 7, 100);
+    },
+    act: ({ activity }) => activity.countAgents(),
+    check: (answer) =>
+      expect(answer).toEqual(
+        new Map([
+          ["a-1", 2],
+          ["a-2", 1],
+        ]),
+      ),
   },
 ];
 
