@@ -368,6 +368,19 @@ describe("the session of a link", () => {
     expect(await attempt("GET", {})).toBe(429);
   });
 
+  test("is read at most as often as the operator API is asked", async () => {
+    await using other = await startRuns({ more: "[operator]\nrequests_per_minute = 2\n" });
+    await other.app.admin.operators.create({ name: "noura", role: "operator" });
+    const request = { account: "dev", ...DESK };
+    const made = await perform(other.app.admin, approvalLinkOperations.create, request, NOURA);
+    const attempt = (method: string, headers: Record<string, string>, body?: object) =>
+      other.ask(method, SESSION, { key: null, headers: { origin: ORIGIN, ...headers }, body });
+    const opened = await attempt("POST", {}, { token: made.token });
+    const cookie = opened.headers.get("set-cookie")!.split(";", 1)[0]!;
+    const read = async () => (await attempt("GET", { cookie })).status;
+    expect([await read(), await read(), await read()]).toEqual([200, 200, 429]);
+  });
+
   test("is noted once a minute", async () => {
     const page = await open((await link({ account: "dev", ...DESK })).token);
     const seen = async () => (await front.app.admin.sessionList.list())[0]!.last_seen_at;

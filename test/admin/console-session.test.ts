@@ -275,7 +275,10 @@ test("switched off, the console's paths are 404", async () => {
   const { app, call, stop } = await open({ settings: "[operator]\nenabled = false\n" });
   for (const method of ["GET", "POST", "DELETE"]) {
     const body = method === "POST" ? { token: "x" } : undefined;
-    expect((await call(method, SESSION, { origin: ORIGIN }, body)).status, method).toBe(404);
+    for (const path of [SESSION, "/operator/link/session", "/operator/link/v1/approvals"]) {
+      const { status } = await call(method, path, { origin: ORIGIN }, body);
+      expect(status, `${method} ${path}`).toBe(404);
+    }
   }
   await expect(app.admin.sessions.createLink("noura", USER)).rejects.toThrow("switched off");
   await stop();

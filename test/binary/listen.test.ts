@@ -41,15 +41,15 @@ test("agents.authentication.p1: verifies signed deliveries, refuses unsigned one
 });
 
 test("with --json each line is a document, and --status sets the reply", async () => {
-  const listener = room.start(["listen", "--port", "0", "--status", "503", "--json"]);
+  const listener = room.start(["listen", "--port", "0", "--status", "599", "--json"]);
   const { url, is_verifying } = JSON.parse(await listener.said("{"));
   expect(is_verifying).toBe(false);
-  expect(await post(url, EVENT, "evt-1")).toBe(503);
+  expect(await post(url, EVENT, "evt-1")).toBe(599);
   const { at, ...arrival } = JSON.parse(await listener.said('"webhook_id"'));
   expect(new Date(at).toISOString()).toBe(at);
   expect(arrival).toEqual({
     ...{ path: "/", verdict: "unverified", why: null, webhook_id: "evt-1", times: 1 },
-    ...{ type: "webhook.test", answered: 503, body: JSON.parse(EVENT) },
+    ...{ type: "webhook.test", answered: 599, body: JSON.parse(EVENT) },
   });
   listener.signal("SIGTERM");
   expect((await listener.ended).code).toBe(0);
