@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openControl } from "../../src/cli/control.ts";
+import { yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import {
   canTakeOver,
@@ -25,7 +26,11 @@ const put = (name: string, text: string) => {
   return file;
 };
 
-async function startControl() {
+const PARTS = {
+  ...{ epoch: 7, installation: "i", addresses: [], spare() {} },
+} as unknown as Handover;
+
+async function startControl(cancelEnd = () => false) {
   const clock = createManualClock();
   const waits = Promise.withResolvers<number>();
   const after = (delay_ms: number, run: () => void) => {
@@ -40,8 +45,8 @@ async function startControl() {
       predecessor: null,
       log: createLog(clock, () => {}, false),
     },
-    handover: {} as Handover,
-    onReplaced: () => () => false,
+    handover: PARTS,
+    onReplaced: () => cancelEnd,
   });
   const channel = (await connectToControl(file, async () => null))!;
   return {
@@ -88,6 +93,21 @@ test.if(canTakeOver)("a process whose upgrade is over may not take over any more
   const { file, clock } = await startControl();
   const late = Predecessor.begin(file, { version: "2", token: "gone", clock });
   expect(await late.catch(({ message }) => message)).toContain("has ended");
+});
+
+test.if(canTakeOver)("a server that goes on after a takeover puts its socket back", async () => {
+  const { file, clock } = await startControl(() => true);
+  const predecessor = (await Predecessor.begin(file, { version: "2", token: null, clock }))!;
+  await predecessor.ready();
+  // The socket of the new process, which has ended.
+  rmSync(file);
+  await predecessor.failed("");
+  let channel = await connectToControl(file, async () => null);
+  while (!channel) {
+    await yieldToEventLoop();
+    channel = await connectToControl(file, async () => null);
+  }
+  expect(await channel.request("ping")).toBeNull();
 });
 
 test.if(canTakeOver)(

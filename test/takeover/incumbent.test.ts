@@ -1,12 +1,14 @@
 // Tests both sides of a takeover over a real socket, with parts that record what they are told.
 import { afterEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
+import type { IncumbentOptions } from "../../src/takeover/incumbent.ts";
 import {
+  connectToControl,
   type Handover,
   Incumbent,
   listenForControl,
@@ -23,7 +25,11 @@ afterEach(() => {
 type OnFollow = (claim: Parameters<Handover["limits"]["follow"]>[0]) => void;
 
 /** Parts of a server; `events` has the calls in their order. */
-function createParts(name: string, events: string[], onFollow?: OnFollow): Handover {
+function createParts(
+  name: string,
+  events: string[],
+  { onFollow, shares = true }: Pick<Situation, "onFollow" | "shares"> = {},
+): Handover {
   const note = (what: string) => void events.push(`${name} ${what}`);
   return {
     epoch: 7,
@@ -53,7 +59,7 @@ function createParts(name: string, events: string[], onFollow?: OnFollow): Hando
     },
     share() {
       note("shares");
-      return true;
+      return shares;
     },
     spare: (spares) => note(spares(8) ? "spares" : "spares none"),
     leave: (isLeaving) => note(isLeaving ? "leaves" : "stays"),
@@ -74,32 +80,42 @@ interface Situation {
   onFollow?: OnFollow;
   mayGoOn?: boolean;
   processes?: Partial<Processes>;
+  /** The old process can share its listening sockets. */
+  shares?: boolean;
+  predecessor?: IncumbentOptions["predecessor"];
 }
+
+const LATE = "t: it was not ready in time, and it";
 
 const begin = (path: string, version = "2") =>
   Predecessor.begin(path, { version, token: "t", clock: createManualClock() });
 
-async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situation = {}) {
+async function startIncumbent(situation: Situation = {}) {
+  const { mayGoOn = false, processes, predecessor = null } = situation;
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const events: string[] = [];
   const begun: number[] = [];
   const clock = createManualClock();
   const takenBack = Promise.withResolvers<void>();
+  const askedToGoOn = Promise.withResolvers<void>();
   const reasons: string[] = [];
   const log = createLog(clock, (line) => line.includes("goes on") && takenBack.resolve(), false);
   const incumbent = new Incumbent({
     ...{
-      handover: createParts("old", events, onFollow),
+      handover: createParts("old", events, situation),
       version: "1",
       clock,
       log,
-      predecessor: null,
+      predecessor,
     },
     onBegin: ({ pid }) => begun.push(pid),
     onFailed: ({ token }, reason) => reasons.push(`${token}: ${reason}`),
     onReplaced({ pid }) {
       events.push(`replaced by ${pid === process.pid}`);
-      return () => mayGoOn;
+      return () => {
+        askedToGoOn.resolve();
+        return mayGoOn;
+      };
     },
     processes: {
       // Both sides are this process.
@@ -117,7 +133,11 @@ async function startIncumbent({ onFollow, mayGoOn = false, processes }: Situatio
     return reply;
   });
   undo.push(server.close, () => rmSync(directory, { recursive: true }));
-  const promises = { answered: answered.promise, takenBack: takenBack.promise };
+  const promises = {
+    answered: answered.promise,
+    takenBack: takenBack.promise,
+    askedToGoOn: askedToGoOn.promise,
+  };
   return { path, events, clock, begun, ...promises, incumbent, reasons };
 }
 
@@ -166,6 +186,7 @@ test("a new process that fails gives everything back, and its reason is kept", a
   events.length = 0;
   await predecessor.failed("no luck");
   await takenBack;
+  expect(follow).toEqual({ limits: null, slots: null });
   expect(events).toEqual(["old spares none", "old counts again", "old stays", "old resumes"]);
   expect(reasons).toEqual(["t: no luck"]);
   expect(await begin(path, "3")).not.toBeNull();
@@ -184,6 +205,59 @@ test("a new process that dies after it served gives back what the old one still 
   expect(await begin(path, "3")).not.toBeNull();
 });
 
+test("where the old process is too late to go on, it takes nothing back", async () => {
+  const { path, events, askedToGoOn } = await startIncumbent();
+  const predecessor = (await begin(path))!;
+  await predecessor.change(createParts("new", events));
+  await predecessor.listening();
+  await predecessor.ready();
+  events.length = 0;
+  await predecessor.failed("");
+  await askedToGoOn;
+  expect(await begin(path, "3").catch(({ message }) => message)).toContain("takes over already");
+  expect(events).toEqual([]);
+});
+
+test("sockets that cannot be shared end the takeover before anything changes hands", async () => {
+  const { path, events } = await startIncumbent({ shares: false });
+  const predecessor = (await begin(path))!;
+  const change = predecessor.change(createParts("new", events));
+  expect(await change.catch(({ message }) => message)).toContain("could not be shared");
+  expect(events).toEqual(["old spares", "old shares"]);
+});
+
+test("a process that has not ended its own takeover is not taken over", async () => {
+  const situation = { predecessor: { pid: 7, hasEnded: false } };
+  const { path, begun } = await startIncumbent(situation);
+  const early = begin(path).catch(({ message }) => message);
+  expect(await early).toContain("process 7 still ends its requests");
+  expect(begun).toEqual([]);
+  situation.predecessor.hasEnded = true;
+  expect(await begin(path)).not.toBeNull();
+});
+
+test("only the process that has begun goes on with the takeover", async () => {
+  const { path, events } = await startIncumbent();
+  await begin(path);
+  const other = (await connectToControl(path, async () => null))!;
+  for (const method of ["change", "listening", "ready", "failed"]) {
+    const refusal = other.request(method).catch(({ message }) => message);
+    expect(await refusal).toBe("no takeover has begun");
+  }
+  expect(events).toEqual(["old spares"]);
+});
+
+test("the first process of a container is never ended", async () => {
+  const { path, events, clock, takenBack, reasons } = await startIncumbent();
+  const first = (await connectToControl(path, async () => null))!;
+  const { namespace } = openProcesses();
+  await first.request("begin", { pid: 1, namespace, version: "2", token: "t" });
+  await clock.advance(30 * 60_000);
+  await takenBack;
+  expect(events).toEqual(["old spares", "old spares none"]);
+  expect(reasons).toEqual([`${LATE} may still run: end it where it runs`]);
+});
+
 test("a second process cannot take over meanwhile", async () => {
   const { path, begun } = await startIncumbent();
   await begin(path);
@@ -191,8 +265,6 @@ test("a second process cannot take over meanwhile", async () => {
   await expect(second).rejects.toThrow(`process ${process.pid} takes over already`);
   expect(begun).toEqual([process.pid]);
 });
-
-const LATE = "t: it was not ready in time, and it";
 
 test("a new process that is not ready in time is ended before the old one goes on", async () => {
   const { path, events, clock, takenBack, reasons } = await startIncumbent();
@@ -294,6 +366,24 @@ test("a server that does not answer is given up", async () => {
   const refusal = Predecessor.begin(path, about).catch(({ message }) => message);
   await clock.advance(await waits.promise);
   expect(await refusal).toBe("the running server does not answer: restart it");
+});
+
+test("only the owner of a socket may open it", async () => {
+  const { path } = await startIncumbent();
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("nobody listens at the socket that a killed process has left", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
+  undo.push(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "control.sock");
+  const killed = createServer();
+  await new Promise<void>((resolve) => killed.listen(`${path}.1`, resolve));
+  // A server removes the name that it was opened with only.
+  renameSync(`${path}.1`, path);
+  killed.close();
+  expect(existsSync(path)).toBeTrue();
+  expect(await begin(path)).toBeNull();
 });
 
 test("nobody listens at a socket that does not exist", async () => {
