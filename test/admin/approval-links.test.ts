@@ -137,6 +137,13 @@ describe("a link to one approval", () => {
     expect([401, 409]).toContain(statuses[1]!);
   });
 
+  test("is not made for one whose time is over, also before it is marked as expired", async () => {
+    const { approval } = await bringTo(front, "overdue");
+    expect(approval).toMatchObject({ status: "pending" });
+    expect(Date.parse(approval.expires_at)).toBe(front.clock.now());
+    await expect(link({ id: approval.id, ...DESK })).rejects.toThrow("does not wait any more");
+  });
+
   test("is not made for one that is decided, and is of no use once it is", async () => {
     const { id } = await ask();
     const { token } = await link({ id, ...DESK });

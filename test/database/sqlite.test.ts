@@ -17,6 +17,21 @@ test("a file has a log that readers do not wait for, and every commit reaches th
   connection.close();
 });
 
+test("a row without the row that it refers to is refused", () => {
+  const connection = openConnection(join(root, "references.db"));
+  connection.run("CREATE TABLE owners (id TEXT PRIMARY KEY) STRICT");
+  connection.run("CREATE TABLE owned (owner TEXT REFERENCES owners (id)) STRICT");
+  expect(() => connection.run("INSERT INTO owned VALUES ('nobody')")).toThrow("FOREIGN KEY");
+  connection.close();
+});
+
+test("a damaged or hostile file is read with care", () => {
+  const connection = openConnection(join(root, "care.db"));
+  const read = (name: string) => connection.prepare(`PRAGMA ${name}`).values()[0]?.[0];
+  expect([read("cell_size_check"), read("trusted_schema")]).toEqual([1, 0]);
+  connection.close();
+});
+
 test("the first poll and those after another's commit report a change; a failing poll does not", () => {
   const file = join(root, "a.db");
   const connection = openConnection(file);

@@ -70,7 +70,12 @@ test("a failure is described in a few fixed words, without the command's output"
 test("its environment has no secrets of ours, and its standard input is closed", async () => {
   const out = join(directory, "environment");
   const script = writeScript("write-environment", `cat > ${out}.in`, `env > ${out}`);
-  const own = { WADI_TEST_KEY: "secret", QWEN_KEY: "secret", XDG_RUNTIME_DIR: "/run/user/1" };
+  const own = {
+    WADI_TEST_KEY: "secret",
+    QWEN_KEY: "secret",
+    OUR_LC_KEY: "secret",
+    XDG_RUNTIME_DIR: "/run/user/1",
+  };
   Object.assign(process.env, own);
   try {
     expect(await runCommand([script], clock, never)).toBeNull();

@@ -39,6 +39,7 @@ test.each([
   ["below a script with a session of its own", CONTAINER, "sh", [9, 7, 7, 1]],
   ["in a session whose leader has ended", CONTAINER, "tini", [31, 1, 20]],
   ["started later without a session", CONTAINER, "tini", [30, 0, 0]],
+  ["that was started later by itself", CONTAINER, "tini", [20, 0, 20, 0]],
   ["in a pod that shares its processes", CONTAINER, "pause", [7, 0, 7, 0]],
   ["below a script in such a pod", CONTAINER, "pause", [9, 7, 7, 0]],
 ] as const)("a container ends with its server %s", (_, namespace, first, stat) => {
