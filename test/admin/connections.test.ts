@@ -1,6 +1,11 @@
 // Tests the operator's connection commands.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminError } from "../../src/admin/index.ts";
+import {
+  AdminError,
+  connectionOperations,
+  nameLocalActor,
+  perform,
+} from "../../src/admin/index.ts";
 import { type AdminFixture, openFixture } from "./fixture.ts";
 
 let fixture: AdminFixture;
@@ -55,6 +60,27 @@ test("a secret is replaced, and a connection deleted, by id in any case", async 
   await expect(connections.remove(SECRET)).rejects.toThrow(
     "that is no connection's id: `wadi connections list` shows them",
   );
+});
+
+test("each change is logged with its connection, before and after, and without a secret", async () => {
+  const { admin, clock } = fixture;
+  const run = (verb: "create" | "setSecret" | "delete", request: object) =>
+    perform(admin, connectionOperations[verb] as never, request as never, nameLocalActor());
+  const last = async () => (await admin.audit.list({ limit: 1 }))[0]!;
+  const hosts = { allowed_hosts: ["api.example.com"] };
+  const request = { account: "acme", name: "Letters", secret: SECRET, ...hosts };
+  const { id } = (await run("create", request)) as { id: string };
+  expect(await last()).toMatchObject({ operation: "connections create", target: id });
+  expect((await last()).state_after).toMatchObject({ account: "acme", ...hosts });
+  await clock.advance(5);
+  const others = { allowed_hosts: ["b.example.com", "c.example.com"] };
+  const typed = { id: id.toUpperCase(), secret: SECRET };
+  expect(await run("setSecret", { ...typed, ...others })).toMatchObject({ id, ...others });
+  expect(await last()).toMatchObject({ state_before: hosts, state_after: others });
+  expect(await run("setSecret", typed)).toMatchObject({ id, ...others });
+  await run("delete", { id });
+  expect(await last()).toMatchObject({ target: id, state_before: others, state_after: null });
+  expect(JSON.stringify(await admin.audit.list({ limit: 9 }))).not.toContain(SECRET);
 });
 
 test("an error is one sentence, and never quotes the secret", async () => {

@@ -32,7 +32,7 @@ function makeUse(n: number, now: number, session = `session ${n}`): LinkUse {
   return { token_hash: `link ${n}`, session_hash: session, ...client, now };
 }
 
-const create = async ({ operators, approvalLinks }: Stores) => {
+export const create = async ({ operators, approvalLinks }: Stores) => {
   await operators.create(noura);
   await approvalLinks.create(makeLink(1));
   await approvalLinks.create(makeLink(2, { account_id: "a-2", approval_id: "p-1" }));

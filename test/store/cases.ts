@@ -47,6 +47,7 @@ import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
+import { inventoryIdCases } from "./id-cases.ts";
 import { installationCases } from "./installation-cases.ts";
 import { inventoryCases } from "./inventory-cases.ts";
 import { noteCases } from "./note-cases.ts";
@@ -816,6 +817,7 @@ export const cases: readonly Case[] = [
   ...triggerHookCases,
   ...fireCases,
   ...dueCases,
+  ...inventoryIdCases,
   ...inventoryCases,
   // Refused starts follow, since the matrix kills the first case of each write.
   ...storageCases,

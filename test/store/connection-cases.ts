@@ -23,7 +23,7 @@ const seal = (
 ): SealedSecret => ({
   ...{ kind: "connection", row_id: id, account_id, sealed, key_id: "k-1", set_at: secret_set_at },
 });
-const create = (
+export const create = (
   { connections }: Stores,
   id: string,
   fields: Partial<ConnectionRow> = {},

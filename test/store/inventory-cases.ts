@@ -4,7 +4,7 @@ import type { Key } from "../../src/access/index.ts";
 import type { DeletedPart } from "../../src/database/index.ts";
 import { QUARTER_MS } from "../../src/gateway/budgets/period.ts";
 import { writeEntries } from "../../src/gateway/request-log/entry.ts";
-import { ACCOUNT_PARTS, NAMED_KINDS, TOP } from "../../src/inventory/index.ts";
+import { ACCOUNT_PARTS } from "../../src/inventory/index.ts";
 import { makeEntry, NOON } from "../support/request-log.ts";
 import { makeApproval, makeRecord, makeStep } from "../support/runs.ts";
 import { create } from "./agent-cases.ts";
@@ -14,112 +14,10 @@ import { addEndpoint } from "./webhook-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
-const IDS = [1, 2, 3].map((n) => `0198a6f2-0000-7000-8000-0000000abc0${n}`);
-
-const makeKey = (id: string): Key => ({
+export const makeKey = (id: string): Key => ({
   ...{ id, account_id: null, name: null, kind: "ordinary", scopes: [], models: null },
   ...{ max_output_tokens: null, created_at: NOW, expires_at: null, revoked_at: null },
 });
-const addKeys = async ({ keys }: Stores) => {
-  for (const id of IDS) {
-    const secret = {
-      ...{ hash: `hash of ${id}`, key_id: id, created_at: NOW, expires_at: null },
-      ends_in: null,
-    };
-    await keys.create(makeKey(id), secret);
-  }
-};
-const END = { part: "0abc02", before: TOP, limit: 100 };
-const KINDS = ["agent", "run", "approval", "connection", "trigger", "endpoint", "session"] as const;
-
-const idCases: Case[] = [
-  {
-    method: "ids.findByBegin",
-    title: "finds by the first characters, the newest first, up to a limit",
-    setup: addKeys,
-    act: ({ ids }) => ids.findByBegin("key", "0198a6f2-00", 2),
-    async check(answer, { ids }) {
-      expect(answer).toEqual([IDS[2], IDS[1]]);
-      expect(await ids.findByBegin("key", IDS[0]!.slice(0, 35), 9)).toEqual(IDS.toReversed());
-      expect(await ids.findByBegin("key", "-7000-8", 9)).toEqual([]);
-      for (const kind of KINDS) expect(await ids.findByBegin(kind, "0198a6f2", 9)).toEqual([]);
-    },
-  },
-  {
-    method: "ids.searchByEnd",
-    title: "finds by the last characters, and by none before them",
-    setup: addKeys,
-    act: ({ ids }) => ids.searchByEnd("key", END),
-    async check(answer, { ids }) {
-      expect(answer).toEqual({ found: [IDS[1]], lastId: null });
-      for (const part of ["-7000-8", "0198a6f2"]) {
-        const none = { found: [], lastId: null };
-        expect(await ids.searchByEnd("key", { ...END, part })).toEqual(none);
-      }
-    },
-  },
-  {
-    method: "ids.searchByEnd",
-    title: "goes on behind the last id that it has searched",
-    setup: addKeys,
-    act: ({ ids }) => ids.searchByEnd("key", { ...END, limit: 2 }),
-    async check(answer, { ids }) {
-      expect(answer).toEqual({ found: [IDS[1]!], lastId: IDS[1]! });
-      const rest = await ids.searchByEnd("key", { part: "0abc01", before: IDS[1]!, limit: 2 });
-      expect(rest).toEqual({ found: [IDS[0]!], lastId: null });
-    },
-  },
-  {
-    method: "ids.searchByEnd",
-    title: "searches every kind of object",
-    act: ({ ids }) =>
-      Promise.all([...KINDS, "delivery" as const].map((kind) => ids.searchByEnd(kind, END))),
-    check: (answer) => expect(answer).toEqual(Array(8).fill({ found: [], lastId: null })),
-  },
-];
-
-const byName = { text: "ab_", isIdPart: false, searched: 100, limit: 9 };
-
-const nameCases: Case[] = [
-  {
-    method: "ids.searchNames",
-    title: "finds by a part of the name in any case, whose signs mean themselves",
-    async setup({ accounts }) {
-      for (const [id, name] of ["Ab_c", "abxc", "drab_", "none"].entries()) {
-        await accounts.create({ id: `a-${id}`, name, created_at: NOW });
-      }
-    },
-    act: ({ ids }) => ids.searchNames("account", byName),
-    async check(answer, { ids }) {
-      expect(answer).toEqual([
-        { id: "a-2", name: "drab_", account_id: null },
-        { id: "a-0", name: "Ab_c", account_id: null },
-      ]);
-      const first = await ids.searchNames("account", { ...byName, limit: 1 });
-      expect(first.map(({ id }) => id)).toEqual(["a-2"]);
-      expect(await ids.searchNames("account", { ...byName, searched: 1 })).toEqual([]);
-    },
-  },
-  {
-    method: "ids.searchNames",
-    title: "finds by the first or last characters of an id",
-    setup: addKeys,
-    act: ({ ids }) => ids.searchNames("key", { ...byName, text: "0abc02", isIdPart: true }),
-    async check(answer, { ids }) {
-      expect(answer).toEqual([{ id: IDS[1]!, name: null, account_id: null }]);
-      const begin = { ...byName, text: "0198a6f2", isIdPart: true };
-      expect(await ids.searchNames("key", begin)).toHaveLength(3);
-      expect(await ids.searchNames("key", { ...begin, isIdPart: false })).toEqual([]);
-    },
-  },
-  {
-    method: "ids.searchNames",
-    title: "searches every kind of object",
-    act: ({ ids }) => Promise.all(NAMED_KINDS.map((kind) => ids.searchNames(kind, byName))),
-    check: (answer) => expect(answer).toEqual(NAMED_KINDS.map(() => [])),
-  },
-];
-
 /** Lets the process of a run crash twice without progress. */
 const crashTwice = async ({ processes, runs }: Stores, id: string) => {
   for (const nth of [1, 2]) {
@@ -451,7 +349,4 @@ const deletionCases: Case[] = [
   },
 ];
 
-export const inventoryCases: Case[] = [
-  ...[...idCases, ...nameCases],
-  ...[...activityCases, ...deletionCases],
-];
+export const inventoryCases: Case[] = [...activityCases, ...deletionCases];
