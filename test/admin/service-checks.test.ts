@@ -199,8 +199,8 @@ describe("the embedding servers", () => {
     started.push(server);
     const text = (more: string) =>
       `[embeddings]\nkind = "openai"\nurls = ["${server.root}/v1"]\napi_key_env = "K"\n${more}\n`;
-    const look = async (more: string) =>
-      (await check(text(more), pretend().openers, { K: "sk-1" })).embeddings[0]!;
+    const look = async (more: string, parts: Parameters<typeof pretend>[0] = {}) =>
+      (await check(text(more), pretend(parts).openers, { K: "sk-1" })).embeddings[0]!;
     expect(await look("")).toMatchObject({
       status: "fail",
       says: expect.stringContaining("its /health says that it is not well"),
@@ -208,6 +208,9 @@ describe("the embedding servers", () => {
     expect(seen).toEqual(["Bearer sk-1"]);
     expect((await look('health_every = "0s"')).status).toBe("warn");
     expect((await look('health = "/ping"')).status).toBe("ok");
+    const embedder: Embed = async (ask, signal) =>
+      ask.inputs[0]!.length > 100 ? fail("it is too long") : embed(ask, signal);
+    expect((await look("", { embedder })).status).toBe("fail");
   });
 });
 

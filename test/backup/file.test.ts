@@ -44,6 +44,18 @@ test("drafts of one file are removed where their process has ended", async () =>
   expect(readdirSync(directory).sort()).toEqual(["one.backup", ...others]);
 });
 
+test("the draft of another user's process is left alone", async () => {
+  const directory = makeDirectory();
+  const draft = `one.backup.${await findDeadPid()}.part`;
+  writeFileSync(join(directory, draft), "");
+  using kill = spyOn(process, "kill").mockImplementation(() => {
+    throw Object.assign(new Error("not permitted"), { code: "EPERM" });
+  });
+  await (await createBackupFile(join(directory, "one.backup"))).finish();
+  expect(kill).toHaveBeenCalled();
+  expect(readdirSync(directory).sort()).toEqual(["one.backup", draft]);
+});
+
 test("a name of any length that the file system takes has a draft", async () => {
   const directory = makeDirectory();
   for (const name of ["x".repeat(255), "é".repeat(127)]) {

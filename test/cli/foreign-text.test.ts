@@ -50,7 +50,7 @@ test.each([
       () => {},
       terminal,
     );
-    expect(await command.run(input, output)).toBe(0);
+    expect(await command.run(input, output, {} as never)).toBe(0);
     return printed;
   };
   const drawn = await print({ columns: 80, hasColour: false, now: 0 });

@@ -102,7 +102,7 @@ const kindCases: Case[] = [
     act: ({ ids }) => Promise.all(KINDS.map((kind) => ids.findByBegin(kind, FIRST[kind][0], 9))),
     async check(answer, { ids, sent }) {
       expect(answer).toEqual(KINDS.map((kind) => [FIRST[kind][0]]));
-      const [{ id }] = (await sent.deliveries()) as [{ id: string }];
+      const { id } = (await sent.deliveries())[0]!;
       expect(await ids.findByBegin("delivery", id, 9)).toEqual([id]);
     },
   },
