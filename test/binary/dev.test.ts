@@ -88,6 +88,20 @@ test("--now shows callers what changes at a date, --key names the first key", as
   expect((await later.chat("Hello", { key: "mine-expired" })).status).toBe(401);
 });
 
+test("a first key or a date that cannot be used is wrong usage", async () => {
+  const refused = {
+    "--key": ["a b", "k'", "x".repeat(201)],
+    "--now": ["tomorrow", "2027-02-30", "2027-01-05T25:00Z", "2027-01-05 09:30"],
+  };
+  for (const [flag, texts] of Object.entries(refused)) {
+    for (const text of texts) {
+      const { code, stderr } = await room.perform(["dev", "--port", "0", flag, text]);
+      expect([flag, text, code]).toEqual([flag, text, 2]);
+      expect(stderr).toStartWith(`wadi: ${flag} takes `);
+    }
+  }
+});
+
 test("--data keeps its data", async () => {
   const line = ["dev", "--port", "0", "--data", "kept"];
   const first = await room.serve(line);

@@ -21,7 +21,9 @@ import {
   readKeyFile,
   replaceKeyFile,
 } from "../../src/crypto/key-file.ts";
+import { KeyRing } from "../../src/crypto/key-ring.ts";
 import { createHash, makeMasterKey } from "../../src/crypto/master-key.ts";
+import { createManualClock } from "../support/clock.ts";
 
 let directory: string;
 let file: string;
@@ -121,6 +123,38 @@ describe("a key file", () => {
       expect(read()).toHaveLength(1);
       expect(warned).toEqual([`the secrets key in ${file} can be read by others: chmod 600 it`]);
     }
+  });
+
+  test("that a server checks again and again is read only where it has changed", async () => {
+    makeKeyFile(file);
+    chmodSync(file, 0o644);
+    const clock = createManualClock();
+    const ring = new KeyRing({ file, clock, warn: (why) => warned.push(why) });
+    const [key] = ring.list();
+    for (let check = 0; check < 3; check++) {
+      await clock.advance(1_000);
+      expect(ring.list()).toEqual([key!]);
+    }
+    expect(warned).toHaveLength(1);
+    replaceKeyFile(file, [makeMasterKey()]);
+    await clock.advance(999);
+    expect(ring.list()).toEqual([key!]);
+    await clock.advance(1);
+    expect(ring.list()).not.toContainEqual(key!);
+  });
+
+  test("that is damaged while a server runs leaves it no key", async () => {
+    makeKeyFile(file);
+    const clock = createManualClock();
+    const ring = new KeyRing({ file, clock, warn: (why) => warned.push(why) });
+    expect(ring.list()).toHaveLength(1);
+    writeFileSync(file, "damaged");
+    await clock.advance(1_000);
+    expect(ring.list()).toEqual([]);
+    expect(ring.fault()).toStartWith("cannot be used (");
+    // A file that is there is never replaced.
+    expect(ring.make()).toEqual([]);
+    expect(readFileSync(file, "utf8")).toBe("damaged");
   });
 
   test("that is no regular file is reported and not waited for", () => {

@@ -67,6 +67,23 @@ test("a full disk becomes a sentence for writes and reads, and a bug stays uncha
   expect(await failureOf(engine.write("runs", "note", []))).toBe(bug);
 });
 
+test("a recovery is reported where its failure was, and only there", async () => {
+  const trial = createTrial();
+  const fail = async () => {
+    trial.failure = full();
+    await failureOf(trial.guarded.write("runs", "note", []));
+    trial.failure = null;
+    await trial.guarded.write("runs", "note", []);
+    return [trial.reports.length, trial.recoveries];
+  };
+  expect(await fail()).toEqual([1, 1]);
+  // Failures are reported once a second.
+  await trial.clock.advance(999);
+  expect(await fail()).toEqual([1, 1]);
+  await trial.clock.advance(1);
+  expect(await fail()).toEqual([2, 2]);
+});
+
 test.each(["ERR_POSTGRES_CONNECTION_CLOSED", "ERR_POSTGRES_CONNECTION_REFUSED", "57P01", "53100"])(
   "an unreachable PostgreSQL is distinguished from a bug by %s",
   async (code) => {

@@ -1,7 +1,12 @@
 // Tests signatures with the package of the standard's authors.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { makeSigningSecret, signMessage } from "../../../src/crypto/signing/signature.ts";
+import {
+  makeSigningSecret,
+  signMessage,
+  validateSigningSecret,
+  verifyMessage,
+} from "../../../src/crypto/signing/signature.ts";
 
 const ID = "0190d3a2-6f6f-7000-8000-000000000001";
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -77,4 +82,26 @@ test("the standard's example has the standard's signature", () => {
   expect(signMessage([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)).toBe(
     "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
   );
+});
+
+test("a secret from outside is 24 to 64 bytes in canonical base64", () => {
+  const secretOf = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString("base64")}`;
+  for (const bytes of [24, 32, 64]) expect(validateSigningSecret(secretOf(bytes))).toBeNull();
+  const whole = secretOf(32);
+  // The last character holds two bits that no byte has.
+  const loose = whole.replace(/.=$/, (end) => `${String.fromCharCode(end.charCodeAt(0) + 1)}=`);
+  expect(Buffer.from(loose.slice(6), "base64")).toEqual(Buffer.from(whole.slice(6), "base64"));
+  const others = [secretOf(23), secretOf(65), loose, whole.slice(0, -1), whole.slice(6)];
+  for (const secret of others) {
+    expect(validateSigningSecret(secret)).toBe("must be `whsec_` and 24 to 64 bytes in base64");
+  }
+});
+
+test("each of three secrets verifies what it has signed, and a fourth does not", () => {
+  const secrets = ["one", "two", "three"];
+  const verify = (by: string) => {
+    const head = { id: ID, timestamp: "7", signature: signMessage([by], ID, 7, encode("x")) };
+    return verifyMessage(secrets, head, encode("x"));
+  };
+  expect([...secrets, "four"].map(verify)).toEqual([true, true, true, false]);
 });
