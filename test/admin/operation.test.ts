@@ -152,6 +152,27 @@ test("reads are not logged", async () => {
   await close();
 });
 
+test("an empty list of models allows every model, as at the making of a key so later", async () => {
+  const { admin, list, close } = await openLog();
+  await admin.accounts.create("acme");
+  const made = await perform(admin, keyOperations.create, { account: "acme", models: [] }, ACTOR);
+  expect(made).toMatchObject({ models: null });
+  const change = (fields: object) =>
+    perform(admin, keyOperations.update, { id: made.id.toUpperCase(), ...fields }, ACTOR);
+  expect(await change({ models: ["stub-1"] })).toMatchObject({ models: ["stub-1"] });
+  expect(await change({ models: [] })).toMatchObject({ models: null });
+  expect(await change({ name: "Other" })).toMatchObject({ models: null, name: "Other" });
+  await perform(admin, keyOperations.limit, { id: made.id, requests_day: 7 }, ACTOR);
+  const [limited, renamed, opened] = await list();
+  expect(opened).toMatchObject({
+    ...{ state_before: { models: ["stub-1"] }, state_after: { models: null } },
+  });
+  expect(renamed).toMatchObject({ state_before: { name: null }, state_after: { name: "Other" } });
+  expect(limited!.state_after).not.toEqual(limited!.state_before);
+  expect(JSON.stringify(limited!.state_after)).toContain("7");
+  await close();
+});
+
 test("no secret is in the log, nor its hash", async () => {
   const { admin, list, close } = await openLog();
   await admin.accounts.create("acme");

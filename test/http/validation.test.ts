@@ -343,3 +343,9 @@ describe("random changes of a chat request", () => {
     expect(refused).toBeLessThan(9_500);
   });
 });
+
+test("a text has at least as many code points as its minimum", () => {
+  const schema = Type.String({ minLength: 3, maxLength: 8 });
+  expect(say(schema, "a😀")).toBe("`f` must have 3 to 8 characters.");
+  expect(say(schema, "a😀b")).toBeNull();
+});

@@ -504,3 +504,16 @@ test("parsing one text twice gives equal settings without shared objects", () =>
   expect(defaultSettings()).toEqual(defaultSettings());
   expect(defaultSettings().models).not.toBe(defaultSettings().models);
 });
+
+test("a list and a text may have as many items and characters as their maximum", () => {
+  const read = (urls: number, characters: number) => {
+    const addresses = Array.from({ length: urls }, (_, n) => `http://10.0.0.1:${n + 1}/v1`);
+    const model = "m".repeat(characters);
+    const table = `kind = "openai"\nurls = ${JSON.stringify(addresses)}\nmodel = "${model}"\n`;
+    return readSettings(`[embeddings]\n${table}`, "wadi.toml", {}, {}).embeddings;
+  };
+  const { urls, model } = read(256, 256);
+  expect([urls.length, model.length]).toEqual([256, 256]);
+  expect(() => read(257, 1)).toThrow("has more than 256 items");
+  expect(() => read(1, 257)).toThrow("must be text of 1 to 256 characters");
+});
