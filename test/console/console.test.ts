@@ -1,10 +1,9 @@
 // Walks the console of the compiled program in a real browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
-import { hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
-import { soon } from "./support.ts";
+import { closePages, hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
+import { findFaults, soon } from "./support.ts";
 
 const HOSTILE = '<img src=x onerror="document.title=1"> \u202Egnp.exe';
 const SIZES = [390, 768, 1100, 1440];
@@ -73,7 +72,7 @@ function walkConsole() {
     faults = watchPage(page);
   });
   afterAll(async () => {
-    await browser?.close();
+    await closePages(browser);
     await room.close();
     await tools.stop(true);
   });
@@ -120,11 +119,7 @@ function walkConsole() {
           "document.documentElement.scrollWidth > document.documentElement.clientWidth",
         );
         expect([colorScheme, width, wide]).toEqual([colorScheme, width, false]);
-        await page.evaluate(axe.source);
-        const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
-        const found = violations
-          .filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+        const found = await findFaults(page);
         expect([colorScheme, width, ...found]).toEqual([colorScheme, width]);
       }
     }

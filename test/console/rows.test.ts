@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
+import { closePages, hasBrowser, openBrowser, watchPage } from "../support/browser.ts";
 
 const CLIENT = join(import.meta.dir, "../../src/console/client");
 const ROWS = 10_000;
@@ -61,7 +61,7 @@ function tryTables() {
     faults = watchPage(page);
   });
   afterAll(async () => {
-    await browser.close();
+    await closePages(browser);
     await site.stop(true);
   });
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { executable } from "../../scripts/build.ts";
-import { type CommandSession, openSession } from "./command-session.ts";
+import { endRunning, runLine } from "./command-session.ts";
 
 export interface RunOptions {
   /** Added to an environment without variables of Bun, Node or Wadi. */
@@ -77,7 +77,6 @@ export function openRoom(): Room {
   if (!existsSync(program)) throw new Error(`${program} is missing: run npm test, which builds it`);
   const directory = mkdtempSync(join(tmpdir(), "wadi-binary-"));
   const children: Bun.Subprocess[] = [];
-  let session: CommandSession | undefined;
   const createEnv = (env: RunOptions["env"]) => ({
     ...{ PATH: process.env.PATH, HOME: directory },
     ...env,
@@ -99,8 +98,7 @@ export function openRoom(): Room {
       return { code: await child.exited, stdout, stderr };
     },
     perform(args, { env, cwd = directory, stdin = "" } = {}) {
-      session ??= openSession(createEnv({}));
-      return session.run({ args, cwd, env: createEnv(env), stdin });
+      return runLine({ args, cwd, env: createEnv(env), stdin });
     },
     async serve(args, options = {}) {
       const child = spawn(args, { ...options, env: { ...QUICK, ...options.env } });
@@ -193,7 +191,7 @@ export function openRoom(): Room {
       return shown;
     },
     async close() {
-      await session?.close();
+      await endRunning();
       for (const child of children) child.kill("SIGKILL");
       await Promise.all(children.map((child) => child.exited));
       rmSync(directory, { recursive: true, force: true });

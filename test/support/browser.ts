@@ -6,10 +6,25 @@ const executablePath = NAMES.map((name) => Bun.which(name)).find((path) => path 
 
 export const hasBrowser = executablePath !== undefined;
 
+/** One for all test files of a process; each closes its contexts. */
+let opened: Promise<Browser> | undefined;
+
 export async function openBrowser(): Promise<Browser> {
+  const open = opened && (await opened);
+  if (open?.isConnected()) return open;
+  opened = launch();
+  return opened;
+}
+
+async function launch(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   // Its sandbox needs rights that containers lack; it opens the tests' own pages only.
   return chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] });
+}
+
+/** Closes what a test file has opened; the browser ends with the process. */
+export async function closePages(browser: Browser | undefined): Promise<void> {
+  await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));
 }
 
 /** Notes errors of the page, and requests that leave this machine. */

@@ -25,6 +25,7 @@ async function runLine({ args, cwd, env, stdin }: CommandLine): Promise<void> {
 
 if (import.meta.main) {
   process.umask(0o077);
+  process.on("disconnect", () => process.exit());
   let before: Promise<void> = Promise.resolve();
   process.on("message", (line: CommandLine) => {
     before = before.then(() => runLine(line));

@@ -5,20 +5,39 @@ import { type CommandLine, END } from "./command-runner.ts";
 
 const RUNNER = new URL("./command-runner.ts", import.meta.url).pathname;
 
-export interface CommandSession {
+interface Session {
   run(line: CommandLine): Promise<Ended>;
-  close(): Promise<void>;
+  /** Whether it can run another command line. */
+  isFree(): boolean;
+  end(): Promise<void>;
 }
 
-export function openSession(env: CommandLine["env"]): CommandSession {
+/** One for all test files of a process; it ends with the process. */
+let session: Session | undefined;
+
+export function runLine(line: CommandLine): Promise<Ended> {
+  session ??= openSession();
+  return session.run(line);
+}
+
+/** Ends the process if a command still runs in it, since the next one would wait. */
+export async function endRunning(): Promise<void> {
+  if (!session || session.isFree()) return;
+  const busy = session;
+  session = undefined;
+  await busy.end();
+}
+
+function openSession(): Session {
   const child = Bun.spawn([process.execPath, RUNNER], {
-    env,
+    env: { PATH: process.env.PATH },
     stdio: ["ignore", "pipe", "pipe"],
     ipc() {},
   });
   const stdout = readParts(child.stdout);
   const stderr = readParts(child.stderr);
   let before: Promise<unknown> = Promise.resolve();
+  let count = 0;
   const perform = async (line: CommandLine): Promise<Ended> => {
     child.send(line);
     const [printed, said] = await Promise.all([stdout(), stderr()]);
@@ -26,11 +45,16 @@ export function openSession(env: CommandLine["env"]): CommandSession {
   };
   return {
     run(line) {
+      count++;
       const ended = before.then(() => perform(line));
-      before = ended.catch(() => undefined);
+      before = ended.then(
+        () => count--,
+        () => undefined,
+      );
       return ended;
     },
-    async close() {
+    isFree: () => count === 0,
+    async end() {
       child.kill("SIGKILL");
       await child.exited;
     },
