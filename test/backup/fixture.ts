@@ -1,7 +1,7 @@
 // Databases for the tests of backups and moves: one with rows in most tables, and its content.
-import { mkdtempSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createBackupFile, makeBackup } from "../../src/backup/index.ts";
 import { openSnapshot, type TransferPlace } from "../../src/database/index.ts";
 import { populate } from "../spec/agents/population.ts";
@@ -23,8 +23,22 @@ export async function findDeadPid(): Promise<number> {
   return child.pid;
 }
 
+/** A directory that a server has filled, of which others are copies. */
+let original: string | undefined;
+
 /** Fills a place through the API of a server, which then stops. */
 export async function fill(place: TransferPlace, secretsKeyFile?: string): Promise<void> {
+  const isNew = place.kind === "sqlite" && !existsSync(place.file);
+  if (!isNew || secretsKeyFile) return serveOnce(place, secretsKeyFile);
+  if (!original) {
+    const { file } = placeFile();
+    await serveOnce({ kind: "sqlite", file });
+    original = dirname(file);
+  }
+  cpSync(original, dirname(place.file), { recursive: true });
+}
+
+async function serveOnce(place: TransferPlace, secretsKeyFile?: string): Promise<void> {
   const app = await startService({ place, listens: true, secretsKeyFile });
   await populate(app, KEY);
   await app.chat("Hello");
