@@ -51,7 +51,9 @@ export const DeliveryHistory = Type.Object({
 });
 
 export interface DeliveryListOptions {
-  status: DeliveryStatus | null;
+  status?: DeliveryStatus | undefined;
+  /** Id of a delivery, which later ones are left out with. */
+  before?: string | undefined;
   limit: number;
 }
 
@@ -101,10 +103,12 @@ export function createWebhookAdmin(deps: AdminDeps, directory: AccountDirectory)
     show: async (typed: string) => showOwned(await directory.addName(await require(typed))),
     async listDeliveries(
       typed: string,
-      { status, limit }: DeliveryListOptions,
+      { before, ...asked }: DeliveryListOptions,
     ): Promise<Delivery[]> {
       const { id: webhookId } = await require(typed);
-      return webhooks.listDeliveries({ webhookId, status: status ?? undefined, limit });
+      const last = before === undefined ? null : await requireDelivery(before);
+      const place = last && { at: last.created_at, id: last.id };
+      return webhooks.listDeliveries({ webhookId, before: place, ...asked });
     },
     find: webhooks.find,
     findDelivery: (id: string): Promise<Delivery | undefined> => webhooks.findDelivery(id),

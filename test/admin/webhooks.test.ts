@@ -7,7 +7,7 @@ import { type AskOptions, KEY } from "../support/app.ts";
 
 const UNKNOWN = "0198f000-0000-7000-8000-000000000001";
 const OTHER = { key: `${KEY}-other` };
-const ANY = { status: null, limit: 20 };
+const ANY = { limit: 20 };
 
 let front: RunsFront;
 beforeAll(async () => {

@@ -249,6 +249,7 @@ function walkRuns() {
     await page.getByRole("button", { name: "Cancel run" }).click();
     const dialog = page.getByRole("dialog", { name: "Cancel “Pay invoice 7”?" });
     await dialog.getByRole("button", { name: "Cancel run" }).click();
+    await dialog.waitFor({ state: "detached" });
     await page.getByText("Cancelled").first().waitFor();
     await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
     expect(walk.faults).toEqual([]);

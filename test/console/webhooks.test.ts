@@ -15,6 +15,9 @@ import {
 if (!hasBrowser) test.skip("webhooks in a browser: there is no Chromium here", () => {});
 else describe("the pages of webhooks", walkWebhooks);
 
+/** More than two pages. */
+const TESTS = 450;
+
 interface DeliveryPage {
   data: { id: string; status: string; attempt_count: number }[];
 }
@@ -142,6 +145,31 @@ function walkWebhooks() {
     await page.getByRole("button", { name: /^Delivered/ }).click();
     await page.getByRole("row", { name: /run.completed/ }).waitFor();
     expect(page.url()).toContain("status=delivered");
+    expect(opened.faults).toEqual([]);
+  });
+
+  test("reads older deliveries where the list is scrolled to its end", async () => {
+    const { page, server } = opened;
+    const { id } = await make("good", "Many");
+    const send = () => askAsOwner(server, "POST", `/v1/webhooks/${id}/test`);
+    const oldest = await send();
+    for (let sent = 1; sent < TESTS; sent++) await send();
+    await page.goto(`${server.url}/console/webhooks/${id}`);
+    const table = page.getByRole("table");
+    await soon(() => table.getAttribute("aria-rowcount")).toBe("201");
+    const list = page.getByRole("region", { name: "Deliveries" });
+    await soon(async () => {
+      await list.evaluate((part) => part.scrollTo(0, part.scrollHeight));
+      return page.locator(`[data-row="${oldest.id}"]`).count();
+    }).toBe(1);
+    expect(await table.getAttribute("aria-rowcount")).toBe(String(TESTS + 1));
+    expect(await page.locator("tr[data-row]").count()).toBeLessThan(TESTS);
+    // The reader has scrolled: what comes now waits.
+    await send();
+    await page.getByRole("button", { name: "1 new row" }).click();
+    await soon(() => table.getAttribute("aria-rowcount")).toBe(String(TESTS + 2));
+    await page.keyboard.press("j");
+    await list.getByRole("row", { selected: true }).first().waitFor();
     expect(opened.faults).toEqual([]);
   });
 

@@ -74,12 +74,13 @@ const reads = {
     input: input({
       id: idOf("endpoint"),
       status: Type.Optional(oneOf(DELIVERY_STATUSES, "Status of the deliveries.")),
+      before: Type.Optional(idOf("delivery")),
       limit,
     }),
     reply: Type.Array(Delivery),
     async run({ webhooks }, asked) {
-      const filter = { status: asked.status ?? null, limit: asked.limit ?? LIMIT };
-      const found = await webhooks.listDeliveries(asked.id, filter);
+      const { id, status, before, limit: rowsMax = LIMIT } = asked;
+      const found = await webhooks.listDeliveries(id, { status, before, limit: rowsMax });
       return found.map((row) => show(Delivery, row));
     },
   }),

@@ -13,6 +13,8 @@ const REFRESH_MS = 60_000;
 export interface Resource<T> {
   data: T | null;
   failure: ApiFailure | null;
+  /** Path that the data were read from, which may be an earlier one. */
+  path?: string;
 }
 
 /** Kinds of rows whose changes a page can follow. */
@@ -125,7 +127,7 @@ export function useResource<T>(
     const reader = new ResourceReader({
       ...{ path, mayRead },
       onText(text) {
-        state.value = { data: JSON.parse(text) as T, failure: null };
+        state.value = { data: JSON.parse(text) as T, failure: null, path };
       },
       onRead() {
         readAt.value = Date.now();

@@ -1,6 +1,7 @@
 // Rows of a list as a table: each column says its head, its place and its cell once.
 import type { ComponentChildren } from "preact";
 import { type TextId, t } from "./texts.ts";
+import { WindowRows } from "./window.tsx";
 
 export interface RowColumn<Row> {
   head: TextId;
@@ -31,8 +32,8 @@ export function RowTable<Row extends { id: string }>(props: RowTableProps<Row>) 
           ))}
         </tr>
       </thead>
-      <tbody>
-        {rows.map((row) => (
+      <WindowRows rows={rows} columns={columns.length}>
+        {(row) => (
           <tr
             key={row.id}
             data-row={row.id}
@@ -46,8 +47,8 @@ export function RowTable<Row extends { id: string }>(props: RowTableProps<Row>) 
               </td>
             ))}
           </tr>
-        ))}
-      </tbody>
+        )}
+      </WindowRows>
     </table>
   );
 }

@@ -1,21 +1,21 @@
 // Requests: the live tail, newest first, with one row explained.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { now, useResource } from "../live.ts";
+import { type NewestRows, useHeldRows, useNewestRows, useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote, Outside } from "../parts.tsx";
 import { Loading } from "../resource.tsx";
+import { ListEnd, WaitingRows } from "../row-pages.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import { RequestFilters, writeSearch } from "./filters.tsx";
 import type { RequestRow } from "./row.ts";
 import { RequestTable } from "./table.tsx";
-import { type RequestTail, useTail } from "./tail.ts";
 
 const HINTS: readonly KeyHint[] = [
   { keys: ["J", "K"], text: "keys.move" },
@@ -23,22 +23,8 @@ const HINTS: readonly KeyHint[] = [
   { keys: ["."], text: "keys.pause" },
   { keys: ["/"], text: "keys.search" },
 ];
-/** Scrolled by this much, a reader is no longer at the newest rows. */
-const AT_TOP_PX = 24;
 const RATE_MS = 10_000;
-
-/** Tells if the page was scrolled away from its top. */
-function useScrolled(): boolean {
-  const isScrolled = useSignal(false);
-  useEffect(() => {
-    const look = () => {
-      isScrolled.value = scrollY > AT_TOP_PX;
-    };
-    addEventListener("scroll", look, { passive: true });
-    return () => removeEventListener("scroll", look);
-  }, []);
-  return isScrolled.value;
-}
+const ROWS_MAX = 1_000;
 
 /** Rows a second in the last ten, by the ends of the held ones. */
 function countRate(rows: readonly RequestRow[], nowMs: number): string | undefined {
@@ -78,8 +64,18 @@ export function Requests() {
   const { params } = useRoute();
   const search = writeSearch(query);
   const hasChosen = useSignal(false);
-  const tail = useTail(search, useScrolled() || Boolean(params.id) || hasChosen.value);
-  const { asked, isAlone, failure, rows, opened, open } = useOpened(tail.rows);
+  const tail = useNewestRows<RequestRow>(
+    `/requests?${search}${search && "&"}`,
+    "requests",
+    ROWS_MAX,
+  );
+  const { loaded } = tail;
+  const held = useHeldRows(
+    loaded?.path ?? "",
+    loaded?.rows ?? null,
+    useScrolled() || Boolean(params.id) || hasChosen.value,
+  );
+  const { asked, isAlone, failure, rows, opened, open } = useOpened(held.rows);
   const toggle = (id: string) => open(id === opened ? null : id);
   const chosen = useRows(rows, {
     onOpen: toggle,
@@ -95,47 +91,40 @@ export function Requests() {
   const showWaiting = () => {
     scrollTo(0, 0);
     chosen.value = null;
-    tail.showWaiting();
+    held.letIn();
   };
   return (
     <Page
       title="page.requests"
-      says={countRate(tail.rows ?? [], now.value)}
+      says={countRate(held.rows ?? [], now.value)}
       {...{ command }}
       hints={HINTS}
     >
-      <RequestFilters rows={tail.rows ?? []} />
+      <RequestFilters rows={held.rows ?? []} />
       <Unread tail={tail} />
       {isAlone && <Alone asked={asked!} {...{ failure }} onLeave={() => open(null)} />}
+      {!isAlone && <WaitingRows count={held.waiting} onLetIn={showWaiting} />}
       {rows.length > 0 && (
         <RequestTable
           {...{ rows, opened }}
           chosen={chosen.value}
-          waiting={isAlone ? 0 : tail.waiting}
-          onShowWaiting={showWaiting}
           onToggle={({ id }) => {
             chosen.value = id === opened ? null : id;
             toggle(id);
           }}
         />
       )}
-      {!isAlone && tail.rows?.length === 0 && (
+      {!isAlone && held.rows?.length === 0 && (
         <Nothing isFiltered={search !== ""} onClear={() => change(NO_FILTERS)} />
       )}
-      {!isAlone && tail.hasOlder && (
-        <p class="page">
-          <button class="b" type="button" onClick={() => void tail.showOlder()}>
-            {t("requests.older")}
-          </button>
-        </p>
-      )}
+      {!isAlone && <ListEnd list={tail} rows={rows.length} rowsMax={ROWS_MAX} />}
       <div class="grow" />
     </Page>
   );
 }
 
-function Unread({ tail }: { tail: RequestTail }) {
-  if (!tail.failure) return tail.rows === null ? <Loading /> : null;
+function Unread({ tail }: { tail: NewestRows<RequestRow> }) {
+  if (!tail.failure) return tail.loaded === null ? <Loading /> : null;
   return (
     <div class="page">
       <FailureNote what={t("page.requests")} failure={tail.failure} />

@@ -13,14 +13,12 @@ interface RequestTableProps {
   rows: readonly RequestRow[];
   chosen: string | null;
   opened: string | null;
-  waiting: number;
-  onShowWaiting(): void;
   /** Explains a row, or closes the open one. */
   onToggle(row: RequestRow): void;
 }
 
 export function RequestTable(props: RequestTableProps) {
-  const { rows, chosen, opened, waiting, onShowWaiting, onToggle } = props;
+  const { rows, chosen, opened, onToggle } = props;
   return (
     <table class="t full stack requests">
       <thead>
@@ -39,15 +37,6 @@ export function RequestTable(props: RequestTableProps) {
         </tr>
       </thead>
       <tbody>
-        {waiting > 0 && (
-          <tr class="more">
-            <td colSpan={COLUMNS}>
-              <button type="button" class="new" onClick={onShowWaiting}>
-                {t("requests.new", waiting)}
-              </button>
-            </td>
-          </tr>
-        )}
         {rows.map((row) => (
           <Line
             key={row.id}

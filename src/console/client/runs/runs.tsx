@@ -1,10 +1,12 @@
 // The list of runs: active ones first, then the newest.
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { useQuery } from "../filters.tsx";
 import { useResource } from "../live.ts";
+import { useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";
+import { ListEnd, WaitingRows } from "../row-pages.tsx";
 import { useRows } from "../rows.ts";
 import { type KeyHint, Page } from "../shell.tsx";
 import { writeCount } from "../texts/plural.ts";
@@ -73,19 +75,6 @@ function sayCounts({ range }: RunListFilter, counted: StatusCounts, active: numb
   return t(`runs.says.${range}`, active, counted.is_partial ? t("runs.over", all) : all);
 }
 
-/** Tells if the page is scrolled: rows must not move under the reader then. */
-function useScrolled(): boolean {
-  const isScrolled = useSignal(false);
-  useEffect(() => {
-    const note = () => {
-      isScrolled.value = scrollY > 0;
-    };
-    addEventListener("scroll", note, { passive: true });
-    return () => removeEventListener("scroll", note);
-  }, []);
-  return isScrolled.value;
-}
-
 interface Marks {
   selected: Signal<ReadonlySet<string>>;
   /** The run that is shown at the side. */
@@ -138,39 +127,15 @@ interface RowsProps {
 }
 
 function Rows({ list, marks, onLetIn }: RowsProps) {
-  const { rows, failure, newRows, hasMore, isBusy } = list;
+  const { rows, failure, waiting, isBusy } = list;
   return (
     <div aria-busy={isBusy}>
       {failure && <FailureNote what={t("page.runs")} failure={failure} />}
-      {newRows > 0 && (
-        <p class="fresh" role="status">
-          <button class="new" type="button" onClick={onLetIn}>
-            {t("runs.new", newRows)}
-          </button>
-        </p>
-      )}
+      <WaitingRows count={waiting} onLetIn={onLetIn} />
       {rows && rows.length > 0 && <RunTable rows={rows} marks={marks} />}
       {!rows && !failure && <Bars />}
-      {hasMore && <Older key={rows?.length} onReach={list.showMore} />}
-      {rows && rows.length >= ROWS_MAX && <p class="page dim">{t("runs.end", ROWS_MAX)}</p>}
+      {rows && <ListEnd list={list} rows={rows.length} rowsMax={ROWS_MAX} />}
     </div>
-  );
-}
-
-/** The end of the list: reaching it reads older rows. */
-function Older({ onReach }: { onReach(): Promise<void> }) {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    const watch = new IntersectionObserver(([entry]) => {
-      if (entry?.isIntersecting) void onReach();
-    });
-    watch.observe(button.current!);
-    return () => watch.disconnect();
-  }, []);
-  return (
-    <button class="new" type="button" ref={button} onClick={onReach}>
-      {t("runs.more")}
-    </button>
   );
 }
 

@@ -1,5 +1,5 @@
 // Sentences that pages share.
-import { writeCount } from "./plural.ts";
+import { count, writeCount } from "./plural.ts";
 
 export const shared = {
   "page.home": "Home",
@@ -39,6 +39,9 @@ export const shared = {
   "keys.search": "search",
   "keys.copy_id": "copy id",
   "keys.close": "close",
+  "rows.older": "Show older",
+  "rows.new": (number: number) => count(number, "new row", "new rows"),
+  "rows.end": (number: number) => `The list shows ${writeCount(number)} rows at most.`,
   "filter.all": "All",
   "filter.clear": "Clear filters",
   "filter.none": (all: number) => `Nothing matches. ${writeCount(all)} without filters.`,

@@ -66,7 +66,6 @@ export const webhooks = {
   "webhooks.deliveries.empty":
     "Nothing was sent to it yet. Send test sends one event, whatever types are selected.",
   "webhooks.deliveries.none": "No deliveries match.",
-  "webhooks.more": (number: number) => `Show up to ${writeCount(number)}`,
   "webhooks.delivery.one": "Delivery",
   "webhooks.delivery.missing": (id: string) => `There is no delivery ${id}.`,
   "webhooks.delivery.pending": "Waiting",

@@ -1,17 +1,19 @@
 // The deliveries of an endpoint, newest first.
+import { useRef } from "preact/hooks";
 import { useActs } from "../acts.tsx";
 import { post } from "../api.ts";
 import { Chip, FilterBar, useQuery } from "../filters.tsx";
-import type { Resource } from "../live.ts";
+import type { HeldRows, NewestRows } from "../newest-rows.ts";
 import { Empty, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
+import { ListEnd, WaitingRows } from "../row-pages.tsx";
 import { orDash, type RowColumn, RowTable } from "../row-table.tsx";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { type ListedDelivery, nameAnswer, readDeliveryState } from "./data.ts";
 
-export const SHOWN_AT_ONCE = 100;
-const SHOWN_MAX = 1_000;
+/** Rows that the list holds at most; a filter finds older ones. */
+export const ROWS_MAX = 10_000;
 const STATUSES = ["pending", "failed", "delivered", "cancelled"] as const;
 
 export async function replay(id: string, onDone: () => void): Promise<void> {
@@ -107,21 +109,24 @@ function Filters() {
 }
 
 interface DeliveryTableProps {
-  resource: Resource<ListedDelivery[]>;
+  listed: NewestRows<ListedDelivery>;
+  held: HeldRows<ListedDelivery>;
   picked: string;
   chosen: string | null;
   onReplayed(): void;
 }
 
-export function DeliveryTable({ resource, picked, chosen, onReplayed }: DeliveryTableProps) {
-  const [{ status = "", limit = String(SHOWN_AT_ONCE) }, change] = useQuery();
+export function DeliveryTable({ listed, held, picked, chosen, onReplayed }: DeliveryTableProps) {
+  const [{ status = "" }, change] = useQuery();
   const acts = useActs();
-  const { data: rows } = resource;
+  const part = useRef<HTMLElement>(null);
+  const { loaded, failure } = listed;
+  const { rows, waiting, letIn } = held;
   return (
-    <section class="wfp" aria-label={t("webhooks.deliveries")}>
+    <section class="wfp" aria-label={t("webhooks.deliveries")} ref={part}>
       <Filters />
       {acts.note && <div class="inset">{acts.note}</div>}
-      <Unready what={t("webhooks.deliveries")} resource={resource} />
+      <Unready what={t("webhooks.deliveries")} resource={{ data: loaded, failure }} />
       {rows?.length === 0 && (
         <div class="page">
           {status === "" ? (
@@ -136,6 +141,13 @@ export function DeliveryTable({ resource, picked, chosen, onReplayed }: Delivery
           )}
         </div>
       )}
+      <WaitingRows
+        count={waiting}
+        onLetIn={() => {
+          part.current!.scrollTop = 0;
+          letIn();
+        }}
+      />
       {rows && rows.length > 0 && (
         <RowTable
           columns={listColumns(acts.isBusy, (id) =>
@@ -147,13 +159,7 @@ export function DeliveryTable({ resource, picked, chosen, onReplayed }: Delivery
           onOpen={({ id }) => change({ delivery: id })}
         />
       )}
-      {rows && rows.length >= Number(limit) && rows.length < SHOWN_MAX && (
-        <p class="inset">
-          <button class="link" type="button" onClick={() => change({ limit: String(SHOWN_MAX) })}>
-            {t("webhooks.more", SHOWN_MAX)}
-          </button>
-        </p>
-      )}
+      {rows && <ListEnd list={listed} rows={rows.length} rowsMax={ROWS_MAX} />}
     </section>
   );
 }

@@ -9,7 +9,8 @@ import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
-import { type Resource, useResource } from "../live.ts";
+import { useResource } from "../live.ts";
+import { type NewestRows, useHeldRows, useNewestRows, useScrolled } from "../newest-rows.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
 import { useRows } from "../rows.ts";
@@ -18,7 +19,7 @@ import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
 import { When } from "../when.tsx";
 import { type ListedDelivery, readEndpointState, type ShownEndpoint } from "./data.ts";
-import { DeliveryTable, SHOWN_AT_ONCE } from "./deliveries.tsx";
+import { DeliveryTable, ROWS_MAX } from "./deliveries.tsx";
 import { DeliveryDetail } from "./delivery.tsx";
 import { LastAnswer } from "./last-answer.tsx";
 import { PATH } from "./list.tsx";
@@ -147,7 +148,7 @@ function usePicked(rows: readonly ListedDelivery[] | null, asked: string): strin
 }
 
 interface PanesProps {
-  listed: Resource<ListedDelivery[]>;
+  listed: NewestRows<ListedDelivery>;
   onChanged(): void;
 }
 
@@ -155,8 +156,10 @@ interface PanesProps {
 function Panes({ listed, onChanged }: PanesProps) {
   const { route } = useLocation();
   const [{ delivery = "" }, change] = useQuery();
-  const picked = usePicked(listed.data, delivery);
-  const chosen = useRows(listed.data ?? [], {
+  const { path = "", rows = null } = listed.loaded ?? {};
+  const held = useHeldRows(path, rows, useScrolled());
+  const picked = usePicked(rows, delivery);
+  const chosen = useRows(held.rows ?? [], {
     onOpen: (one) => change({ delivery: one }),
     onCopy: (one) => void copyText(one),
     onClose: () => (delivery === "" ? route(PATH) : change({ delivery: "" })),
@@ -164,7 +167,7 @@ function Panes({ listed, onChanged }: PanesProps) {
   return (
     <div class={delivery === "" ? "panes peek" : "panes peek picked"}>
       <DeliveryTable
-        resource={listed}
+        {...{ listed, held }}
         picked={picked}
         chosen={chosen.value}
         onReplayed={onChanged}
@@ -176,11 +179,11 @@ function Panes({ listed, onChanged }: PanesProps) {
 
 export function OpenedWebhook() {
   const id = useRoute().params.id!;
-  const [{ delivery = "", status = "", limit = String(SHOWN_AT_ONCE) }] = useQuery();
+  const [{ delivery = "", status = "" }] = useQuery();
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const opened = useResource<ShownEndpoint>(path, ["webhooks"]);
-  const query = new URLSearchParams({ limit, ...(status !== "" && { status }) });
-  const listed = useResource<ListedDelivery[]>(`${path}/deliveries?${query}`, ["webhooks"]);
+  const listPath = `${path}/deliveries?${status && `status=${encodeURIComponent(status)}&`}`;
+  const listed = useNewestRows<ListedDelivery>(listPath, "webhooks", ROWS_MAX);
   const acts = useActs();
   const { data: endpoint } = opened.value;
   const short = shortenId(id);
@@ -211,7 +214,7 @@ export function OpenedWebhook() {
           {acts.note && <div class="inset">{acts.note}</div>}
           <Trouble endpoint={endpoint} />
           <Health endpoint={endpoint} />
-          <Panes listed={listed.value} onChanged={reload} />
+          <Panes listed={listed} onChanged={reload} />
         </>
       )}
     </Page>
