@@ -66,6 +66,25 @@ function walkKeys() {
     expect(faults).toEqual([]);
   });
 
+  test("releases an account, and holds it after it has said what that stops", async () => {
+    const finance = page.getByRole("region", { name: "finance" });
+    await finance.getByRole("button", { name: "Release finance" }).click();
+    await page.getByText("Released. The runs that waited start.").waitFor();
+    await finance.getByText(SHOWN_HOSTILE).waitFor({ state: "detached" });
+    await finance.getByRole("button", { name: "Hold finance" }).click();
+    await dialog().getByText("No run of its agents starts until Release").waitFor();
+    await dialog().getByLabel("Reason").fill("Audit");
+    await dialog().getByText("wadi accounts hold finance --reason Audit").waitFor();
+    await dialog().getByRole("button", { name: "Hold", exact: true }).click();
+    await finance.getByText("No run of its agents starts.").waitFor();
+    await finance.getByText("Audit").waitFor();
+    const [account] = JSON.parse(
+      (await room.perform(["accounts", "list", "--json"])).stdout,
+    ).filter(({ name }: { name: string }) => name === "finance");
+    expect(account).toMatchObject({ hold_reason: "Audit" });
+    expect(faults).toEqual([]);
+  });
+
   test("creates a key by the letter N, and shows its secret once", async () => {
     await page.keyboard.press("n");
     await page.getByRole("textbox", { name: "Name" }).fill("ERP hook");

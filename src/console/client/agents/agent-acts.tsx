@@ -1,8 +1,9 @@
-// Acts on an agent: a run is started, a hold is begun or ended.
+// Acts on an agent: a run is started, and its hold.
 import { useSignal } from "@preact/signals";
-import { useActs } from "../acts.tsx";
-import { call, post } from "../api.ts";
+import { post } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
+import { shortenId } from "../format.ts";
+import { HoldButton } from "../hold.tsx";
 import { showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { OpenedAgentRow } from "./data.ts";
@@ -54,92 +55,37 @@ function StartDialog({ agent, onChanged, onClose }: AgentDialogProps) {
   );
 }
 
-function HoldDialog({ agent, onChanged, onClose }: AgentDialogProps) {
-  const reason = useSignal("");
-  const hold = async () => {
-    const text = reason.peek().trim();
-    const body = text === "" ? {} : { reason: text };
-    await call("PUT", `/operator/v1/agents/${agent.id}/hold`, body);
-    showToast({ text: t("agents.hold.done") });
-    onChanged();
-  };
-  return (
-    <Dialog
-      title={t("agents.hold.title", agent.name)}
-      verb={t("agents.hold")}
-      keep={t("agents.hold.keep")}
-      onConfirm={hold}
-      onClose={onClose}
-    >
-      <p class="soft">{t("agents.hold.says")}</p>
-      <label class="field">
-        {t("reason")}
-        <textarea
-          class="in"
-          rows={2}
-          dir="auto"
-          maxLength={1_000}
-          value={reason.value}
-          onInput={({ currentTarget }) => {
-            reason.value = currentTarget.value;
-          }}
-        />
-      </label>
-    </Dialog>
-  );
-}
-
 export function AgentActs({ agent, onChanged }: AgentActsProps) {
-  const opened = useSignal<"start" | "hold" | null>(null);
-  const acts = useActs();
-  const close = () => {
-    opened.value = null;
-  };
-  const release = async () => {
-    await call("DELETE", `/operator/v1/agents/${agent.id}/hold`);
-    showToast({ text: t("agents.release.done") });
-    onChanged();
-  };
+  const isStarting = useSignal(false);
+  const { id, name } = agent;
   return (
     <>
-      {acts.note}
-      {agent.held === "agent" ? (
-        <button
-          class="b"
-          type="button"
-          disabled={acts.isBusy}
-          onClick={() => acts.act(t("agents.release"), release)}
-        >
-          {t("agents.release")}
-        </button>
-      ) : (
-        <button
-          class="b"
-          type="button"
-          onClick={() => {
-            opened.value = "hold";
-          }}
-        >
-          {t("agents.hold")}
-        </button>
-      )}
+      <HoldButton
+        subject={{
+          ...{ kind: "agent", name, typed: shortenId(id), path: `/agents/${id}/hold` },
+          isHeld: agent.held === "agent",
+        }}
+        onDone={onChanged}
+      />
       {agent.status === "active" && (
         <button
           class="b go"
           type="button"
           disabled={agent.held !== null && agent.held !== undefined}
           onClick={() => {
-            opened.value = "start";
+            isStarting.value = true;
           }}
         >
           {t("agents.start")}
         </button>
       )}
-      {opened.value === "start" && (
-        <StartDialog agent={agent} onChanged={onChanged} onClose={close} />
-      )}
-      {opened.value === "hold" && (
-        <HoldDialog agent={agent} onChanged={onChanged} onClose={close} />
+      {isStarting.value && (
+        <StartDialog
+          {...{ agent, onChanged }}
+          onClose={() => {
+            isStarting.value = false;
+          }}
+        />
       )}
     </>
   );

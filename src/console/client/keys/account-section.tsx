@@ -1,6 +1,7 @@
 // One account: its keys, how much of its limits is used, and whether it is held.
 import type { ComponentChildren } from "preact";
 import { writeSpan } from "../format.ts";
+import { HoldButton, type HoldSubject } from "../hold.tsx";
 import { now } from "../live.ts";
 import { Outside, State } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -14,6 +15,7 @@ interface AccountSectionProps {
   keys: readonly ListedKey[];
   limits: readonly LimitLine[];
   onChangeLimits(name: string): void;
+  onHeld(): void;
   children: ComponentChildren;
 }
 
@@ -32,14 +34,17 @@ export function AccountSection({ account, keys, limits, ...given }: AccountSecti
         {account && (
           <>
             <LimitBars limits={limits} />
-            <button
-              class="b"
-              type="button"
-              aria-label={t("limits.change.of", name)}
-              onClick={() => given.onChangeLimits(name)}
-            >
-              {t("limits.change")}
-            </button>
+            <div class="row">
+              <HoldButton subject={holdOf(account)} onDone={given.onHeld} />
+              <button
+                class="b"
+                type="button"
+                aria-label={t("limits.change.of", name)}
+                onClick={() => given.onChangeLimits(name)}
+              >
+                {t("limits.change")}
+              </button>
+            </div>
           </>
         )}
       </div>
@@ -47,6 +52,11 @@ export function AccountSection({ account, keys, limits, ...given }: AccountSecti
     </section>
   );
 }
+
+const holdOf = ({ name, held_since }: AccountLine): HoldSubject => ({
+  ...{ kind: "account", name, typed: name, isHeld: held_since !== null },
+  path: `/accounts/${encodeURIComponent(name)}/hold`,
+});
 
 function writeContents({ agents, granted_models }: AccountLine, keys: number): string {
   const owns = t("keys.owns", keys, agents);

@@ -67,10 +67,10 @@ export function Keys() {
   const keys = useResource<ListedKey[]>("/keys", ["keys"]);
   const limits = useResource<LimitLine[]>("/limits", ["accounts", "requests"]);
   const isSessions = query.show === "sessions";
-  const open = (kind: "account" | "key") => {
-    dialog.value = { kind };
+  const open = (next: OpenDialog | null) => {
+    dialog.value = next;
   };
-  useKeys({ n: () => open("key") });
+  useKeys({ n: () => open({ kind: "key" }) });
   const reload = () => {
     for (const one of [accounts, keys, limits]) one.reload();
   };
@@ -94,10 +94,10 @@ export function Keys() {
             ]}
             onChange={(show) => change({ show: show === "accounts" ? "" : show })}
           />
-          <button class="b" type="button" onClick={() => open("account")}>
+          <button class="b" type="button" onClick={() => open({ kind: "account" })}>
             {t("account.create")}
           </button>
-          <button class="b go" type="button" onClick={() => open("key")}>
+          <button class="b go" type="button" onClick={() => open({ kind: "key" })}>
             {t("key.create")}
           </button>
         </>
@@ -111,9 +111,8 @@ export function Keys() {
         ) : (
           <Accounts
             {...{ accounts: accounts.value, keys: keys.value, limits: limits.value.data ?? [] }}
-            onOpen={(next) => {
-              dialog.value = next;
-            }}
+            onOpen={open}
+            onHeld={reload}
           />
         )}
       </div>
@@ -122,9 +121,7 @@ export function Keys() {
           dialog={dialog.value}
           accounts={accounts.value.data ?? []}
           onDone={reload}
-          onClose={() => {
-            dialog.value = null;
-          }}
+          onClose={() => open(null)}
         />
       )}
     </Page>
@@ -167,6 +164,7 @@ interface AccountsProps {
   keys: Resource<ListedKey[]>;
   limits: readonly LimitLine[];
   onOpen(dialog: OpenDialog): void;
+  onHeld(): void;
 }
 
 function Filters({ keys }: { keys: readonly ListedKey[] }) {
@@ -195,7 +193,7 @@ function Filters({ keys }: { keys: readonly ListedKey[] }) {
   );
 }
 
-function Accounts({ accounts, keys, limits, onOpen }: AccountsProps) {
+function Accounts({ accounts, keys, limits, ...given }: AccountsProps) {
   const [{ key: opened }] = useQuery();
   const all = keys.data ?? [];
   const isUnknown = opened && keys.data && !all.some(({ id }) => id === opened);
@@ -212,17 +210,17 @@ function Accounts({ accounts, keys, limits, onOpen }: AccountsProps) {
       {accounts.data?.length === 0 && (
         <Empty text={t("keys.empty")} command="wadi accounts create acme" />
       )}
-      {accounts.data && <Groups accounts={accounts.data} keys={all} {...{ limits, onOpen }} />}
+      {accounts.data && <Groups accounts={accounts.data} keys={all} {...{ limits }} {...given} />}
     </>
   );
 }
 
-interface GroupsProps extends Pick<AccountsProps, "limits" | "onOpen"> {
+interface GroupsProps extends Omit<AccountsProps, "accounts" | "keys"> {
   accounts: readonly AccountLine[];
   keys: readonly ListedKey[];
 }
 
-function Groups({ accounts, keys, limits, onOpen }: GroupsProps) {
+function Groups({ accounts, keys, limits, onOpen, onHeld }: GroupsProps) {
   const [query, change] = useQuery();
   const count = useSignal(ACCOUNTS_SHOWN);
   const opened = query.key;
@@ -257,6 +255,7 @@ function Groups({ accounts, keys, limits, onOpen }: GroupsProps) {
           keys={own}
           limits={limits.filter((limit) => limit.account === account?.name)}
           onChangeLimits={(name) => onOpen({ kind: "limits", subject: limitsOfAccount(name) })}
+          onHeld={onHeld}
         >
           {shown.length > 0 ? (
             <KeyTable keys={shown} opened={opened} chosen={chosen.value} onAct={act} />

@@ -92,11 +92,4 @@ export const agents = {
     `It runs version ${version}, acts for the key that made it, and names you as its starter.`,
   "agents.start.done": "Started.",
   "agents.start.open": "Open run",
-  "agents.hold": "Hold",
-  "agents.hold.title": (name: string) => `Hold “${name}”?`,
-  "agents.hold.keep": "Let it run",
-  "agents.hold.says": "New runs wait or are refused until Release. Runs under way go on.",
-  "agents.hold.done": "Held. No new run starts.",
-  "agents.release": "Release",
-  "agents.release.done": "Released. The runs that waited start.",
 } as const;
