@@ -62,6 +62,7 @@ function walkRequests() {
         expect.stringContaining("End, changed or waitedlengthcut at the budget"),
       ]),
     );
+    await page.getByRole("img", { name: /^gateway \d+(\.\d)? ms/ }).waitFor();
     await page.getByText("The reply was cut: the request asked for 40 output tokens").waitFor();
     expect(page.url()).toContain("/console/requests/0");
     const key = await page.getByRole("link", { name: "Open key" }).getAttribute("href");

@@ -13,6 +13,7 @@ const idsOf = async ({ written }: Stores) => (await written.entries()).map(({ id
 
 const FULL = makeEntry("e-1", {
   ...{ usage_estimated: true, waited_ms: 7, first_token_ms: 9, trace_id: "4bf9" },
+  ...{ gateway_us: 312, in_flight: 31, in_flight_max: 32 },
   ...{ is_stream: true, cost: 2 ** 40, code: "upstream_error", scope: "think" },
   ...{ run_id: "r-1", agent_id: "g-1", agent_version: 3, sent_by_operator: "noura" },
   ...{ max_tokens_asked: 9_000, max_tokens_by: "service", upstream_status: 500 },

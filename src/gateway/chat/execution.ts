@@ -74,6 +74,7 @@ export class ChatExecution {
       firstChunkMs ??= clock.monotonic() - startedAt;
       return collector.onChunk(chunk);
     };
+    chat.recorder.markAsked();
     const pending = chat.complete(chat.request, onChunk, signal);
     const completion: (CompletionOk | UpstreamError) & CompletionStats = await untilStop(
       running,

@@ -80,6 +80,7 @@ class ChatStream {
       void collector?.onChunk(chunk);
       return this.#send(this.#options.chunks.piece(chunk));
     };
+    recorder.markAsked();
     const completion = await complete(request, onChunk, this.#stream.left);
     if (collector) recorder.setContent({ input: request.messages, output: collector.write() });
     const endedAsLeft = !completion.ok && completion.code === "client_closed_request";

@@ -83,14 +83,18 @@ export class MeteredExecution<P extends MeteredPlan, B extends MeteredBackend> {
     // Used-up budgets take no quota.
     if (caller.limits) await budgets.check(caller, need(0, charge));
     const askedAt = clock.monotonic();
+    recorder.markAsked();
     let attempts = 0;
     const timedWork = async (backend: B) => {
       const waitedMs = clock.monotonic() - askedAt;
+      const { inUse } = service.capacity.status();
       const result = await this.#workWithinBudgets(context, work, backend);
       // Attempts before a retry count, too.
       if (result.attempts !== undefined) attempts += result.attempts;
       if (result.attempts !== undefined) result.attempts = attempts;
       result.waitedMs = waitedMs + (result.waitedMs ?? 0);
+      result.inFlight = inUse;
+      result.inFlightMax = service.plan.max_concurrent;
       return result;
     };
     const pending = retryDelay

@@ -37,6 +37,13 @@ export const LogEntry = Resource("LogEntry", {
   ),
   attempts: maybe(count("Requests sent to model servers; null: none, or the built-in stub.")),
   waited_ms: maybe(count("Milliseconds that it waited for a place or a server's start.")),
+  in_flight: maybe(
+    count(
+      "Requests in work where it got its place, itself included: at its server, or of embeddings " +
+        "or search; null: it got none, or from the built-in stub.",
+    ),
+  ),
+  in_flight_max: maybe(count("Places that there were then; null: no limit, or none was got.")),
   replica: maybe(text("Host and port of the server that was asked last; null: none was.")),
   upstream_status: maybe(count("HTTP status of the server that failed; null: it sent none.")),
   is_stream: Type.Boolean({ description: "true: the caller asked for a stream." }),
@@ -44,6 +51,12 @@ export const LogEntry = Resource("LogEntry", {
     count("Milliseconds until a stream's first chunk; null: no stream, or none was sent."),
   ),
   duration_ms: count("Milliseconds until the end of its reply."),
+  gateway_us: maybe(
+    count(
+      "Microseconds of the gateway's own, before it asked for an answer and after it had it; " +
+        "null: it asked for none.",
+    ),
+  ),
   status: Type.Integer({ description: "HTTP status sent; 499: the caller had left." }),
   code: maybe(text("Error code that the caller got, also inside a stream; null: success.")),
   param: maybe(text("Field at fault.")),

@@ -18,7 +18,7 @@ export function explainEntry(entry: LogEntry, names: CallerNames, currency: stri
     explainScope(entry),
     explainModel(entry),
     explainOutputCap(entry),
-    entry.waited_ms ? `waited ${entry.waited_ms} ms for a place or a server's start` : null,
+    explainPlace(entry),
     explainServer(entry),
     explainUsage(entry, currency),
     explainEnd(entry),
@@ -71,6 +71,13 @@ function explainOutputCap({
   return isCut ? `${told} (${max_tokens_asked} asked)` : told;
 }
 
+function explainPlace({ waited_ms, in_flight, in_flight_max }: LogEntry): string | null {
+  const wait = waited_ms ? `waited ${waited_ms} ms for a place or a server's start` : null;
+  if (in_flight === null || in_flight_max === null) return wait;
+  const places = `${in_flight} of ${in_flight_max} places were in use with it`;
+  return wait === null ? places : `${wait}, then ${places}`;
+}
+
 function explainServer(entry: LogEntry): string | null {
   const { replica, attempts, first_token_ms, code } = entry;
   const first = first_token_ms === null ? null : `first token after ${first_token_ms} ms`;
@@ -92,11 +99,12 @@ function explainUsage(entry: LogEntry, currency: string): string | null {
 }
 
 function explainEnd(entry: LogEntry): string {
-  const { status, code, duration_ms, finish_reason } = entry;
+  const { status, code, duration_ms, finish_reason, gateway_us } = entry;
   if (code === null) {
     const says = finish_reason === null ? "" : ` ${finish_reason}`;
+    const own = !gateway_us ? "" : `, ${gateway_us / 1_000} ms of them the gateway's own`;
     const cut = finish_reason === "length" ? ": the output's limit was reached" : "";
-    return `ended ${status}${says} after ${duration_ms} ms${cut}`;
+    return `ended ${status}${says} after ${duration_ms} ms${own}${cut}`;
   }
   if (code === LEFT) return `${status} ${code}: the caller left after ${duration_ms} ms`;
   const why = explainCode(entry, code);

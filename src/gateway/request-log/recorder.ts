@@ -27,6 +27,8 @@ const BYTES_MAX = 1e12;
 /** Maximum characters of a name that a caller, a server or the settings chose. */
 const NAME_CHARACTERS_MAX = 128;
 const REASON_CHARACTERS_MAX = 300;
+/** In a millisecond. */
+const MICROSECONDS = 1_000;
 
 /** An internal request; the caller's rights are read at its start. */
 export type InternalCaller = Omit<MeteredRequest, "started_at">;
@@ -72,6 +74,9 @@ export class GatewayRecorder implements RequestRecorder {
   #refusal: ApiError | null = null;
   #result: RecordedResult | null = null;
   #firstTokenMs: number | null = null;
+  /** Monotonic times of the question to the model, and of its answer's end. */
+  #askedAt: number | null = null;
+  #answeredAt = 0;
   #isClosed = false;
   readonly #span: Pick<Span, "context" | "startedAt"> | null;
   #content: RequestContent | null = null;
@@ -111,8 +116,14 @@ export class GatewayRecorder implements RequestRecorder {
     this.#firstTokenMs ??= this.#passed();
   }
 
+  /** The time from now to the result is the model's. */
+  markAsked(): void {
+    this.#askedAt = this.#options.clock.monotonic();
+  }
+
   setResult(result: RecordedResult): void {
     this.#result = result;
+    this.#answeredAt = this.#options.clock.monotonic();
   }
 
   explain(refusal: ApiError): void {
@@ -124,6 +135,7 @@ export class GatewayRecorder implements RequestRecorder {
     this.#isClosed = true;
     const { caller, request_id, run, operator = null } = this.#request;
     const result = this.#result;
+    const passed = this.#passed();
     const entry: LogEntry = {
       id: this.#options.drawId(),
       request_id,
@@ -143,11 +155,14 @@ export class GatewayRecorder implements RequestRecorder {
       max_tokens_by: this.#outputCap?.by ?? null,
       attempts: result?.attempts ?? null,
       waited_ms: roundTime(result?.waitedMs),
+      in_flight: result?.inFlight ?? null,
+      in_flight_max: result?.inFlightMax ?? null,
       replica: cutName(result?.replica ?? null),
       upstream_status: result?.ok === false ? (result.upstreamStatus ?? null) : null,
       is_stream: this.is_stream,
       first_token_ms: roundTime(this.#firstTokenMs),
-      duration_ms: Math.round(this.#passed()),
+      duration_ms: Math.round(passed),
+      gateway_us: this.#countOwn(passed),
       status,
       code,
       param: cutName(this.#refusal?.details.param ?? null),
@@ -187,6 +202,12 @@ export class GatewayRecorder implements RequestRecorder {
     const cost = costOf(usage, this.#model?.price ?? null);
     const isSane = cost !== null && cost <= COST_MAX;
     return { prompt_tokens, completion_tokens, usage_estimated, cost: isSane ? cost : null };
+  }
+
+  #countOwn(passedMs: number): number | null {
+    if (this.#askedAt === null || !this.#result) return null;
+    const ownMs = passedMs - (this.#answeredAt - this.#askedAt);
+    return Math.max(0, Math.round(ownMs * MICROSECONDS));
   }
 
   #passed(): number {

@@ -155,6 +155,9 @@ export type UpstreamResult = { ok: true } | UpstreamError;
 export interface CompletionStats {
   attempts?: number;
   waitedMs?: number;
+  /** Requests in work when this one got its place, itself included, and the places there. */
+  inFlight?: number;
+  inFlightMax?: number;
   /** Name of the replica that was asked last. */
   replica?: string;
 }

@@ -54,7 +54,7 @@ export class Replicas<S> {
     { account, signal }: ReplicaRequest,
     call: CallServer<S, E>,
   ): Promise<(E | UpstreamError) & CompletionStats> {
-    const { clock, first_token_timeout_ms } = this.#options;
+    const { clock, first_token_timeout_ms, max_in_flight } = this.#options;
     const startedAt = clock.monotonic();
     const leftMs = () => first_token_timeout_ms - (clock.monotonic() - startedAt);
     let hasBegun = false;
@@ -69,6 +69,7 @@ export class Replicas<S> {
     let attempts = 0;
     let answers = 0;
     let waitedMs = 0;
+    let inFlight = 0;
     let left = first_token_timeout_ms;
     for (;;) {
       let slot = this.#slots.find(tried);
@@ -84,6 +85,7 @@ export class Replicas<S> {
         break;
       }
       asked = slot;
+      inFlight = slot.replica.inFlight;
       attempts += 1;
       result = await this.#slots.use(slot, call, onBegin, left);
       if (result.ok || hasBegun || !result.retryable || signal.aborted) break;
@@ -94,7 +96,11 @@ export class Replicas<S> {
       if (tried.length === this.#replicas.length) break;
     }
     result.attempts = attempts;
-    if (asked) result.replica = asked.replica.name;
+    if (asked) {
+      result.replica = asked.replica.name;
+      result.inFlight = inFlight;
+      if (max_in_flight > 0) result.inFlightMax = max_in_flight;
+    }
     if (waitedMs > 0) result.waitedMs = (result.waitedMs ?? 0) + Math.round(waitedMs);
     return result;
   }

@@ -240,7 +240,7 @@ describe("a bug while a request is under way is charged, and frees what it has r
       ...{ service, budgets, clock, log, running: new InFlight(), writeHeaders: () => ({}) },
       ...{ route: "POST /v1/wishes", backendName: "wishes" },
     });
-    const recorder = { setResult() {} } as unknown as GatewayRecorder;
+    const recorder = { markAsked() {}, setResult() {} } as unknown as GatewayRecorder;
     const charge = { countTokens: () => 60, costOf: () => 0 };
     const context = { caller, signal, recorder, charge, request_id: "r-1", trace: null };
     await expect(execution.run(context, () => Promise.reject(bug))).rejects.toBe(bug);

@@ -203,6 +203,8 @@ describe("the request log", () => {
       cost: null,
       attempts: 1,
       first_token_ms: null,
+      in_flight: 1,
+      in_flight_max: 1,
     };
     expect(entries).toMatchObject([
       { ...row, account_id: "a", waited_ms: 0, duration_ms: 250 },

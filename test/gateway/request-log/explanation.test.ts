@@ -288,16 +288,17 @@ describe("sentences", () => {
       ...{ waited_ms: 120, attempts: 3, first_token_ms: 85, finish_reason: "length" },
       ...{ max_tokens: 400, max_tokens_asked: 8_192, max_tokens_by: "key" },
       ...{ scope: "reasoning think", usage_estimated: true, cost: null },
+      ...{ in_flight: 32, in_flight_max: 32, gateway_us: 312 },
     });
     expect(told).toEqual([
       'key "laptop" (k-1) of account "acme"',
       "needs reasoning and think",
       'model asked "stub-1"',
       "output limited to 400 tokens by the key (8192 asked)",
-      "waited 120 ms for a place or a server's start",
+      "waited 120 ms for a place or a server's start, then 32 of 32 places were in use with it",
       "replica 10.0.0.5:8000, the last of 3, answered, first token after 85 ms",
       "read 10 tokens and wrote 5 by an estimate, at an unknown cost",
-      "ended 201 length after 12 ms: the output's limit was reached",
+      "ended 201 length after 12 ms, 0.312 ms of them the gateway's own: the output's limit was reached",
     ]);
   });
 

@@ -21,7 +21,7 @@ function open() {
     { route: "chat", drawId: () => "e-1", clock, take },
     { caller, request_id: "request-1", trace: null, started_at: clock.monotonic() },
   );
-  return { recorder, entries, admitted };
+  return { recorder, entries, admitted, clock };
 }
 
 test("an announced length is bounded, so that its sums stay exact", () => {
@@ -29,6 +29,28 @@ test("an announced length is bounded, so that its sums stay exact", () => {
   recorder.request_bytes = 1e300;
   recorder.close(413, "request_too_large", 0);
   expect(entries).toMatchObject([{ request_bytes: 1e12 }]);
+});
+
+test("the gateway's own time is what lies before the question and behind the answer", async () => {
+  const { recorder, entries, clock } = open();
+  await clock.advance(2);
+  recorder.markAsked();
+  await clock.advance(500);
+  recorder.setResult({ ok: true, waitedMs: 100, inFlight: 32, inFlightMax: 32 });
+  await clock.advance(1);
+  recorder.close(201, null, 0);
+  expect(entries).toMatchObject([
+    { gateway_us: 3_000, duration_ms: 503, waited_ms: 100, in_flight: 32, in_flight_max: 32 },
+  ]);
+});
+
+test("without a question or an answer no time is told apart", () => {
+  const [refused, left] = [open(), open()];
+  refused.recorder.close(404, "model_not_found", 0);
+  left.recorder.markAsked();
+  left.recorder.close(499, "client_closed_request", 0);
+  const unknown = { gateway_us: null, in_flight: null, in_flight_max: null };
+  expect([...refused.entries, ...left.entries]).toMatchObject([unknown, unknown]);
 });
 
 test("a huge `max_tokens` is recorded as a number that every database takes", () => {

@@ -94,7 +94,7 @@ test("equal replicas take turns", async () => {
   const { asked, ask } = join([done, done, done]);
   for (let n = 0; n < 6; n++) {
     const replica = `host-${n % 3}:8000`;
-    expect(await ask()).toEqual({ ...succeed(), attempts: 1, replica });
+    expect(await ask()).toEqual({ ...succeed(), attempts: 1, replica, inFlight: 1 });
   }
   expect(asked).toEqual([0, 1, 2, 0, 1, 2]);
 });
@@ -130,7 +130,7 @@ test("before the first chunk another takes over, and the last failure is returne
   const none = join([async () => fail("first"), async () => fail("second")]);
   expect(await none.ask()).toEqual({
     ...fail("second"),
-    ...{ attempts: 2, replica: "host-1:8000" },
+    ...{ attempts: 2, replica: "host-1:8000", inFlight: 1 },
   });
 });
 
@@ -140,7 +140,10 @@ test("after the first chunk none takes over", async () => {
     return fail("died");
   };
   const { asked, received, ask } = join([dying, done]);
-  expect(await ask()).toEqual({ ...fail("died"), attempts: 1, replica: "host-0:8000" });
+  expect(await ask()).toEqual({
+    ...fail("died"),
+    ...{ attempts: 1, replica: "host-0:8000", inFlight: 1 },
+  });
   expect([asked, received]).toEqual([[0], ["Hel"]]);
 });
 
@@ -335,7 +338,8 @@ test("a request without a free slot waits, and takes a freed one in the same tur
   expect(asked).toEqual([0, 1, 1]);
   held[0]!(succeed());
   held[2]!(succeed());
-  expect(await waiting[0]).toMatchObject({ ok: true, attempts: 1, waitedMs: 7_000 });
+  const places = { inFlight: 1, inFlightMax: 1 };
+  expect(await waiting[0]).toMatchObject({ ok: true, attempts: 1, waitedMs: 7_000, ...places });
   held[3]!(succeed());
   expect(await waiting[1]).toMatchObject({ ok: true, waitedMs: 7_000 });
   expect((await first[0])?.waitedMs).toBeUndefined();

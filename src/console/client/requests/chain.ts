@@ -93,9 +93,9 @@ const DESCRIPTIONS: Readonly<Record<StepName, (row: RequestRow) => Description>>
     code === "rate_limit_exceeded" || code === "permission_denied"
       ? { value: t("chain.limits.reached"), says: code }
       : { value: t("chain.limits.within"), says: "" },
-  wait: ({ waited_ms, code, attempts }) => ({
+  wait: ({ waited_ms, code, attempts, in_flight: used, in_flight_max: places }) => ({
     value: waited_ms ? t("chain.waited", writeTook(waited_ms)) : t("chain.at_once"),
-    says: attempts === 0 && code ? code : "",
+    says: attempts === 0 && code ? code : used === null ? "" : t("chain.places", used, places),
     isChanged: Boolean(waited_ms),
   }),
   replica: ({ replica, attempts, code, first_token_ms }) => ({

@@ -1,4 +1,4 @@
-// The time of a request as one bar: waited for a place, until the first token, streamed.
+// The time of a request as one bar: gateway, waited for a place, until the first token, streamed.
 import { writeTook } from "../format.ts";
 import { t } from "../texts.ts";
 import { countToFirst, type RequestRow } from "./row.ts";
@@ -11,14 +11,21 @@ interface LanePart {
   says: string;
 }
 
+/** The gateway's own time is mostly less than a millisecond. */
+const writeOwn = (ms: number): string => (ms < 10 ? ms.toFixed(1) : String(Math.round(ms)));
+
 function listParts(row: RequestRow): LanePart[] {
   const { duration_ms, completion_tokens } = row;
-  const waited = Math.min(row.waited_ms ?? 0, duration_ms);
-  const first = countToFirst(row);
-  const left = duration_ms - waited - (first ?? 0);
+  // Times are rounded, and parts must not be longer than the whole.
+  const own = Math.min((row.gateway_us ?? 0) / 1_000, duration_ms);
+  const waited = Math.min(row.waited_ms ?? 0, duration_ms - own);
+  const toFirst = countToFirst(row);
+  const first = toFirst === null ? null : Math.max(0, toFirst - own);
+  const left = Math.max(0, duration_ms - own - waited - (first ?? 0));
   const speed =
     completion_tokens && left >= 100 ? Math.round((completion_tokens * 1_000) / left) : null;
   const parts = [
+    { ms: own, colour: "var(--ink)", says: t("lane.gateway", writeOwn(own)) },
     { ms: waited, colour: "var(--warn)", says: t("lane.waited", writeTook(waited)) },
     ...(first === null
       ? [{ ms: left, colour: "var(--accent)", says: t("lane.answered", writeTook(left)) }]

@@ -22,10 +22,13 @@ export interface RequestRow {
   max_tokens_by: "request" | "default" | "model" | "key" | "service" | null;
   attempts: number | null;
   waited_ms: number | null;
+  in_flight: number | null;
+  in_flight_max: number | null;
   replica: string | null;
   is_stream: boolean;
   first_token_ms: number | null;
   duration_ms: number;
+  gateway_us: number | null;
   status: number;
   code: string | null;
   param: string | null;

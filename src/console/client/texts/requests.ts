@@ -68,6 +68,10 @@ export const requests = {
   "chain.limits.reached": "reached",
   "chain.limits.within": "within all",
   "chain.waited": (span: string) => `waited ${span}`,
+  "chain.places": (used: number, places: number | null) =>
+    places === null
+      ? `${writeCount(used)} in flight`
+      : `${writeCount(used)} of ${writeCount(places)} in flight`,
   "chain.at_once": "at once",
   "chain.replica.none": "none was asked",
   "chain.tries": (count: number) => `the last of ${count}`,
@@ -76,6 +80,7 @@ export const requests = {
   "chain.answered": "answered",
   "chain.in_stream": "after it had begun",
   "chain.cut": "cut at the budget",
+  "lane.gateway": (ms: string) => `gateway ${ms} ms`,
   "lane.waited": (span: string) => `waited for a place ${span}`,
   "lane.first": (span: string) => `until the first token ${span}`,
   "lane.streamed": (span: string, speed: number | null) =>

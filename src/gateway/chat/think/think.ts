@@ -133,9 +133,11 @@ function sumUsage(completions: readonly Completion[]): UsageSum {
   const sum: UsageSum = { isEstimated: false };
   const prompt_tokens = findPromptTokens(completions);
   for (const completion of completions) {
-    const { attempts, waitedMs, replica, usage } = completion;
+    const { attempts, waitedMs, replica, inFlight, inFlightMax, usage } = completion;
     if (attempts !== undefined) sum.attempts = (sum.attempts ?? 0) + attempts;
     if (replica !== undefined) sum.replica ??= replica;
+    if (inFlight !== undefined) sum.inFlight ??= inFlight;
+    if (inFlightMax !== undefined) sum.inFlightMax ??= inFlightMax;
     // Attempts wait side by side.
     if (waitedMs !== undefined) sum.waitedMs = Math.max(sum.waitedMs ?? 0, waitedMs);
     const isPromptRead = prompt_tokens !== undefined && isCutShort(completion);
