@@ -1,6 +1,7 @@
 // Use cases of an operator, which the command line and the console call.
 export { PERIODS, ROLES } from "../access/index.ts";
 export {
+  ANSWER_CHARACTERS_MAX,
   APPROVAL_STATUSES,
   FINAL as FINAL_STATUSES,
   REASON_CHARACTERS_MAX,

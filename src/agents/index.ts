@@ -1,5 +1,7 @@
 // The agent service: agents with versions, threads, runs, approvals and tools.
 export {
+  ANSWER_BEGIN,
+  ANSWER_CHARACTERS_MAX,
   Approval,
   type ApprovalRow,
   type ApprovalStatus,

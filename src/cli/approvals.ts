@@ -1,5 +1,6 @@
 // `wadi approvals`: calls that wait for a person, and the decision.
 import {
+  ANSWER_CHARACTERS_MAX,
   APPROVAL_STATUSES,
   type ApprovalContext,
   approvalLinkOperations as linkOperations,
@@ -9,6 +10,7 @@ import {
 import {
   account,
   type Command,
+  type CommandInput,
   limit,
   readDuration,
   readLimit,
@@ -132,6 +134,12 @@ function drawSources({ external_sources, why }: ShownApproval): string {
 
 const quoteKnown = (text: string | null) => (text === null ? null : quote(text));
 
+function readShort(input: CommandInput, name: string, charactersMax: number): string | undefined {
+  const text = readText(input, name);
+  if (text === undefined || [...text].length <= charactersMax) return text;
+  throw new UsageError(`--${name} takes at most ${charactersMax} characters`);
+}
+
 function createDecisionCommand(
   name: "approve" | "reject",
   decision: string,
@@ -140,17 +148,22 @@ function createDecisionCommand(
   return {
     name: `approvals ${name}`,
     args: ["ID"],
-    flags: { reason: { takes: "TEXT", help: "reason to record; a rejection's is for the model" } },
+    flags: {
+      reason: { takes: "TEXT", help: "reason to record; a rejection's is for the model" },
+      ...(name === "reject" && {
+        answer: { takes: "TEXT", help: "what the model reads in place of the result" },
+      }),
+    },
     help,
     ...(name === "approve" && { isUnsuggested: true }),
     example: `wadi approvals ${name} 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11`,
     async run(input, output) {
       const [id] = input.args as [string];
-      const reason = readText(input, "reason");
-      if (reason !== undefined && [...reason].length > REASON_CHARACTERS_MAX) {
-        throw new UsageError(`--reason takes at most ${REASON_CHARACTERS_MAX} characters`);
-      }
-      const { is_changed, ...decided } = await call(input, operations[name], { id, reason });
+      const request = { id, reason: readShort(input, "reason", REASON_CHARACTERS_MAX) };
+      const answer = name === "reject" && readShort(input, "answer", ANSWER_CHARACTERS_MAX);
+      const { is_changed, ...decided } = answer
+        ? await call(input, operations.reject, { ...request, answer })
+        : await call(input, operations[name], request);
       if (!is_changed) output.say(`it was ${decision} already, and stays as it was`);
       return printRow(output, decided, summarise(decided as unknown as ShownApproval));
     },

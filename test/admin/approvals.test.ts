@@ -197,6 +197,19 @@ test("a decision is in the audit log without its reason and arguments, which an 
   }
 });
 
+test("an answer is recorded as the reason of a rejection, which has one or the other", async () => {
+  const { approval } = await bringTo(front, "pending");
+  const { admin } = front.app;
+  const reject = (fields: object) =>
+    perform(admin, approvalOperations.reject, { id: approval.id, ...fields }, nameLocalActor());
+  await expect(reject({ reason: "No.", answer: "Yes." })).rejects.toThrow("not both");
+  await expect(reject({ answer: "x".repeat(959) })).rejects.toThrow("answer");
+  expect(await reject({ answer: "x".repeat(958) })).toMatchObject({
+    ...{ status: "rejected", is_changed: true },
+    reason: `In place of the result, a person answers: ${"x".repeat(958)}`,
+  });
+});
+
 test("agents.states.p7 agents.states.p8 agents.states.p9 agents.states.p10: a repeated decision changes nothing, and a forbidden one is refused with a sentence", async () => {
   const { approval } = await bringTo(front, "approved");
   expect(await decide(approval.id, "approved", "again")).toMatchObject({

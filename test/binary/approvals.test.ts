@@ -150,6 +150,7 @@ test("a malformed line exits with 2 and a refused one with 1, each with its reas
       "--reason takes at most 1000 characters",
       ["approve", unknown, "--reason", "é".repeat(1_001)],
     ],
+    [2, "--answer takes at most 958 characters", ["reject", unknown, "--answer", "é".repeat(959)]],
     [1, "there is no account", ["list", "--account", "nobody"]],
     [1, `there is no approval "${unknown}"`, ["show", unknown]],
     [1, `there is no approval "${unknown}"`, ["approve", unknown]],

@@ -1,6 +1,8 @@
 // Operations on approvals, which approvers may use too.
 import { type Static, Type } from "@sinclair/typebox";
 import {
+  ANSWER_BEGIN,
+  ANSWER_CHARACTERS_MAX,
   APPROVAL_STATUSES,
   Approval,
   type Decision,
@@ -10,6 +12,7 @@ import { oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { ApprovalContext } from "../approval-context.ts";
 import { ListedApproval } from "../approvals.ts";
+import { AdminError } from "../errors.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
@@ -24,6 +27,14 @@ const DecisionInput = input({
   id: idOf("approval"),
   reason: maybeText("Reason to record; a rejection's is for the model.", REASON_CHARACTERS_MAX),
 });
+const RejectionInput = input({
+  ...DecisionInput.properties,
+  answer: maybeText(
+    "What the model reads in place of the result, instead of a reason; recorded as the reason.",
+    ANSWER_CHARACTERS_MAX,
+  ),
+});
+type RejectionInput = Static<typeof RejectionInput>;
 
 /** State in the audit log, which outlives the texts of an account. */
 const { id, run_id, agent_id, tool, status, decided_by, decided_at } = Approval.properties;
@@ -41,21 +52,31 @@ const audit = {
 };
 
 type Decided = Record<string, unknown> & { is_changed: boolean };
-type DecisionOperation = Operation<typeof DecisionInput, Decided>;
 
-function decide(verb: string, decision: Decision, summary: string): DecisionOperation {
+function readReason({ reason, answer }: RejectionInput): string | null {
+  if (answer === undefined) return reason ?? null;
+  if (reason !== undefined) throw new AdminError("a rejection has a reason or an answer, not both");
+  return `${ANSWER_BEGIN}${answer}`;
+}
+
+function decide<I extends typeof DecisionInput | typeof RejectionInput>(
+  verb: string,
+  decision: Decision,
+  typed: I,
+  summary: string,
+): Operation<I, Decided> {
   return {
     name: `approvals ${verb}`,
     method: "POST",
     path: `/approvals/:id/${verb}`,
     summary,
-    input: DecisionInput,
+    input: typed,
     reply: DecidedApproval,
     isForApprovers: true,
     isForLinks: true,
     audit,
-    async run({ approvals }, asked: Static<typeof DecisionInput>, { name, scope }) {
-      const request = { decision, reason: asked.reason ?? null, by: name, scope };
+    async run({ approvals }, asked: RejectionInput, { name, scope }) {
+      const request = { decision, reason: readReason(asked), by: name, scope };
       const { approval, isChanged } = await approvals.decide(asked.id, request);
       return { ...show(Approval, approval), is_changed: isChanged };
     },
@@ -100,6 +121,11 @@ export const approvalOperations = {
       return { approval: show(Approval, approval), ...context };
     },
   }),
-  approve: decide("approve", "approved", "Approve a call with the arguments shown."),
-  reject: decide("reject", "rejected", "Reject a call; its run continues without it."),
+  approve: decide("approve", "approved", DecisionInput, "Approve a call with the arguments shown."),
+  reject: decide(
+    "reject",
+    "rejected",
+    RejectionInput,
+    "Reject a call; its run continues without it.",
+  ),
 };

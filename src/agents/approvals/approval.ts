@@ -15,6 +15,9 @@ export const WHY = [
 ] as const;
 
 export const REASON_CHARACTERS_MAX = 1_000;
+/** A rejection whose reason begins so is what a person says in place of the result. */
+export const ANSWER_BEGIN = "In place of the result, a person answers: ";
+export const ANSWER_CHARACTERS_MAX = REASON_CHARACTERS_MAX - ANSWER_BEGIN.length;
 
 const ExternalSource = Type.Object(
   {

@@ -1,5 +1,6 @@
 // A run that waits for approval: ends of its waiting, and its load meanwhile.
 import { afterEach, describe, expect, test } from "bun:test";
+import { ANSWER_BEGIN } from "../../../src/agents/index.ts";
 import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
@@ -156,6 +157,26 @@ describe("a waiting run", () => {
       ...{ status: "failed", error: { code: "permission_denied" } },
     });
     expect(await outcomesOf(trial, id)).toEqual(["rejected", "cancelled"]);
+    expect(receiver.arrivals).toEqual([]);
+    await verify(trial, id);
+  });
+
+  test("tells the model a rejection's reason, but of an answer the answer alone", async () => {
+    const { receiver, ...payer } = openPayer();
+    const trial = await open(script(call(pay(1), pay(2))), payer);
+    const id = await begin(trial);
+    const [first, second] = await pendingOf(trial, id);
+    await decide(trial, first!.id, "rejected", "Wrong sum.");
+    await decide(trial, second!.id, "rejected", `${ANSWER_BEGIN}It was paid on Monday.`);
+    await trial.ended(id);
+    const told = (await trial.steps(id))
+      .filter(({ kind }) => kind === "tool_result")
+      .map(({ data }) => (data as { content: string }).content);
+    expect(told).toEqual([
+      "A person decided that this call is not made. The reason given: Wrong sum.",
+      "In place of the result, a person answers: It was paid on Monday.",
+    ]);
+    expect(await outcomesOf(trial, id)).toEqual(["rejected", "rejected"]);
     expect(receiver.arrivals).toEqual([]);
     await verify(trial, id);
   });

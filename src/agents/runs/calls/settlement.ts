@@ -1,5 +1,7 @@
 // Settles calls of a round in one transaction: results, taint, and decisions about calls of unknown
 // outcome.
+
+import { ANSWER_BEGIN } from "../../approvals/approval.ts";
 import type { Tool } from "../../tools/contract.ts";
 import { failure, type RunContext, type StepResult } from "../run-context.ts";
 import type { RunEntry } from "../run-entry.ts";
@@ -142,11 +144,14 @@ const RESEND_DENIALS = {
 };
 
 function describeDenial({ call, event, approval }: DeniedCall): ToolResultData {
-  const reason = approval.reason ? ` The reason given: ${approval.reason}` : "";
+  const given = approval.reason ?? "";
+  const isAnswer = given.startsWith(ANSWER_BEGIN);
+  const reason = given === "" ? "" : isAnswer ? ` ${given}` : ` The reason given: ${given}`;
   if (isSent(call)) {
     const denial = RESEND_DENIALS[event];
     const content = `Nobody knows whether this call was done, and ${denial}${reason}`;
     return makeResult(call, { outcome: "outcome_unknown", content });
   }
-  return makeResult(call, { outcome: event, content: `${DENIALS[event]}${reason}` });
+  const content = isAnswer ? given : `${DENIALS[event]}${reason}`;
+  return makeResult(call, { outcome: event, content });
 }

@@ -14,6 +14,8 @@ import { nameDecider } from "./list.tsx";
 /** Time within which the second press of A approves. */
 const AGAIN_MS = 3_000;
 const REASON_CHARACTERS_MAX = 1_000;
+/** The rest of a reason behind the words that mark an answer. */
+const ANSWER_CHARACTERS_MAX = 958;
 
 type DecisionMode = "choose" | "reject" | "answer";
 export type Outcome = "approved" | "rejected" | "answered";
@@ -30,13 +32,14 @@ export function Decision({ detail, onDecided, onConflict }: DecisionProps) {
   const mode = useSignal<DecisionMode>("choose");
   const isSending = useSignal(false);
   const failure = useSignal<ApiFailure | null>(null);
-  const decide = async (outcome: Outcome, reason: string) => {
+  const decide = async (outcome: Outcome, text: string) => {
     if (isSending.peek()) return;
     isSending.value = true;
     failure.value = null;
     try {
       const verb = outcome === "approved" ? "approve" : "reject";
-      await post(`/approvals/${id}/${verb}`, reason === "" ? {} : { reason });
+      const field = outcome === "answered" ? "answer" : "reason";
+      await post(`/approvals/${id}/${verb}`, text === "" ? {} : { [field]: text });
       onDecided(outcome, run_id);
     } catch (problem) {
       if (!(problem instanceof ApiFailure)) throw problem;
@@ -186,8 +189,7 @@ function Words({ mode, isSending, onSend, onCancel }: WordsProps) {
       class="decide words"
       onSubmit={(event) => {
         event.preventDefault();
-        const written = text.value.trim();
-        onSend(isAnswer ? t("answer.sent", written) : written);
+        onSend(text.value.trim());
       }}
       onKeyDown={({ key }) => {
         if (key === "Escape") onCancel();
@@ -199,7 +201,7 @@ function Words({ mode, isSending, onSend, onCancel }: WordsProps) {
           class="in"
           ref={field}
           rows={2}
-          maxLength={REASON_CHARACTERS_MAX - (isAnswer ? t("answer.sent", "").length : 0)}
+          maxLength={isAnswer ? ANSWER_CHARACTERS_MAX : REASON_CHARACTERS_MAX}
           required={isAnswer}
           dir="auto"
           value={text.value}

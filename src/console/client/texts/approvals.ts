@@ -84,7 +84,6 @@ export const approvals = {
   "reason.hint": "The agent reads it. At most 1,000 characters.",
   "answer.label": "Message",
   "answer.hint": "The agent reads this in place of the tool’s result.",
-  "answer.sent": (text: string) => `In place of the result, a person answers: ${text}`,
   send: "Send",
   cancel: "Keep waiting",
   "approvals.next.approve":

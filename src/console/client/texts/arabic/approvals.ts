@@ -91,7 +91,6 @@ export const approvals = {
   "reason.hint": "يقرؤه الوكيل. 1,000 حرف على الأكثر.",
   "answer.label": "الرسالة",
   "answer.hint": "يقرؤها الوكيل نتيجةً للأداة.",
-  "answer.sent": (text: string) => `بدل النتيجة، يجيب شخص: ${text}`,
   send: "إرسال",
   cancel: "إبقاء الانتظار",
   "approvals.next.approve": "يُرسل النداء مرة واحدة بهذه الوسائط نفسها، ثم يتابع التشغيل بالنتيجة.",
