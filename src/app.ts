@@ -177,7 +177,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
 
   const checks = new PageChecks(options);
   const backups = openBackups({ ...options, database });
-  const parts = { server, registry, backups, streams: [gateway, agents], router: routers.gateway };
+  const parts = { server, registry, backups, gateway, agents, router: routers.gateway };
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
   const site = { database, server, routers, registry, gateway, checks, current, operators };

@@ -36,6 +36,7 @@ import { createFailureCounts } from "./run-failures.ts";
 import { createRunUsageReport } from "./run-usage.ts";
 import { createRunAdmin } from "./runs.ts";
 import { createSearch } from "./search.ts";
+import { createServiceReader } from "./services.ts";
 import { createSessionList } from "./session-list.ts";
 import { createSessionAdmin } from "./sessions.ts";
 import { createStatusReader } from "./status.ts";
@@ -83,6 +84,7 @@ export function buildAdmin(deps: AdminDeps) {
     readConfig: () => listSettings(settings),
     readStatus: createStatusReader(deps),
     readTraffic: createTrafficReader(deps),
+    listServices: createServiceReader(deps),
     sweeps: createSweepAdmin(deps),
     tools: createToolAdmin(deps, directory),
     triggers: createTriggerAdmin(deps, directory),

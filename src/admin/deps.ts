@@ -2,6 +2,7 @@
 import type { Access } from "../access/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
 import type { Database, DatabaseLocation } from "../database/index.ts";
+import type { MeteredStatus } from "../gateway/index.ts";
 import type { SendAs } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
@@ -42,6 +43,8 @@ export interface ServerState {
   countHealthy(model: string): number | undefined;
   /** Returns undefined for a model that it does not serve. */
   findModelServers(model: string): ModelServers | undefined;
+  /** Embeddings and search. */
+  listServices(): readonly MeteredStatus[];
   /** Counts the open streams of a key. */
   countStreams(key_id: string): number;
   /** Sends a chat as a key; `from` is the operator's request. */

@@ -4,10 +4,10 @@ import { RequestLogReader, type RequestTimes } from "../gateway/index.ts";
 import { maybe } from "../platform/schema.ts";
 import type { AdminDeps } from "./deps.ts";
 
-const WINDOW_MS = 15 * 60_000;
+export const WINDOW_MS = 15 * 60_000;
 const SPEED_MS = 60_000;
 /** Requests that are looked at, the newest of the window. */
-const REQUESTS_MAX = 5_000;
+export const REQUESTS_MAX = 5_000;
 
 const count = (description: string) => Type.Integer({ description });
 
@@ -65,6 +65,6 @@ function summarize(
 }
 
 /** The smallest value that is not below this share of the sorted ones. */
-function findRank(sorted: readonly number[], share: number): number | null {
+export function findRank(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }

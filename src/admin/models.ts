@@ -20,6 +20,18 @@ import {
 import type { AdminDeps, ModelServers } from "./deps.ts";
 import { AdminError, unknownModel } from "./errors.ts";
 
+export const ShownServers = known(
+  Type.Array(
+    Type.Object({
+      name: Type.String({ description: "Host and port, numbered where several are alike." }),
+      is_up: Type.Boolean({ description: "It answered the last health checks." }),
+      is_passed_over: Type.Boolean({ description: "Others are asked first since it failed." }),
+      in_flight: Type.Integer({ description: "Requests that it works on." }),
+    }),
+  ),
+  "Its servers, empty for what is inside; null: ask the server.",
+);
+
 export const ListedModel = Type.Object({
   id: Type.String({ description: "Id that callers send." }),
   is_default: Type.Boolean({ description: "Answers requests that name no model." }),
@@ -44,17 +56,7 @@ export const ListedModel = Type.Object({
     Type.Integer(),
     "Requests that wait for a place or a start; null: ask the server.",
   ),
-  servers: known(
-    Type.Array(
-      Type.Object({
-        name: Type.String({ description: "Host and port, numbered where several are alike." }),
-        is_up: Type.Boolean({ description: "It answered the last health checks." }),
-        is_passed_over: Type.Boolean({ description: "Others are asked first since it failed." }),
-        in_flight: Type.Integer({ description: "Requests that it works on." }),
-      }),
-    ),
-    "Servers of the model, empty for the one inside; null: ask the server.",
-  ),
+  servers: ShownServers,
   price: known(
     Type.Object({
       prompt: Type.String({ description: "For a million tokens read." }),
@@ -173,7 +175,7 @@ export type ServerCommand = "start" | "stop";
 
 const writeKnown = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
-function showServer(replica: ModelServers["replicas"][number]) {
+export function showServer(replica: ModelServers["replicas"][number]) {
   const { name, isUp, isBreakerOpen, inFlight } = replica;
   return { name, is_up: isUp, is_passed_over: isBreakerOpen, in_flight: inFlight };
 }

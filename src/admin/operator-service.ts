@@ -1,4 +1,5 @@
 // The operator's side of a server: the use cases by the settings in force, and the API on them.
+import type { Gateway } from "../gateway/index.ts";
 import { createSendAs, type HttpServer, type Router } from "../http/index.ts";
 import type { ModelRegistry } from "../models/index.ts";
 import type { Log } from "../platform/log.ts";
@@ -32,8 +33,8 @@ interface ServerParts {
   server: HttpServer;
   registry: ModelRegistry;
   backups: { readState: ServerState["readBackups"] };
-  /** Modules that have streams of keys. */
-  streams: readonly Pick<ServerState, "countStreams">[];
+  gateway: Pick<Gateway, "listStatuses" | "countStreams">;
+  agents: Pick<ServerState, "countStreams">;
   /** Router of the gateway, whose chats the playground sends. */
   router: Pick<Router, "routes">;
 }
@@ -41,15 +42,17 @@ interface ServerParts {
 /** `deps` are read again after each change of the settings. */
 export function createOperatorService(
   options: OperatorServiceOptions,
-  { server, registry, backups, streams, router }: ServerParts,
+  { server, registry, backups, gateway, agents, router }: ServerParts,
   deps: () => Omit<AdminDeps, "installation" | "server">,
 ): OperatorService {
   const { clock, ids, log, version, installation, installationId } = options;
   const { readState: readBackups } = backups;
   const countStreams = (key_id: string) =>
-    streams.reduce((sum, module) => sum + module.countStreams(key_id), 0);
+    gateway.countStreams(key_id) + agents.countStreams(key_id);
   const sendChat = createSendAs(server, router.routes, "/v1/chat/completions");
-  const state = createServerState(clock, registry, { readBackups, countStreams, sendChat });
+  const state = createServerState(clock, registry, {
+    ...{ readBackups, countStreams, sendChat, listServices: gateway.listStatuses },
+  });
   const own = { ...installation, readDocument: () => readDocument(server) };
   const build = () => buildAdmin({ ...deps(), installation: own, server: state });
   let admin = build();

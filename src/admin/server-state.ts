@@ -6,7 +6,7 @@ import type { ServerState } from "./deps.ts";
 export function createServerState(
   clock: Pick<Clock, "monotonic">,
   registry: Pick<ModelRegistry, "models">,
-  state: Pick<ServerState, "readBackups" | "countStreams" | "sendChat">,
+  state: Pick<ServerState, "readBackups" | "listServices" | "countStreams" | "sendChat">,
 ): ServerState {
   const startedAt = clock.monotonic();
   const find = (id: string) => registry.models.find(({ settings }) => settings.id === id)?.backend;

@@ -22,6 +22,10 @@ const COLUMNS = [
   ...["visibility", "context_window", "max_output_tokens", "unit", "start_ms", "first_seen_at"],
 ];
 
+const SERVICE_COLUMNS = [
+  ...["id", "model", "kind", "state", "in_flight", "in_flight_max", "waiting", "servers"],
+  ...["requests", "duration_p50_ms", "duration_p95_ms"],
+];
 const TRAFFIC_COLUMNS = [
   ...["model", "replica", "requests", "first_token_p50_ms", "first_token_p95_ms"],
   "tokens_per_second",
@@ -207,6 +211,16 @@ export const commands: readonly Command[] = [
     example: "wadi models traffic",
     async run(input, output) {
       return printTable(output, await call(input, operations.traffic, {}), TRAFFIC_COLUMNS);
+    },
+  },
+  {
+    name: "models services",
+    help: "Show the state and load of embeddings and search",
+    example: "wadi models services",
+    async run(input, output) {
+      const rows = await call(input, operations.services, {});
+      const lines = rows.map(({ servers, ...row }) => ({ ...row, servers: servers?.length }));
+      return printTable(output, rows, SERVICE_COLUMNS, lines);
     },
   },
   createServerCommand("start", "Start the server of a model that is started on demand"),

@@ -12,7 +12,7 @@ export { ChatChunk, ChatReply } from "./chat/reply.ts";
 export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { InFlight } from "./in-flight.ts";
-export type { MeteredBackendOptions } from "./metered/service.ts";
+export type { MeteredBackendOptions, MeteredStatus } from "./metered/service.ts";
 export { listServiceReplicas, showShared } from "./metered/service.ts";
 export { createGateway, type Gateway, type GatewayInternal } from "./module.ts";
 export { LogEntry } from "./request-log/entry.ts";

@@ -72,6 +72,36 @@ test("a command without a server says that it needs one", async () => {
   expect(start).rejects.toThrow("--server");
 });
 
+test("embeddings and search tell their state, load and times", async () => {
+  const settings = `${MODELS}[embeddings]\nkind = "openai"\nurls = ["http://127.0.0.1:9/v1"]\n`;
+  const app = await startApp({ settings });
+  closing.push(app.stop);
+  const { admin } = app.app;
+  const [embeddings, search] = await perform(admin, modelOperations.services, {}, ACTOR);
+  expect(embeddings).toMatchObject({
+    ...{ id: "embeddings", model: "bge-m3", kind: "openai", state: "on" },
+    ...{ in_flight: 0, in_flight_max: 8, waiting: 0, requests: 0, duration_p50_ms: null },
+    servers: [{ name: "127.0.0.1:9", is_up: true, is_passed_over: false, in_flight: 0 }],
+  });
+  expect(search).toMatchObject({ id: "search", model: null, kind: "off", state: "off" });
+});
+
+test("times of a service are those of its answers in the last minutes", async () => {
+  const fixture = await openFixture();
+  closing.push(fixture.close);
+  const times = [10, 20, 400].map((duration_ms, n) => {
+    const id = `${firstIdAt(fixture.clock.now() - 1_000).slice(0, -4)}${1_000 + n}`;
+    return makeEntry(id, { route: "embeddings", duration_ms });
+  });
+  const refused = { ...times[0]!, id: times[0]!.id.replace(/.$/, "9"), code: "upstream_error" };
+  await fixture.database.bind(requestLogStore).add(writeEntries([...times, refused]), false);
+  const [embeddings] = await perform(fixture.admin, modelOperations.services, {}, ACTOR);
+  expect(embeddings).toMatchObject({
+    ...{ state: "off", in_flight: null, servers: null },
+    ...{ requests: 3, duration_p50_ms: 20, duration_p95_ms: 400 },
+  });
+});
+
 test("traffic is that of the last minutes, by model and by server", async () => {
   const fixture = await openFixture();
   closing.push(fixture.close);

@@ -28,7 +28,7 @@ const VERSION = { version: "1.2.3", commit: "c", bun: "b", sqlite: "s" };
 const INSTALLATION = { ...NO_INSTALLATION, readVersion: async () => VERSION };
 /** What a server is given that no test here asks for. */
 const NO_STATE = {
-  ...{ countStreams: () => 0, readBackups: () => null },
+  ...{ countStreams: () => 0, listServices: () => [], readBackups: () => null },
   sendChat: async () => new Response(),
 };
 type Models = Parameters<typeof describeReplicas>[0]["models"];

@@ -189,6 +189,7 @@ const LINES: Record<string, readonly string[]> = {
   "webhooks enable": ["webhooks enable ENDPOINT", "webhooks enable UNKNOWN"],
   "models list": ["models list", "models list --json"],
   "models traffic": ["models traffic", "models traffic --json"],
+  "models services": ["models services --xml"],
   // Only a server can do it, so only the usage is the same.
   "models start": ["models start"],
   "models stop": ["models stop"],

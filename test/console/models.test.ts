@@ -65,6 +65,10 @@ function walkModels() {
     const server = page.getByRole("row", { name: /Down 127\.0\.0\.1:9 no requests/ }).first();
     await server.waitFor();
     await page.locator("td.p3", { hasText: "The next request starts it." }).waitFor();
+    const services = page.getByRole("region", { name: "Embeddings and search" });
+    const search = services.getByRole("row", { name: /^Off Search off/ });
+    await search.getByText("Keys with the scope search").waitFor();
+    await services.getByRole("row", { name: /^Off Embeddings bge-m3 off/ }).waitFor();
     expect(await page.title()).toBe("Models · Wadi");
     expect(faults).toEqual([]);
   });

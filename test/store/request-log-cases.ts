@@ -125,11 +125,14 @@ const timeCases: Case[] = [
       ),
     act: ({ requestLog }) => requestLog.listTimes("e-1", 9),
     async check(answer, { requestLog }) {
-      const times = { model: "stub-1", completion_tokens: 5, first_token_ms: null, waited_ms: 0 };
+      const times = {
+        ...{ route: "chat", code: null, model: "stub-1", completion_tokens: 5 },
+        ...{ first_token_ms: null, waited_ms: 0 },
+      };
       expect(answer).toEqual([
-        { ...times, replica: null, ended_at: NOON + 12 },
+        { ...times, duration_ms: 12, replica: null, ended_at: NOON + 12 },
         {
-          ...{ ...times, replica: "10.0.0.5:8000", ended_at: NOON + 30 },
+          ...{ ...times, duration_ms: 30, replica: "10.0.0.5:8000", ended_at: NOON + 30 },
           ...{ first_token_ms: 7, waited_ms: 2 },
         },
       ]);

@@ -6,6 +6,7 @@ import { ModelTraffic } from "../model-traffic.ts";
 import { ListedModel, type ServerCommand } from "../models.ts";
 import { defineOperation, type Operation } from "../operation.ts";
 import { ProbedServer, probeModel } from "../probe.ts";
+import { ListedService } from "../services.ts";
 import { input, maybeText, NO_INPUT, text } from "./fields.ts";
 
 const NamedModel = input({ id: text("Id of the model.") });
@@ -72,6 +73,15 @@ export const modelOperations = {
     input: NO_INPUT,
     reply: Type.Array(ModelTraffic),
     run: ({ readTraffic }) => readTraffic(),
+  }),
+  services: defineOperation({
+    name: "models services",
+    method: "GET",
+    path: "/services",
+    summary: "List embeddings and search: their state, load and recent times.",
+    input: NO_INPUT,
+    reply: Type.Array(ListedService),
+    run: ({ listServices }) => listServices(),
   }),
   start: command("start", "Start the server of a model that is started on demand."),
   stop: command("stop", "Stop that server; its next request starts it again."),

@@ -9,6 +9,7 @@ import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
 import type { GrantedAccount, ModelLine, TrafficLine } from "./data.ts";
 import { Matrix } from "./matrix.tsx";
+import { Services } from "./services.tsx";
 import { ModelTable } from "./table.tsx";
 
 const HOUR_MS = 3_600_000;
@@ -81,6 +82,7 @@ export function Models() {
           onDone={models.reload}
         />
       )}
+      <Services />
       <Unready what={t("models.matrix")} resource={accounts.value} />
       {data && accounts.value.data && (
         <Matrix models={data} accounts={accounts.value.data} onDone={accounts.reload} />

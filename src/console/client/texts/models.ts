@@ -90,6 +90,13 @@ export const models = {
       : `${count(requests, "request under way breaks", "requests under way break")} off. ` +
         "Its next request starts it again.",
   "models.ask.default": "It is the default: requests that name no other model are refused, too.",
+  "models.services": "Embeddings and search",
+  "models.service": "Service",
+  "models.service.embeddings": "Embeddings",
+  "models.service.search": "Search",
+  "models.kind": "Kind",
+  "models.took": "Took p50",
+  "models.callers.scope": (scope: string) => `Keys with the scope ${scope}`,
   "models.matrix": "Who may call what",
   "models.matrix.none": "No account has such a name.",
   "models.matrix.cut": (shown: number, all: number) =>

@@ -41,6 +41,9 @@ export interface IdRange {
 
 /** Times of a request that has ended, and where it was served. */
 const RequestTimes = Type.Object({
+  route: Type.String(),
+  duration_ms: Type.Integer(),
+  code: maybe(Type.String()),
   model: maybe(Type.String()),
   replica: maybe(Type.String()),
   first_token_ms: maybe(Type.Integer()),
@@ -89,8 +92,8 @@ export const requestLogStore = store(
     listTimes: (db, after: string, limit: number) =>
       db.all(
         RequestTimes,
-        sql`SELECT model, replica, first_token_ms, waited_ms, at + duration_ms AS ended_at,
-              completion_tokens
+        sql`SELECT route, duration_ms, code, model, replica, first_token_ms, waited_ms,
+              at + duration_ms AS ended_at, completion_tokens
             FROM ledger WHERE id > ${after} ORDER BY id DESC LIMIT ${limit}`,
       ),
     /** Newest first. */
