@@ -4,17 +4,20 @@ import type { HoldRow } from "../access/index.ts";
 import {
   type AgentQueries,
   createAgentQueries,
+  createOperatorDefinitions,
   createPolicyPreview,
   createRunQueries,
+  type NewAgent,
   PreviewedTool,
   RunMark,
   Version,
   type VersionRow,
 } from "../agents/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
+import { DiskSpace } from "../storage/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
-import { AdminError, requireById, unknownId } from "./errors.ts";
+import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
 
 const fields = {
   id: Type.String({ description: "Identifier." }),
@@ -73,11 +76,26 @@ export const ListedVersion = Resource("ListedVersion", {
 const MARKS = 20;
 
 export function createAgentAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { access, clock, database } = deps;
+  const { access, clock, database, place, settings } = deps;
   const { holds } = access;
   const agents = createAgentQueries(database);
   const reader = createAgentReader(deps, directory);
+  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
+  const createAgent = createOperatorDefinitions({ ...deps, disk });
   return {
+    /** Creates an agent of the key's account, as the key could by itself. */
+    async create(key: string, agent: NewAgent) {
+      const { id } = await requireById("key", key, access.keys.findById);
+      const caller = await access.findCaller(id);
+      if (!caller?.scopes.includes("agents")) {
+        throw new AdminError(
+          "that key may not use agents: give one with the scope agents",
+          "conflict",
+        );
+      }
+      const { agent: made } = await explainApiError(() => createAgent(agent, caller));
+      return (await reader.show(made.id, null)).agent;
+    },
     list: reader.list,
     show: reader.show,
     listVersions: reader.listVersions,

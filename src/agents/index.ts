@@ -10,6 +10,8 @@ export {
 } from "./approvals/approval.ts";
 export type { Decision } from "./approvals/decision.ts";
 export { type ApprovalQueries, createApprovalQueries } from "./approvals/queries.ts";
+export { NewAgent } from "./definitions/input.ts";
+export { createOperatorDefinitions } from "./definitions/operator-definitions.ts";
 export { createPolicyPreview, PreviewedTool } from "./definitions/policy-preview.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { Version, type VersionRow } from "./definitions/version.ts";

@@ -6,8 +6,10 @@ import {
   holdReason,
   limit,
   readLimit,
+  readList,
   readNumber,
   readText,
+  UsageError,
 } from "./command.ts";
 import { call } from "./operations.ts";
 import {
@@ -28,6 +30,26 @@ const TOOL_COLUMNS = ["name", "revision", "kind", "risk", "decision", "why", "is
 const VERSION_COLUMNS = ["version", "created_at", "model", "created_by_key_id"];
 
 export const commands: readonly Command[] = [
+  {
+    name: "agents create",
+    args: ["NAME"],
+    flags: {
+      key: { takes: "KEY_ID", help: "key that makes it, and whose account owns it" },
+      prompt: { takes: "TEXT", help: "system prompt, which begins every conversation" },
+      tool: { takes: "NAME", multiple: true, help: "tool that it may call; repeatable" },
+    },
+    help: "Create an agent for a key",
+    example: 'wadi agents create Noter --key 2b8d1f6e0a11 --prompt "Keep notes." --tool memory_set',
+    async run(input, output) {
+      const [key, system_prompt] = [readText(input, "key"), readText(input, "prompt")];
+      if (!key || !system_prompt) {
+        throw new UsageError("agents create takes --key KEY_ID and --prompt TEXT");
+      }
+      const tools = [...readList(input, "tool")];
+      const request = { key, name: input.args[0]!, system_prompt, tools };
+      return printRow(output, await call(input, operations.create, request));
+    },
+  },
   {
     name: "agents list",
     flags: { account },

@@ -1,6 +1,6 @@
 // Tests how the operator lists, holds and releases agents.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdminError } from "../../src/admin/index.ts";
+import { AdminError, agentOperations, perform } from "../../src/admin/index.ts";
 import { createPolicyPreview } from "../../src/agents/definitions/policy-preview.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_BEHAVIOUR, DEFAULT_POLICY } from "../../src/agents/definitions/version.ts";
@@ -8,7 +8,7 @@ import { toolStore } from "../../src/agents/tools/http/store.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { AMPLE, makeVersion, makeVersionPlan } from "../store/agent-cases.ts";
 import { makeRevision, within } from "../store/tool-cases.ts";
-import { type AdminFixture, openFixture } from "./fixture.ts";
+import { type AdminFixture, keyRequest, openFixture } from "./fixture.ts";
 
 let fixture: AdminFixture;
 beforeEach(async () => {
@@ -37,6 +37,33 @@ async function createAgent(id: string, account: string): Promise<void> {
     AMPLE,
   );
 }
+
+test("an agent is made for a key, as that key could, and the log names the operator", async () => {
+  await fixture.close();
+  const tools = 'default_model = "able"\n[[models]]\nid = "able"\nself_hosted = true\n';
+  const able = `[service]\n${tools}capabilities = ["tools"]\nupstream = { kind = "stub" }\n`;
+  fixture = await openFixture([], able);
+  const { admin } = fixture;
+  const actor = { kind: "operator", name: "noura", via: "console" } as const;
+  await admin.accounts.create("acme");
+  const makeKey = async (scopes: string[], name: string) =>
+    (await admin.keys.create(keyRequest({ scopes, name }))).key.id;
+  const [key, other] = [await makeKey(["agents"], "one"), await makeKey([], "two")];
+  const create = (fields: object) => {
+    const asked = { key, name: "Noter", system_prompt: "Keep notes.", ...fields };
+    return perform(admin, agentOperations.create, asked, actor);
+  };
+  const made = await create({ tools: ["memory_set"] });
+  expect(made).toMatchObject({ name: "Noter", slug: "noter", account: "acme", status: "active" });
+  const shown = await admin.agents.show(String(made.id), null);
+  expect(shown).toMatchObject({ created_by_key_name: "one", tools: [{ name: "memory_set" }] });
+  const [entry] = await admin.audit.list({ limit: 1 });
+  expect(entry).toMatchObject({ actor: "noura", operation: "agents create", target: made.id });
+  await expect(create({ key: other })).rejects.toThrow("give one with the scope agents");
+  await expect(create({ tools: ["memory"] })).rejects.toThrow('There is no tool "memory"');
+  const twice = { tools: ["memory_set", "memory_set"] };
+  await expect(create(twice)).rejects.toThrow("must name each tool once");
+});
 
 test("agents are listed with their owners, newest first, of all accounts or of one", async () => {
   const { agents } = fixture.admin;

@@ -1,8 +1,8 @@
 // Operations on agents and their holds.
 import { type Static, Type } from "@sinclair/typebox";
 import { Hold } from "../../access/index.ts";
-import { type PreviewedTool, Version } from "../../agents/index.ts";
-import { show } from "../../platform/schema.ts";
+import { NewAgent, type PreviewedTool, Version } from "../../agents/index.ts";
+import { rulesOf, show, withRules } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { AgentLine, ListedAgent, ListedVersion, OpenedAgent } from "../agents.ts";
 import { defineOperation } from "../operation.ts";
@@ -24,7 +24,25 @@ const audit = {
   },
 };
 
+const { name, system_prompt, tools } = NewAgent.properties;
+const NewAgentInput = withRules(input({ key: idOf("key"), name, system_prompt, tools }), {
+  tools: rulesOf(NewAgent).get("tools")!,
+});
+
 export const agentOperations = {
+  create: defineOperation({
+    name: "agents create",
+    method: "POST",
+    path: "/agents",
+    summary: "Create an agent for a key, which owns it with its account.",
+    input: NewAgentInput,
+    reply: AgentLine,
+    audit: {
+      ...audit,
+      target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
+    },
+    run: async ({ agents }, { key, ...agent }) => show(AgentLine, await agents.create(key, agent)),
+  }),
   list: defineOperation({
     name: "agents list",
     method: "GET",

@@ -1,6 +1,7 @@
 // Creates agents, adds versions to them, and checks what their tools may do.
 import { accountOf, type Caller, type Scope } from "../../access/index.ts";
 import type { Bound } from "../../database/index.ts";
+import type { ModelCheck } from "../../gateway/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { AgentsDeps } from "../deps.ts";
@@ -30,15 +31,20 @@ import {
   type VersionRow,
 } from "./version.ts";
 
+type DefinitionsDeps = Pick<
+  AgentsDeps,
+  "database" | "clock" | "disk" | "ids" | "settings" | "alias"
+> & { internal: { chat: ModelCheck } };
+
 /** Maximum attempts while other requests change model or tools. */
 const ATTEMPTS_MAX = 10;
 
 export class Definitions {
-  readonly #deps: AgentsDeps;
+  readonly #deps: DefinitionsDeps;
   readonly #lookupTools: LookupTools;
   readonly #agents: Bound<typeof agentStore>;
 
-  constructor(deps: AgentsDeps, lookupTools: LookupTools) {
+  constructor(deps: DefinitionsDeps, lookupTools: LookupTools) {
     this.#deps = deps;
     this.#lookupTools = lookupTools;
     this.#agents = deps.database.bind(agentStore);
