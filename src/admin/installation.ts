@@ -44,8 +44,17 @@ export interface ProgramVersion {
   sqlite: string;
 }
 
+/** How the commands of a server are typed on its machine. */
+export interface Commands {
+  /** The program's name, or its file where the PATH has none. */
+  program: string;
+  /** Commands reach its data by its address alone. */
+  needsServer: boolean;
+}
+
 /** The program around an admin; a command opens the database without it. */
 export interface Installation {
+  commands: Commands;
   readVersion(): Promise<ProgramVersion>;
   readDocument(): Promise<Record<string, unknown>>;
   check(): Promise<CheckRow[]>;

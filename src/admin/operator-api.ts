@@ -81,6 +81,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     identify: (token: string) => admin().operators.identify(hashSecret(token)),
     identifySession: (token: string) => admin().sessions.identify(hashSecret(token)),
     cookie: `wadi_session_${installation}`,
+    commands: () => admin().installation.commands,
     own: {
       publicUrls: () => [settings().operator.public_url, settings().server.public_url],
       hosts: () => [settings().server.host, ...listHosts(settings().operator.listen)],

@@ -1,7 +1,7 @@
-// The lines that a started server prints, with a command to paste.
+// The lines that a started server prints, with a command to paste and the way to the console.
 import type { ModelState } from "../admin/index.ts";
 
-/** A start as it is printed: at most thirteen lines that end with a command to paste. */
+/** A start as it is printed: at most thirteen lines that end with what to do first. */
 export interface Start {
   version: string;
   url: string;
@@ -42,6 +42,7 @@ export function writeBanner(start: Start, notes: readonly string[]): string {
     ...notes,
     "",
     `curl ${url}/v1/chat/completions ${headers} -d '${BODY}'`,
+    ...(start.console_link ? [`Open the console: ${start.console_link}`] : []),
     "",
   ].join("\n");
 }

@@ -4,7 +4,7 @@ import type { Settings } from "../settings/index.ts";
 import { type Command, type CommandInput, readText } from "./command.ts";
 import { call } from "./operations.ts";
 import { findServer } from "./remote.ts";
-import { readGivenSettings } from "./settings.ts";
+import { placeServer, readGivenSettings } from "./settings.ts";
 
 /** Hosts that a server listens on, and that no browser can open. */
 const WILDCARDS = ["0.0.0.0", "[::]"];
@@ -35,14 +35,6 @@ export async function linkConsole(
   const request = as === undefined ? {} : { as };
   const { token } = await perform(admin, sessionOperations.createLink, request, nameLocalActor());
   return writeConsoleLink(settings, url, token);
-}
-
-/** The address of the server by its settings, which a command on its data knows alone. */
-function placeServer({ server }: Settings): string {
-  const host = server.host.includes(":") ? `[${server.host}]` : server.host;
-  // A command reads no certificate.
-  const scheme = server.tls.cert === "" ? "http" : "https";
-  return `${scheme}://${host}:${server.port}`;
 }
 
 /** Writes the link of a token that the server of the command has made. */

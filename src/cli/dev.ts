@@ -18,6 +18,7 @@ import {
 import { linkConsole } from "./console.ts";
 import { createInstallation } from "./installation.ts";
 import type { Output } from "./output.ts";
+import { DEV_KEY, writeOperatorToken } from "./remote.ts";
 import { runServer } from "./server.ts";
 import {
   DATABASE_FILE,
@@ -27,7 +28,6 @@ import {
   readGivenSettings,
 } from "./settings.ts";
 
-const FIRST_KEY = "svc_sk_dev";
 /** Characters of a bearer token that need no quoting in a shell. */
 const KEY = /^[A-Za-z0-9._~+/=-]{1,200}$/;
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{3})?)?Z)?$/;
@@ -54,12 +54,14 @@ export async function runDev(
       ? { kind: "memory" }
       : { kind: "sqlite", file: join(data, DATABASE_FILE), writer: WRITER };
   const recording = await openRecording(input, settings, { clock, output });
+  const installation = createInstallation(input);
+  const commands = { ...installation.commands, needsServer: true };
   const serving = runServer({
     settings,
     file,
     clock,
     output,
-    installation: createInstallation(input),
+    installation: { ...installation, commands },
     storage: data ?? "in memory, gone at exit",
     control: null,
     watchdog: { script: WATCHDOG, file: data === undefined ? null : placeNote(settings) },
@@ -77,13 +79,13 @@ export async function runDev(
       const others = await admin.createDevKeys(first);
       await admin.grantDevModels();
       const endings = others.map((key) => key.slice(first.length)).join(" ");
-      const operator_token = `${first}-operator`;
+      const operator_token = writeOperatorToken(first);
       await admin.operators.createDevOperator(operator_token);
       const note =
         `keys      ${first}, and with these endings: ${endings}; ` +
         `operator token ${operator_token}`;
       const console_link = await linkConsole(admin, settings, { url, as: DEV });
-      const notes = [note, `console   ${console_link}`, ...recording.notes, ...offline];
+      const notes = [note, ...recording.notes, ...offline];
       return { keys: [first, ...others], notes, operator_token, console_link };
     },
   });
@@ -99,7 +101,7 @@ function explainOffline(input: CommandInput, settings: Settings): string[] {
 }
 
 function readFirstKey(input: CommandInput): string {
-  const key = readText(input, "key") ?? FIRST_KEY;
+  const key = readText(input, "key") ?? DEV_KEY;
   if (KEY.test(key)) return key;
   throw new UsageError("--key takes 1 to 200 of A-Z, a-z, 0-9 and . _ ~ + / = -");
 }

@@ -6,7 +6,7 @@ import { type Note, readNote } from "../cluster/index.ts";
 import { createSystemClock } from "../platform/clock.ts";
 import { createSystemIds } from "../platform/ids.ts";
 import { createLog } from "../platform/log.ts";
-import { STDERR, writeText } from "../platform/process.ts";
+import { nameProgram, STDERR, writeText } from "../platform/process.ts";
 import { defaultSettings, type Settings, SettingsError } from "../settings/index.ts";
 import { type CommandInput, readText } from "./command.ts";
 import {
@@ -23,6 +23,7 @@ import { COMMIT, VERSION } from "./version.ts";
 
 export function createInstallation(input: CommandInput): Installation {
   return {
+    commands: { program: nameProgram(), needsServer: false },
     async readVersion() {
       const { readSqliteVersion } = await import("../database/index.ts");
       return { version: VERSION, commit: COMMIT, bun: Bun.version, sqlite: readSqliteVersion() };

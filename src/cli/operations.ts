@@ -17,8 +17,14 @@ import { createSystemIds } from "../platform/ids.ts";
 import { STDERR, writeText } from "../platform/process.ts";
 import type { CommandInput } from "./command.ts";
 import { createInstallation } from "./installation.ts";
-import { findServer, openRemote, warnOfClearText } from "./remote.ts";
-import { nameData, placeData, placeSecretsKey, readGivenSettings } from "./settings.ts";
+import { findServer, isServing, openRemote, warnOfClearText } from "./remote.ts";
+import {
+  nameData,
+  placeData,
+  placeSecretsKey,
+  placeServer,
+  readGivenSettings,
+} from "./settings.ts";
 import { VERSION } from "./version.ts";
 
 interface CallOptions {
@@ -79,6 +85,13 @@ async function administer<T>(
   // A mistyped directory must not become a new one.
   if (!begins && (await isMissing(place))) {
     const other = place.kind === "sqlite" ? "name its directory with --data, or " : "";
+    const url = placeServer(settings);
+    if (await isServing(url)) {
+      throw new AdminError(
+        `there is no database in ${nameData(settings)}, but a server runs at ${url}: ` +
+          `add --server ${url}, or ${other}begin one with \`wadi serve\``,
+      );
+    }
     throw new AdminError(
       `there is no database in ${nameData(settings)}: ${other}` +
         "begin one with `wadi serve` or `wadi accounts create`",

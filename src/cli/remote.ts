@@ -14,7 +14,16 @@ export interface RemoteServer {
   /** Without a slash at the end. */
   url: string;
   token: string;
+  /** The token of `wadi dev`, which everybody knows: none is kept for the server. */
+  isGuessed?: boolean;
 }
+
+/** First key of `wadi dev`, which everybody knows. */
+export const DEV_KEY = "svc_sk_dev";
+
+export const writeOperatorToken = (firstKey: string): string => `${firstKey}-operator`;
+
+const UNAUTHORIZED = 401;
 
 /** Maximum time of an operation; deletions of much data take minutes. */
 const TIMEOUT_MS = 600_000;
@@ -26,10 +35,22 @@ export function findServer(input: CommandInput): RemoteServer | undefined {
   const url = readServerUrl(typed);
   const token = process.env.WADI_OPERATOR_TOKEN || readProfiles()[url];
   if (token) return { url, token };
-  throw new AdminError(
-    `there is no token for ${url}: keep one with \`wadi login ${url}\`, ` +
-      "or set WADI_OPERATOR_TOKEN",
-  );
+  if (isLoopback(new URL(url).hostname))
+    return { url, token: writeOperatorToken(DEV_KEY), isGuessed: true };
+  throw new AdminError(explainNoToken(url));
+}
+
+const explainNoToken = (url: string) =>
+  `there is no token for ${url}: keep one with \`wadi login ${url}\`, or set WADI_OPERATOR_TOKEN`;
+
+/** Time for which a server that may be there is asked. */
+const LOOK_MS = 2_000;
+
+/** Tells whether a server of this program answers at an address. */
+export async function isServing(url: string): Promise<boolean> {
+  const question = { method: "GET", headers: {}, timeoutMs: LOOK_MS };
+  const reply = await requestJson(`${url}/console/session`, question).catch(() => undefined);
+  return findErrorMessage(reply?.value)?.includes(" console") ?? false;
 }
 
 /** Accepts an address with or without a slash at the end. */
@@ -50,7 +71,7 @@ export function warnOfClearText(url: string, output: Pick<Output, "say">): void 
   output.say(`warning: the token travels unencrypted to ${host}: use https, or a tunnel`);
 }
 
-export function openRemote({ url, token }: RemoteServer): PerformOperation {
+export function openRemote({ url, token, isGuessed }: RemoteServer): PerformOperation {
   return async (operation, request) => {
     const { method, path } = operation;
     const filled = fillPath(path, request as Record<string, unknown>);
@@ -68,6 +89,7 @@ export function openRemote({ url, token }: RemoteServer): PerformOperation {
       throw new AdminError(`${url} cannot be reached: ${failure.message}`);
     });
     if (reply.isGood && resembles(operation.reply, reply.value)) return reply.value as never;
+    if (isGuessed && reply.status === UNAUTHORIZED) throw new AdminError(explainNoToken(url));
     throw new AdminError(explainReply(url, reply));
   };
 }

@@ -88,7 +88,7 @@ async function welcomeToConsole(
   if (!settings.operator.enabled) return { notes: [] };
   try {
     const console_link = await linkConsole(admin, settings, { url });
-    if (isatty(STDOUT)) return { notes: [`console   ${console_link}`], console_link };
+    if (isatty(STDOUT)) return { notes: [], console_link };
     const console_file = keepSecret(settings, CONSOLE_LINK_FILE, console_link);
     return { notes: [`console   by the link in ${console_file}`], console_file };
   } catch (failure) {

@@ -129,3 +129,11 @@ export function nameData({ server }: Settings): string {
   const address = URL.parse(server.database);
   return `PostgreSQL at ${address?.host}${address?.pathname}`;
 }
+
+/** The address of the server by its settings, which a command on its data knows alone. */
+export function placeServer({ server }: Settings): string {
+  const host = server.host.includes(":") ? `[${server.host}]` : server.host;
+  // A command reads no certificate.
+  const scheme = server.tls.cert === "" ? "http" : "https";
+  return `${scheme}://${host}:${server.port}`;
+}

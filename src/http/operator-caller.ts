@@ -10,6 +10,8 @@ export interface OperatorCallerOptions {
   /** Name of the cookie, which differs between installations: ports of a host share cookies. */
   cookie: string;
   own: OwnAddresses;
+  /** How commands are typed on the server's machine. */
+  commands(): { program: string; needsServer: boolean };
   limiter: Pick<RateLimiter, "take">;
   /** Names the client of a request, whose failed attempts are counted. */
   addressOf(request: Request): string;
@@ -25,8 +27,8 @@ export const TOKEN_CHARACTERS_MAX = 512;
 const BEARER = /^Bearer +([^ ].*)$/i;
 
 const MISSING = "No operator token was sent; send it as `Authorization: Bearer <TOKEN>`.";
-const NO_SESSION = "There is no session: make a link on the server with `wadi console`.";
-const ENDED = "The session has ended: make a link on the server with `wadi console`.";
+const NO_SESSION = "There is no session";
+const ENDED = "The session has ended";
 
 /** A token is tried alone; without one, a session is. */
 export async function findOperator(
@@ -71,15 +73,28 @@ export async function findSession(
   options: OperatorCallerOptions,
 ): Promise<FoundSession> {
   const token = readCookie(request, options);
+  const explain = (what: string) => ({
+    message: `${what}: make a link on the server with ${writeLinkCommand(request, options)}.`,
+  });
   if (token === undefined) {
-    const missing = apiError("missing_api_key", { message: NO_SESSION });
-    throw await countFailure(request, options, missing);
+    throw await countFailure(request, options, apiError("missing_api_key", explain(NO_SESSION)));
   }
   requireOwnOrigin(request, options.own);
   const found = await options.identifySession(token);
   if (found) return found;
-  const ended = apiError("invalid_api_key", { message: ENDED });
-  throw await countFailure(request, options, ended);
+  throw await countFailure(request, options, apiError("invalid_api_key", explain(ENDED)));
+}
+
+/** Writes the command that makes a link; only a test server tells strangers its program's place. */
+export function writeLinkCommand(
+  { url }: Request,
+  { commands }: Pick<OperatorCallerOptions, "commands">,
+): string {
+  const { program, needsServer } = commands();
+  const command = needsServer
+    ? `${program} console --server ${new URL(url).origin}`
+    : "wadi console";
+  return `\`${command}\``;
 }
 
 /** Slows guesses down by their address. */

@@ -9,6 +9,7 @@ import {
   findSession,
   type OperatorCallerOptions,
   TOKEN_CHARACTERS_MAX,
+  writeLinkCommand,
 } from "./operator-caller.ts";
 import type { OperatorRoute } from "./operator-router.ts";
 import { requireOwnOrigin } from "./own-origin.ts";
@@ -40,9 +41,9 @@ const PATH = "/console/session";
 const BODY_BYTES_MAX = 4 * 1024;
 
 const REFUSALS = {
-  unknown: "This link is unknown: make one with `wadi console`.",
-  used: "This link was used before: make another one with `wadi console`.",
-  expired: "This link has expired: make another one with `wadi console`.",
+  unknown: "This link is unknown: make one with {0}.",
+  used: "This link was used before: make another one with {0}.",
+  expired: "This link has expired: make another one with {0}.",
   revoked: "The operator of this link is revoked or expired.",
 } as const;
 
@@ -56,12 +57,23 @@ const checkBody = compileCheck(
 const SignedInSession = Type.Object({
   ...OperatorSession.properties,
   role: Type.String({ description: "Role of the operator." }),
+  program: Type.String({ description: "How its program is called on the server's machine." }),
+  needs_server: Type.Boolean({ description: "Commands need `--server`: the data is in memory." }),
 });
 
 /** Creates the routes; all answer 404 while the operator API is switched off. */
 export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute[] {
   const { clock, isEnabled } = options;
 
+  const answer = (
+    session: OperatorSession,
+    { role }: Pick<Operator, "role">,
+    cookie?: string,
+  ): HandlerReply => {
+    const { program, needsServer: needs_server } = options.commands();
+    const value = show(SignedInSession, { ...session, role, program, needs_server });
+    return [200, value, { "cache-control": "no-store", ...(cookie && { "set-cookie": cookie }) }];
+  };
   const placeCookie = (origin: string) => ({ name: options.cookie, path: "/", origin });
 
   async function begin({ request }: RequestContext): Promise<HandlerReply> {
@@ -73,7 +85,7 @@ export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute
     };
     const signed = await options.signIn(body.token, client);
     if (signed.kind !== "ok") {
-      const message = REFUSALS[signed.kind];
+      const message = REFUSALS[signed.kind].replace("{0}", writeLinkCommand(request, options));
       throw await countFailure(request, options, apiError("invalid_api_key", { message }));
     }
     const { session, operator, token } = signed;
@@ -138,13 +150,4 @@ export function writeCookie(
     secure: origin.startsWith("https:"),
     maxAge: Math.floor(lifetimeMs / 1000),
   }).serialize();
-}
-
-function answer(
-  session: OperatorSession,
-  { role }: Pick<Operator, "role">,
-  cookie?: string,
-): HandlerReply {
-  const value = show(SignedInSession, { ...session, role });
-  return [200, value, { "cache-control": "no-store", ...(cookie && { "set-cookie": cookie }) }];
 }

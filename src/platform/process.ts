@@ -1,5 +1,6 @@
 // The process itself: prepared before anything else is loaded, and its output.
-import { writeSync } from "node:fs";
+import { realpathSync, writeSync } from "node:fs";
+import { basename, relative } from "node:path";
 
 /** Environment variables that could make Bun run foreign code inside this program. */
 const REFUSED = ["BUN_OPTIONS", "BUN_BE_BUN", "NODE_OPTIONS"];
@@ -44,6 +45,20 @@ const PROXY_VARIABLE = /^(?:http|https|all|no)_proxy$/i;
 /** Deletes HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in any case, since fetch obeys them. */
 export function dropProxyVariables(env: Record<string, string | undefined>): void {
   for (const name of Object.keys(env)) if (PROXY_VARIABLE.test(name)) delete env[name];
+}
+
+const NAME = "wadi";
+
+/** Names the program as a shell finds it from here: by its name, else by its file. */
+export function nameProgram(): string {
+  const { execPath } = process;
+  // From the sources, Bun is the program.
+  if (!basename(execPath).startsWith(NAME)) return NAME;
+  const found = Bun.which(NAME);
+  if (found && realpathSync(found) === realpathSync(execPath)) return NAME;
+  const near = relative(process.cwd(), execPath);
+  if (near.startsWith("..")) return execPath;
+  return near.includes("/") ? near : `./${near}`;
 }
 
 /** Command with an absolute path, since PATH and USER cannot be trusted. */

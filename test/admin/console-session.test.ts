@@ -53,6 +53,7 @@ describe("a sign-in", () => {
       ...{ address: "nowhere", created_at: new Date(clock.now()).toISOString() },
       last_seen_at: new Date(clock.now()).toISOString(),
       expires_at: new Date(clock.now() + 30 * DAY_MS).toISOString(),
+      ...{ program: "wadi", needs_server: false },
     });
     await stop();
   });

@@ -27,14 +27,14 @@ test("a start prints at most twelve lines", () => {
     "models    stub-1 (default)",
     "services  embeddings (stub) · search (stub)",
     `keys      svc_sk_dev, and with these endings: ${ENDINGS.join(" ")}; operator token svc_sk_dev-operator`,
-    expect.stringMatching(/^console {3}http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w+$/),
     "",
     expect.stringMatching(/^curl /),
+    expect.stringMatching(/^Open the console: http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w+$/),
   ]);
 });
 
 test("the printed command works when it is pasted into a shell", async () => {
-  const [command] = dev.banner.slice(-1);
+  const command = dev.banner.find((line) => line.startsWith("curl "));
   const reply = { choices: [{ message: { content: "You said: Hello" } }] };
   if (Bun.which("curl")) {
     const pasted = await room.run(["-c", `${command} -sS`], { command: ["sh"] });

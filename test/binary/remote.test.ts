@@ -134,6 +134,10 @@ const LINES: Record<string, readonly string[]> = {
   "operators end": ["operators end UNKNOWN", "operators end nonsense"],
   console: ["console --as laever"],
   "audit list": ["audit list --operation sweep", "audit list --since never"],
+  "agents create": [
+    "agents create Noter --key KEY --prompt Notes --tool nothing",
+    "agents create Noter",
+  ],
   "agents list": ["agents list", "agents list --json", "agents list --account nobody"],
   "agents show": ["agents show AGENT", "agents show AGENT --json", "agents show AGENT --version 9"],
   "agents versions": ["agents versions AGENT", "agents versions UNKNOWN --json"],
@@ -346,6 +350,11 @@ describe("the server of a command", () => {
     expect((await run("keys list", {}, "--server", server.url)).code).toBe(0);
     const local = await room.perform(["keys", "list", "--data", "./nowhere"]);
     expect(local.stderr).toContain("there is no database in ./nowhere");
+    const env = { WADI_SERVER__PORT: new URL(server.url).port };
+    const beside = await room.perform(["keys", "list", "--data", "./nowhere"], { env });
+    expect(beside.stderr).toContain(
+      `but a server runs at ${server.url}: add --server ${server.url}`,
+    );
     const refused = await room.perform(["login", server.url], { stdin: "wadi_op_wrong" });
     expect([refused.code, refused.stderr]).toEqual([
       1,
@@ -357,7 +366,8 @@ describe("the server of a command", () => {
 
   test("gets no token that is kept for another server", async () => {
     await room.perform(["login", server.url], { stdin: token });
-    const other = "http://127.0.0.1:1";
+    // Not on this machine, where the token of `wadi dev` is tried.
+    const other = "http://192.0.2.1:1";
     const { code, stderr } = await run("keys list", {}, "--server", other);
     expect(code).toBe(1);
     expect(stderr).toStartWith(`wadi: there is no token for ${other}: `);
@@ -382,8 +392,15 @@ test("a decision through the API names the operator", async () => {
   });
 });
 
-test("`wadi dev` in memory is looked at with the token that it prints", async () => {
+test("`wadi dev` in memory is looked at with the token that it prints, or with none", async () => {
   const dev = await room.serve(["dev", "--port", "0"]);
+  const asked = await fetch(`${dev.url}/console/session`);
+  const { error } = (await asked.json()) as { error: { message: string } };
+  // The way in that its sign-in page names.
+  const [program, ...words] = /`(.+)`/.exec(error.message)![1]!.split(" ");
+  expect(words).toEqual(["console", "--server", dev.url]);
+  const link = await room.run(words, { command: [program!] });
+  expect(link.stdout).toStartWith(`${dev.url}/console/#wadi_link_`);
   const line = dev.banner.find((one) => one.startsWith("keys"))!;
   const found = /operator token (\S+)$/.exec(line)![1]!;
   const env = { WADI_OPERATOR_TOKEN: found };

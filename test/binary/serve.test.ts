@@ -121,7 +121,7 @@ describe("on a data directory", () => {
     const [, key] = /^key {7}(svc_sk_[0-9A-Za-z]{49})$/m.exec(shown)!;
     expect(shown).toContain(`-H 'Authorization: Bearer ${key}'`);
     expect(existsSync(join(room.directory, "seen", "first-key"))).toBeFalse();
-    expect(shown).toMatch(/^console {3}http:\/\/127\.0\.0\.1:\d+\/console\/#wadi_link_\w{49}$/m);
+    expect(shown).toMatch(/^Open the console: http:\S+\/console\/#wadi_link_\w{49}$/m);
     expect(existsSync(join(room.directory, "seen", "console-link"))).toBeFalse();
   });
 

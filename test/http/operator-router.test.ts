@@ -25,6 +25,7 @@ test("a connection may be silent while its operation is performed, and no longer
     identify: async () => ({ id: "o-1", name: "noura", role: "operator" }),
     identifySession: async () => undefined,
     cookie: "wadi_session_1",
+    commands: () => ({ program: "wadi", needsServer: false }),
     own: { publicUrls: () => [], hosts: () => [] },
     limiter: { take: () => null },
     addressOf: () => "192.0.2.1",

@@ -215,7 +215,7 @@ async function readBanner(stream: ReadableStream<Uint8Array>): Promise<string[] 
 
 function readStart(banner: readonly string[], cwd: string): { url: string; key: string } {
   const readKey = (file: string) => readFileSync(resolve(cwd, file), "utf8").trim();
-  const last = banner.at(-1)!;
+  const last = banner.findLast((line) => /^curl |^\{/.test(line))!;
   if (last.startsWith("{")) {
     const { url, keys, key_file } = JSON.parse(last);
     return { url, key: keys[0] ?? (key_file === null ? "" : readKey(key_file)) };
