@@ -104,7 +104,7 @@ function walkHome() {
 
   test("keeps the first steps until they are hidden", async () => {
     const { page } = opened;
-    await page.getByText("4 of 6").waitFor();
+    await page.getByText("4 of 7").waitFor();
     await page.getByText("wadi backup wadi.backup").waitFor();
     await page.getByRole("button", { name: "Hide" }).click();
     await page.reload();

@@ -240,7 +240,7 @@ function walkRuns() {
     await page.getByText("Copied.").waitFor();
     const curl = (await page.evaluate("navigator.clipboard.readText()")) as string;
     expect(curl).toContain(`/v1/agents/${agent}/runs`);
-    expect(curl).toContain('"authorization: Bearer $WADI_KEY"');
+    expect(curl).toContain('"Authorization: Bearer $WADI_API_KEY"');
     expect(curl).not.toContain(walk.server.key);
     await page.getByRole("button", { name: "Run again" }).click();
     await page.getByText("The run started.").waitFor();

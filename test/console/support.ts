@@ -1,7 +1,9 @@
 // Opens the console of the compiled program in a real browser, signed in, and judges its pages.
 import { expect } from "bun:test";
+import { dirname } from "node:path";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
+import { executable } from "../../scripts/build.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { closePages, openBrowser, watchPage } from "../support/browser.ts";
 
@@ -40,7 +42,10 @@ export async function openConsole(
   const room = openRoom();
   await prepare(room);
   const hosts = egress.flatMap((host) => ["--allow-egress", host]);
-  const server = await room.serve(["serve", "--port", "0", ...hosts], { env: UNLIMITED });
+  // Commands are named as they are typed where the program is on the PATH.
+  const PATH = `${dirname(executable())}:${process.env.PATH}`;
+  const env = { ...UNLIMITED, PATH };
+  const server = await room.serve(["serve", "--port", "0", ...hosts], { env });
   const browser = await openBrowser();
   const context = await browser.newContext();
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);

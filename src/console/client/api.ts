@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 
 export type SessionState =
-  | { kind: "unknown" | "none" | "ended" | "used" }
+  | { kind: "unknown" | "none" | "ended" | "used"; command?: string | undefined }
   | { kind: "signed_in"; operator: string; role: "operator" | "approver" };
 
 export const session = signal<SessionState>({ kind: "unknown" });
@@ -11,7 +11,12 @@ export const session = signal<SessionState>({ kind: "unknown" });
 export interface SignedInOperator {
   operator: string;
   role: "operator" | "approver";
+  program: string;
+  needs_server: boolean;
 }
+
+/** How commands are typed on the server's machine. */
+export const commands = { program: "wadi", needs_server: false };
 
 /** A reply that is no success, as the operator API words it. */
 export class ApiFailure extends Error {

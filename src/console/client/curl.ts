@@ -1,4 +1,5 @@
 // Requests as a command of the shell, without the key.
+import { commands } from "./api.ts";
 
 const BARE = /^[\w@%+=:,./-]+$/;
 
@@ -6,9 +7,13 @@ const BARE = /^[\w@%+=:,./-]+$/;
 export const quote = (text: string): string =>
   BARE.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Writes a command whose values a shell takes as they are. */
+/** Writes a command that acts on this machine alone. */
+export const writeLocal = (...words: readonly string[]): string =>
+  [commands.program, ...words].map(quote).join(" ");
+
+/** Writes a command for this server, whose values a shell takes as they are. */
 export const writeCommand = (...words: readonly string[]): string =>
-  ["wadi", ...words.map(quote)].join(" ");
+  writeLocal(...words, ...(commands.needs_server ? ["--server", location.origin] : []));
 
 export function formatCurl(path: string, body: object): string {
   return [

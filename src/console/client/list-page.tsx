@@ -1,4 +1,5 @@
 // A page that lists things of every account: states, accounts and a search in the address.
+import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
 import { quote } from "./curl.ts";
 import { Chip, ChoiceMenu, FilterBar, SearchField, useQuery } from "./filters.tsx";
@@ -34,6 +35,8 @@ interface ListPageProps<Row> {
   empty: TextId;
   command: string;
   emptyCommand?: string;
+  /** What can be done where there is nothing yet. */
+  emptyAct?: ComponentChildren;
 }
 
 type Listed = { id: string; account: string };
@@ -114,7 +117,9 @@ export function ListPage<Row extends Listed>(list: ListPageProps<Row>) {
       <Unready what={say(list.title)} resource={value} />
       {value.data?.length === 0 && (
         <div class="page">
-          <Empty text={say(list.empty)} command={list.emptyCommand ?? list.command} />
+          <Empty text={say(list.empty)} command={list.emptyCommand ?? list.command}>
+            {list.emptyAct}
+          </Empty>
         </div>
       )}
       {all.length > 0 && <Filters all={all} list={list} />}

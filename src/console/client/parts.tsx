@@ -237,11 +237,18 @@ export function FailureNote({ what, failure, isFinal = false }: FailureNoteProps
   );
 }
 
-export function Empty({ text, command }: { text: string; command?: string }) {
+interface EmptyProps {
+  text: string;
+  command?: string;
+  children?: ComponentChildren;
+}
+
+export function Empty({ text, command, children }: EmptyProps) {
   return (
     <div class="empty">
       <p>{text}</p>
       {command && <code class="ltr">{command}</code>}
+      {children}
     </div>
   );
 }

@@ -10,7 +10,7 @@ export interface ConsoleStatus {
     backups: { made_at: string | null; failure: string | null } | null;
     certificate_expires_at: string | null;
   } | null;
-  database: { free_disk_bytes: number | null };
+  database: { kind: string; free_disk_bytes: number | null };
   runs: { queued: number; running: number; waiting_approval: number; suspects: number };
   approvals: {
     pending: number;

@@ -1,5 +1,5 @@
 // Tokens of links, which stand in the fragment: no log and no referrer has it.
-const TOKEN = /^#([A-Za-z0-9_-]{20,})$/;
+const TOKEN = /^#(.+)$/;
 
 /** Takes the token out of the address: the history and a copied address must not keep it. */
 export function takeToken(): string | undefined {

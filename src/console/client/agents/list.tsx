@@ -1,4 +1,6 @@
 // The list of agents with their tools by risk, last runs, cost and hold.
+import { writeCommand } from "../curl.ts";
+import { TryApproval, useSampleKey, writeAgentCommand } from "../home/sample.tsx";
 import { ListPage } from "../list-page.tsx";
 import { useResource } from "../live.ts";
 import { Marks } from "../marks.tsx";
@@ -75,6 +77,7 @@ const COLUMNS: readonly RowColumn<ListedAgentRow>[] = [
 
 export function Agents() {
   const costs = useResource<AgentCosts>("/usage?by=agent", ["requests"]).value.data;
+  const key = useSampleKey();
   const byAgent = new Map(costs?.rows.map((row) => [row.agent_id, row]));
   const cost: RowColumn<ListedAgentRow> = {
     ...{ head: "agents.column.cost", place: "n b2" },
@@ -94,7 +97,9 @@ export function Agents() {
       nameOf={({ name }) => name}
       says={(counts, all) => t("agents.count", all, counts("held"))}
       empty="agents.empty"
-      command="wadi agents list"
+      command={writeCommand("agents", "list")}
+      emptyCommand={writeAgentCommand(key)}
+      emptyAct={<TryApproval />}
     />
   );
 }

@@ -3,6 +3,7 @@ import { useLocation, useRoute } from "preact-iso";
 import { type ApiFailure, session } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { shortenId } from "../format.ts";
+import { TryApproval } from "../home/sample.tsx";
 import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
 import { copyText, Empty, Icon, Segment, showToast } from "../parts.tsx";
@@ -67,6 +68,8 @@ interface ListProps {
 
 function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
   const isPast = filter === "decided";
+  const { value } = session;
+  const mayTry = value.kind === "signed_in" && value.role === "operator";
   const isEmpty = data !== null && waits.length === 0 && (!isPast || past.length === 0);
   return (
     <section class="list" aria-label={t("page.approvals")}>
@@ -75,8 +78,10 @@ function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
         <div class="page">
           <Empty
             text={t(isPast ? "approvals.empty.decided" : "approvals.empty")}
-            command="wadi approvals list"
-          />
+            command={writeCommand("approvals", "list")}
+          >
+            {data.length === 0 && mayTry && <TryApproval />}
+          </Empty>
         </div>
       )}
       <Items title={t("approvals.list.waiting")} rows={waits} {...{ open, hrefOf }} />
@@ -157,7 +162,7 @@ export function Approvals() {
   );
   const command = open
     ? writeCommand("approvals", "show", shortenId(open))
-    : "wadi approvals list --status pending";
+    : writeCommand("approvals", "list", "--status", "pending");
   return (
     <Page
       title="page.approvals"

@@ -1,19 +1,27 @@
 // The first steps of a new installation, until all are done or they are hidden.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { formatCurl, writeCommand, writeLocal } from "../curl.ts";
+import { shortenId } from "../format.ts";
 import { useResource } from "../live.ts";
-import { Head, Icon } from "../parts.tsx";
+import { copyText, Head, Icon } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { HomeData } from "./data.ts";
+import { MESSAGE, TryApproval, useSampleKey, writeAgentCommand } from "./sample.tsx";
 
 /** Set in this browser once the steps were hidden or done. */
 const HIDDEN = "first-steps";
 
-/** Endpoints are made by their owner, with a key: the program has no command for it. */
-const writeCurl = () =>
-  [
-    `curl ${location.origin}/v1/webhooks`,
-    `-H "Authorization: Bearer $WADI_API_KEY" --json '{"url":"URL"}'`,
-  ].join(" ");
+/** Decided approvals are among the newest, for those who have few. */
+const APPROVALS = "/approvals?limit=20";
+
+interface StepProps {
+  text: string;
+  href: string;
+  command: string;
+  isDone: boolean;
+  act?: ComponentChildren;
+}
 
 export function FirstSteps({ data }: { data: HomeData }) {
   const isHidden = useSignal(localStorage.getItem(HIDDEN) !== null);
@@ -24,31 +32,80 @@ export function FirstSteps({ data }: { data: HomeData }) {
   return isHidden.value ? null : <Steps data={data} onHide={hide} />;
 }
 
-function Steps({ data, onHide }: { data: HomeData; onHide(): void }) {
-  const keys = useResource<unknown[]>("/keys", ["keys"]).value.data;
+function useSteps({ models, endpoints, status }: HomeData): StepProps[] {
+  const key = useSampleKey();
+  const agents = useResource<{ id: string }[]>("/agents", ["agents"]).value.data;
   const runs = useResource<unknown[]>("/runs?limit=1", ["runs"]).value.data;
-  const hasModel = data.models.some(({ upstream }) => upstream !== "stub");
-  const hasBackup = Boolean(data.status.server?.backups?.made_at);
-  const steps = [
-    { text: t("step.serve"), command: "wadi serve", isDone: true },
-    { text: t("step.model"), command: "wadi models probe URL --write", isDone: hasModel },
+  const approvals = useResource<{ status: string }[]>(APPROVALS, ["approvals"]).value.data;
+  const agent = agents?.[0] ? shortenId(agents[0].id) : "AGENT_ID";
+  const event = { url: "https://HOST/PATH", events: ["run.completed"] };
+  const steps: StepProps[] = [
     {
-      text: t("step.key"),
-      command: "wadi keys create --account NAME",
-      isDone: (keys?.length ?? 0) > 0,
+      ...{ text: t("step.model"), href: "models" },
+      command: writeLocal("models", "probe", "http://HOST:PORT", "--write"),
+      isDone: models.some(({ upstream }) => upstream !== "stub"),
     },
     {
-      text: t("step.run"),
-      command: "wadi runs start AGENT_ID TEXT",
-      isDone: (runs?.length ?? 0) > 0,
+      ...{ text: t("step.key"), href: "keys" },
+      command: writeCommand("keys", "create", "--account", "default", "--scope", "agents"),
+      isDone: key !== undefined,
     },
     {
-      text: t("step.events"),
-      command: writeCurl(),
-      isDone: data.endpoints.length > 0,
+      ...{ text: t("step.agent"), href: "agents", command: writeAgentCommand(key) },
+      isDone: agents !== null && agents.length > 0,
     },
-    { text: t("step.backup"), command: "wadi backup wadi.backup", isDone: hasBackup },
+    {
+      ...{ text: t("step.run"), href: "runs" },
+      command: writeCommand("runs", "start", agent, MESSAGE),
+      isDone: runs !== null && runs.length > 0,
+    },
+    {
+      ...{ text: t("step.approval"), href: "approvals" },
+      command: writeCommand("approvals", "list", "--status", "pending"),
+      isDone: approvals?.some((row) => row.status !== "pending") ?? false,
+      act: <TryApproval />,
+    },
+    {
+      ...{ text: t("step.events"), href: "webhooks", command: formatCurl("/v1/webhooks", event) },
+      isDone: endpoints.length > 0,
+    },
   ];
+  // Data in memory has no backup.
+  if (status.database.kind === "memory") return steps;
+  const isDone = Boolean(status.server?.backups?.made_at);
+  const command = writeLocal("backup", "wadi.backup");
+  return [...steps, { text: t("step.backup"), href: "/docs/backup", command, isDone }];
+}
+
+function Step({ text, href, command, isDone, act }: StepProps) {
+  return (
+    <li class={isDone ? "done" : ""}>
+      <Icon id={isDone ? "s-ok" : "s-todo"} size={12} tone={isDone ? "ok" : "mute"} />
+      <span class="row">
+        <a class="x" href={new URL(href, `${location.origin}/console/`).pathname}>
+          {text}
+        </a>
+        {isDone ? <span class="vh">{t("home.step.done")}</span> : act}
+      </span>
+      {!isDone && (
+        <span class="row">
+          <code class="ltr">{command}</code>
+          <button
+            class="b quiet"
+            type="button"
+            aria-label={t("code.copy", text)}
+            onClick={() => copyText(command)}
+          >
+            <Icon id="i-copy" size={14} />
+          </button>
+        </span>
+      )}
+    </li>
+  );
+}
+
+function Steps({ data, onHide }: { data: HomeData; onHide(): void }) {
+  const steps = useSteps(data);
   const done = steps.filter(({ isDone }) => isDone).length;
   if (done === steps.length) return null;
   return (
@@ -63,15 +120,8 @@ function Steps({ data, onHide }: { data: HomeData; onHide(): void }) {
         }
       />
       <ul class="steps">
-        {steps.map(({ text, command, isDone }) => (
-          <li key={text} class={isDone ? "done" : ""}>
-            <Icon id={isDone ? "s-ok" : "s-todo"} size={12} tone={isDone ? "ok" : "mute"} />
-            <span>
-              {text}
-              {isDone && <span class="vh">{t("home.step.done")}</span>}
-            </span>
-            {!isDone && <code class="ltr">{command}</code>}
-          </li>
+        {steps.map((step) => (
+          <Step key={step.text} {...step} />
         ))}
       </ul>
     </section>

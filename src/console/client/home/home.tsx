@@ -1,5 +1,7 @@
 // Home: what needs a person now, the last day, what runs, and the first steps.
+
 import { useLocation } from "preact-iso";
+import { writeCommand } from "../curl.ts";
 import { now } from "../live.ts";
 import { Head, Icon } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -74,7 +76,7 @@ const HINTS: readonly KeyHint[] = [
 export function Home() {
   const { data, failure } = useHomeData();
   return (
-    <Page title="page.home" command="wadi status" hints={HINTS}>
+    <Page title="page.home" command={writeCommand("status")} hints={HINTS}>
       <Unready what={t("page.home")} resource={{ data, failure }} />
       {data && (
         <div class="page">

@@ -1,6 +1,7 @@
 // Matters that need a person now, worst first.
 
 import type { ComponentChildren } from "preact";
+import { writeCommand } from "../curl.ts";
 import { writeMinute, writeSpan } from "../format.ts";
 import { Outside } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
@@ -49,7 +50,7 @@ function listStops({ status }: HomeData, nowMs: number): MaybeMatter[] {
     installation.paused_at !== null && {
       ...{ tone: "warn", shape: "paused", title: t("home.paused") },
       says: t("home.paused.says"),
-      parts: [<code key="code">wadi resume</code>],
+      parts: [<code key="code">{writeCommand("resume")}</code>],
     },
     free !== null &&
       free < DISK_BYTES_MIN && {

@@ -86,5 +86,11 @@ export function endOf({ revoked_at, expires_at }: ListedKey, nowMs: number): str
   return expires_at !== null && Date.parse(expires_at) <= nowMs ? expires_at : null;
 }
 
+/** Keys by which an operator may act for an account, the oldest first. */
+export const listUsable = (keys: readonly ListedKey[], nowMs: number): ListedKey[] =>
+  keys
+    .filter((key) => key.account !== null && key.kind === "ordinary" && endOf(key, nowMs) === null)
+    .toSorted((a, b) => (a.created_at + a.name).localeCompare(b.created_at + b.name));
+
 /** Milliseconds in a day. */
 export const DAY_MS = 86_400_000;

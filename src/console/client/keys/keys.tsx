@@ -129,8 +129,8 @@ export function Keys() {
 }
 
 function writeView({ show, key }: Readonly<Record<string, string>>): string {
-  if (show === "sessions") return "wadi operators sessions";
-  return key ? writeCommand("keys", "show", shortenId(key)) : "wadi keys list";
+  if (show === "sessions") return writeCommand("operators", "sessions");
+  return key ? writeCommand("keys", "show", shortenId(key)) : writeCommand("keys", "list");
 }
 
 interface OpenedKeyProps {
@@ -208,7 +208,7 @@ function Accounts({ accounts, keys, limits, ...given }: AccountsProps) {
         </p>
       )}
       {accounts.data?.length === 0 && (
-        <Empty text={t("keys.empty")} command="wadi accounts create acme" />
+        <Empty text={t("keys.empty")} command={writeCommand("accounts", "create", "acme")} />
       )}
       {accounts.data && <Groups accounts={accounts.data} keys={all} {...{ limits }} {...given} />}
     </>

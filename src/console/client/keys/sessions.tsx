@@ -53,7 +53,7 @@ export function Sessions() {
   return (
     <section aria-busy={!data && !failure}>
       {failure && <FailureNote what={t("keys.show.sessions")} failure={failure} />}
-      {data?.length === 0 && <Empty text={t("sessions.empty")} command="wadi console" />}
+      {data?.length === 0 && <Empty text={t("sessions.empty")} command={writeCommand("console")} />}
       {data && data.length > 0 && (
         <SessionTable
           sessions={data}

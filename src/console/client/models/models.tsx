@@ -1,5 +1,6 @@
 // Models: their servers and traffic, what an operator can do with them, and who may call which.
 
+import { writeCommand, writeLocal } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { now, useResource } from "../live.ts";
 import { copyText, Empty } from "../parts.tsx";
@@ -62,13 +63,16 @@ export function Models() {
     <Page
       title="page.models"
       says={data ? t("models.count", data.length) : undefined}
-      command="wadi models list"
+      command={writeCommand("models", "list")}
       hints={HINTS}
     >
       <Unready what={t("page.models")} resource={models.value} />
       {data?.length === 0 && (
         <div class="page">
-          <Empty text={t("models.empty")} command="wadi models probe URL --write" />
+          <Empty
+            text={t("models.empty")}
+            command={writeLocal("models", "probe", "URL", "--write")}
+          />
         </div>
       )}
       {data && data.length > 0 && (

@@ -2,11 +2,11 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiFailure } from "../api.ts";
-import { writeCommand } from "../curl.ts";
+import { writeCommand, writeLocal } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { Json } from "../json.tsx";
-import { endOf, type ListedKey } from "../keys/data.ts";
+import { type ListedKey, listUsable } from "../keys/data.ts";
 import { now, useResource } from "../live.ts";
 import { copyText, Empty, FailureNote, Head } from "../parts.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
@@ -86,9 +86,7 @@ export function Playground() {
   const [query, change] = useQuery();
   const list = useResource<ListedKey[]>("/keys", ["keys"]);
   const { data, failure } = list.value;
-  const keys = (data ?? []).filter((key) => {
-    return key.account !== null && key.kind === "ordinary" && endOf(key, now.value) === null;
-  });
+  const keys = listUsable(data ?? [], now.value);
   const chosen = keys.find(({ id }) => id === query.key) ?? keys[0];
   const parameters = useSignal<ChatParameters>({ ...NO_PARAMETERS, model: query.model ?? "" });
   const draft = useSignal("");
@@ -168,7 +166,7 @@ function RequestView({ request }: { request: ChatBody }) {
 }
 
 const writeView = (key: ListedKey | undefined, draft: string): string =>
-  writeCommand(
+  writeLocal(
     ...["keys", "chat", key ? shortenId(key.id) : "KEY_ID", draft || "Hello"],
     ...["--server", location.origin],
   );
@@ -188,7 +186,10 @@ function Conversation({
   if (!hasKeys) {
     return (
       <div class="page">
-        <Empty text={t("playground.no_keys")} command="wadi keys create --account default" />
+        <Empty
+          text={t("playground.no_keys")}
+          command={writeCommand("keys", "create", "--account", "default")}
+        />
       </div>
     );
   }

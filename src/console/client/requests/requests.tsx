@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
-import { writeCommand } from "../curl.ts";
+import { writeCommand, writeLocal } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { now, useResource } from "../live.ts";
@@ -170,7 +170,7 @@ function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear(): void
           </button>
         </p>
       ) : (
-        <Empty text={t("requests.empty")} command="wadi chat" />
+        <Empty text={t("requests.empty")} command={writeLocal("chat")} />
       )}
     </div>
   );

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { ApiFailure, post } from "../api.ts";
-import { quote } from "../curl.ts";
+import { formatCurl, writeCommand } from "../curl.ts";
 import { ChoiceMenu } from "../filters.tsx";
 import { copyText, FailureNote, showToast } from "../parts.tsx";
 import { CancelDialog, isActive } from "../runs/selection.tsx";
@@ -57,7 +57,7 @@ export function Acts({ run, onChange }: ActsProps) {
             { value: "curl", text: t("run.copy.curl") },
             { value: "command", text: t("run.copy.command") },
           ]}
-          onChange={(form) => copyText(form === "curl" ? writeCurl(run) : writeCommand(run))}
+          onChange={(form) => copyText(form === "curl" ? writeCurl(run) : writeStart(run))}
         />
       </span>
       {failure.value && (
@@ -79,17 +79,10 @@ export function Acts({ run, onChange }: ActsProps) {
 }
 
 /** Writes the request that starts such a run; the shell puts the key in. */
-function writeCurl({ agent_id, input }: ShownRun): string {
-  const body = JSON.stringify({ input: { message: input.message } });
-  return [
-    `curl ${location.origin}/v1/agents/${agent_id}/runs`,
-    '  -H "authorization: Bearer $WADI_KEY"',
-    "  -H 'content-type: application/json'",
-    `  -d ${quote(body)}`,
-  ].join(" \\\n");
-}
+const writeCurl = ({ agent_id, input }: ShownRun): string =>
+  formatCurl(`/v1/agents/${agent_id}/runs`, { input: { message: input.message } });
 
-function writeCommand({ id, agent_id, input }: ShownRun): string {
-  if ("hook" in input) return `wadi runs again ${id}`;
-  return `wadi runs start ${agent_id} ${quote(input.message)}`;
-}
+const writeStart = ({ id, agent_id, input }: ShownRun): string =>
+  "hook" in input
+    ? writeCommand("runs", "again", id)
+    : writeCommand("runs", "start", agent_id, input.message);

@@ -1,8 +1,11 @@
 // The list of runs: active ones first, then the newest.
+
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
+import { TryApproval } from "../home/sample.tsx";
 import { useResource } from "../live.ts";
 import { useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";
@@ -161,7 +164,12 @@ function Nothing({ filter: { isFiltered, range } }: { filter: RunListFilter }) {
   return (
     <div class="page">
       {all === 0 ? (
-        <Empty text={t("runs.empty")} command={'wadi runs start AGENT_ID "Summarise today"'} />
+        <Empty
+          text={t("runs.empty")}
+          command={writeCommand("runs", "start", "AGENT_ID", "Summarise today")}
+        >
+          <TryApproval />
+        </Empty>
       ) : (
         <div class="empty">
           <p>{t("runs.empty.filtered", all)}</p>

@@ -7,7 +7,8 @@ export const agents = {
   "agents.this": "The agent",
   "agents.all": "All agents",
   "agents.missing": (id: string) => `There is no agent ${id}, or no such version of it.`,
-  "agents.empty": "No agents yet. An account makes one by POST /v1/agents.",
+  "agents.empty":
+    "No agents yet. An account makes one by POST /v1/agents, an operator by a command.",
   "agents.is.active": "Active",
   "agents.is.held": "Held",
   "agents.is.archived": "Archived",

@@ -77,7 +77,7 @@ export const shared = {
   "session.title": "Sign in",
   "session.none": "Make a link on the server, and open it here.",
   "session.ended": "Your session has ended.",
-  "session.used": "This link was used before, or its 30 minutes are over.",
+  "session.used": "This link was used before, its 30 minutes are over, or a part of it is missing.",
   "failure.title": (what: string) => `${what} could not be loaded.`,
   "failure.act": (what: string) => `${what} This was not done.`,
   "code.cut": (all: number, shown: number) =>

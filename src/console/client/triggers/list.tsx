@@ -1,4 +1,5 @@
 // The list of triggers with their next times and last outcomes.
+import { writeCommand } from "../curl.ts";
 import { shortenId } from "../format.ts";
 import { ListPage } from "../list-page.tsx";
 import { Marks } from "../marks.tsx";
@@ -67,6 +68,6 @@ export const Triggers = () => (
     compare={(a, b) => (a.next_fire_at ?? "9").localeCompare(b.next_fire_at ?? "9")}
     says={(counts, all) => t("triggers.count", all, counts("stopped"))}
     empty="triggers.empty"
-    command="wadi triggers list"
+    command={writeCommand("triggers", "list")}
   />
 );

@@ -1,4 +1,5 @@
 // The list of webhook endpoints with their health.
+import { writeCommand, writeLocal } from "../curl.ts";
 import { ListPage } from "../list-page.tsx";
 import { Outside, State } from "../parts.tsx";
 import { orDash, type RowColumn } from "../row-table.tsx";
@@ -84,7 +85,7 @@ export const Webhooks = () => (
     nameOf={({ url, description }) => `${url} ${description ?? ""}`}
     says={(counts, all) => t("webhooks.count", all, counts("failing"), counts("off"))}
     empty="webhooks.empty"
-    command="wadi webhooks list"
-    emptyCommand="wadi listen"
+    command={writeCommand("webhooks", "list")}
+    emptyCommand={writeLocal("listen")}
   />
 );

@@ -73,7 +73,7 @@ export const shell = {
   "session.title": "تسجيل الدخول",
   "session.none": "أنشئ رابطاً على الخادم، وافتحه هنا.",
   "session.ended": "انتهت جلستك.",
-  "session.used": "استُخدم هذا الرابط من قبل، أو مضت دقائقه الثلاثون.",
+  "session.used": "استُخدم هذا الرابط من قبل، أو مضت دقائقه الثلاثون، أو ينقصه جزء.",
   "failure.title": (what: string) => `تعذّر تحميل: ${what}.`,
   "failure.act": (what: string) => `${what} لم يتم ذلك.`,
   "failure.again": (number: number) => `محاولة أخرى بعد ${seconds(number)}.`,
