@@ -176,9 +176,11 @@ if (import.meta.main) {
   const build: Build = { failPoints: values["fail-points"] };
   if (!values["if-stale"] || isStale(build)) {
     const started = performance.now();
+    const name = executable(build).slice(root.length + 1);
+    process.stderr.write(`Building ${name} …\n`);
     const path = await compile(build);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     const megabytes = (statSync(path).size / 1e6).toFixed(1);
-    console.error(`Built ${path.slice(root.length + 1)}: ${megabytes} MB in ${seconds} s.`);
+    process.stderr.write(`Built ${name}: ${megabytes} MB in ${seconds} s.\n`);
   }
 }

@@ -305,6 +305,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     // Written at the first request: formatting a date loads 4 MB of ICU's tables.
     writeChanges: () => writeChanges(current().service.alias),
     publicUrl,
+    hasConsole: () => current().operator.enabled && current().operator.listen === "",
     readApi: async () => (await document.answer()).json() as Promise<object>,
     readOperatorApi: () => site.operators.writeDocument(),
   });

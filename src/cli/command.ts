@@ -40,7 +40,7 @@ export interface CommandTable extends References {
 /** Options of every command. */
 export const COMMON: Readonly<Record<string, Flag>> = {
   config: { takes: "FILE", help: "settings file (default ./wadi.toml if it exists)" },
-  data: { takes: "DIR", help: "directory of the database (default ./wadi-data)" },
+  data: { takes: "DIR", help: "directory of the database (default ./wadi-data; dev: memory)" },
   server: { takes: "URL", help: "server to ask (default local files)" },
   json: { help: "one JSON document on stdout, nothing else" },
   help: { help: "this text" },

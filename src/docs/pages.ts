@@ -20,6 +20,8 @@ export interface DocsOptions extends References {
   /** Writes the deprecated parts of this server's API as Markdown. */
   writeChanges(): string;
   publicUrl(): string;
+  /** The console is at this address, too. */
+  hasConsole(): boolean;
   /** OpenAPI documents of the public API and of the operators' one. */
   readApi(): Promise<object>;
   readOperatorApi(): Promise<object>;
@@ -82,14 +84,14 @@ function keep(type: "text/html" | "text/css", write: () => Promise<string>) {
 }
 
 /** Shows a start page to browsers; clients that don't ask for HTML get the usual 404. */
-function answerRoot(request: Request, { version, publicUrl }: DocsOptions): Response {
+function answerRoot(request: Request, { version, publicUrl, hasConsole }: DocsOptions): Response {
   if (!request.headers.get("accept")?.includes("text/html")) throw apiError("not_found");
   const address = publicUrl().replace(/\/$/, "") || new URL(request.url).origin;
   const body = `<h1>Wadi ${Bun.escapeHTML(version)}</h1>
 <p>This server serves language models and runs agents durably.</p>
 <dl>
 <dt>Base address of clients</dt><dd><code>${Bun.escapeHTML(address)}/v1</code></dd>
-<dt>Documentation</dt><dd><a href="/docs">/docs</a></dd>
+${hasConsole() ? '<dt>Web console of operators</dt><dd><a href="/console/">/console/</a></dd>\n' : ""}<dt>Documentation</dt><dd><a href="/docs">/docs</a></dd>
 <dt>OpenAPI 3.1.0 document</dt><dd><a href="/openapi.json">/openapi.json</a></dd>
 </dl>
 <p>New here? Begin with <a href="/docs/quickstart">the quickstart</a>. Requests need an API key;

@@ -62,8 +62,16 @@ function walkToApproval() {
   test("a button makes an agent that asks, and opens what it asks", async () => {
     await page.getByRole("button", { name: "Try an approval" }).click();
     await page.getByRole("heading", { name: "Keep a note", level: 2 }).waitFor();
+    await page.getByRole("button", { name: "Ask a teammate" }).click();
+    await page.getByLabel("Teammate’s name").fill("Noor");
+    await page.getByRole("button", { name: "Create link" }).click();
+    // The link is never shown again, so that Enter copies it.
+    await soon(() => page.locator(":focus").textContent()).toBe("Copy");
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByText(/^Noor was asked, link until /).waitFor();
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("Approved. The run goes on.").waitFor();
+    const toast = page.getByText("Approved. The run goes on.");
+    await toast.waitFor();
     const line = ["approvals", "list", "--json", "--server", server.url];
     const list = async () => (await room.perform(line)).stdout;
     expect(JSON.parse(await list())).toMatchObject([{ status: "approved", account: "dev" }]);
@@ -71,6 +79,7 @@ function walkToApproval() {
     const entries = JSON.parse((await room.perform(log)).stdout);
     expect(entries[0]).toMatchObject({ actor: "dev", via: "console" });
     await page.getByRole("link", { name: "Home" }).click();
+    await toast.waitFor({ state: "detached" });
     await soon(() => page.getByText("4 of 6").count()).toBe(1);
     expect(faults).toEqual([]);
   });

@@ -12,13 +12,15 @@ interface DialogProps {
   /** The button that keeps things as they are. */
   keep: string;
   isReady?: boolean;
+  /** The verb keeps something that is shown only now. */
+  hasFocus?: boolean;
   /** Closes when it resolves; a failure is shown in the dialog. */
   onConfirm(): Promise<void>;
   onClose(): void;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, verb, keep, isReady = true, ...given }: DialogProps) {
+export function Dialog({ title, verb, keep, isReady = true, hasFocus, ...given }: DialogProps) {
   const { onConfirm, onClose, children } = given;
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -51,7 +53,12 @@ export function Dialog({ title, verb, keep, isReady = true, ...given }: DialogPr
           <button class="b" type="button" onClick={onClose}>
             {keep}
           </button>
-          <button class="b go" type="submit" disabled={!isReady || isSending.value}>
+          <button
+            class="b go"
+            type="submit"
+            autofocus={hasFocus}
+            disabled={!isReady || isSending.value}
+          >
             {verb}
           </button>
         </p>

@@ -35,7 +35,7 @@ interface ListPageProps<Row> {
   empty: TextId;
   command: string;
   emptyCommand?: string;
-  /** What can be done where there is nothing yet. */
+  /** An act for those who have nothing yet. */
   emptyAct?: ComponentChildren;
 }
 

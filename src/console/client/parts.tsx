@@ -288,8 +288,18 @@ const hideLater = () => {
   }, TOAST_MS);
 };
 
+/** Time after which a toast belongs to the page before. */
+const FRESH_MS = 1_000;
+let shownAt = 0;
+
+/** An act may lead to another page, so that its own toast stays. */
+export function leaveToast(): void {
+  if (performance.now() - shownAt > FRESH_MS) toast.value = null;
+}
+
 export function showToast(next: Toast): void {
   toast.value = next;
+  shownAt = performance.now();
   hideLater();
 }
 

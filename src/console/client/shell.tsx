@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
+import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { call, session } from "./api.ts";
 import { isJumping, Jump, useJumpKey } from "./jump.tsx";
@@ -9,7 +10,7 @@ import { type KeyHint, useKeys } from "./keyboard.ts";
 import { isEnglish, switchLanguage } from "./languages.ts";
 import { togglePause } from "./live.ts";
 import { NAVIGATION, type NavigationItem } from "./navigation.ts";
-import { copyText, Icon, Live, PauseButton, showToast, Tagged } from "./parts.tsx";
+import { copyText, Icon, Live, leaveToast, PauseButton, showToast, Tagged } from "./parts.tsx";
 import { isListingKeys, KeyList } from "./shortcuts.tsx";
 import { status, useStatus } from "./status.ts";
 import { type TextId, t } from "./texts.ts";
@@ -250,7 +251,8 @@ function Title({ title, opened }: Pick<PageProps, "title" | "opened">) {
 
 export function Page({ title, says, command, hints, end, before, ...given }: PageProps) {
   const { opened, heading, isFixed, children } = given;
-  const { route } = useLocation();
+  const { route, path } = useLocation();
+  useEffect(leaveToast, [path]);
   const places = listNavigation().flatMap((group) => group.places);
   useKeys({
     ...Object.fromEntries(places.map(({ key, href }) => [key, () => route(href)])),

@@ -56,6 +56,16 @@ function useApprovals() {
   };
 }
 
+const isOperator = () => session.value.kind === "signed_in" && session.value.role === "operator";
+
+/** Reads what the waiting runs were asked, where the arguments of a call say nothing. */
+function useTitles(waits: readonly ListedApproval[]): ReadonlyMap<string, string> {
+  const isMute = isOperator() && waits.some(({ preview }) => preview.length === 0);
+  const path = isMute ? "/runs?status=waiting_approval&limit=200" : null;
+  const { data } = useResource<{ id: string; title: string }[]>(path, ["runs"]).value;
+  return new Map((data ?? []).map(({ id, title }) => [id, title]));
+}
+
 interface ListProps {
   data: readonly ListedApproval[] | null;
   failure: ApiFailure | null;
@@ -68,8 +78,7 @@ interface ListProps {
 
 function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
   const isPast = filter === "decided";
-  const { value } = session;
-  const mayTry = value.kind === "signed_in" && value.role === "operator";
+  const titles = useTitles(waits);
   const isEmpty = data !== null && waits.length === 0 && (!isPast || past.length === 0);
   return (
     <section class="list" aria-label={t("page.approvals")}>
@@ -80,11 +89,11 @@ function List({ data, failure, filter, waits, past, open, hrefOf }: ListProps) {
             text={t(isPast ? "approvals.empty.decided" : "approvals.empty")}
             command={writeCommand("approvals", "list")}
           >
-            {data.length === 0 && mayTry && <TryApproval />}
+            {data.length === 0 && isOperator() && <TryApproval />}
           </Empty>
         </div>
       )}
-      <Items title={t("approvals.list.waiting")} rows={waits} {...{ open, hrefOf }} />
+      <Items title={t("approvals.list.waiting")} rows={waits} {...{ titles, open, hrefOf }} />
       <Items
         title={t(filter === "pending" ? "approvals.list.decided" : "approvals.list.past")}
         rows={past}
@@ -134,10 +143,8 @@ function useListKeys(
 
 /** Says that it is done, with a link to the run for those who may see it. */
 function showDone(outcome: Outcome, runId: string): void {
-  const { value } = session;
-  const isOperator = value.kind === "signed_in" && value.role === "operator";
   const run = { href: `/console/runs/${runId}`, link: t("approvals.open_run") };
-  showToast({ text: t(`approvals.done.${outcome}`), ...(isOperator && run) });
+  showToast({ text: t(`approvals.done.${outcome}`), ...(isOperator() && run) });
 }
 
 export function Approvals() {

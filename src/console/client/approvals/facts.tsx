@@ -1,12 +1,11 @@
 // Facts beside an approval: its run, who started it, what it cost, its times, who may decide.
 import type { ComponentChildren } from "preact";
 import { type Fact, Facts } from "../facts.tsx";
-import { shortenId, writeClock, writeExact, writeSpan } from "../format.ts";
+import { shortenId, writeExact, writeRecent, writeSpan } from "../format.ts";
 import { now } from "../live.ts";
 import { BudgetBar, copyText, Money, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ApprovalDetail } from "./data.ts";
-import { ShareButton } from "./share.tsx";
 import { useIsOperator } from "./viewer.ts";
 
 const nameKey = ({ id, name }: { id: string; name: string | null }) => name ?? shortenId(id);
@@ -69,7 +68,6 @@ export function ApprovalFacts({ detail }: { detail: ApprovalDetail }) {
   return (
     <aside class="rail" aria-label={t("approvals.facts")}>
       <Facts facts={facts} />
-      {useIsOperator() && isPending && <ShareButton detail={detail} />}
     </aside>
   );
 }
@@ -77,7 +75,7 @@ export function ApprovalFacts({ detail }: { detail: ApprovalDetail }) {
 function Clock({ at, children }: { at: string; children: ComponentChildren }) {
   return (
     <span title={writeExact(at)}>
-      {writeClock(at)} <span class="dim">{children}</span>
+      {writeRecent(at, now.value)} <span class="dim">{children}</span>
     </span>
   );
 }

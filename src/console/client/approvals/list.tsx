@@ -38,15 +38,20 @@ function describePast({ status, decided_by }: ListedApproval): string {
 
 export interface ItemProps {
   approval: ListedApproval;
+  /** Begin of the run's input, where it is known. */
+  title: string | undefined;
   href: string;
   isOpen: boolean;
 }
 
-function Item({ approval, href, isOpen }: ItemProps) {
+function Item({ approval, title, href, isOpen }: ItemProps) {
   const { tool, tool_title, risk, status, account, agent_id, agent_name, preview } = approval;
-  const { decided_at, expires_at, reason, id } = approval;
+  const { requested_at, decided_at, expires_at, reason, id } = approval;
   const agent = agent_name ?? shortenId(agent_id);
   const isPending = status === "pending";
+  const asked = t("approvals.earlier", writeSpan(now.value - Date.parse(requested_at)));
+  // Calls without arguments are told apart by what their runs were asked.
+  const input = preview.length === 0 && title ? [title] : [];
   return (
     <a
       class={isPending ? "item" : "item past"}
@@ -64,11 +69,14 @@ function Item({ approval, href, isOpen }: ItemProps) {
       </b>
       <time dateTime={isPending ? expires_at : (decided_at ?? "")}>
         {isPending
-          ? writeSpan(Date.parse(expires_at) - now.value)
+          ? t("approvals.left", writeSpan(Math.max(0, Date.parse(expires_at) - now.value)))
           : decided_at && writeRecent(decided_at, now.value)}
       </time>
-      <Texts texts={isPending ? [agent, account] : [describePast(approval)]} />
-      <Texts texts={isPending ? preview : reason ? [reason] : [agent, ...preview]} isDim />
+      <Texts texts={isPending ? [agent, account, asked] : [describePast(approval)]} />
+      <Texts
+        texts={isPending ? [...preview, ...input] : reason ? [reason] : [agent, ...preview]}
+        isDim
+      />
     </a>
   );
 }
@@ -77,10 +85,11 @@ interface ItemsProps {
   title: string;
   rows: readonly ListedApproval[];
   open?: string | undefined;
+  titles?: ReadonlyMap<string, string> | undefined;
   hrefOf(id: string): string;
 }
 
-export function Items({ title, rows, open, hrefOf }: ItemsProps) {
+export function Items({ title, rows, open, titles, hrefOf }: ItemsProps) {
   if (rows.length === 0) return null;
   return (
     <>
@@ -88,7 +97,13 @@ export function Items({ title, rows, open, hrefOf }: ItemsProps) {
         {title} <span>{rows.length}</span>
       </h2>
       {rows.map((row) => (
-        <Item key={row.id} approval={row} href={hrefOf(row.id)} isOpen={row.id === open} />
+        <Item
+          key={row.id}
+          approval={row}
+          title={titles?.get(row.run_id)}
+          href={hrefOf(row.id)}
+          isOpen={row.id === open}
+        />
       ))}
     </>
   );

@@ -3,8 +3,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
 import { writeRecent } from "../format.ts";
-import { now } from "../live.ts";
-import { copyText } from "../parts.tsx";
+import { now, useResource } from "../live.ts";
+import { copyText, Outside } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ApprovalDetail } from "./data.ts";
 
@@ -12,6 +12,14 @@ interface MadeLink {
   person: string;
   token: string;
   url: string | null;
+  expires_at: string;
+}
+
+/** A link in force, as the list of sessions has it. */
+interface LinkLine {
+  id: string;
+  person: string | null;
+  approval_id: string | null;
   expires_at: string;
 }
 
@@ -25,8 +33,15 @@ export function ShareButton({ detail }: { detail: ApprovalDetail }) {
     isOpen.value = false;
     made.value = null;
   };
+  const links = useResource<LinkLine[]>("/sessions", ["sessions"]).value.data ?? [];
+  const asked = links.filter(({ approval_id }) => approval_id === detail.approval.id);
   return (
-    <div>
+    <span class="share">
+      {asked.map(({ id, person, expires_at }) => (
+        <span key={id} class="soft">
+          <Outside text={t("share.asked", person!, writeRecent(expires_at, now.value))} />
+        </span>
+      ))}
       <button
         class="b"
         type="button"
@@ -46,7 +61,7 @@ export function ShareButton({ detail }: { detail: ApprovalDetail }) {
         />
       )}
       {made.value && <LinkDialog link={made.value} onClose={close} />}
-    </div>
+    </span>
   );
 }
 
@@ -98,6 +113,7 @@ function LinkDialog({ link, onClose }: { link: MadeLink; onClose(): void }) {
       title={t("share.made.title")}
       verb={t("share.copy")}
       keep={t("share.done")}
+      hasFocus
       onConfirm={() => copyText(url)}
       onClose={onClose}
     >

@@ -12,6 +12,7 @@ import type { ApprovalDetail } from "./data.ts";
 import { Decision, type Outcome, type PastApproval } from "./decision.tsx";
 import { Next, Sources, Why } from "./evidence.tsx";
 import { ApprovalFacts } from "./facts.tsx";
+import { ShareButton } from "./share.tsx";
 import { OperatorViews, useIsOperator } from "./viewer.ts";
 
 interface SheetProps {
@@ -98,7 +99,10 @@ function Head({ detail, isAlone }: { detail: ApprovalDetail; isAlone: boolean })
           )}
         </span>
       </p>
-      {isAlone ? <h1 class="title">{title}</h1> : <h2 class="title">{title}</h2>}
+      <div class="titled">
+        {isAlone ? <h1 class="title">{title}</h1> : <h2 class="title">{title}</h2>}
+        {useIsOperator() && status === "pending" && <ShareButton detail={detail} />}
+      </div>
       <p class="row line">
         <span class={`risk ${RISK_TONES[risk]}`}>
           <Icon id={`s-${risk}`} size={12} />

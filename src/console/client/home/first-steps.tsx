@@ -41,6 +41,12 @@ function useSteps({ models, endpoints, status }: HomeData): StepProps[] {
   const event = { url: "https://HOST/PATH", events: ["run.completed"] };
   const steps: StepProps[] = [
     {
+      ...{ text: t("step.approval"), href: "approvals" },
+      command: writeCommand("approvals", "list", "--status", "pending"),
+      isDone: approvals?.some((row) => row.status !== "pending") ?? false,
+      act: <TryApproval />,
+    },
+    {
       ...{ text: t("step.model"), href: "models" },
       command: writeLocal("models", "probe", "http://HOST:PORT", "--write"),
       isDone: models.some(({ upstream }) => upstream !== "stub"),
@@ -58,12 +64,6 @@ function useSteps({ models, endpoints, status }: HomeData): StepProps[] {
       ...{ text: t("step.run"), href: "runs" },
       command: writeCommand("runs", "start", agent, MESSAGE),
       isDone: runs !== null && runs.length > 0,
-    },
-    {
-      ...{ text: t("step.approval"), href: "approvals" },
-      command: writeCommand("approvals", "list", "--status", "pending"),
-      isDone: approvals?.some((row) => row.status !== "pending") ?? false,
-      act: <TryApproval />,
     },
     {
       ...{ text: t("step.events"), href: "webhooks", command: formatCurl("/v1/webhooks", event) },

@@ -13,6 +13,8 @@ import { CommandLine } from "./form.tsx";
 interface SessionLine {
   id: string;
   operator: string;
+  /** Whom a link to approvals is for; null: the operator in person. */
+  person: string | null;
   user_agent: string | null;
   address: string;
   created_at: string;
@@ -36,6 +38,9 @@ function nameBrowser(agent: string | null): string {
   if (!browser || !system) return agent;
   return t("sessions.browser", `${NAMES[browser] ?? browser} ${version}`, NAMES[system] ?? system);
 }
+
+const nameHolder = ({ operator, person }: SessionLine): string =>
+  person === null ? operator : t("sessions.link", person, operator);
 
 export function Sessions() {
   const list = useResource<SessionLine[]>("/sessions", ["sessions"]);
@@ -105,7 +110,7 @@ function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
           return (
             <tr key={one.id}>
               <td class="a1">
-                <bdi>{one.operator}</bdi>{" "}
+                <Outside text={nameHolder(one)} />{" "}
                 {one.id === own && <span class="tag good">{t("sessions.this")}</span>}
               </td>
               <td class="w cut a2" title={one.user_agent ?? ""}>
@@ -130,7 +135,7 @@ function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
                 <button
                   class="b quiet"
                   type="button"
-                  aria-label={t("sessions.end.of", one.operator, where)}
+                  aria-label={t("sessions.end.of", nameHolder(one), where)}
                   onClick={() => onEnd(one)}
                 >
                   {t("sessions.end")}
@@ -154,7 +159,7 @@ interface EndDialogProps {
 function EndDialog({ ended, isOwn, onDone, onClose }: EndDialogProps) {
   return (
     <Dialog
-      title={t("sessions.end.title", ended.operator)}
+      title={t("sessions.end.title", nameHolder(ended))}
       verb={t("sessions.end")}
       keep={t("sessions.keep")}
       onConfirm={async () => {

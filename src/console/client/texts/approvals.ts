@@ -173,7 +173,8 @@ export const approvals = {
   "share.title": (tool: string) => `Ask a teammate to decide “${tool}”?`,
   "share.says":
     "The link shows this approval and nothing else. It opens once, and ends with the decision.",
-  "share.name": "Name",
+  "share.name": "Teammate’s name",
+  "share.asked": (person: string, until: string) => `${person} was asked, link until ${until}`,
   "share.name.hint": "Decisions name the person, and you as who made the link.",
   "share.make": "Create link",
   "share.keep": "Cancel",

@@ -151,6 +151,7 @@ export const keys = {
   "sessions.title": (number: number) => count(number, "session", "sessions"),
   "sessions.empty": "Nobody is signed in.",
   "sessions.operator": "Operator",
+  "sessions.link": (person: string, operator: string) => `${person}, by link of ${operator}`,
   "sessions.where": "Where",
   "sessions.since": "Since",
   "sessions.seen": "Last seen",

@@ -75,7 +75,7 @@ export const shell = {
   "session.ended": "انتهت جلستك.",
   "session.used": "استُخدم هذا الرابط من قبل، أو مضت دقائقه الثلاثون، أو ينقصه جزء.",
   "failure.title": (what: string) => `تعذّر تحميل: ${what}.`,
-  "failure.act": (what: string) => `${what} لم يتم ذلك.`,
+  "failure.act": (what: string) => (what.endsWith(".") ? what : `${what} لم يتم ذلك.`),
   "failure.again": (number: number) => `محاولة أخرى بعد ${seconds(number)}.`,
   "failure.request": (id: string) => `الطلب ${id}`,
   "code.cut": (all: number, shown: number) =>
