@@ -93,6 +93,7 @@ export function createLinkSessions(deps: AdminDeps, parts: LinkSessionParts) {
   }
 
   return {
+    find,
     /** Begins the session of a link's token, once. */
     async open(token: string, client: SessionClient): Promise<OpenedLink> {
       const link = await links.findUnopened(hashSecret(token));

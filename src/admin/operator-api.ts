@@ -114,6 +114,7 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
     identify: (token) => admin().linkSessions.identify(token),
     open: (token, client) => admin().linkSessions.open(token, client),
     readSession: (token) => admin().linkSessions.read(token),
+    signOut: (token) => endLink(admin(), token),
   });
   const sessionRoutes = createSessionRoutes({
     ...common,
@@ -132,6 +133,15 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
       writeOperatorDocument(OPERATIONS, { ...common, streams, version: options.version }),
     change: (other) => limiter.change(other.operator.requests_per_minute),
   };
+}
+
+/** Ends the session of a link, and the link with it; undefined without such a session. */
+async function endLink(admin: Admin, token: string): Promise<true | undefined> {
+  const found = await admin.linkSessions.find(token);
+  if (!found) return undefined;
+  const actor = { kind: "operator", name: found.name, via: "approval link" } as const;
+  await performFor(admin, sessionOperations.end, { id: found.link_id }, actor);
+  return true;
 }
 
 async function performFor(

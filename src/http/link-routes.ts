@@ -38,6 +38,8 @@ export interface LinkRouteOptions
   /** Returns undefined for a token that is not in force. */
   readSession(token: string): Promise<unknown>;
   identify(token: string): Promise<LinkCaller | undefined>;
+  /** Finds who signs out, also once its only approval is decided, and ends its session. */
+  signOut(token: string): Promise<true | undefined>;
 }
 
 /** The cookie is sent below this path only, so that no other route ever sees it. */
@@ -95,6 +97,7 @@ async function requireLink<T>(
 
 function createLinkSessionRoutes(options: LinkRouteOptions): OperatorRoute[] {
   const { clock, limiter } = options;
+  const placeCookie = (origin: string) => ({ name: options.cookie, path: LINK_PATH, origin });
 
   async function open({ request }: RequestContext): Promise<HandlerReply> {
     const origin = requireOwnOrigin(request, options.own);
@@ -108,8 +111,7 @@ function createLinkSessionRoutes(options: LinkRouteOptions): OperatorRoute[] {
     }
     const { session, token: value, expires_at } = opened;
     const lifetimeMs = expires_at - clock.now();
-    const place = { name: options.cookie, path: LINK_PATH, origin };
-    const cookie = writeCookie(place, value, lifetimeMs);
+    const cookie = writeCookie(placeCookie(origin), value, lifetimeMs);
     return [200, session, { "cache-control": "no-store", "set-cookie": cookie }];
   }
 
@@ -119,7 +121,13 @@ function createLinkSessionRoutes(options: LinkRouteOptions): OperatorRoute[] {
     return [200, session, { "cache-control": "no-store" }];
   }
 
-  const handlers: Partial<Record<HttpMethod, typeof open>> = { POST: open, GET: read };
+  async function end({ request }: RequestContext): Promise<HandlerReply> {
+    await requireLink(request, options, options.signOut);
+    const cookie = writeCookie(placeCookie(requireOwnOrigin(request, options.own)), "", 0);
+    return [204, null, { "cache-control": "no-store", "set-cookie": cookie }];
+  }
+
+  const handlers: Partial<Record<HttpMethod, typeof open>> = { POST: open, GET: read, DELETE: end };
   return Object.entries(handlers).map(([method, handle]) => {
     const path = `${LINK_PATH}/session`;
     const route = { method: method as HttpMethod, path: path as Path };

@@ -108,6 +108,26 @@ describe("a link to one approval", () => {
     });
   });
 
+  test("ends by a sign-out of its page, which no other origin can do", async () => {
+    const { id } = await ask();
+    const page = await open((await link({ id, ...DESK })).token);
+    const foreign = await call("DELETE", SESSION, { ...page, origin: "https://evil.example" });
+    expect(foreign.status).toBe(403);
+    const left = await call("DELETE", SESSION, page);
+    expect([left.status, left.headers.get("cache-control")]).toEqual([204, "no-store"]);
+    expect(left.headers.get("set-cookie")).toMatch(/^wadi_approvals_\w+=; Path=.*Max-Age=0/);
+    for (const method of ["GET", "DELETE"]) {
+      expect((await explain(await call(method, SESSION, page))).slice(0, 2)).toEqual([
+        ...[401, "invalid_api_key"],
+      ]);
+    }
+    expect((await decide(page, id)).status).toBe(401);
+    const [entry] = await front.app.admin.audit.list({ limit: 1 });
+    expect(entry).toMatchObject({
+      ...{ actor: "noura", via: "approval link", operation: "operators end", outcome: "done" },
+    });
+  });
+
   test("ends with the decision of somebody else, between its opening and its click", async () => {
     const { id } = await ask();
     const page = await open((await link({ id, ...DESK })).token);

@@ -26,6 +26,7 @@ const LINK_ROUTES: typeof ROUTES = [
       [method as string, `/operator/link/v1${path.replaceAll(/:\w+/g, UNKNOWN)}`] as const,
   ),
   ["GET", "/operator/link/session"],
+  ["DELETE", "/operator/link/session"],
 ];
 
 describe("a route of operators", () => {

@@ -249,10 +249,25 @@ function walkApprovals() {
     await run("operators", "revoke", "sami");
     await other.keyboard.press("a");
     await other.keyboard.press("a");
-    await other.getByText("Your link’s time is over").waitFor();
+    await other.getByText("Your link has ended, by its time or by who made it").waitFor();
     expect((await show(two)).approval.status).toBe("pending");
     await run("approvals", "reject", two);
     await other.context().close();
+  });
+
+  test("are left by a teammate who signs out, whose link then works no more", async () => {
+    const id = await clerk.change("net 25");
+    const { guest } = await openLink(await makeLink(id, "--for", "Layla"));
+    await row("value", guest).waitFor();
+    await soon(() => guest.locator(".live").textContent()).toContain("live");
+    await button("Sign out", guest).click();
+    await guest.getByText("You have signed out.").waitFor();
+    expect((await guest.context().cookies()).length).toBe(0);
+    await guest.reload();
+    await guest.getByText("Open the link that you were sent.").waitFor();
+    expect(await run("operators", "sessions", "--json")).not.toContain(id);
+    await run("approvals", "reject", id);
+    await guest.context().close();
   });
 
   test("are listed for a teammate with a link to those of an account", async () => {

@@ -80,6 +80,9 @@ function hear(news: StreamNews): void {
   for (const [reader] of concerned) reader.wake();
 }
 
+/** A page that asks again and again is live without the stream. */
+export const noteAnswer = (): void => hear({ kind: "beat" });
+
 /** Follows changes for as long as the page runs; called once. */
 export function startLive(): void {
   let following: AbortController | null = null;

@@ -11,11 +11,18 @@ import { Sheet } from "../approvals/sheet.tsx";
 import { writeRecent } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
 import { now } from "../live.ts";
-import { Icon, Outside, showToast, Toaster } from "../parts.tsx";
+import { Icon, Live, Outside, showToast, Toaster } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
 import { Mark } from "../shell.tsx";
 import { t } from "../texts.ts";
-import { guest, type LinkSession, listWaiting, refreshGuest, useRepeated } from "./session.ts";
+import {
+  guest,
+  type LinkSession,
+  listWaiting,
+  refreshGuest,
+  signOut,
+  useRepeated,
+} from "./session.ts";
 
 const PATH = "/console/a";
 
@@ -41,11 +48,14 @@ export function Guest() {
   );
 }
 
+/** `title` may be that of a tool. */
 function Plain({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <div class="guest">
       <main class="door">
-        <h1>{title}</h1>
+        <h1>
+          <Outside text={title} />
+        </h1>
         {children}
       </main>
     </div>
@@ -66,6 +76,7 @@ function Frame({ session, says, children }: FrameProps) {
         <span>
           <b>{t("guest.asks", session.operator)}</b> {says}
         </span>
+        <Live />
       </header>
       <main>{children}</main>
       <footer>
@@ -73,9 +84,17 @@ function Frame({ session, says, children }: FrameProps) {
         <b>
           <Outside text={session.person} />
         </b>
-        . {t("guest.stored")}
+        . {t("guest.stored")} <SignOut />
       </footer>
     </div>
+  );
+}
+
+function SignOut() {
+  return (
+    <button class="link" type="button" onClick={signOut}>
+      {t("nav.sign_out")}
+    </button>
   );
 }
 

@@ -3,6 +3,8 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiFailure, api, call, get } from "../api.ts";
 import type { Decider, ListedApproval } from "../approvals/data.ts";
+import { noteAnswer } from "../live.ts";
+import { showToast } from "../parts.tsx";
 import { takeToken } from "../token.ts";
 
 export interface LinkSession {
@@ -19,7 +21,9 @@ export interface LinkSession {
   decided_at: string | null;
 }
 
-type GuestState = { kind: "none" | "used" | "ended" } | { kind: "open"; session: LinkSession };
+type GuestState =
+  | { kind: "none" | "used" | "ended" | "left" }
+  | { kind: "open"; session: LinkSession };
 
 const PATH = "/operator/link";
 
@@ -43,17 +47,35 @@ export async function startGuest(): Promise<void> {
 /** Reads the session again: others may decide, and its time ends. */
 export async function refreshGuest(): Promise<void> {
   try {
-    guest.value = { kind: "open", session: await call("GET", `${PATH}/session`) };
+    const session = await call<LinkSession>("GET", `${PATH}/session`);
+    // The person may have signed out meanwhile.
+    if (guest.peek().kind === "open") guest.value = { kind: "open", session };
+    noteAnswer();
   } catch (failure) {
     if (!(failure instanceof ApiFailure)) throw failure;
-    if (failure.status === 401) guest.value = { kind: "ended" };
+    if (failure.status === 401 && guest.peek().kind === "open") guest.value = { kind: "ended" };
   }
 }
 
-export const listWaiting = (): Promise<ListedApproval[]> =>
-  get("/approvals?status=pending&limit=200");
+/** Ends the session, and with it the link: others who use this browser decide nothing. */
+export async function signOut(): Promise<void> {
+  try {
+    await call("DELETE", `${PATH}/session`);
+  } catch (failure) {
+    if (!(failure instanceof ApiFailure)) throw failure;
+    if (failure.status !== 401) return showToast({ text: failure.message });
+  }
+  guest.value = { kind: "left" };
+}
 
-const EVERY_MS = 5_000;
+export async function listWaiting(): Promise<ListedApproval[]> {
+  const rows = await get<ListedApproval[]>("/approvals?status=pending&limit=200");
+  noteAnswer();
+  return rows;
+}
+
+/** Often enough for a page that is live. */
+const EVERY_MS = 3_000;
 
 /** Calls at once and again every few seconds, while the page is visible. */
 export function useRepeated(work: () => Promise<void>): void {

@@ -3,7 +3,8 @@ export const guest = {
   "guest.title": "Decide",
   "guest.link.none": "Open the link that you were sent.",
   "guest.link.used": "This link was used before, or its time is over: ask for another one.",
-  "guest.link.ended": "Your link’s time is over: ask for another one.",
+  "guest.link.ended": "Your link has ended, by its time or by who made it: ask for another one.",
+  "guest.link.left": "You have signed out. The link works no more: to decide, ask for another one.",
   "guest.asks": (operator: string) => `${operator} asks you to decide.`,
   "guest.one": (until: string) => `This link shows this one request and works until ${until}.`,
   "guest.account": (account: string, until: string) =>

@@ -176,7 +176,8 @@ export const approvals = {
   "guest.title": "قرار",
   "guest.link.none": "افتح الرابط الذي أُرسل إليك.",
   "guest.link.used": "استُخدم هذا الرابط من قبل، أو انتهت مدته: اطلب رابطاً آخر.",
-  "guest.link.ended": "انتهت مدة رابطك: اطلب رابطاً آخر.",
+  "guest.link.ended": "انتهى رابطك بانتهاء مدته أو أنهاه من أنشأه: اطلب رابطاً آخر.",
+  "guest.link.left": "سجّلت الخروج. لم يعد الرابط يعمل: لتقرر، اطلب رابطاً آخر.",
   "guest.asks": (operator: string) => `يطلب ${operator} قرارك.`,
   "guest.one": (until: string) => `يعرض هذا الرابط هذا الطلب وحده، ويعمل حتى ${until}.`,
   "guest.account": (account: string, until: string) =>
