@@ -69,16 +69,20 @@ export class ResourceReader {
   }
 
   #plan(delayMs: number): void {
-    const mayRead = this.#mustRead ? !document.hidden : this.#options.mayRead();
-    if (this.#isReading || this.#timer !== undefined || !mayRead) return;
+    if (this.#isReading || this.#timer !== undefined || !this.#mayRead()) return;
     this.#timer = setTimeout(() => void this.#read(), Math.max(delayMs, takeRead(), 0));
+  }
+
+  #mayRead(): boolean {
+    return this.#mustRead ? !document.hidden : this.#options.mayRead();
   }
 
   async #read(): Promise<void> {
     const { path, onText, onRead, onFailure } = this.#options;
     const { signal } = this.#leaving;
     this.#timer = undefined;
-    this.#isDue = document.hidden;
+    // The page may have been hidden or paused since the read was planned.
+    this.#isDue = !this.#mayRead();
     if (this.#isDue) return;
     this.#isReading = true;
     this.#mustRead = false;
