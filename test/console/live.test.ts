@@ -49,11 +49,13 @@ function walkLive() {
     return tab;
   };
   /** Starts a run that stays active, as its model never ends its reply. */
-  const startRun = (title: string) =>
-    opened.server.ask("POST", `/v1/agents/${agent}/runs`, {
+  const startRun = async (title: string) => {
+    const { status } = await opened.server.ask("POST", `/v1/agents/${agent}/runs`, {
       // A second start tells no key.
       ...{ key, body: { input: { message: `${title}\n!stall` } } },
     });
+    expect(status).toBe(202);
+  };
   /** Headless tabs are all visible, until a test says otherwise. */
   const hide = (tab: Page, isHidden: boolean) =>
     tab.evaluate(`
@@ -132,10 +134,58 @@ function walkLive() {
     await soon(() => tab.locator(".live [role=status]").textContent()).toBe("reconnecting");
     await soon(() => tab.getByRole("heading", { name: "Running now" }).count()).toBe(1);
     const { port } = new URL(server.url);
-    opened.server = await room.serve(["serve", "--port", port]);
+    // The models of these runs never end their replies.
+    const env = { WADI_SERVER__STOP_TIMEOUT: "1s" };
+    opened.server = await room.serve(["serve", "--port", port], { env });
     await tab.locator(".live:not(.stale)").waitFor();
     await startRun("Epsilon");
     await tab.getByText("Epsilon").waitFor();
+  });
+
+  /** Lists runs in a page that must not be loaded again. */
+  const listRuns = async () => {
+    const tab = tabs[0]!;
+    await tab.goto(`${opened.server.url}/console/runs`);
+    await tab.getByText("Epsilon").waitFor();
+    await tab.evaluate("window.isKept = true");
+    await until(() => streams.size === 1);
+    return tab;
+  };
+  /** Expects a live page that shows these runs, and has not been loaded again. */
+  const expectLive = async (tab: Page, ...titles: string[]) => {
+    for (const title of titles) await tab.getByText(title).waitFor();
+    await tab.locator(".live:not(.stale)").waitFor();
+    await soon(() => tab.locator(".live [role=status]").textContent()).toBe("live");
+    await until(() => streams.size === 1);
+    expect(await tab.evaluate("window.isKept")).toBe(true);
+  };
+
+  test("a restart is shown as such, and what happened until the page is live again", async () => {
+    const tab = await listRuns();
+    const { room, server } = opened;
+    const { port } = new URL(server.url);
+    server.signal("SIGTERM");
+    await server.exited;
+    await tab.getByText(/^reconnecting, last update \d+ s ago$/).waitFor();
+    await tab.getByText("Epsilon").waitFor();
+    opened.server = await room.serve(["serve", "--port", port]);
+    await startRun("Sigma");
+    await expectLive(tab, "Sigma");
+    await startRun("Omega");
+    await expectLive(tab, "Sigma", "Omega");
+  });
+
+  test.if(process.platform === "linux")("nothing is missed in a takeover", async () => {
+    const tab = await listRuns();
+    const { room, server } = opened;
+    const { port } = new URL(server.url);
+    const before = startRun("Lambda");
+    const taken = room.serve(["serve", "--port", port, "--takeover"]);
+    await before;
+    opened.server = await taken;
+    await startRun("Iota");
+    await startRun("Kappa");
+    await expectLive(tab, "Lambda", "Iota", "Kappa");
   });
 
   test("a command in another process is shown, and the end of the session ends the page", async () => {
