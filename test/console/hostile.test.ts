@@ -1,8 +1,10 @@
 // Fills each field that a stranger can fill with hostile text, and looks at every page.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { hasBrowser } from "../support/browser.ts";
-import { HOSTILE, openStrangers, RUBBISH } from "./strangers.ts";
+import type { Page } from "playwright-core";
+import { signWith } from "../spec/agents/hook-front.ts";
+import { hasBrowser, watchPage } from "../support/browser.ts";
+import { HOSTILE, openStrangers, printable, RUBBISH } from "./strangers.ts";
 import { askAsOwner, type OpenedConsole, openConsole, soon } from "./support.ts";
 
 const writeModels = (host: string) => `
@@ -19,6 +21,10 @@ self_hosted = true
 capabilities = ["tools", "streaming"]
 upstream = { kind = "stub" }
 `;
+/** A name for which links are made: it has no hidden characters, but may be markup. */
+const PERSON = '<img src=x onerror="alert(1)"> شركة';
+/** What a browser may call itself: headers hold bytes, some of which are hidden characters. */
+const USER_AGENT = `${printable}\u0085\u00adChrome/${"9".repeat(500)} Linux`;
 /** More make a page slow. */
 const ELEMENTS_MAX = 6_000;
 
@@ -29,7 +35,7 @@ const LOOK = `(() => {
   const hidden = [];
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
     if (node.parentElement.closest("script, style, .exact")) continue;
-    if (/[\\u0000-\\u0008\\u001b\\u200b\\u202a-\\u202e\\u2028\\ufeff\\u{e0041}]/u.test(node.data))
+    if (/[\\u0000-\\u0008\\u001b\\u007f-\\u009f\\u00ad\\u200b\\u202a-\\u202e\\u2028\\ufeff\\u{e0041}]/u.test(node.data))
       hidden.push(node.parentElement.outerHTML.slice(0, 100));
   }
   return {
@@ -53,11 +59,19 @@ function walkHostile() {
   let strangers: Bun.Server<undefined>;
   let opened: OpenedConsole;
   const paths: string[] = [];
+  /** Approvals that wait. */
+  let asked: string[];
 
   const post = <T = Record<string, string>>(path: string, body: object) =>
     askAsOwner<T>(opened.server, "POST", `/v1${path}`, body);
   const list = async (path: string) =>
-    (await askAsOwner<{ data: { id: string; seq?: number }[] }>(opened.server, "GET", path)).data;
+    (
+      await askAsOwner<{ data: { id: string; seq?: number; run_id?: string }[] }>(
+        opened.server,
+        "GET",
+        path,
+      )
+    ).data;
   /** Goes there as a link does, which is quicker than a new page. */
   const open = async (path: string) => {
     await opened.page.evaluate(`(async () => {
@@ -127,6 +141,27 @@ function walkHostile() {
     }
   }
 
+  /** Fires a trigger by a request whose body a stranger wrote. */
+  async function fireHook(agent_id: string): Promise<void> {
+    const fields = { agent_id, name: HOSTILE.slice(0, 150), kind: "webhook", overlap: "allow" };
+    const { id, secret } = await post("/triggers", fields);
+    const body = JSON.stringify({ [HOSTILE]: RUBBISH, line: "W".repeat(60_000) });
+    const at = String(Math.floor(Date.now() / 1_000));
+    const reply = await fetch(`${opened.server.url}/v1/hooks/${id}`, {
+      ...{ method: "POST", body },
+      headers: {
+        "content-type": "application/json",
+        ...{ "webhook-id": "msg_1", "webhook-timestamp": at },
+        "webhook-signature": signWith(secret!, "msg_1", at, body),
+      },
+    });
+    expect(reply.status).toBe(202);
+    const [fire] = await list(`/v1/triggers/${id}/fires`);
+    const run_id = fire!.run_id!;
+    await reach(run_id);
+    paths.push(`/triggers/${id}`, `/runs/${run_id}`);
+  }
+
   async function makeOthers(agent: string, host: string): Promise<string> {
     const { room } = opened;
     const url = `http://${host}/hook/<script>alert(1)</script>?javascript:${"u".repeat(500)}`;
@@ -135,6 +170,7 @@ function walkHostile() {
     const schedule = { kind: "cron", cron: "0 2 * * *", time_zone: "Asia/Riyadh" };
     const input = { message: RUBBISH };
     const name = HOSTILE.slice(-150);
+    await fireHook(agent);
     const trigger = await post("/triggers", { agent_id: agent, name, ...schedule, input });
     await room.perform(["triggers", "fire", trigger.id!]);
     await room.perform(["accounts", "create", "constructor"]);
@@ -160,7 +196,10 @@ function walkHostile() {
       paths.push(`/webhooks/${hook}?delivery=${id}`);
     }
     const { stdout } = await opened.room.perform(["approvals", "list", "--json"]);
-    for (const { id } of JSON.parse(stdout)) paths.push(`/approvals/${id}`);
+    const waiting = JSON.parse(stdout) as { id: string }[];
+    for (const { id } of waiting) paths.push(`/approvals/${id}`);
+    asked = waiting.map(({ id }) => id);
+
     const { rows } = JSON.parse((await opened.room.perform(["requests", "list", "--json"])).stdout);
     for (const { request_id } of rows) paths.push(`/requests/${request_id}`);
     paths.push("/", "/approvals", "/runs", "/agents", "/triggers", "/webhooks", "/requests");
@@ -192,6 +231,90 @@ function walkHostile() {
       }
       expect([path, ...faults]).toEqual([path]);
     }
+  });
+
+  /** Expects a page that is as it should be, wide and narrow. */
+  const judge = async (page: Page, what: string) => {
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect({ what, width, ...(await page.evaluate<object>(LOOK)) }).toEqual({
+        ...{ what, width, ...NOTHING },
+      });
+    }
+  };
+
+  test("is text on a teammate's page, before and after the decision", async () => {
+    const { room, server, browser } = opened;
+    const [, ...others] = asked;
+    const links = others.map((id) => [id, "--for", PERSON]);
+    for (const of of [...links, ["--account", "default", "--for", PERSON]]) {
+      const guest = await (await browser.newContext()).newPage();
+      const faults = watchPage(guest);
+      const { hash } = new URL((await room.perform(["approvals", "link", ...of])).stdout.trim());
+      await guest.goto(`${server.url}/console/a${hash}`);
+      await guest.getByText(`You decide as ${PERSON}`).waitFor();
+      const items = guest.locator("a.item");
+      if (of[0] === "--account") {
+        await items.first().waitFor();
+        await judge(guest, "the list");
+        await items.first().click();
+      }
+      await guest.locator("article h1").waitFor();
+      await judge(guest, "an approval");
+      await guest.getByRole("tab", { name: "JSON" }).click();
+      await judge(guest, "an approval as JSON");
+      if (of[0] !== "--account") {
+        await room.perform(["approvals", "reject", of[0]!, "--reason", HOSTILE.slice(0, 200)]);
+        await guest.getByText(/This approval was decided by/).waitFor();
+        await judge(guest, "a decided approval");
+        await guest.reload();
+        await guest.getByText(/This approval was decided by/).waitFor();
+        await judge(guest, "a decision");
+      }
+      expect(faults).toEqual([]);
+      await guest.context().close();
+    }
+  });
+
+  test("is text in the dialog that makes a link, and refused as a name where it hides", async () => {
+    const { page, faults } = opened;
+    await open(`/approvals/${asked[0]}`);
+    await page.getByRole("button", { name: "Ask a teammate" }).click();
+    await page.getByLabel("Name").fill("x\u202Egnp.exe");
+    await page.getByRole("button", { name: "Create link" }).click();
+    await page.getByText("a link is for a name of visible characters").waitFor();
+    await judge(page, "a refused name");
+    // A browser reports each refusal.
+    expect(faults.splice(0).every((fault) => fault.includes("400"))).toBeTrue();
+    await page.getByLabel("Name").fill(PERSON);
+    await page.getByRole("button", { name: "Create link" }).click();
+    await page.getByText(`Send this link to ${PERSON}.`).waitFor();
+    await judge(page, "a made link");
+    await page.getByRole("button", { name: "Done" }).click();
+  });
+
+  test("is text in the list of sessions, whatever browsers call themselves", async () => {
+    const { page, room, server, faults } = opened;
+    const trade = async (made: readonly string[], path: string) => {
+      const { hash } = new URL((await room.perform(made)).stdout.trim());
+      const headers = { origin: server.url, "user-agent": USER_AGENT };
+      const body = JSON.stringify({ token: hash.slice(1) });
+      const reply = await fetch(server.url + path, { method: "POST", headers, body });
+      expect(reply.status).toBe(200);
+    };
+    await trade(["console"], "/console/session");
+    const link = ["approvals", "link", "--account", "default", "--for", PERSON];
+    await trade(link, "/operator/link/session");
+    await room.perform(link);
+    await open("/keys?show=sessions");
+    await page.getByText(`link for ${PERSON}`).nth(1).waitFor();
+    await page.getByText("nobody has opened it yet").first().waitFor();
+    await judge(page, "the sessions");
+    const titles = await page.locator("td[title]").evaluateAll((cells) => {
+      return cells.map((cell) => (cell as unknown as { title: string }).title);
+    });
+    expect(titles.join("")).not.toMatch(/[\u007f-\u009f\u00ad]/);
+    expect(faults).toEqual([]);
   });
 
   test("is quoted in commands, and an address that nothing has says so", async () => {

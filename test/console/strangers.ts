@@ -17,7 +17,7 @@ const CALLS: Readonly<Record<string, string>> = {
 };
 
 /** Writes what a header may hold. */
-const printable = RUBBISH.replaceAll(/[^ -~]/g, "");
+export const printable = RUBBISH.replaceAll(/[^ -~]/g, "");
 
 export function openStrangers(): Bun.Server<undefined> {
   return Bun.serve({
@@ -35,12 +35,17 @@ export function openStrangers(): Bun.Server<undefined> {
         return new Response(`${RUBBISH}\0${CONTROLS.repeat(20)}`, { headers });
       }
       if (!pathname.endsWith("/chat/completions")) return Response.json({ data: [] });
-      return answerChat((await request.json()) as { messages: { role: string }[] });
+      return answerChat((await request.json()) as AskedChat);
     },
   });
 }
 
-function answerChat({ messages }: { messages: { role: string }[] }): Response {
+interface AskedChat {
+  messages: { role: string }[];
+  stream?: boolean;
+}
+
+function answerChat({ messages, stream = false }: AskedChat): Response {
   const said = JSON.stringify(messages);
   if (said.includes("FAIL")) {
     const error = { message: RUBBISH, code: RUBBISH, type: RUBBISH };
@@ -57,6 +62,10 @@ function answerChat({ messages }: { messages: { role: string }[] }): Response {
   };
   const end = asked && !hasResult ? "tool_calls" : RUBBISH;
   const delta = { role: "assistant", content: `${RUBBISH}\0\uD800`, ...calls };
+  if (!stream) {
+    const choices = [{ index: 0, message: delta, finish_reason: end }];
+    return Response.json({ ...frame, object: "chat.completion", choices });
+  }
   const choices = [
     { index: 0, delta, finish_reason: null },
     { index: 0, delta: {}, finish_reason: end },

@@ -5,6 +5,7 @@ import { call, session } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { Dialog } from "../dialog.tsx";
 import { shortenId, writeExact, writeSpan } from "../format.ts";
+import { nameHidden } from "../hidden.ts";
 import { now, useResource } from "../live.ts";
 import { Empty, FailureNote, Outside, showToast } from "../parts.tsx";
 import { t } from "../texts.ts";
@@ -15,6 +16,7 @@ interface SessionLine {
   operator: string;
   /** Whom a link to approvals is for; null: the operator in person. */
   person: string | null;
+  is_opened: boolean;
   user_agent: string | null;
   address: string;
   created_at: string;
@@ -22,7 +24,7 @@ interface SessionLine {
   expires_at: string;
 }
 
-const BROWSER = /\b(Firefox|Edg|OPR|HeadlessChrome|Chrome|Version)\/(\d+)/;
+const BROWSER = /\b(Firefox|Edg|OPR|HeadlessChrome|Chrome|Version)\/(\d{1,4})/;
 const SYSTEM = /\b(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)\b/;
 const NAMES: Readonly<Record<string, string>> = {
   ...{ Edg: "Edge", OPR: "Opera", HeadlessChrome: "Chrome", Version: "Safari" },
@@ -105,7 +107,7 @@ function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
       </thead>
       <tbody>
         {sessions.map((one) => {
-          const where = nameBrowser(one.user_agent);
+          const where = one.is_opened ? nameBrowser(one.user_agent) : t("sessions.unopened");
           const sinceSeen = now.value - Date.parse(one.last_seen_at);
           return (
             <tr key={one.id}>
@@ -113,7 +115,7 @@ function SessionTable({ sessions, own, onEnd }: SessionTableProps) {
                 <Outside text={nameHolder(one)} />{" "}
                 {one.id === own && <span class="tag good">{t("sessions.this")}</span>}
               </td>
-              <td class="w cut a2" title={one.user_agent ?? ""}>
+              <td class="w cut a2" title={nameHidden(one.user_agent ?? "")}>
                 <Outside text={where} /> <span class="dim ltr">{one.address}</span>
               </td>
               <td class="n p2 soft">

@@ -157,6 +157,7 @@ export const keys = {
   "sessions.seen": "Last seen",
   "sessions.until": "Ends",
   "sessions.this": "this one",
+  "sessions.unopened": "nobody has opened it yet",
   "sessions.end": "End",
   "sessions.end.of": (operator: string, where: string) => `End ${operator}, ${where}`,
   "sessions.end.title": (operator: string) => `End the session of “${operator}”?`,
