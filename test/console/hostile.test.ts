@@ -307,7 +307,7 @@ function walkHostile() {
     await trade(link, "/operator/link/session");
     await room.perform(link);
     await open("/keys?show=sessions");
-    await page.getByText(`link for ${PERSON}`).nth(1).waitFor();
+    await page.getByText(`${PERSON}, by link of`).nth(1).waitFor();
     await page.getByText("nobody has opened it yet").first().waitFor();
     await judge(page, "the sessions");
     const titles = await page.locator("td[title]").evaluateAll((cells) => {

@@ -10,11 +10,11 @@ const DAY_MS = 24 * HOUR_MS;
 /** Units with their names in English; the browser knows those of other languages. */
 const UNITS = { second: "s", minute: "min", hour: "h", day: "days" } as const;
 
-/** Writes a duration by its largest unit, such as `34 min`. */
+/** Writes a duration by its largest unit of which there are two, such as `34 min`. */
 export function writeSpan(ms: number): string {
   const span = Math.max(0, ms);
   if (span < MINUTE_MS) return writeUnit(span / 1_000, "second");
-  if (span < HOUR_MS) return writeUnit(span / MINUTE_MS, "minute");
+  if (span < 2 * HOUR_MS) return writeUnit(span / MINUTE_MS, "minute");
   if (span < 2 * DAY_MS) return writeUnit(span / HOUR_MS, "hour");
   return writeUnit(span / DAY_MS, "day");
 }

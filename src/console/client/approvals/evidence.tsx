@@ -73,7 +73,7 @@ function Source({ source, runId }: { source: ComparedSource; runId: string }) {
         )}
       </p>
       <blockquote class="quote">
-        <bdi dir="auto">
+        <bdi dir={isRightToLeft(excerpt) ? "rtl" : "ltr"}>
           {!excerpt.isBegin && "…"}
           {excerpt.parts.map(({ text, isMark }, at) =>
             isMark ? (
@@ -89,6 +89,13 @@ function Source({ source, runId }: { source: ComparedSource; runId: string }) {
       </blockquote>
     </div>
   );
+}
+
+/** A cut text may begin in another direction than most of it has. */
+function isRightToLeft({ parts }: ComparedSource["excerpt"]): boolean {
+  const text = parts.map((part) => part.text).join("");
+  const count = (letters: RegExp) => text.match(letters)?.length ?? 0;
+  return count(/[\u0590-\u08FF\uFB1D-\uFEFC]/g) > count(/\p{L}/gu) / 2;
 }
 
 /** Leads to the step for those who may see runs. */

@@ -107,7 +107,7 @@ function ModelRow({ model, isAlone, ...props }: ModelRowProps) {
         <State {...state}>{t(text)}</State>
       </td>
       <td class="name">
-        <b>
+        <b title={id}>
           <Outside text={id} />
         </b>{" "}
         {model.is_default && <span class="tag">{t("models.default")}</span>}

@@ -119,12 +119,12 @@ function sum(spans: readonly TimeSpan[]): number {
 const UNIT_NAMES = [
   [3_600_000, "h"],
   [60_000, "min"],
-  [1_000, "s"],
 ] as const;
 
-/** Writes a round time by its largest unit, such as `1.5 min`. */
+/** Writes a round time by the largest unit that divides it, such as `75 s`. */
 export function writeTick(ms: number): string {
   if (ms === 0) return "0";
-  const [unit, name] = UNIT_NAMES.find(([one]) => ms >= one) ?? [1, "ms"];
+  if (ms < 1_000) return `${ms} ms`;
+  const [unit, name] = UNIT_NAMES.find(([one]) => ms % one === 0) ?? [1_000, "s"];
   return `${Number((ms / unit).toFixed(2))} ${name}`;
 }

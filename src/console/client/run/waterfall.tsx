@@ -108,7 +108,7 @@ function Row({ piece, isFirst, isChosen, axis, href }: RowProps) {
       aria-selected={isChosen || undefined}
     >
       <td class="c1">{isFirst ? round : ""}</td>
-      <td class="c2">
+      <td class="c2" colSpan={kind === "event" && bars.length === 0 ? 2 : 1}>
         <a
           class={kind === "tool" ? "nm d" : "nm"}
           href={href}
@@ -137,19 +137,27 @@ function Row({ piece, isFirst, isChosen, axis, href }: RowProps) {
           <PieceState piece={piece} />
         </a>
       </td>
-      <td>
-        <div class="tl">
-          <Grid folds={axis.folds} ticks={axis.ticks} />
-          {bars.map(({ kind: bar, from, to }, at) => {
-            const x = axis.place(from);
-            const place = { "--x": percent(x), "--w": percent(axis.place(to) - x) };
-            return <span class={`br ${bar}`} key={at} style={place} />;
-          })}
-        </div>
-      </td>
+      {(kind !== "event" || bars.length > 0) && (
+        <td>
+          <Bars piece={piece} axis={axis} />
+        </td>
+      )}
       <td class="c4">{ms === null ? <span class="dim">–</span> : writeTook(ms)}</td>
       <td class="c5">{cost === undefined ? <span class="dim">–</span> : <Cost sum={cost} />}</td>
     </tr>
+  );
+}
+
+function Bars({ piece: { bars }, axis }: Pick<RowProps, "piece" | "axis">) {
+  return (
+    <div class="tl">
+      <Grid folds={axis.folds} ticks={axis.ticks} />
+      {bars.map(({ kind, from, to }, at) => {
+        const x = axis.place(from);
+        const place = { "--x": percent(x), "--w": percent(axis.place(to) - x) };
+        return <span class={`br ${kind}`} key={at} style={place} />;
+      })}
+    </div>
   );
 }
 

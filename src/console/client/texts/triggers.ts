@@ -73,7 +73,7 @@ export const triggers = {
   "triggers.next": "Next times",
   "triggers.next.none": "None while it is paused.",
   "triggers.here": (at: string, zone: string) => `${at} here, ${zone}`,
-  "triggers.zone": (zone: string) => `Bold times are those of ${zone}.`,
+  "triggers.zone": (zone: string) => `The times are those of ${zone}.`,
   "triggers.address": "Address",
   "triggers.curl": "Signed request",
   "triggers.curl.says": "Set SECRET to the trigger’s secret first. It needs openssl.",

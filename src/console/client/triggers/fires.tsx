@@ -53,7 +53,7 @@ export function FireTable({ resource }: { resource: Resource<OpenedFire[]> }) {
       {fires && fires.length > 0 && (
         <>
           <p class="filters">
-            {t("triggers.column.marks")} <Marks {...listFireMarks(fires.slice(0, MARKS))} />
+            <Marks {...listFireMarks(fires.slice(0, MARKS))} />
             <span class="dim" aria-hidden="true">
               {listFireMarks(fires.slice(0, MARKS)).says}
             </span>

@@ -130,10 +130,11 @@ export function Usage() {
   );
 }
 
-/** Writes millionths by what tells them apart. */
+/** Writes millionths by what tells them apart, such as `0.10` and `0.05`. */
 function writeCost(micro: number): string {
   const sum = micro / 1e6;
-  return sum >= 10 || sum === 0 ? String(Math.round(sum * 100) / 100) : sum.toPrecision(2);
+  if (sum >= 0.1 && sum < 10) return sum.toFixed(2);
+  return String(sum < 0.1 ? Number(sum.toPrecision(2)) : Math.round(sum * 100) / 100);
 }
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });

@@ -22,9 +22,8 @@ function Sent({ attempt, body }: { attempt: ShownAttempt; body: string | null })
   const signature = t("webhooks.sent.signatures", signatures ?? 1);
   return (
     <>
-      <p class="row">
-        <code class="nw">POST</code>
-        <Outside text={url} />
+      <p>
+        <code class="nw">POST</code> <Outside text={url} />
       </p>
       <Facts
         facts={[
