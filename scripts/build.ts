@@ -75,6 +75,7 @@ export const bundle = async (build: Build, outfile: string) => ({
     packedDocs,
     packConsole(await bundleConsole()),
     await packLibrary("re2js"),
+    await packLibrary("htmlparser2"),
   ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
@@ -147,9 +148,9 @@ const packLibrary = async (name: string): Promise<BunPlugin> => {
     name: `packed ${name}`,
     setup: (builder) => {
       builder.onResolve({ filter: new RegExp(`^${name}(\\.zst)?$`) }, ({ path }) => {
-        return { path, namespace: "packed" };
+        return { path, namespace: `packed-${name}` };
       });
-      builder.onLoad({ filter: /./, namespace: "packed" }, async ({ path }) => {
+      builder.onLoad({ filter: /./, namespace: `packed-${name}` }, async ({ path }) => {
         if (path === name) return { contents, loader: "js" };
         return { contents: await Bun.zstdCompress(code, { level: 19 }), loader: "file" };
       });
