@@ -129,6 +129,7 @@ const readCases: Case[] = [
       const failure = { error, finished_at: BEGIN + 10 };
       expect(answer).toEqual([failure, failure]);
       expect(await runs.listFailures("a-1", BEGIN, 1)).toHaveLength(1);
+      expect(await runs.listFailures("a-1", BEGIN + 10, 9)).toHaveLength(2);
       expect(await runs.listFailures("a-1", BEGIN + 11, 9)).toEqual([]);
       expect(await runs.listFailures("a-2", BEGIN, 9)).toEqual([]);
     },
