@@ -208,9 +208,15 @@ describe("the registry", () => {
     expect(await statesOf({ off: ids, blocked: ids })).toEqual(["blocked", ...others] as never);
   });
 
-  test("serves by default unless the default model is off or blocked", async () => {
+  test("serves by default unless the default model is off, blocked or down", async () => {
     const models = [serve("first"), serve("second")];
-    const ask = (stored: Stored) => createTestRegistry(models, stored).registry.isDefaultServable();
+    const ask = (stored: Stored, served = models) =>
+      createTestRegistry(served, stored).registry.isDefaultServable();
+    const down = ({ backend, ...model }: ServedModel): ServedModel => {
+      return { ...model, backend: { ...backend, isDown: () => true } };
+    };
+    expect(await ask({}, [down(models[0]!), models[1]!])).toBe(true);
+    expect(await ask({}, [models[0]!, down(models[1]!)])).toBe(false);
     expect(await ask({ off: ["first"], blocked: ["first"] })).toBe(true);
     expect(await ask({ off: ["second"] })).toBe(false);
     expect(await ask({ blocked: ["second"] })).toBe(false);

@@ -81,7 +81,10 @@ test("a compressed bomb is returned as it was sent, up to the limit", async () =
 
 const CHUNK = `${(10_000).toString(16)}\r\n${"a".repeat(10_000)}\r\n`;
 test.each([
-  ["with a length of 4 GB", `content-length: 4000000000\r\n\r\n${"a".repeat(10_000)}`],
+  [
+    "with a length of almost a terabyte",
+    `content-length: 999999999999\r\n\r\n${"a".repeat(10_000)}`,
+  ],
   ["in chunks without end", `transfer-encoding: chunked\r\n\r\n${CHUNK}`],
   [
     "in one chunk of a terabyte",

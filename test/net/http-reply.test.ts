@@ -216,3 +216,9 @@ test("a head of 60 KB is read", () => {
   const text = reply("HTTP/1.1 200 OK", `x-a: ${"x".repeat(60_000)}`, "content-length: 0", "", "");
   expect(read(latin1(text)).state).toBe("whole");
 });
+
+test("a reply of many thousand chunks is whole: only the framing between two is bounded", () => {
+  const chunks = Array.from({ length: 10_000 }, () => ["1", "x"]).flat();
+  const { state, body } = read(latin1(chunked(...chunks, "0", "", "")));
+  expect([state, body]).toEqual(["whole", "x".repeat(10_000)]);
+});

@@ -123,6 +123,14 @@ test("a collector that is away is told once a minute at most, and asked at the n
   expect(lines).toMatchObject([{ reason: "refused" }, { reason: "refused" }]);
 });
 
+test("a collector that takes a part only is told", async () => {
+  const { exporter, clock, lines } = open({ kind: "taken", rejected: 2 });
+  exporter.start();
+  await clock.advance(60_000);
+  await exporter.stop();
+  expect(lines).toMatchObject([{ level: "warn", reason: "it took a part only" }]);
+});
+
 test("a server sends its metrics without a page of its own", async () => {
   const collector = startCollector();
   const app = await startApp({

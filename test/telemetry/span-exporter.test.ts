@@ -6,6 +6,7 @@ import type { Span } from "../../src/platform/spans.ts";
 import type { Sent } from "../../src/telemetry/collector.ts";
 import { writeNanoseconds, writeResource } from "../../src/telemetry/otlp-json.ts";
 import { SpanExporter } from "../../src/telemetry/span-exporter.ts";
+import { writeSpans } from "../../src/telemetry/span-json.ts";
 import { createManualClock } from "../support/clock.ts";
 import { readSpans } from "../support/collector.ts";
 
@@ -72,6 +73,17 @@ test("spans gather for a second, and 512 are sent at once", async () => {
   expect(await count()).toEqual({ waiting: 0, exported: 603, full: 0, refused: 0 });
 });
 
+test("content that was sent makes room for more", async () => {
+  const { clock, take, count } = open();
+  const content = { "gen_ai.input.messages": "x".repeat(1_000_000) };
+  // Together more than is kept while the collector is away.
+  for (let n = 1; n <= 20; n++) {
+    take(n, n, content);
+    await clock.advance(1_000);
+  }
+  expect(await count()).toEqual({ waiting: 0, exported: 20, full: 0, refused: 0 });
+});
+
 test("while the collector is away the same spans are sent again, ever more rarely", async () => {
   const { clock, batches, lines, take, count } = open(AWAY, AWAY, AWAY);
   take(1, 1);
@@ -136,6 +148,16 @@ test("what the collector refuses is dropped with a count, and the next spans are
   expect(await count()).toEqual({ waiting: 0, exported: 2, full: 0, refused: 3 });
   // One line a minute.
   expect(lines).toMatchObject([{ level: "warn", reason: "status 400" }]);
+});
+
+test("a span that ends before its begin, after the clock was set back, takes no time", () => {
+  const resource = writeResource({ "service.name": "wadi" }, "1");
+  const text = writeSpans(resource, [{ ...makeSpan(1), endedAt: 999 }]);
+  const [span] = readSpans({ text });
+  expect(span).toMatchObject({
+    startTimeUnixNano: writeNanoseconds(1_000),
+    endTimeUnixNano: writeNanoseconds(1_000),
+  });
 });
 
 test("a stop sends what waits, but waits for no collector that is away", async () => {

@@ -8,8 +8,13 @@ import { withinBudgets } from "../../../src/gateway/chat/budget-check.ts";
 import { InFlight } from "../../../src/gateway/in-flight.ts";
 import { MeteredExecution } from "../../../src/gateway/metered/execution.ts";
 import { MeteredService } from "../../../src/gateway/metered/service.ts";
-import type { GatewayRecorder } from "../../../src/gateway/request-log/recorder.ts";
-import type { ServedModel } from "../../../src/models/index.ts";
+import type { GatewayRecorder, RecordedOk } from "../../../src/gateway/request-log/recorder.ts";
+import {
+  type ServedModel,
+  sumTokens,
+  type UpstreamError,
+  upstreamError,
+} from "../../../src/models/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createAsk } from "../../support/ask.ts";
 import { createManualClock } from "../../support/clock.ts";
@@ -205,6 +210,26 @@ test("settled requests wait for the database, and a bug loses only the one that 
   expect(settled).toEqual([[2], [3], [4], [5, 6]]);
 });
 
+test("a caller who leaves while its prompt is counted reserves nothing, and no model is asked", async () => {
+  const { budgets, caller, calls } = open();
+  const leaving = new AbortController();
+  const countTokens = async () => {
+    leaving.abort();
+    return 10;
+  };
+  const model = { settings: { price: null }, backend: { countTokens } } as unknown as ServedModel;
+  const complete = withinBudgets(
+    { budgets, caller, model, countTexts: async () => null, attempts: 1 },
+    (checked) => checked,
+    () => Promise.reject(new Error("it was asked")),
+  );
+  const request = { ...createAsk("Hello"), max_tokens: 60 };
+  expect(await complete(request, () => {}, leaving.signal)).toMatchObject({
+    code: "client_closed_request",
+  });
+  expect(calls).not.toContain("reserve");
+});
+
 describe("a bug while a request is under way is charged, and frees what it has reserved,", () => {
   const bug = new Error("a bug");
   const { signal } = new AbortController();
@@ -222,28 +247,51 @@ describe("a bug while a request is under way is charged, and frees what it has r
       async (_request, onChunk) => {
         // Its caller still holds the last piece back.
         void onChunk({ kind: "text", text: "a".repeat(20) });
+        void onChunk({ kind: "call", index: 0, id: "c", name: "f", arguments: "a".repeat(20) });
         throw bug;
       },
     );
     const request = { ...createAsk("Hello"), max_tokens: 60 };
     const hold = () => new Promise<void>(() => {});
     await expect(complete(request, hold, signal)).rejects.toBe(bug);
-    expect(await find()).toMatchObject({ used: 15, reserved: 0, estimated_requests: 1 });
+    expect(await find()).toMatchObject({ used: 20, reserved: 0, estimated_requests: 1 });
   });
 
   test("of a metered service: all of it", async () => {
-    const { budgets, caller, clock, log, find } = open();
-    const backend = { isDown: () => false, start() {}, stop() {} };
-    const plan = { kind: "some", requests_per_minute: 9, max_concurrent: 1, max_queued: 0 };
-    const service = new MeteredService({ name: "wishes", clock, plan, open: () => backend });
-    const execution = new MeteredExecution({
-      ...{ service, budgets, clock, log, running: new InFlight(), writeHeaders: () => ({}) },
-      ...{ route: "POST /v1/wishes", backendName: "wishes" },
-    });
-    const recorder = { markAsked() {}, setResult() {} } as unknown as GatewayRecorder;
-    const charge = { countTokens: () => 60, costOf: () => 0 };
-    const context = { caller, signal, recorder, charge, request_id: "r-1", trace: null };
-    await expect(execution.run(context, () => Promise.reject(bug))).rejects.toBe(bug);
+    const { run, find } = openMetered();
+    await expect(run(() => Promise.reject(bug))).rejects.toBe(bug);
     expect(await find()).toMatchObject({ used: 60, reserved: 0, estimated_requests: 1 });
   });
 });
+
+/** A service whose requests use up to 60 tokens. */
+function openMetered() {
+  const { budgets, caller, clock, log, find } = open();
+  const backend = { isDown: () => false, start() {}, stop() {} };
+  const plan = { kind: "some", requests_per_minute: 9, max_concurrent: 1, max_queued: 0 };
+  const service = new MeteredService({ name: "wishes", clock, plan, open: () => backend });
+  const execution = new MeteredExecution({
+    ...{ service, budgets, clock, log, running: new InFlight(), writeHeaders: () => ({}) },
+    ...{ route: "POST /v1/wishes", backendName: "wishes" },
+  });
+  const { signal } = new AbortController();
+  const recorder = { markAsked() {}, setResult() {} } as unknown as GatewayRecorder;
+  const charge = { countTokens: () => 60, costOf: () => 0 };
+  const context = { caller, signal, recorder, charge, request_id: "r-1", trace: null };
+  const run = (work: () => Promise<RecordedOk | UpstreamError>) => execution.run(context, work);
+  return { run, find };
+}
+
+test.each<[string, RecordedOk | UpstreamError, used: number, estimated: number]>([
+  ["a reply", { ok: true, usage: sumTokens(30, 0) }, 30, 0],
+  ["a reply without usage", { ok: true, usage: sumTokens(30, 0), usageEstimated: true }, 30, 1],
+  ["a refusal", upstreamError("upstream_rate_limited", "why"), 0, 0],
+  ["a reply that broke off", upstreamError("upstream_error", "why"), 60, 1],
+])(
+  "%s of a metered service uses what it took, and holds nothing",
+  async (_, result, used, estimated) => {
+    const { run, find } = openMetered();
+    await run(async () => ({ ...result }));
+    expect(await find()).toMatchObject({ used, reserved: 0, estimated_requests: estimated });
+  },
+);

@@ -213,6 +213,15 @@ describe("the request log", () => {
     expect(entries[0]!.reply_bytes).toBeGreaterThan(50);
   });
 
+  test("names the model that was asked for, or none", async () => {
+    const { ask, entries } = openFront(async ({ inputs }) => embedInputs(inputs));
+    for (const model of [undefined, "bge-m3"]) await ask({ input: "Hello", model });
+    expect(entries.map(({ model_asked, model }) => [model_asked, model])).toEqual([
+      [null, "bge-m3"],
+      ["bge-m3", "bge-m3"],
+    ]);
+  });
+
   test("marks an estimated usage", async () => {
     const { ask, entries } = openFront(async ({ inputs }) => ({
       ...embedInputs(inputs),

@@ -79,7 +79,9 @@ test("a wait for the token count is not repeated, and a failed start gives the s
 });
 
 test("a vanished server is started, and the request repeated once", async () => {
-  const { server, clock, ask, asked } = await openGate([DONE, REFUSED, DONE]);
+  const { server, clock, ask, asked } = await openGate([
+    ...[DONE, { ...REFUSED, waitedMs: 5 }, DONE],
+  ]);
   server.isHealthy = true;
   await ask();
   server.isHealthy = false;
@@ -87,7 +89,7 @@ test("a vanished server is started, and the request repeated once", async () => 
   await clock.advance(3_000);
   server.isHealthy = true;
   await clock.advance(1_000);
-  expect(await completion).toEqual({ ...DONE, attempts: 2, waitedMs: 4_000 });
+  expect(await completion).toEqual({ ...DONE, attempts: 2, waitedMs: 4_005 });
   expect([server.starts, asked()]).toEqual([1, 3]);
 });
 

@@ -149,6 +149,28 @@ describe("if the chat template opens the reasoning", () => {
   });
 });
 
+test("a reply that is cut behind a quoted tag shows nothing that may be reasoning", async () => {
+  const chunks = ["<think>secret <think> secret</think>secret"];
+  expect(joinText(await filter(chunks))).toBe("secret");
+  const completion = { ...GOOD, finishReason: "length" };
+  expect(await filter(chunks, { completion })).toEqual([]);
+});
+
+test("reasoning that comes apart ends no block that the text has opened", async () => {
+  const thought: ReasoningChunk = { kind: "reasoning", text: "secret" };
+  const chunks = ["<think>secret", thought, " secret</think>answer"];
+  expect(joinText(await filter(chunks))).toBe("answer");
+});
+
+test("a block that the prompt and the reply open is one block", async () => {
+  const completion = { ...GOOD, finishReason: "length" };
+  for (const before of ["", " \n"]) {
+    const chunks = [`${before}<think>secret</think>`, "answer"];
+    const way: Way = { reasons: true, thought_opens: "always", completion };
+    expect(joinText(await filter(chunks, way))).toBe("answer");
+  }
+});
+
 test("a failed attempt sends nothing more at its end", async () => {
   expect(joinText(await filter(["answer <"], { completion: BAD }))).toBe("answer ");
 });

@@ -80,4 +80,6 @@ test("a completion keeps the field names of earlier recordings", () => {
     ...["ok", "finish_reason", "usage", "usage_estimated"],
   ]);
   for (const one of [failed, good]) expect(readCompletion(writeCompletion(one))).toEqual(one);
+  // A recording is passed on, and tells nothing of the server.
+  expect(writeCompletion({ ...good, replica: "10.0.0.5:8000" })).not.toHaveProperty("replica");
 });

@@ -144,3 +144,13 @@ test("a reply beyond 16 MB is passed on and not stored", async () => {
   expect(await told).toBe(GOOD);
   expect({ received, kept, tooLarge }).toEqual({ received: 17, kept: [], tooLarge: [ask] });
 });
+
+test("a reply of too many empty chunks is not stored either", async () => {
+  const pieces = Array.from({ length: 262_145 }, (): [number, string] => [0, ""]);
+  const { clock, kept, tooLarge, answer, caller } = start(tell(pieces, GOOD));
+  const ask = createAsk("Hello");
+  const told = answer(ask, () => undefined, caller.signal);
+  await clock.advance(50);
+  expect(await told).toBe(GOOD);
+  expect([kept, tooLarge]).toEqual([[], [ask]]);
+});

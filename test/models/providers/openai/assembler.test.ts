@@ -146,6 +146,21 @@ const CASES: [title: string, sent: RawCall[], chunks: CallPiece[]][] = [
     [raw(0, "a", "", "{"), raw(0, undefined, "add", "}"), raw(0, undefined, undefined, " ")],
     [begin(0, "a", "add", "{}"), more(0, " ")],
   ],
+  [
+    "a name in every piece, without index and id: a call begins where the last one is whole",
+    [
+      raw(undefined, undefined, "add", '{"x"'),
+      raw(undefined, undefined, "add", ":1}"),
+      raw(undefined, undefined, "add", "{}"),
+      raw(undefined, undefined, "sub", "{}"),
+    ],
+    [
+      begin(0, made, "add", '{"x"'),
+      more(0, ":1}"),
+      begin(1, made, "add", "{}"),
+      begin(2, made, "sub", "{}"),
+    ],
+  ],
   ["a call that never gets a name is dropped", [raw(0, "a", "", "{}")], []],
 ];
 

@@ -103,7 +103,7 @@ describe("the request", () => {
     const replica = connectReplica(() => answerText("Hello"), {
       url: "http://model.test/base/v1/",
       api_key: "secret",
-      headers: { "X-Team": "one", "User-Agent": "acme" },
+      headers: { "X-Team": "one", "User-Agent": "acme", Authorization: "Basic eA==" },
     });
     await replica.ask({ request_id: REQUEST_ID }).completion;
     const [{ url, headers }] = replica.sent as [(typeof replica.sent)[0]];
