@@ -218,6 +218,18 @@ test("an error within a stream is explained in its row, which has what was sent 
   ]);
 });
 
+test("the row of a stream that breaks off has its prompt, by an estimate", async () => {
+  const late = { ok: false, code: "upstream_timeout", retryable: false, reason: "late" } as const;
+  const { begun, entries, body } = open(async (_ask, onChunk) => {
+    await onChunk({ kind: "text", text: "a" });
+    return { ...late, attempts: 1 };
+  });
+  await begun;
+  await body.text();
+  expect(entries).toMatchObject([{ completion_tokens: 0, usage_estimated: true }]);
+  expect(entries[0]!.prompt_tokens).toBeGreaterThan(0);
+});
+
 test("a stream that ends for two reasons reports the first", async () => {
   const left = Promise.withResolvers<Completion>();
   const { begun, running, revoke, failures, body } = open(async (_ask, onChunk) => {
