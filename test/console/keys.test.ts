@@ -215,6 +215,7 @@ function walkKeys() {
     await page.getByRole("textbox", { name: "Name" }).fill("support");
     await dialog().getByRole("button", { name: "Create account" }).click();
     await page.getByRole("region", { name: "support" }).getByText("No keys.").waitFor();
+    await dialog().waitFor({ state: "detached" });
     await button("Create account").click();
     await page.getByRole("textbox", { name: "Name" }).fill("support");
     await dialog().getByRole("button", { name: "Create account" }).click();

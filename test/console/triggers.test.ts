@@ -97,11 +97,11 @@ function walkTriggers() {
     const dialog = page.getByRole("dialog", { name: "Rotate the secret of “Door bell”?" });
     await dialog.getByLabel("The old secret ends").selectOption("in 1 hour");
     await dialog.getByRole("button", { name: "Rotate" }).click();
-    const box = page.getByText("The new secret of “Door bell” is ready.");
+    const box = page.getByText("“Door bell” has a new secret.");
     await box.waitFor();
     secret = (await page.locator("output").textContent())!;
     expect(secret).toStartWith("whsec_");
-    await page.getByText(/The old one is valid until/).waitFor();
+    await page.getByText(/The old one works until/).waitFor();
     await judgePage(page);
     await button("Done").click();
     await page.getByText("It was not copied, and Wadi can’t show it again.").waitFor();

@@ -9,11 +9,11 @@ import { t } from "../texts.ts";
 import type { MadeSecret } from "./data.ts";
 
 /** Secrets survive a walk to another page, until they are copied or given up. */
-const secrets = signal<readonly MadeSecret[]>([]);
+const secrets = signal<readonly (MadeSecret & { page: string })[]>([]);
 const isAway = signal(false);
 
 export function revealSecret(made: MadeSecret): void {
-  secrets.value = [made, ...secrets.peek()];
+  secrets.value = [{ ...made, page: location.pathname }, ...secrets.peek()];
 }
 
 export const isNewKey = (id: string): boolean => secrets.value.some((made) => made.id === id);
@@ -127,7 +127,7 @@ export function LostSecret() {
   const [made] = secrets.value;
   if (!isAway.value || !made) return null;
   const back = () => {
-    if (secrets.peek().includes(made)) route("/console/keys");
+    if (secrets.peek().includes(made)) route(made.page);
   };
   return <LeaveDialog key={made.secret} made={made} onClose={back} />;
 }

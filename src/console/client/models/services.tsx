@@ -27,7 +27,7 @@ const LOOKS = {
   off: { shape: "off", tone: "mute" },
 } as const;
 
-const writeTime = (ms: number | null) => orDash(ms !== null && writeTook(ms));
+const writeTime = (ms: number | null) => orDash(ms === null ? null : writeTook(ms));
 
 const COLUMNS: readonly RowColumn<ServiceLine>[] = [
   {
@@ -59,7 +59,7 @@ const COLUMNS: readonly RowColumn<ServiceLine>[] = [
     ...{ head: "models.in_flight", place: "b1" },
     cell: ({ in_flight, in_flight_max: most, waiting }) =>
       orDash(
-        in_flight !== null && (
+        in_flight === null ? null : (
           <>
             {in_flight} <span class="dim">{t("models.of", most)}</span>{" "}
             {Boolean(waiting) && <span class="soft">{t("models.waiting", waiting!)}</span>}

@@ -74,7 +74,7 @@ export const keys = {
   "expiry.days": (days: number) => `In ${count(days, "day", "days")}`,
   "form.cancel": "Cancel",
   "reveal.ready": (name: string) => `The key “${name}” is ready.`,
-  "reveal.rotated": (name: string) => `The key “${name}” has a new secret.`,
+  "reveal.rotated": (name: string) => `“${name}” has a new secret.`,
   "reveal.both": (until: string) => `The old one works until ${until}.`,
   "reveal.only": "The old one is refused now.",
   "reveal.once": "Copy it now. Wadi doesn’t store it and can’t show it again.",
@@ -84,7 +84,7 @@ export const keys = {
   "reveal.secret": "Secret",
   "reveal.leave": (name: string) => `Leave without the secret of “${name}”?`,
   "reveal.leave.says":
-    "It was not copied, and Wadi can’t show it again. Without it, rotate the key to get another.",
+    "It was not copied, and Wadi can’t show it again. Without it, rotate to get another.",
   "reveal.leave.verb": "Leave without it",
   "reveal.leave.keep": "Go back",
   "revoke.verb": "Revoke",

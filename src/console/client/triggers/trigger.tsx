@@ -8,6 +8,7 @@ import { writeCommand } from "../curl.ts";
 import { Facts } from "../facts.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
+import { Secrets } from "../keys/secret.tsx";
 import { useResource } from "../live.ts";
 import { copyText, Icon, Outside, State, showToast } from "../parts.tsx";
 import { Unready } from "../resource.tsx";
@@ -23,7 +24,7 @@ import {
 import { FireTable } from "./fires.tsx";
 import { PATH } from "./list.tsx";
 import { Schedule } from "./schedule.tsx";
-import { NewSecret, type RotatedSecret, RotationDialog } from "./secret.tsx";
+import { RotationDialog } from "./secret.tsx";
 
 const HINTS: readonly KeyHint[] = [
   { keys: ["C"], text: "keys.copy_id" },
@@ -98,7 +99,6 @@ interface TriggerActsProps {
   trigger: OpenedTriggerRow;
   acts: Acts;
   onChanged(): void;
-  onRotated(rotated: RotatedSecret): void;
 }
 
 /** A fire that started no run is a refusal here, with the outcome's own sentence. */
@@ -114,7 +114,7 @@ async function fireNow(trigger: OpenedTriggerRow): Promise<void> {
   });
 }
 
-function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
+function Buttons({ trigger, acts, onChanged }: TriggerActsProps) {
   const isRotating = useSignal(false);
   const isActive = trigger.status === "active";
   const verb = isActive ? "pause" : "resume";
@@ -164,7 +164,7 @@ function Buttons({ trigger, acts, onChanged, onRotated }: TriggerActsProps) {
       {isRotating.value && (
         <RotationDialog
           trigger={trigger}
-          onRotated={onRotated}
+          onRotated={onChanged}
           onClose={() => {
             isRotating.value = false;
           }}
@@ -181,7 +181,6 @@ export function OpenedTrigger() {
   const opened = useResource<OpenedTriggerRow>(path, ["triggers"]);
   const fires = useResource<OpenedFire[]>(`${path}/fires?limit=100`, ["triggers"]);
   const acts = useActs();
-  const secret = useSignal<RotatedSecret | null>(null);
   const { data: trigger } = opened.value;
   const short = shortenId(id);
   const reload = () => {
@@ -196,19 +195,7 @@ export function OpenedTrigger() {
       command={writeCommand("triggers", "show", short)}
       hints={HINTS}
       isFixed
-      end={
-        trigger && (
-          <Buttons
-            trigger={trigger}
-            acts={acts}
-            onChanged={reload}
-            onRotated={(rotated) => {
-              secret.value = rotated;
-              reload();
-            }}
-          />
-        )
-      }
+      end={trigger && <Buttons trigger={trigger} acts={acts} onChanged={reload} />}
     >
       <Unready
         what={t("triggers.this")}
@@ -217,14 +204,9 @@ export function OpenedTrigger() {
       />
       {trigger && (
         <>
-          {secret.value && (
-            <NewSecret
-              rotated={secret.value}
-              onDone={() => {
-                secret.value = null;
-              }}
-            />
-          )}
+          <div class="inset">
+            <Secrets />
+          </div>
           {acts.note && <div class="inset">{acts.note}</div>}
           <Stopped trigger={trigger} />
           <About trigger={trigger} />
