@@ -119,7 +119,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
       text
         .split("\n")
         .filter((line) => line.startsWith("  "))
-        .map((line) => line.replace(/[0-9a-f]{8}(-[0-9a-f-]{27})?|\d+ ms/g, "…"));
+        .map((line) => line.replace(/[0-9a-f]{8}(-[0-9a-f-]{27})?|[\d.]+ ms/g, "…"));
     const shown = readBlock(findPage("requests"), "one sentence for each decision");
     expect(sentences(stdout)).toEqual(sentences(shown));
     expect(stdout).toContain("  order-17 ");
