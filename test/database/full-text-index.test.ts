@@ -89,6 +89,12 @@ describe("the ranking", () => {
     expect(findTitles(index, "sand stone")).toHaveLength(10);
   });
 
+  test("searches the first 32 words of a query", () => {
+    const index = fill({ Last: "the last word", Next: "the next word" });
+    const others = Array.from({ length: 31 }, (_, n) => `other${n}`).join(" ");
+    expect(findTitles(index, `${others} last next`)).toEqual(["Last"]);
+  });
+
   test("excludes pages in another language than the requested one", () => {
     const index = new FullTextIndex();
     addPage(index, "Water", "water", "en");

@@ -22,6 +22,14 @@ function read(list: string, text: string) {
 }
 const REFUSED = ["validation", "before"];
 
+test("a cursor has at most 128 characters, also where it is read", () => {
+  const position = ["x".repeat(86)];
+  const text = encodeCursor("runs", position);
+  expect(text).toHaveLength(128);
+  expect(decodeCursor("runs", text)).toEqual(position);
+  expect(() => encodeCursor("runs", ["x".repeat(87)])).toThrow("too long");
+});
+
 test("a cursor decodes to its position, and is safe in a URL", () => {
   for (const position of [[], [1_795_269_600_000, ID], ["é\n\"'", -1, 0.5], [0]]) {
     const text = encodeCursor("runs", position);
