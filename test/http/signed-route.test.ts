@@ -1,6 +1,7 @@
 // Tests a route with a signature: the router's earlier checks, their order, and the raw bytes.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
 import { createDocumentPage } from "../../src/http/openapi/document.ts";
 import type { RouterOptions } from "../../src/http/router.ts";
 import type { SignedRequest, SignedRouteSpec } from "../../src/http/signed-route.ts";
@@ -217,6 +218,16 @@ test("agents.endpoints.triggers.p4 agents.limits.body_size 64 KiB are accepted, 
     const refusal = await readRefusal(await send(BYTES_MAX + 1, isChunked));
     expect(refusal).toEqual([413, "invalid_request_error", undefined, null]);
   }
+});
+
+test("a database that fails is no bug: the sender is asked to send again", async () => {
+  const { ask, lines } = open(VALID, async () => {
+    throw new DatabaseUnavailable("the disk of /secret is full: make room");
+  });
+  const reply = await ask("POST", PATH, { headers: JSON_TYPE, body: "{}" });
+  expect([reply.status, reply.headers.get("retry-after")]).toEqual([503, "2"]);
+  expect(await reply.text()).not.toContain("secret");
+  expect(lines).toEqual([]);
 });
 
 describe("agents.errors.internal_error unexpected failures", () => {
