@@ -115,6 +115,7 @@ function walkRuns() {
     await row("It fails.").waitFor();
     await page.getByRole("button", { name: "All" }).click();
     await page.getByLabel("Range").selectOption("1h");
+    await soon(() => page.locator("main [aria-busy=true]").count()).toBe(0);
     await page.keyboard.press("Escape");
     await page.locator("h1").click();
     await page.keyboard.press("/");
