@@ -34,7 +34,7 @@ export function writeBanner(start: Start, notes: readonly string[]): string {
   return [
     `wadi ${start.version}`,
     `address   ${url}/v1`,
-    `document  ${url}/openapi.json`,
+    `openapi   ${url}/openapi.json`,
     `data      ${start.data}`,
     `models    ${names.slice(0, MODELS_SHOWN_MAX).join(" ")}${more}`,
     `services  ${services.map(({ name, kind }) => `${name} (${kind})`).join(" · ")}`,

@@ -83,8 +83,8 @@ function keep(type: "text/html" | "text/css", write: () => Promise<string>) {
   };
 }
 
-const CONSOLE_LINK =
-  '<dt>Web console of operators</dt><dd><a href="/console/">/console/</a></dd>\n';
+const CONSOLE = `<dt>Web console</dt><dd><a href="/console/">/console/</a></dd>
+`;
 
 /** Shows a start page to browsers; clients that don't ask for HTML get the usual 404. */
 function answerRoot(request: Request, { version, publicUrl, hasConsole }: DocsOptions): Response {
@@ -94,7 +94,7 @@ function answerRoot(request: Request, { version, publicUrl, hasConsole }: DocsOp
 <p>This server serves language models and runs agents durably.</p>
 <dl>
 <dt>Base address of clients</dt><dd><code>${Bun.escapeHTML(address)}/v1</code></dd>
-${hasConsole() ? CONSOLE_LINK : ""}<dt>Documentation</dt><dd><a href="/docs">/docs</a></dd>
+${hasConsole() ? CONSOLE : ""}<dt>Documentation</dt><dd><a href="/docs">/docs</a></dd>
 <dt>OpenAPI 3.1.0 document</dt><dd><a href="/openapi.json">/openapi.json</a></dd>
 </dl>
 <p>New here? Begin with <a href="/docs/quickstart">the quickstart</a>. Requests need an API key;

@@ -22,7 +22,7 @@ test("a start prints at most twelve lines", () => {
   expect(dev.banner).toEqual([
     expect.stringMatching(/^wadi \d+\.\d+\.\d+$/),
     `address   ${dev.url}/v1`,
-    `document  ${dev.url}/openapi.json`,
+    `openapi   ${dev.url}/openapi.json`,
     "data      in memory, gone at exit",
     "models    stub-1 (default)",
     "services  embeddings (stub) · search (stub)",

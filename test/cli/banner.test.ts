@@ -24,7 +24,7 @@ test("the banner names what runs, its address and an example request", () => {
   expect(writeBanner(START, ["keys      two"]).split("\n")).toEqual([
     "wadi 1.2.3",
     "address   http://127.0.0.1:8080/v1",
-    "document  http://127.0.0.1:8080/openapi.json",
+    "openapi   http://127.0.0.1:8080/openapi.json",
     "data      ./wadi-data",
     "models    stub-1 stub-2 (default)",
     "services  embeddings (tei) · search (off)",

@@ -77,7 +77,8 @@ describe("/", () => {
     expect([reply.status, reply.headers.get("vary")]).toEqual([200, "Accept"]);
     expect(reply.headers.get("cache-control")).toBe("no-store");
     const text = await reply.text();
-    for (const part of [`${app.url}/v1`, 'href="/docs"', 'href="/openapi.json"']) {
+    const links = ["/console/", "/docs", "/openapi.json"].map((path) => `href="${path}"`);
+    for (const part of [`${app.url}/v1`, ...links]) {
       expect(text).toContain(part);
     }
   });
@@ -94,9 +95,13 @@ describe("/", () => {
   });
 
   test("shows the public address, escaped", async () => {
-    const named = await startApp({ settings: '[server]\npublic_url = "https://acme.example/ai/"' });
+    const elsewhere = '[operator]\nlisten = "127.0.0.1:9"\n';
+    const settings = `${elsewhere}[server]\npublic_url = "https://acme.example/ai/"`;
+    const named = await startApp({ settings });
     const text = await (await named.get("/", { key: null, headers: HTML })).text();
     expect(text).toContain("<code>https://acme.example/ai/v1</code>");
+    // The console has an address of its own there.
+    expect(text).not.toContain("/console/");
     await named.stop();
   });
 });

@@ -51,10 +51,7 @@ function Needs({ data }: { data: HomeData }) {
   const matters = listMatters(data, now.value);
   return (
     <section>
-      <Head
-        title={t("home.needs")}
-        says={matters.length > 0 ? String(matters.length) : undefined}
-      />
+      <Head title={t("home.needs")} />
       {matters.length === 0 ? (
         <p class="soft">{t("home.nothing")}</p>
       ) : (

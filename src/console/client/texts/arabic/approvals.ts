@@ -169,7 +169,7 @@ export const approvals = {
   "share.made": (person: string, until: string) =>
     `أرسل هذا الرابط إلى ${person}. يُفتح مرة واحدة، حتى ${until}.`,
   "share.made.title": "انسخ الرابط",
-  "share.made.local": "يُفتح على هذا الجهاز فقط: اضبط operator.public_url لغيره.",
+  "share.made.local": "يُفتح على هذا الجهاز فقط: اضبط operator.public_url في wadi.toml لغيره.",
   "share.link": "الرابط",
   "share.copy": "نسخ",
   "share.done": "تم",
