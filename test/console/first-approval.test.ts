@@ -69,6 +69,9 @@ function walkToApproval() {
     await soon(() => page.locator(":focus").textContent()).toBe("Copy");
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByText(/^Noor was asked, link until /).waitFor();
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await page.getByText("Noor, by link of dev").waitFor();
+    await page.goBack();
     await page.getByRole("button", { name: "Approve" }).click();
     const toast = page.getByText("Approved. The run goes on.");
     await toast.waitFor();

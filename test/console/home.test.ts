@@ -52,7 +52,7 @@ function walkHome() {
     await askAsOwner(server, "POST", "/v1/tools", { ...tool, parameters, description: "Pays." });
     const agent = { name: HOSTILE, system_prompt: "Be brief.", tools: ["pay"] };
     const { id } = await askAsOwner(server, "POST", "/v1/agents", agent);
-    await start(id!, `${HOSTILE}\n!tool pay {}`);
+    await start(id!, `Pay ${HOSTILE}\n!tool pay {}`);
     await start(id!, "Break\n!error context_length_exceeded");
     await opened.room.perform(["accounts", "create", "acme"]);
     const made = ["keys", "create", "--account", "acme", "--json"];
@@ -75,6 +75,10 @@ function walkHome() {
     expect(titles.join()).not.toContain("asleep");
     await need("1 approval is waiting.").getByText("The oldest asked").click();
     await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
+    // A call without arguments is told apart by what its run was asked.
+    const row = page.locator(".item");
+    await soon(() => row.textContent()).toContain(`Pay ${SHOWN_HOSTILE}`);
+    expect(await row.locator("time").textContent()).toMatch(/^\d+ h left$/);
     await page.goBack();
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
     const href = await page.getByRole("link", { name: "Show runs" }).getAttribute("href");

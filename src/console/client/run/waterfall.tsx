@@ -55,8 +55,12 @@ export function Waterfall({ pieces, chosen, hrefOf }: WaterfallProps) {
 }
 
 function AxisHead({ axis: { folds, ticks } }: { axis: Axis }) {
+  // A label begins at its tick, and that of a fold has its middle there.
   const isFree = (x: number) =>
-    folds.every((fold) => Math.abs(fold.x + fold.width / 2 - x) > LABELS_APART);
+    folds.every((fold) => {
+      const before = fold.x + fold.width / 2 - x;
+      return before > 2 * LABELS_APART || before < -LABELS_APART;
+    });
   return (
     <div class="tl">
       <Grid folds={folds} ticks={ticks} />

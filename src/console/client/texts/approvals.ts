@@ -181,7 +181,8 @@ export const approvals = {
   "share.made": (person: string, until: string) =>
     `Send this link to ${person}. It opens once, until ${until}.`,
   "share.made.title": "Copy the link",
-  "share.made.local": "It opens on this machine only: set operator.public_url in wadi.toml for other ones.",
+  "share.made.local":
+    "It opens on this machine only: set operator.public_url in wadi.toml for other ones.",
   "share.link": "Link",
   "share.copy": "Copy",
   "share.done": "Done",
