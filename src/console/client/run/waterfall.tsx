@@ -7,8 +7,8 @@ import { type Axis, createAxis, writeTick } from "./axis.ts";
 import { measurePiece, type WorkPiece } from "./pieces.ts";
 
 const ICONS = { queue: "i-triggers", model: "i-model", tool: "i-tool", event: "s-on" };
-/** Distance in per cent at which a tick's label would touch that of a fold. */
-const LABELS_APART = 6;
+/** Distances in per cent at which a tick's label would touch that of a fold behind or before it. */
+const LABELS_APART = { before: 22, after: 8 };
 
 interface WaterfallProps {
   pieces: readonly WorkPiece[];
@@ -59,7 +59,7 @@ function AxisHead({ axis: { folds, ticks } }: { axis: Axis }) {
   const isFree = (x: number) =>
     folds.every((fold) => {
       const before = fold.x + fold.width / 2 - x;
-      return before > 2 * LABELS_APART || before < -LABELS_APART;
+      return before > LABELS_APART.before || -before > LABELS_APART.after;
     });
   return (
     <div class="tl">
