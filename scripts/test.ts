@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Glob } from "bun";
 import { type Build, compile, isStale } from "./build.ts";
 
 // A test waits for facts; this bound only ends one whose fact never comes on a busy machine.
@@ -10,16 +11,35 @@ const timeout_ms = 120_000;
 
 /** Approximate durations in milliseconds: the longest files start first. */
 const SLOWEST = {
-  "test/crash/suspects.test.ts": 13_000,
+  "test/crash/events.test.ts": 30_000,
+  "test/crash/calls.test.ts": 20_000,
+  "test/docs/commands.test.ts": 17_000,
+  "test/crash/runs.test.ts": 16_000,
+  "test/crash/writes.test.ts": 15_000,
+  "test/binary/takeover.test.ts": 15_000,
+  "test/crash/suspects.test.ts": 14_000,
+  "test/console/hostile.test.ts": 14_000,
+  "test/console/runs.test.ts": 10_000,
+  "test/console/live.test.ts": 9_000,
+  "test/binary/remote.test.ts": 9_000,
   "test/binary/reload.test.ts": 8_000,
-  "test/crash/events.test.ts": 7_000,
+  "test/backup/move.test.ts": 8_000,
+  "test/console/agents.test.ts": 8_000,
+  "test/console/approvals.test.ts": 8_000,
+  "test/console/keys.test.ts": 8_000,
+  "test/console/playground.test.ts": 7_000,
+  "test/console/requests.test.ts": 7_000,
+  "test/console/triggers.test.ts": 7_000,
+  "test/console/usage.test.ts": 7_000,
+  "test/console/webhooks.test.ts": 7_000,
+  "test/models/bundled-tokenizer/count.test.ts": 7_000,
+  "test/backup/hostile-restore.test.ts": 7_000,
   "test/store/pglite.test.ts": 7_000,
-  "test/crash/runs.test.ts": 6_000,
-  "test/crash/calls.test.ts": 5_000,
+  "test/crash/budgets.test.ts": 5_000,
   "test/store/writer.test.ts": 5_000,
-  "test/crash/writes.test.ts": 3_000,
-  "test/models/bundled-tokenizer/count.test.ts": 3_000,
 };
+/** Each of the others; a file without a duration would start before all that have one. */
+const OTHER_MS = 500;
 
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
@@ -71,13 +91,15 @@ const run = async (
 ): Promise<Outcome> => {
   const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
   const report = join(scratch, "report.xml");
+  // Whatever tests and killed processes leave there goes with it.
+  const folder = mkdtempSync(join(chooseFolder(), "wadi-test-"));
   try {
     const flags = ["--reporter=junit", `--reporter-outfile=${report}`, `--timeout=${timeout_ms}`];
     const output = isQuiet ? "pipe" : "inherit";
     // Within a process the files share what they import, which is half its time.
     const child = Bun.spawn([process.execPath, "test", "--no-isolate", ...flags, ...args], {
       cwd: dirname(import.meta.dir),
-      env: { ...process.env, ...JIT, TMPDIR: chooseFolder(), ...env },
+      env: { ...process.env, ...JIT, TMPDIR: folder, ...env },
       stdio: [isQuiet ? "ignore" : "inherit", output, output],
     });
     for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -91,7 +113,7 @@ const run = async (
       .catch(() => "");
     return { count: readReport(written), code };
   } finally {
-    rmSync(scratch, { recursive: true });
+    for (const made of [scratch, folder]) rmSync(made, { recursive: true, force: true });
   }
 };
 
@@ -99,7 +121,9 @@ const run = async (
 const runAsked = async (args: string[]): Promise<Outcome> => {
   const scratch = mkdtempSync(join(tmpdir(), "wadi-test-"));
   const timings = join(scratch, "timings.json");
-  writeFileSync(timings, JSON.stringify({ version: 1, files: SLOWEST }));
+  const all = new Glob("test/**/*.test.ts").scanSync(dirname(import.meta.dir));
+  const others = Object.fromEntries([...all].map((file) => [file, OTHER_MS]));
+  writeFileSync(timings, JSON.stringify({ version: 1, files: { ...others, ...SLOWEST } }));
   try {
     return await run([`--parallel=${PROCESSES}`, `--timings=${timings}`, ...args], {});
   } finally {

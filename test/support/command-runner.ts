@@ -1,4 +1,5 @@
 // Runs command lines one after another in one process: each one's exit code and output.
+import { join } from "node:path";
 import { runCommand } from "../../src/cli/index.ts";
 
 export interface CommandLine {
@@ -15,6 +16,8 @@ async function runLine({ args, cwd, env, stdin }: CommandLine): Promise<void> {
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
+  // A process reads its own home once, when it starts.
+  if (env.HOME) process.env.XDG_CONFIG_HOME ??= join(env.HOME, ".config");
   // The process's own input stays open for the commands to come.
   const value = { stream: () => new Blob([stdin]).stream() };
   Object.defineProperty(Bun, "stdin", { value });

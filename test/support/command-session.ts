@@ -30,7 +30,8 @@ export async function endRunning(): Promise<void> {
 
 function openSession(): Session {
   const child = Bun.spawn([process.execPath, RUNNER], {
-    env: { PATH: process.env.PATH },
+    // Commands name homes of their own; none may write to that of the person who runs the tests.
+    env: { PATH: process.env.PATH, HOME: "/dev/null" },
     stdio: ["ignore", "pipe", "pipe"],
     ipc() {},
   });
