@@ -19,7 +19,10 @@ export async function openBrowser(): Promise<Browser> {
 async function launch(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   // Its sandbox needs rights that containers lack; it opens the tests' own pages only.
-  return chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] });
+  const args = ["--no-sandbox"];
+  // Listeners for signals would stay in the process, where tests count them.
+  const quiet = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+  return chromium.launch({ executablePath: executablePath!, args, ...quiet });
 }
 
 /** Closes what a test file has opened; the browser ends with the process. */
