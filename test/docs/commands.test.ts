@@ -30,6 +30,7 @@ const NOT_RUN = [
 ];
 /** Ids that a page speaks of and does not set itself, and how the test finds them. */
 const IDS: Record<string, string> = {
+  AGENTS_KEY: `wadi keys list --account dev --json | grep -o '"id":"[^"]*' | tail -1 | cut -c7-`,
   AGENT: `ask /agents -d '{"name":"Any","system_prompt":"Any."}' | first_id`,
   APPROVAL: "wadi approvals list --status pending --json | first_id",
   CONNECTION: "wadi connections list --json | first_id",
