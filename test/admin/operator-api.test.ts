@@ -264,7 +264,10 @@ test("its document is valid, complete, and apart from the public one", async () 
     "1..10000":
       "agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
       "runsList?limit triggersFires?limit webhooksDeliveries?limit",
-    "1..100000 characters": "runsStart.message",
+    "..128 items": "agentsCreate.tools",
+    "1..64 characters": "agentsCreate.tools[]",
+    "1..200 characters": "agentsCreate.name",
+    "1..100000 characters": "agentsCreate.system_prompt runsStart.message",
     "1..1000": "runsFollow?limit",
     "..1000 characters": "approvalsApprove.reason approvalsReject.reason",
     "..16384 characters": "connectionsCreate.secret connectionsSetSecret.secret",
