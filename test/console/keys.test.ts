@@ -98,7 +98,7 @@ function walkKeys() {
     await dialog().getByRole("button", { name: "Create key" }).click();
     await page.getByText("The key “ERP hook” is ready.").waitFor();
     await page.getByText("Copy it now. Wadi doesn’t store it and can’t show it again.").waitFor();
-    secret = (await page.getByLabel("Secret").textContent())!;
+    secret = (await page.getByLabel("Secret", { exact: true }).textContent())!;
     expect(await find("ERP hook")).toMatchObject({
       ...{ account: "finance", scopes: ["agents"], max_output_tokens: 402 },
       ends_in: secret.slice(-4),
@@ -111,7 +111,7 @@ function walkKeys() {
     await page.getByRole("link", { name: "Home" }).click();
     await dialog().getByText("Leave without the secret of “ERP hook”?").waitFor();
     await button("Go back").click();
-    await page.getByLabel("Secret").waitFor();
+    await page.getByLabel("Secret", { exact: true }).waitFor();
     await button("Done").click();
     await dialog().getByText("Leave without the secret").waitFor();
     await button("Go back").click();
@@ -119,7 +119,7 @@ function walkKeys() {
     await button("Copied").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(secret);
     await button("Done").click();
-    await page.getByLabel("Secret").waitFor({ state: "detached" });
+    await page.getByLabel("Secret", { exact: true }).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ function walkKeys() {
       .waitFor();
     await dialog().getByRole("button", { name: "Rotate" }).click();
     await page.getByText(/has a new secret\. The old one works until/).waitFor();
-    const rotated = (await page.getByLabel("Secret").textContent())!;
+    const rotated = (await page.getByLabel("Secret", { exact: true }).textContent())!;
     for (const key of [secret, rotated]) {
       expect((await server.ask("GET", "/v1/models", { key })).status).toBe(200);
     }

@@ -31,17 +31,6 @@ export const shared = {
   loading: "Loading",
   "when.ago": (span: string) => `${span} ago`,
   "when.in": (span: string) => `in ${span}`,
-  "hold.verb": "Hold",
-  "hold.release": "Release",
-  "hold.of": (verb: string, name: string) => `${verb} ${name}`,
-  "hold.title": (name: string) => `Hold “${name}”?`,
-  "hold.keep": "Let it run",
-  "hold.says.agent": "New runs wait or are refused until Release. Runs under way go on.",
-  "hold.says.account":
-    "No run of its agents starts until Release: queued ones wait, new ones are refused, and its " +
-    "triggers start none. Runs under way go on, and its keys may chat as before.",
-  "hold.done": "Held. No new run starts.",
-  "hold.released": "Released. The runs that waited start.",
   "act.refused": (verb: string) => `${verb} was refused.`,
   "keys.move": "move",
   "keys.version": "version",

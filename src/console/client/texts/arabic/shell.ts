@@ -33,6 +33,8 @@ export const shell = {
   "theme.dark": "داكن",
   "command.copy": "نسخ الأمر",
   copied: "تم النسخ.",
+  "rows.older": "عرض الأقدم",
+  "rows.end": (number: number) => `تعرض القائمة ${writeNumber(number)} من الصفوف على الأكثر.`,
   "keys.move": "تنقّل",
   "keys.approve": "موافقة",
   "keys.reject": "رفض",
