@@ -44,8 +44,8 @@ describe("the rules of src/", () => {
     });
   }
 
-  test("every file that src/README.md names exists", async () => {
-    const named = (await Bun.file(join(import.meta.dir, "../src/README.md")).text()).matchAll(
+  test.each(["README.md", "rules.md"])("every file that src/%s names exists", async (page) => {
+    const named = (await Bun.file(join(import.meta.dir, "../src", page)).text()).matchAll(
       /`((?:[\w-]+\/)*[\w-]+\.ts)`/g,
     );
     const paths = [...graph.keys(), "test/docs/commands.test.ts"];

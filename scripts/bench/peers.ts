@@ -164,7 +164,10 @@ const measureEngines = async (
       process.stderr.write(`peers: whole runs on ${name}, round ${round + 1}\n`);
       const readCpu = () => engine.pids.reduce((sum, pid) => sum + readCpuMs(pid), 0);
       const before = readCpu();
-      const seconds = await engine.run(RUNS, CALLERS);
+      const seconds = await engine.run(RUNS, CALLERS).catch((failure: Error) => {
+        notes.push(`${name}, round ${round + 1}: ${failure.message}`);
+        return Number.NaN;
+      });
       const one = { runs_per_second: RUNS / seconds, cpu_ms_per_run: (readCpu() - before) / RUNS };
       // The first round makes each one's code hot.
       if (round >= 0) measured[name] = [...(measured[name] ?? []), one];

@@ -258,6 +258,7 @@ test("its document is valid, complete, and apart from the public one", async () 
     "1..60 characters": "approvalsLink.for",
     "..200 characters": "runsCount?text runsList?text",
     "..256 characters": "find?text",
+    "..958 characters": "approvalsReject.answer",
     "0..":
       "keysRotate.overlap_ms requestsFollow?slower_than_ms requestsList?slower_than_ms " +
       "runsFollow?after",

@@ -3,6 +3,13 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 
+// The SDK needs it, and Node has it from version 22 on.
+Promise.withResolvers ??= () => {
+  const held = {};
+  held.promise = new Promise((resolve, reject) => Object.assign(held, { resolve, reject }));
+  return held;
+};
+
 const [modules] = process.argv.slice(2);
 const restate = createRequire(`${modules}/`)("@restatedev/restate-sdk");
 
