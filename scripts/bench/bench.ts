@@ -6,6 +6,7 @@ import { benchChat } from "./chat.ts";
 import { benchConsole } from "./console.ts";
 import { benchFeatures } from "./features.ts";
 import { benchGateway } from "./gateway.ts";
+import { benchGuard } from "./guard.ts";
 import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
@@ -27,6 +28,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   hook: benchHook,
   webhooks: benchWebhooks,
   console: benchConsole,
+  guard: benchGuard,
   peers: benchPeers,
 };
 

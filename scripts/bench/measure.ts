@@ -14,6 +14,25 @@ export const readCpuMs = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 };
 
+const BUSY_OVER_MS = 1_000;
+
+/** Share of the cores that other processes take, measured for a second: a busy machine disturbs. */
+export const readBusyShare = async (): Promise<string> => {
+  const read = () => {
+    const [, ...ticks] = readFileSync("/proc/stat", "latin1")
+      .split("\n")[0]!
+      .split(/ +/)
+      .map(Number);
+    const idle = ticks[3]! + ticks[4]!;
+    return { idle, sum: ticks.reduce((sum, one) => sum + one, 0) };
+  };
+  const before = read();
+  await Bun.sleep(BUSY_OVER_MS);
+  const after = read();
+  const share = 1 - (after.idle - before.idle) / (after.sum - before.sum);
+  return `${Math.round(share * 100)} %`;
+};
+
 /** Megabytes (10^6 bytes) of a process that lie in memory, its program text included. */
 export const readRssMb = (pid: number): number => {
   const status = readFileSync(`/proc/${pid}/status`, "latin1");

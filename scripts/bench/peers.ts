@@ -1,7 +1,14 @@
 // Wadi beside other systems, in turn in one run: gateways on one mock, and engines of durable runs.
 import { runCaller } from "./caller.ts";
 import { type Candidate, type Outcome, playScene, type Scene } from "./chat.ts";
-import { type Report, readCpuMs, spreadOf, type Table, writeSpread } from "./measure.ts";
+import {
+  type Report,
+  readBusyShare,
+  readCpuMs,
+  spreadOf,
+  type Table,
+  writeSpread,
+} from "./measure.ts";
 import {
   type DurablePeer,
   GATEWAYS,
@@ -29,20 +36,28 @@ const SCENES: readonly Scene[] = [
 const CALLERS = 64;
 const RUNS = 2_000;
 
-interface Whole {
+export interface Whole {
   runs_per_second: number;
   cpu_ms_per_run: number;
 }
 
 export const benchPeers = async (rounds: number, programs: string[]): Promise<Report> => {
   const notes: string[] = [];
-  const gateways = await measureGateways(rounds, programs, notes);
-  const engines = await measureEngines(rounds, programs[0]!, notes);
+  const busy = await readBusyShare();
+  const gateways = await measureGateways({
+    rounds,
+    programs,
+    notes,
+    scenes: SCENES,
+    peers: GATEWAYS,
+  });
+  const engines = await measureEngines({ rounds, notes, starts: listEngines(programs[0]!, notes) });
   return {
     tables: [...gateways.map(writeScene), writeEngines(engines)],
     figures: [],
     notes: [
       ...notes,
+      `Other processes took ${busy} of the cores in the second before.`,
       "All processes share this machine's cores. CPU is the process's own; p50 and p99 include the mock.",
       "The others check no key and write no row; Wadi does both.",
     ],
@@ -50,11 +65,22 @@ export const benchPeers = async (rounds: number, programs: string[]): Promise<Re
   };
 };
 
-const measureGateways = async (
-  rounds: number,
-  programs: readonly string[],
-  notes: string[],
-): Promise<Outcome[]> => {
+export interface GatewayOrder {
+  rounds: number;
+  programs: readonly string[];
+  scenes: readonly Scene[];
+  peers: typeof GATEWAYS;
+  notes: string[];
+}
+
+/** Measures bare Bun, each build and each peer, in turn on one mock. */
+export const measureGateways = async ({
+  rounds,
+  programs,
+  scenes,
+  peers: starts,
+  notes,
+}: GatewayOrder): Promise<Outcome[]> => {
   const mock = await startMock();
   const bare = await startBare(await buildBare(makeScratch()), mock);
   const wadis = await Promise.all(programs.map((program) => startWadi(program, mock)));
@@ -65,7 +91,7 @@ const measureGateways = async (
     })),
   ];
   const peers = [];
-  for (const [name, start] of Object.entries(GATEWAYS)) {
+  for (const [name, start] of Object.entries(starts)) {
     try {
       const peer = await start(mock.port);
       peers.push(peer);
@@ -76,7 +102,7 @@ const measureGateways = async (
   }
   const load = startLoad();
   const outcomes: Outcome[] = [];
-  for (const scene of SCENES) {
+  for (const scene of scenes) {
     process.stderr.write(`peers: ${scene.name}, ${scene.callers} callers\n`);
     outcomes.push(await playScene(scene, candidates, rounds, load, mock));
   }
@@ -135,21 +161,35 @@ const startOwn = async (program: string): Promise<DurablePeer> => {
   };
 };
 
-const measureEngines = async (
-  rounds: number,
-  program: string,
-  notes: string[],
-): Promise<Record<string, Whole[]>> => {
+type EngineStarts = Record<string, () => Promise<DurablePeer>>;
+
+export const listOwnEngines = (program: string): EngineStarts => ({
+  "floor (bun:sqlite)": startFloor,
+  wadi: () => startOwn(program),
+});
+
+const listEngines = (program: string, notes: string[]): EngineStarts => {
+  const starts = { ...listOwnEngines(program), Restate: startRestate };
   const postgres = process.env.WADI_TEST_POSTGRES;
-  const starts: Record<string, () => Promise<DurablePeer>> = {
-    "floor (bun:sqlite)": startFloor,
-    wadi: () => startOwn(program),
-    Restate: startRestate,
-  };
-  if (postgres) {
-    starts["graphile-worker"] = () => startOnPostgres("graphile", postgres);
-    starts.DBOS = () => startOnPostgres("dbos", postgres);
-  } else notes.push("graphile-worker and DBOS need WADI_TEST_POSTGRES, and are left out.");
+  if (!postgres) {
+    notes.push("graphile-worker and DBOS need WADI_TEST_POSTGRES, and are left out.");
+    return starts;
+  }
+  const startOn = (name: "graphile" | "dbos") => () => startOnPostgres(name, postgres);
+  return { ...starts, "graphile-worker": startOn("graphile"), DBOS: startOn("dbos") };
+};
+
+export interface EngineOrder {
+  rounds: number;
+  starts: EngineStarts;
+  notes: string[];
+}
+
+export const measureEngines = async ({
+  rounds,
+  starts,
+  notes,
+}: EngineOrder): Promise<Record<string, Whole[]>> => {
   const engines: Record<string, DurablePeer> = {};
   for (const [name, start] of Object.entries(starts)) {
     try {

@@ -249,7 +249,7 @@ export const startOnPostgres = async (
 ): Promise<DurablePeer> => {
   const database = `wadi_bench_${name}`;
   const admin = new Bun.SQL(postgres, { max: 1 });
-  await admin.unsafe(`DROP DATABASE IF EXISTS ${database}`);
+  await admin.unsafe(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
   await admin.unsafe(`CREATE DATABASE ${database}`);
   await admin.close();
   const url = new URL(postgres);
