@@ -4,6 +4,7 @@ import { writeClock, writeExact, writeTook } from "../format.ts";
 import { Icon, Money, Outside, State } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
+import { WindowRows } from "../window.tsx";
 import { Explained } from "./explained.tsx";
 import { LEFT, nameSender, outcomeOf, type RequestRow } from "./row.ts";
 
@@ -36,16 +37,16 @@ export function RequestTable(props: RequestTableProps) {
           <th class="p2">{t("requests.end")}</th>
         </tr>
       </thead>
-      <tbody>
-        {rows.map((row) => (
+      <WindowRows rows={rows} columns={COLUMNS}>
+        {(row) => (
           <Line
             key={row.id}
             {...{ row, onToggle }}
             isChosen={row.id === chosen}
             isOpen={row.id === opened}
           />
-        ))}
-      </tbody>
+        )}
+      </WindowRows>
     </table>
   );
 }
@@ -54,15 +55,17 @@ interface LineProps extends Pick<RequestTableProps, "onToggle"> {
   row: RequestRow;
   isChosen: boolean;
   isOpen: boolean;
+  "aria-rowindex"?: number;
 }
 
-function Line({ row, isChosen, isOpen, onToggle }: LineProps) {
+function Line({ row, isChosen, isOpen, onToggle, "aria-rowindex": index }: LineProps) {
   const [second, millis] = splitTime(row.at);
   return (
     <>
       <tr
         class={isChosen || isOpen ? "opens on" : "opens"}
         data-row={row.id}
+        aria-rowindex={index}
         onClick={({ target }) => {
           if (!(target as Element).closest("a") && !getSelection()?.toString()) onToggle(row);
         }}
