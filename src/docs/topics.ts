@@ -13,6 +13,7 @@ import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
 import { readPacked } from "./packed.ts";
+import performance from "./performance.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import requests from "./requests.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
@@ -78,6 +79,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("backup", "back up, restore a paused copy, resume, move to another engine", backup),
       page("budgets", "limits of requests, tokens and money for accounts and keys", budgets),
       page("limits", "rate limits, quotas and what happens when they are reached", limits),
+      page("performance", "time of chats, streams and runs, beside other systems", performance),
       page("security", "who may do what, outgoing requests, secrets, logs", security),
     ]),
     ...inGroup("Reference", [

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { ApiFailure, NO_ANSWER, readFailure } from "./api.ts";
+import { writeCommand } from "./curl.ts";
 import { NAVIGATION } from "./navigation.ts";
 import { FailureNote } from "./parts.tsx";
 import { Loading } from "./resource.tsx";
@@ -59,7 +60,7 @@ export function LaterPage() {
   const places = NAVIGATION.flatMap((group) => group.places);
   const { text } = places.findLast(({ href }) => path.startsWith(href)) ?? places[0]!;
   return (
-    <Page title={text} command="wadi status" hints={[]}>
+    <Page title={text} command={writeCommand("status")} hints={[]}>
       {value ? (
         <div class="page">
           <FailureNote what={t(text)} failure={value} />

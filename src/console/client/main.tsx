@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { session } from "./api.ts";
+import { writeCommand } from "./curl.ts";
 import { Guest } from "./guest/guest.tsx";
 import { startGuest } from "./guest/session.ts";
 import { startLanguage } from "./languages.ts";
@@ -16,7 +17,7 @@ import { t } from "./texts.ts";
 
 function Missing() {
   return (
-    <Page title="page.home" command="wadi status" hints={[]}>
+    <Page title="missing.title" command={writeCommand("status")} hints={[]}>
       <div class="page">
         <p>{t("missing")}</p>
         <a href="/console/">{t("missing.home")}</a>

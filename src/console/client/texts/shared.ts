@@ -83,5 +83,6 @@ export const shared = {
   "column.sar": "SAR",
   "later.version": "The server has another version than this page.",
   missing: "There is no such page.",
+  "missing.title": "No such page",
   "missing.home": "Go home",
 } as const;

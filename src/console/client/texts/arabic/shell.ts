@@ -91,6 +91,7 @@ export const shell = {
   "column.for": "المدة",
   "column.sar": "ر.س",
   missing: "لا توجد صفحة بهذا العنوان.",
+  "missing.title": "صفحة غير موجودة",
   "missing.home": "إلى الرئيسية",
   "language.other": "English",
   "runs.queued": "في الانتظار",
