@@ -21,7 +21,7 @@ export async function createShortener(client: string): Promise<Shortener> {
   const paths = [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: client })].toSorted();
   const sources = await Promise.all(paths.map((path) => Bun.file(join(client, path)).text()));
   const composed = sources.flatMap((source) => [...source.matchAll(COMPOSED)]);
-  const forms = composed.map(([, before, after]) => new RegExp(`^${before}\\w+${after}$`));
+  const forms = composed.map(([, before, after]) => new RegExp(`^${before}[\\w.]+${after}$`));
   const entries = sources.flatMap((source) => splitEntries(TABLE.exec(source)?.[2] ?? ""));
   const ids = entries
     .map((entry) => readId(entry)[1]!)

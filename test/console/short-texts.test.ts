@@ -8,6 +8,7 @@ import { createShortener, type Shortener } from "../../src/console/short-texts.t
 const ENGLISH = `export const texts = {
   "door.open": "Open",
   "door.is.on": "on",
+  "door.is.half.open": "half open",
   "door.count": (doors: number) =>
     \`\${doors} doors\`,
   gone: "Gone",
@@ -38,7 +39,7 @@ describe("the ids of texts in the page", () => {
 
   test("are places in a list, except those that are composed", () => {
     const table = evaluate(shorten(ENGLISH)) as Record<string, string>;
-    expect(Object.keys(table)).toEqual(["1", "2", "door.is.on", "gone"]);
+    expect(Object.keys(table)).toEqual(["1", "2", "door.is.on", "door.is.half.open", "gone"]);
     expect([table[1], table["door.is.on"], table.gone]).toEqual(["Open", "on", "Gone"]);
     expect((table[2] as unknown as (doors: number) => string)(3)).toBe("3 doors");
   });

@@ -74,7 +74,7 @@ function Item({ approval, title, href, isOpen }: ItemProps) {
       </time>
       <Texts texts={isPending ? [agent, account, asked] : [describePast(approval)]} />
       <Texts
-        texts={isPending ? [...preview, ...input] : reason ? [reason] : [agent, ...preview]}
+        texts={isPending ? [...preview, ...input] : [agent, ...(reason ? [reason] : preview)]}
         isDim
       />
     </a>

@@ -10,7 +10,8 @@ export const webhooks = {
   "webhooks.all": "All webhooks",
   "webhooks.missing": (id: string) => `There is no endpoint ${id}.`,
   "webhooks.empty":
-    "No endpoint receives events. An account adds one by POST /v1/webhooks; this command is one.",
+    "No endpoint receives events. A key with the scope agents adds one by POST /v1/webhooks. For " +
+    "tests, this command receives events, if the server runs with --allow-egress 127.0.0.1:4400.",
   "webhooks.is.on": "Enabled",
   "webhooks.is.failing": "Failing",
   "webhooks.is.off": "Disabled",
