@@ -10,6 +10,9 @@ import { toolOperations } from "../../src/admin/operations/tools.ts";
 import { upkeepOperations } from "../../src/admin/operations/upkeep.ts";
 import { webhookOperations } from "../../src/admin/operations/webhooks.ts";
 import { DatabaseUnavailable } from "../../src/database/index.ts";
+import { writeEntries } from "../../src/gateway/request-log/entry.ts";
+import { requestLogStore } from "../../src/gateway/request-log/store/index.ts";
+import { makeEntry } from "../support/request-log.ts";
 import { openFixture } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
@@ -20,6 +23,21 @@ async function openLog() {
   const { admin } = fixture;
   return { ...fixture, list: () => admin.audit.list({ limit: 100 }) };
 }
+
+test("a page of requests begins where the one before ended", async () => {
+  const { admin, database, close } = await openLog();
+  const entries = ["1", "2", "3"].map((id) => makeEntry(id));
+  await database.bind(requestLogStore).add(writeEntries(entries), false);
+  const listFrom = async (before?: string) => {
+    const asked = { limit: 2, ...(before !== undefined && { before }) };
+    const page = await perform(admin, requestOperations.list, asked, ACTOR);
+    return { ids: page.rows.map(({ id }) => id), next: page.next };
+  };
+  const first = await listFrom();
+  expect(first.ids).toEqual(["3", "2"]);
+  expect(await listFrom(first.next!)).toEqual({ ids: ["1"], next: null });
+  await close();
+});
 
 test("a change is logged with who, through what, its target, before and after", async () => {
   const { admin, clock, list, close } = await openLog();

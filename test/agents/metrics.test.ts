@@ -1,6 +1,11 @@
 // Prometheus metrics of runs, their calls, approvals, fires and deliveries.
 import { expect, test } from "bun:test";
+import { RunFigures } from "../../src/agents/metrics.ts";
+import type { WakeListener } from "../../src/database/store.ts";
+import { openMetrics } from "../../src/platform/metrics.ts";
 import { KEY, startApp, type TestApp } from "../support/app.ts";
+import { createManualClock } from "../support/clock.ts";
+import { openTestDatabase } from "../support/database.ts";
 
 async function scrape(app: TestApp): Promise<Record<string, number>> {
   const text = await (await app.get("/metrics", { key: null })).text();
@@ -69,6 +74,25 @@ test("runs count by their end and calls by their outcome, also where nobody exec
     'wadi_tool_calls_total{outcome="unknown_tool"}': 1,
   });
   await app.stop();
+});
+
+test("the end of a run counts in the process that wrote it, and in no other", async () => {
+  const database = await openTestDatabase({ kind: "memory" });
+  let announce: WakeListener = () => {};
+  const listen: typeof database.listen = (_, run) => {
+    announce = run;
+    return () => {};
+  };
+  const metrics = await openMetrics();
+  new RunFigures({ ...database, listen }).show(metrics, createManualClock(), () => 0);
+  announce("succeeded r-1", true);
+  announce("succeeded r-2", false);
+  announce("failed r-3", false);
+  announce(null, false);
+  const shown = await metrics.write();
+  expect(shown).toContain('wadi_runs_ended_total{status="succeeded"} 1\n');
+  expect(shown).toContain('wadi_runs_ended_total{status="failed"} 0\n');
+  await database.close();
 });
 
 test("pending approvals and queued runs are counted, with the age of the oldest", async () => {

@@ -105,6 +105,10 @@ describe("an address that did not appear is unknown", () => {
     }
   });
 
+  test("one without its own bracket before that of a sentence does not count", async () => {
+    expect(await knows(`(see ${A}/Foo_(bar)).`, `${A}/Foo_(bar`)).toBe(false);
+  });
+
   test("an address with a user name does not count", async () => {
     expect(
       await knows("https://user:word@a.example.com/x", "https://user:word@a.example.com/x"),
