@@ -1,20 +1,26 @@
 // Tests what commands show people of a server's replies, which are those of a server that recites.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { triggerOperations } from "../../src/admin/index.ts";
 import { readArguments } from "../../src/cli/arguments.ts";
 import type { CommandTable } from "../../src/cli/command.ts";
 import { loadAllCommands } from "../../src/cli/families.ts";
 import { createOutput } from "../../src/cli/output.ts";
+import { OUTCOMES } from "../../src/triggers/fire.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
 const RUN = "0198f000-0000-7000-8000-000000000001";
 
 /** Replies by method and path. */
 let replies: Record<string, unknown> = {};
+/** Parameters or body of the last request. */
+let asked: unknown;
 const server = Bun.serve({
   port: 0,
-  fetch: ({ method, url }) => {
-    const { pathname, search } = new URL(url);
-    const key = `${method} ${pathname.replace("/operator/v1", "")}${search}`;
+  async fetch(request) {
+    const { pathname, search, searchParams } = new URL(request.url);
+    const route = `${request.method} ${pathname.replace("/operator/v1", "")}`;
+    const key = `${route}${search}` in replies ? `${route}${search}` : route;
+    asked = request.method === "GET" ? Object.fromEntries(searchParams) : await request.json();
     return key in replies ? Response.json(replies[key]) : new Response(key, { status: 404 });
   },
 });
@@ -149,4 +155,47 @@ test("a cancelled run ends at once or at its next step, or had ended", async () 
   expect(await cancel("cancelled", true)).toBe("");
   expect(await cancel("running", true)).toContain("it ends at its next step");
   expect(await cancel("succeeded", false)).toContain("it had ended or been cancelled already");
+});
+
+test("a fire that starts no run fails the command, unless an earlier run is not over", async () => {
+  const codes: Record<string, number> = {};
+  for (const outcome of OUTCOMES) {
+    const ids = { id: "f", trigger_id: RUN, run_id: null, webhook_id: null, scheduled_at: null };
+    const fire = { ...ids, source: "manual", outcome, missed_count: 0, error: null };
+    const given = { [`POST /triggers/${RUN}/fire`]: { ...fire, created_at: AT } };
+    codes[outcome] = (await run("triggers fire", [RUN], given)).code;
+  }
+  const others = { held: 1, refused: 1, limited: 1, missed: 1, failed: 1 };
+  expect(codes).toEqual({ started: 0, skipped: 0, ...others });
+});
+
+test("a new secret of a trigger leaves the old one the time that was typed", async () => {
+  const required: string[] = triggerOperations.rotate.reply.required;
+  const fields = required.map((name) => [name, null]);
+  const shown = { secret: "whsec_x", previous_secret_expires_at: AT };
+  const reply = { ...Object.fromEntries(fields), ...shown };
+  const args = [RUN, "--overlap", "2h"];
+  const { text, said } = await run("triggers rotate", args, {
+    [`POST /triggers/${RUN}/rotate`]: reply,
+  });
+  expect(asked).toEqual({ overlap_seconds: 7_200 });
+  expect(text).toBe("whsec_x\n");
+  expect(said).toContain(`the old one works until ${AT}`);
+});
+
+test("a report of usage is asked for with every filter that was typed", async () => {
+  const whose = { account: "acme", key: RUN, model: "one", agent: "g" };
+  const days = { from: "2027-01-05", to: "2027-01-06", zone: "Asia/Riyadh" };
+  const report = { ...days, currency: "SAR", group_by: "key", rows: [], totals: {} };
+  for (const [name, path] of [
+    ["usage", "/usage"],
+    ["runs usage", "/usage/runs"],
+  ] as const) {
+    for (const when of [days, { month: "2027-01", zone: "UTC" }]) {
+      const fields = { by: "key", ...whose, ...when };
+      const args = Object.entries(fields).flatMap(([flag, value]) => [`--${flag}`, value]);
+      expect((await run(name, args, { [`GET ${path}`]: report })).code).toBe(0);
+      expect(asked).toEqual(fields);
+    }
+  }
 });

@@ -72,6 +72,18 @@ describe("each kind is recognised by its own replies", () => {
     expect([found.reasoning, found.reasoning_on]).toEqual([null, null]);
   });
 
+  test.each([401, 403, 408, 429, 502, 503, 504])(
+    "status %d of a trial is of the moment, and leaves what was tried unknown",
+    async (status) => {
+      let requests = 0;
+      const busy = chat({ judge: () => (requests++ === 0 ? undefined : refuse(status, "Later")) });
+      expect(await report(vllm({ "POST /v1/chat/completions": busy }))).toMatchObject({
+        ...{ tools: null, vision: null, structured_outputs: null, streaming: null },
+        ...{ reasoning: null, reasoning_on: null, usage: "whole replies" },
+      });
+    },
+  );
+
   test("an image that was read as text does not count as seen", async () => {
     const length = (body: object) => Math.round(JSON.stringify(body).length / 4);
     const reading = chat({ count: length });
