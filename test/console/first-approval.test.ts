@@ -52,6 +52,8 @@ function walkToApproval() {
     const step = page.getByRole("listitem").filter({ hasText: "Make an agent" });
     await step.getByText(`--server ${server.url}`).waitFor();
     expect(await page.getByText("backup wadi.backup").count()).toBe(0);
+    // The key of the command is read apart.
+    await step.locator("code").filter({ hasNotText: "KEY_ID" }).waitFor();
     const command = (await step.locator("code").textContent())!;
     const made = await room.run(["-c", command], { command: ["sh"] });
     expect(made.stderr).toBe("");
