@@ -1,10 +1,11 @@
 // Tests restores of backups that agree with their manifest, and that no database could have made.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
 import { hasDatabase, type TransferPlace } from "../../src/database/index.ts";
+import type { Clock } from "../../src/platform/clock.ts";
 import { failureOf, type Ground } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
 import { openPostgres } from "../support/pglite.ts";
@@ -58,9 +59,9 @@ function forge(change: (draft: Draft) => void): string {
 }
 
 const find = ({ tables }: Draft, name: string) => tables.find(({ table }) => table === name)!;
-const restore = (file: string, place: TransferPlace) =>
+const restore = (file: string, place: TransferPlace, time: Clock = clock) =>
   restoreBackup({
-    ...{ file, place, placeName: "the target", replaces: false, clock },
+    ...{ file, place, placeName: "the target", replaces: false, clock: time },
     ids: createSeededIds(7),
   });
 
@@ -83,6 +84,20 @@ test("whole numbers in other notations are restored alike by both engines", asyn
     await restore(file, place);
     expect((await readAll(place)).accounts).toContain('["a","b",1,null]');
   }
+});
+
+test("a backup that has become another one since it was verified is refused", async () => {
+  const file = forge(() => {});
+  const other = forge((draft) => void find(draft, "key_secrets").rows.pop());
+  const place = placeFile();
+  // The time is read between both readings of the file.
+  const now = () => {
+    copyFileSync(other, file);
+    return clock.now();
+  };
+  const failure = await failureOf(restore(file, place, { ...clock, now }));
+  expect(failure.message).toBe(`${file} has changed while it was read`);
+  expect(await hasDatabase(place)).toBe(false);
 });
 
 const MISFIT = "has values that its columns do not take";
@@ -171,6 +186,19 @@ test.each<[string, string, (draft: Draft) => void]>([
     "no identity",
     "needs one row in its table wadi_installation; use another",
     (draft) => void find(draft, "wadi_installation").rows.pop(),
+  ],
+  [
+    "two identities",
+    "needs one row in its table wadi_installation; use another",
+    (draft) => {
+      const { rows } = find(draft, "wadi_installation");
+      rows.push(rows[0]!.replace("1", "2"));
+    },
+  ],
+  [
+    "no place for the last sweep",
+    "needs one row in its table sweeps; use another",
+    (draft) => void find(draft, "sweeps").rows.pop(),
   ],
 ])("a backup with %s is refused", async (_, says, change) => {
   await refuse(change, () => says);

@@ -1,18 +1,23 @@
 // Tests backups of each engine, restored into each engine, and what no restore accepts.
 import { Database as Connection } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import {
   chownSync,
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
+import { processStore } from "../../src/cluster/index.ts";
+import * as database from "../../src/database/index.ts";
 import {
+  DatabaseInUse,
   lockPlace,
   openDatabase,
   openLoader,
@@ -53,14 +58,33 @@ const restore = (place: TransferPlace, file = backup, replaces = false, secretsK
   });
 const makePostgres = async () => (await ground.makePlace()) as TransferPlace;
 
-async function readState(place: TransferPlace) {
+const open = (place: TransferPlace) => {
   const onFailure = (failure: unknown) => {
     throw failure;
   };
-  const database = await openDatabase({ place, stores, clock, onFailure });
-  const state = await database.bind(installationStore).find();
-  await database.close();
+  return openDatabase({ place, stores, clock, onFailure });
+};
+
+async function readState(place: TransferPlace) {
+  const opened = await open(place);
+  const state = await opened.bind(installationStore).find();
+  await opened.close();
   return state;
+}
+
+async function listProcesses(place: TransferPlace): Promise<number[]> {
+  const opened = await open(place);
+  const alive = await opened.bind(processStore).list();
+  await opened.close();
+  return alive.map(({ epoch }) => epoch);
+}
+
+/** Begins a process that never ends, which is a commit. */
+async function beginProcess(place: TransferPlace): Promise<number> {
+  const opened = await open(place);
+  const epoch = await opened.bind(processStore).register(clock.now());
+  await opened.close();
+  return epoch;
 }
 
 describe("a restored copy", () => {
@@ -86,6 +110,38 @@ describe("a restored copy", () => {
     expect(state).toMatchObject({ restored_from: installation_id, paused_at: clock.now() });
     expect(state.id).not.toBe(installation_id!);
     expect((await readState(original)).paused_at).toBeNull();
+  });
+
+  test("has no process of the original, which may go on", async () => {
+    const running = placeFile();
+    await restore(running);
+    const epoch = await beginProcess(running);
+    const file = join(makeDirectory(), "running.backup");
+    await backUp(running, file);
+    const copy = placeFile();
+    await restore(copy, file);
+    expect(await listProcesses(copy)).toEqual([]);
+    expect(await listProcesses(running)).toEqual([epoch]);
+  });
+
+  test("lacks no commits of the data that it replaced", async () => {
+    const place = placeFile();
+    await restore(place);
+    await beginProcess(place);
+    await restore(place, backup, true);
+    expect(await listProcesses(place)).toEqual([]);
+    expect(await readAll(place)).toEqual(content);
+  });
+
+  test("is behind the link that led to the data before", async () => {
+    const place = placeFile();
+    const link = placeFile();
+    await restore(place);
+    symlinkSync(place.file, link.file);
+    await restore(link, backup, true);
+    expect(lstatSync(link.file).isSymbolicLink()).toBe(true);
+    await beginProcess(link);
+    expect(await listProcesses(place)).toHaveLength(1);
   });
 
   test("of an older schema is brought forward to the newest", async () => {
@@ -247,6 +303,23 @@ describe("a restore changes nothing", () => {
     expect(failure.message).toBe("interrupted");
     expect(meanwhile.sort()).toEqual([...names, "wadi.db.restore"].sort());
     expect(readdirSync(dirname(place.file))).toEqual(names);
+    expect(await readAll(place)).toEqual(before);
+  });
+
+  test("where another server has taken the lock meanwhile", async () => {
+    const place = placeFile();
+    await restore(place);
+    const before = await readAll(place);
+    const release = async () => {};
+    const requireHeld = () => {
+      throw new DatabaseInUse("the database");
+    };
+    using _ = spyOn(database, "lockPlace").mockImplementation(async () => ({
+      ...{ requireHeld, release },
+    }));
+    await beginProcess(place);
+    expect((await failureOf(restore(place, backup, true))).name).toBe("DatabaseInUse");
+    expect(await listProcesses(place)).toHaveLength(1);
     expect(await readAll(place)).toEqual(before);
   });
 
