@@ -186,6 +186,8 @@ const GIVEN: Row[] = [
     { id: "k-1", name: null, scopes: [], max_output_tokens: null, lifetime_ms: null },
     ["keys.update", "k-1", { name: null, scopes: [], max_output_tokens: null, lifetimeMs: null }],
   ],
+  ["keys update", { id: "k-1", models: ["m"] }, ["keys.update", "k-1", { models: ["m"] }]],
+  ["keys update", { id: "k-1", models: [] }, ["keys.update", "k-1", { models: null }]],
   ["keys update", { id: "k-1", models: null }, ["keys.update", "k-1", { models: null }]],
   ["keys rotate", { id: "k-1", overlap_ms: 9 }, ["keys.rotate", "k-1", 9]],
   [

@@ -1,7 +1,15 @@
 // Tests upgrades with programs that do not become servers.
 import { afterAll, expect, test } from "bun:test";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +46,7 @@ async function startControl(cancelEnd = () => false) {
     return clock.after(delay_ms, run);
   };
   const file = join(directory, "control.sock");
-  await openControl({
+  const control = await openControl({
     ...{
       file,
       clock: { ...clock, after },
@@ -52,6 +60,8 @@ async function startControl(cancelEnd = () => false) {
   return {
     file,
     clock,
+    control,
+    channel,
     waits: waits.promise,
     upgrade: (program: string) => channel.request("upgrade", { program }),
   };
@@ -124,6 +134,47 @@ test.if(canTakeOver)(
     expect(clock.pending()).toBe(0);
   },
 );
+
+test.if(canTakeOver)("a socket that was removed is put back, and only then", async () => {
+  const { file, control } = await startControl();
+  const first = statSync(file).ino;
+  await control.renew();
+  expect(statSync(file).ino).toBe(first);
+  const aside = `${file}.aside`;
+  renameSync(file, aside);
+  await control.renew();
+  const channel = (await connectToControl(file, async () => null))!;
+  expect(await channel.request("ping")).toBeNull();
+  // The server listens at one socket only.
+  expect(await connectToControl(aside, async () => null)).toBeNull();
+  control.close();
+  expect(existsSync(file)).toBeFalse();
+  expect(await connectToControl(file, async () => null)).toBeNull();
+});
+
+test.if(canTakeOver)("a new process is told to take over, and may say why it cannot", async () => {
+  const { channel, upgrade } = await startControl();
+  const pipe = join(directory, "told");
+  Bun.spawnSync(["mkfifo", pipe]);
+  const say = `echo "$WADI_UPGRADE|$WATCHDOG_PID|$*" > ${pipe}`;
+  const program = put("reports", `#!/bin/sh\n${say}\nread line < ${pipe}\nexit 3\n`);
+  process.env.WATCHDOG_PID = "7";
+  const explain = async (reason: string | null) => {
+    const refusal = upgrade(program).catch(({ message }) => message);
+    const told = await Bun.spawn(["cat", pipe], { stdout: "pipe" }).stdout.text();
+    const [origin, watchdog, args] = told.trimEnd().split("|");
+    const [, token, file] = /^(\w+):(.+)$/.exec(origin!)!;
+    expect([file, watchdog]).toEqual([join(directory, "control.sock"), ""]);
+    expect(args!.split(" ").filter((arg) => arg === "--takeover")).toHaveLength(1);
+    if (reason !== null) await channel.request("report", { token, reason });
+    await Bun.spawn(["sh", "-c", `echo > ${pipe}`]).exited;
+    return refusal;
+  };
+  const sentence = "the new process did not start, and the old one still serves: ";
+  expect(await explain(null)).toBe(`${sentence}it ended with exit code 3`);
+  expect(await explain("its settings are wrong")).toBe(`${sentence}its settings are wrong`);
+  delete process.env.WATCHDOG_PID;
+});
 
 test("a process keeps the token of its upgrade from its children", () => {
   const script = `

@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -240,6 +241,22 @@ test("a failed commit is not counted, so the next start does not miss it", async
   group.close();
   connection.close();
   expect(await countTrials(file)).toBe(0);
+});
+
+test("a log has its kept name only once its copy is whole", async () => {
+  const file = await makeFile();
+  const kept = `${file}-wal.behind-7`;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "");
+  writeFileSync(`${file}-wal`, "the log");
+  // The copy cannot be written.
+  mkdirSync(`${kept}.part`);
+  expect(() => keepLog(file, { noted: 7, loss: "" })).toThrow();
+  expect(existsSync(kept)).toBe(false);
+  rmdirSync(`${kept}.part`);
+  keepLog(file, { noted: 7, loss: "" });
+  expect(readFileSync(kept, "utf8")).toBe("the log");
+  expect(existsSync(`${kept}.part`)).toBe(false);
 });
 
 test("the log of a database behind a link is kept beside the link, once", async () => {
