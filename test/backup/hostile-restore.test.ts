@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { restoreBackup } from "../../src/backup/index.ts";
-import { hasDatabase, type TransferPlace } from "../../src/database/index.ts";
+import { hasDatabase, openSnapshot, type TransferPlace } from "../../src/database/index.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import { failureOf, type Ground } from "../support/database.ts";
 import { createSeededIds } from "../support/ids.ts";
@@ -98,6 +98,26 @@ test("a backup that has become another one since it was verified is refused", as
   const failure = await failureOf(restore(file, place, { ...clock, now }));
   expect(failure.message).toBe(`${file} has changed while it was read`);
   expect(await hasDatabase(place)).toBe(false);
+});
+
+test("both engines read every row, and go on behind any key", async () => {
+  const others = Array.from({ length: 150 }, (_, at) => `["n${at}","n${at}",1,null]`);
+  const rows = [...others, '["o\'neil","\'",1,null]', '["o\'z","z",2,null]'];
+  let count = 0;
+  const file = forge((draft) => {
+    count = find(draft, "accounts").rows.push(...rows);
+  });
+  for (const place of [placeFile(), (await ground.makePlace()) as TransferPlace]) {
+    await restore(file, place);
+    const { accounts } = await readAll(place);
+    expect(new Set(accounts).size).toBe(count);
+    const snapshot = await openSnapshot(place);
+    const table = snapshot.tables.find(({ name }) => name === "accounts")!;
+    const later = await Array.fromAsync(snapshot.scan(table, ["o'neil"]));
+    expect(later.flat()).toEqual(accounts!.slice(accounts!.indexOf(rows[150]!) + 1));
+    expect(later.flat()).toContain(rows[151]!);
+    await snapshot.close();
+  }
 });
 
 const MISFIT = "has values that its columns do not take";

@@ -7,6 +7,7 @@ import { SQL } from "bun";
 import { accountStore } from "../../src/access/store.ts";
 import { type MoveResult, moveData } from "../../src/backup/index.ts";
 import {
+  isSamePlace,
   openDatabase,
   openLoader,
   openSnapshot,
@@ -279,6 +280,10 @@ test("a source in PostgreSQL refuses every later write", async () => {
   const loader = openLoader(from, { now: 1 });
   const write = loader.transact(({ tx }) => accountStore.writes.create(tx, account("lost")));
   expect((await failureOf(write)).message).toMatch(REFUSED);
+  for (const text of ["UPDATE accounts SET created_at = 1", "DELETE FROM sweeps"]) {
+    const change = loader.transact(({ run }) => run(text));
+    expect((await failureOf(change)).message).toMatch(REFUSED);
+  }
   await loader.close();
 });
 
@@ -308,6 +313,19 @@ test("a move to its own source is refused as such", async () => {
   const same = `${dirname(source.file)}/../${basename(dirname(source.file))}/wadi.db`;
   const failure = await failureOf(move(source, { kind: "sqlite", file: same }));
   expect(failure.message).toBe(`the data are in the source already, say the settings; ${WAY_OUT}`);
+});
+
+test("a database of a server is the same one under any user and spelling of its port", () => {
+  const isSame = (url: string, other: string) =>
+    isSamePlace(
+      { kind: "postgres", url, connectionsMax: 1 },
+      { kind: "postgres", url: other, connectionsMax: 1 },
+    );
+  const url = "postgres://wadi@db.example/wadi";
+  expect(isSame(url, "postgres://other:secret@db.example:5432/wadi")).toBe(true);
+  for (const other of ["db.example:5433/wadi", "db2.example/wadi", "db.example/other"]) {
+    expect(isSame(url, `postgres://wadi@${other}`), other).toBe(false);
+  }
 });
 
 test.skipIf(process.getuid?.() !== 0)(

@@ -24,6 +24,7 @@ import {
   pickMigrations,
   type TransferPlace,
 } from "../../src/database/index.ts";
+import * as locks from "../../src/database/lock.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import { parseRow } from "../../src/database/transfer/row.ts";
 import { installationStore } from "../../src/installation/index.ts";
@@ -119,6 +120,8 @@ describe("a restored copy", () => {
     const file = join(makeDirectory(), "running.backup");
     await backUp(running, file);
     const copy = placeFile();
+    // An empty file has no data to lose.
+    writeFileSync(copy.file, "");
     await restore(copy, file);
     expect(await listProcesses(copy)).toEqual([]);
     expect(await listProcesses(running)).toEqual([epoch]);
@@ -372,6 +375,19 @@ describe("a restore changes nothing", () => {
     expect((await other.stdout.text()).trim()).toBe("DatabaseInUse");
     await lock.release();
   });
+});
+
+test("a place of PostgreSQL tells that its lock was lost", async () => {
+  let lose: (reason: Error) => void = () => {};
+  using _ = spyOn(locks, "lockPostgres").mockImplementation(async (_, onLost) => {
+    lose = onLost;
+    return async () => {};
+  });
+  const url = "postgres://db.example/wadi";
+  const lock = await lockPlace({ kind: "postgres", url, connectionsMax: 1 });
+  lock.requireHeld();
+  lose(new DatabaseInUse("the database"));
+  expect(() => lock.requireHeld()).toThrow(DatabaseInUse);
 });
 
 test.skipIf(process.getuid?.() !== 0)(

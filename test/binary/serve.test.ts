@@ -1,7 +1,14 @@
 // `wadi serve` as compiled: its first start, its data, and the command line beside it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, statSync } from "node:fs";
-
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { nameUser } from "../../src/platform/process.ts";
 import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
@@ -133,9 +140,29 @@ describe("on a data directory", () => {
   });
 
   test("a link to the console that cannot be stored stops no start", async () => {
-    mkdirSync(join(room.directory, "linked", "console-link", "inside"), { recursive: true });
+    const data = join(room.directory, "linked");
+    mkdirSync(join(data, "console-link", "inside"), { recursive: true });
+    // The file of the first key replaces a link, and never follows it.
+    const file = join(data, "first-key");
+    const other = join(room.directory, "other");
+    writeFileSync(other, "theirs");
+    symlinkSync(other, file);
     const server = await room.serve(["serve", "--port", "0", "--data", "linked"]);
     expect(server.banner.join("\n")).toMatch(/^console {3}no link: /m);
+    expect(readFileSync(other, "utf8")).toBe("theirs");
+    expect(lstatSync(file)).toMatchObject({ mode: 0o100600 });
+  });
+
+  test("a start that lacks its database is refused, unless the loss is accepted", async () => {
+    const data = join(room.directory, "lost");
+    mkdirSync(data);
+    writeFileSync(join(data, "secrets.key"), `${"A".repeat(43)}=\n`, { mode: 0o600 });
+    const line = ["serve", "--port", "0", "--data", "lost"];
+    const refused = await room.run(line);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("or go on without it with `wadi serve --accept-loss`");
+    const server = await room.serve([...line, "--accept-loss"]);
+    expect((await server.chat("Hello")).status).toBe(201);
   });
 
   test("without the operator API a start makes no link to the console", async () => {

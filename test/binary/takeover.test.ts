@@ -272,8 +272,13 @@ else {
       expect((await old.chat("Hello")).status).toBe(201);
     }
     expect(await old.logged("no luck")).toBe("no luck");
-    const missing = await room.run(["upgrade", "nothing"]);
-    expect(missing.stderr).toContain("is no program that may be executed");
+    for (const none of ["nothing", "."]) {
+      const missing = await room.run(["upgrade", none]);
+      expect(missing.stderr).toContain("is no program that may be executed");
+    }
+    const remote = await room.run(["upgrade", "--server", old.url]);
+    expect(remote).toMatchObject({ code: 2 });
+    expect(remote.stderr).toContain("upgrade works on the machine of the server only");
     const upgraded = await room.run(["upgrade", executable(), "--json"]);
     const { pid, replaced } = JSON.parse(upgraded.stdout);
     expect(replaced).toBe(old.pid);

@@ -163,12 +163,13 @@ test.if(canTakeOver)("a new process is told to take over, and may say why it can
     const refusal = upgrade(program).catch(({ message }) => message);
     const told = await Bun.spawn(["cat", pipe], { stdout: "pipe" }).stdout.text();
     const [origin, watchdog, args] = told.trimEnd().split("|");
-    const [, token, file] = /^(\w+):(.+)$/.exec(origin!)!;
-    expect([file, watchdog]).toEqual([join(directory, "control.sock"), ""]);
-    expect(args!.split(" ").filter((arg) => arg === "--takeover")).toHaveLength(1);
+    const [, token, file] = /^(\w+):(.+)$/.exec(origin!) ?? [];
     if (reason !== null) await channel.request("report", { token, reason });
     await Bun.spawn(["sh", "-c", `echo > ${pipe}`]).exited;
-    return refusal;
+    const sentence = await refusal;
+    expect([file, watchdog]).toEqual([join(directory, "control.sock"), ""]);
+    expect(args!.split(" ").filter((arg) => arg === "--takeover")).toHaveLength(1);
+    return sentence;
   };
   const sentence = "the new process did not start, and the old one still serves: ";
   expect(await explain(null)).toBe(`${sentence}it ended with exit code 3`);

@@ -17,7 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { readNotedCommits } from "../../src/database/commit-counter.ts";
 import { GroupCommit } from "../../src/database/group-commit.ts";
-import { DatabaseUnusable, openDatabase } from "../../src/database/index.ts";
+import { DatabaseUnusable, openDatabase, openSnapshot } from "../../src/database/index.ts";
 import { keepLog } from "../../src/database/loss.ts";
 import { migrations } from "../../src/database/migrations/index.ts";
 import { createRegistry } from "../../src/database/registry.ts";
@@ -101,8 +101,10 @@ test("a truncated log is refused with the number of its commits, and set aside",
     expect(failure).toBeInstanceOf(DatabaseUnusable);
     expect(failure.message).toBe(describeLoss(file, 1, 6, kept));
   }
-  // The command line refuses it as well, and the log is unchanged.
+  // The command line and a backup refuse it as well, and the log is unchanged.
   expect((await failureOf(countTrials(file))).message).toBe(describeLoss(file, 1, 6, kept));
+  const reading = openSnapshot({ kind: "sqlite", file });
+  expect((await failureOf(reading)).message).toBe(describeLoss(file, 1, 6, kept));
   expect(readFileSync(`${file}-wal`)).toEqual(cut);
   expect(readFileSync(`${file}-wal.behind-6`)).toEqual(cut);
   // With the intact log restored, it starts normally.
