@@ -1,11 +1,13 @@
 // Tests both sides of a takeover over a real socket, with parts that record what they are told.
 import { afterEach, expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../src/platform/clock.ts";
+import { type Clock, yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
+import { Channel } from "../../src/takeover/channel.ts";
 import type { IncumbentOptions } from "../../src/takeover/incumbent.ts";
 import {
   connectToControl,
@@ -354,7 +356,11 @@ test("a socket is removed by the server that made it, and by no other", async ()
 test("a server that does not answer is given up", async () => {
   const directory = mkdtempSync(join(tmpdir(), "wadi-takeover-"));
   const path = join(directory, "control.sock");
-  const hangs = await listenForControl(path, () => new Promise(() => {}));
+  const asked = Promise.withResolvers<Channel>();
+  const hangs = await listenForControl(path, (_, __, channel) => {
+    asked.resolve(channel);
+    return new Promise(() => {});
+  });
   undo.push(hangs.close, () => rmSync(directory, { recursive: true }));
   const clock = createManualClock();
   const waits = Promise.withResolvers<number>();
@@ -366,6 +372,35 @@ test("a server that does not answer is given up", async () => {
   const refusal = Predecessor.begin(path, about).catch(({ message }) => message);
   await clock.advance(await waits.promise);
   expect(await refusal).toBe("the running server does not answer: restart it");
+  // It does nothing for this request once it wakes up.
+  await (await asked.promise).closed;
+});
+
+test("requests are read whole, however they arrive", async () => {
+  const replies: string[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    setEncoding() {},
+    write: (text: string) => replies.push(text),
+  });
+  new Channel(socket as unknown as Socket, async (method) => method);
+  for (const text of ['{"id":1,"meth', 'od":"one"}\n{"id":2,"method":"two"}\n{"id"', ":3,"]) {
+    socket.emit("data", text);
+  }
+  socket.emit("data", '"method":"three"}\n');
+  while (replies.length < 3) await yieldToEventLoop();
+  expect(replies).toEqual(
+    ["one", "two", "three"].map((result, at) => `{"id":${at + 1},"result":"${result}"}\n`),
+  );
+});
+
+test("a takeover keeps the port that callers know", async () => {
+  const { path } = await startIncumbent();
+  const predecessor = (await begin(path))!;
+  for (const same of [0, 80]) predecessor.requirePort(same);
+  expect(() => predecessor.requirePort(81)).toThrow(
+    "the running server listens on port 80, and a takeover cannot change it to 81",
+  );
+  await predecessor.failed("");
 });
 
 test("only the owner of a socket may open it", async () => {
@@ -388,5 +423,6 @@ test("nobody listens at the socket that a killed process has left", async () => 
 
 test("nobody listens at a socket that does not exist", async () => {
   expect(await begin("/nowhere/control.sock")).toBeNull();
+  expect(await begin(`${import.meta.path}/control.sock`)).toBeNull();
   expect(await begin(`/nowhere/${"x".repeat(300)}/control.sock`)).toBeNull();
 });
