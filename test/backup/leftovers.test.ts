@@ -93,13 +93,16 @@ test("a refused move leaves no new directory, and nothing in one that was there"
   await move(moved, placeFile());
   const home = makeDirectory();
   const there = join(home, "there");
-  mkdirSync(there);
-  for (const directory of [join(home, "new"), there]) {
+  const locked = join(home, "locked");
+  for (const directory of [there, locked]) mkdirSync(directory);
+  writeFileSync(join(locked, "serve.lock"), "");
+  for (const directory of [join(home, "new"), there, locked]) {
     const refused = move(moved, placeFile(directory));
     expect((await failureOf(refused)).message).toInclude("was moved to the target already");
   }
-  expect(readdirSync(home)).toEqual(["there"]);
+  expect(readdirSync(home).sort()).toEqual(["locked", "there"]);
   expect(readdirSync(there)).toEqual([]);
+  expect(readdirSync(locked)).toEqual(["serve.lock"]);
 });
 
 test("a failed restore keeps what others have put into its directory", async () => {

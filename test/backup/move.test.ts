@@ -1,12 +1,15 @@
 // Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
 import { Database as Connection } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { chownSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { SQL } from "bun";
 import { accountStore } from "../../src/access/store.ts";
 import { type MoveResult, moveData } from "../../src/backup/index.ts";
+import { processStore } from "../../src/cluster/index.ts";
+import * as database from "../../src/database/index.ts";
 import {
+  DatabaseInUse,
   isSamePlace,
   openDatabase,
   openLoader,
@@ -117,16 +120,38 @@ test("the source of a whole move does not open, and names the target", async () 
 });
 
 test("an interrupted move leaves a source that opens and a target that does not", async () => {
-  const target = placeFile();
-  expect((await failureOf(move(source, target, { afterRows: 50 }))).message).toBe("killed");
-  expect((await open(source)).moved_to).toBeNull();
-  expect((await failureOf(open(target))).message).toStartWith(`${target.file} is not whole: `);
+  for (const target of [placeFile(), await makePostgres()]) {
+    expect((await failureOf(move(source, target, { afterRows: 50 }))).message).toBe("killed");
+    expect((await open(source)).moved_to).toBeNull();
+    const name = target.kind === "sqlite" ? target.file : "the database at ";
+    const { message } = await failureOf(open(target));
+    expect(message).toStartWith(name);
+    expect(message).toContain(" is not whole: a move to it was interrupted");
+  }
 });
 
-test("an interrupted move continues where it was", async () => {
+test("an interrupted move continues where it was, also in the middle of a table", async () => {
   const target = placeFile();
-  await failureOf(move(source, target, { afterRows: 50 }));
-  expect(await move(source, target)).toMatchObject({ is_resumed: true });
+  const loader = openLoader(source, { now: 1 });
+  // More than two batches.
+  await loader.transact(({ run }) =>
+    run(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+       INSERT INTO accounts (id, name, created_at) SELECT 'n' || i, 'n' || i, 1 FROM n`,
+    ),
+  );
+  await loader.close();
+  content = await readAll(source);
+  const counts: number[] = [];
+  const onProgress = (done: number) => {
+    counts.push(done);
+    if (done > 1_000) throw new Error("killed");
+  };
+  await failureOf(move(source, target, { onProgress }));
+  const onward = (done: number) => void counts.push(done);
+  const result = await move(source, target, { onProgress: onward });
+  expect(result).toMatchObject({ rows: counts.at(-1), is_resumed: true });
+  expect(counts).toEqual(counts.toSorted((a, b) => a - b));
   expect(said).toEqual(["the interrupted move continues"]);
   expect(await readAll(target)).toEqual(content);
 });
@@ -226,6 +251,27 @@ test.skipIf(process.env.WADI_TEST_POSTGRES !== undefined)(
   },
 );
 
+test.skipIf(process.env.WADI_TEST_POSTGRES !== undefined)(
+  "the end of a source in PostgreSQL keeps other writers out",
+  async () => {
+    const from = await makeSource("PostgreSQL");
+    const snapshot = await openSnapshot(from);
+    const stamp = await snapshot.readStamp();
+    await snapshot.close();
+    const loader = openLoader(from, { now: 1 });
+    const modes = await loader.transact(async (load) => {
+      expect(await load.lockUnchanged("another")).toBe(false);
+      expect(await load.lockUnchanged(stamp)).toBe(true);
+      return askInTransaction(
+        `SELECT mode FROM pg_locks WHERE relation IN ('accounts'::regclass, 'runs'::regclass)
+           AND mode <> 'AccessShareLock'`,
+      );
+    });
+    await loader.close();
+    expect(modes).toEqual(Array(2).fill({ mode: "ShareRowExclusiveLock" }));
+  },
+);
+
 describe.each(["SQLite", "PostgreSQL"])("a source in %s", (engine) => {
   test("that a command changes at the very end is copied again", async () => {
     const from = await makeSource(engine);
@@ -307,6 +353,44 @@ test("an interrupted move does not continue when the data were moved elsewhere",
   expect((await failureOf(move(source, first))).message).toBe(
     "the data of the source was moved to another already",
   );
+});
+
+test("a move ends the processes of its source, which have stopped", async () => {
+  const before = await openDatabase({ place: source, stores, clock, onFailure() {} });
+  await before.bind(processStore).register(clock.now());
+  await before.close();
+  const target = placeFile();
+  await move(source, target);
+  const after = await openDatabase({ place: target, stores, clock, onFailure() {} });
+  expect(await after.bind(processStore).list()).toEqual([]);
+  await after.close();
+});
+
+test("a move whose lock another server has taken leaves a source that opens", async () => {
+  const release = async () => {};
+  const requireHeld = () => {
+    throw new DatabaseInUse("the database");
+  };
+  const locks = spyOn(database, "lockPlace").mockImplementation(async () => ({
+    ...{ requireHeld, release },
+  }));
+  const failure = await failureOf(move(source, placeFile()));
+  locks.mockRestore();
+  expect(failure.name).toBe("DatabaseInUse");
+  expect((await open(source)).moved_to).toBeNull();
+});
+
+test("a move gives up where its source changes each time", async () => {
+  let times = 0;
+  const beforeEnd = async () => {
+    const accounts = await openAccounts(source);
+    await accounts.create(account(`late ${++times}`));
+    await accounts.close();
+  };
+  const failure = await failureOf(move(source, placeFile(), { beforeEnd }));
+  expect(failure.message).toStartWith("the source changes again and again: ");
+  expect(times).toBe(3);
+  expect((await open(source)).moved_to).toBeNull();
 });
 
 test("a move to its own source is refused as such", async () => {
