@@ -9,8 +9,10 @@ import {
   openTestDatabase,
   type TestDatabase,
 } from "../support/database.ts";
+import { takeTold } from "../support/told.ts";
 import { emptyTables, makeTrial, type Trial, trialStore } from "../support/trial.ts";
 import { bindStores, cases } from "./cases.ts";
+import { TOLD } from "./told.ts";
 
 /**
  * Declares the tests of one engine, each on an empty database; `openGround` is called once.
@@ -53,8 +55,13 @@ type On = (body: (database: TestDatabase) => Promise<void>) => () => Promise<voi
 /** All cases share one database, emptied for each, since opening takes most of the time. */
 function testStores(makePlace: Ground["makePlace"]): void {
   let database: TestDatabase;
+  /** Not in a Worker, where nobody records, nor on PostgreSQL, which repeats writes in conflict. */
+  let isRecorded = false;
   beforeAll(async () => {
-    database = await openTestDatabase(await makePlace());
+    const place = await makePlace();
+    database = await openTestDatabase(place);
+    const hasWorker = place.kind === "sqlite" && place.writer !== undefined;
+    isRecorded = !hasWorker && database.engine !== "postgres";
   });
   afterAll(() => database.close());
   beforeEach(() => emptyTables(database));
@@ -68,11 +75,25 @@ function testStores(makePlace: Ground["makePlace"]): void {
     expect(new Set(cases.map((one) => one.method))).toEqual(new Set(methods));
   });
 
+  test("every write of every store is named with what it tells", () => {
+    const writes = stores.flatMap((store) =>
+      Object.keys(store.writes).map((method) => `${store.name}.${method}`),
+    );
+    expect(new Set(Object.keys(TOLD))).toEqual(new Set(writes));
+    const titles = new Set(cases.map(({ method, title }) => `${method} ${title}`));
+    const named = Object.entries(TOLD).flatMap(([method, told]) =>
+      Object.keys(told).map((title) => `${method} ${title}`),
+    );
+    expect(named.filter((title) => !titles.has(title))).toEqual([]);
+  });
+
   for (const { method, title, setup, act, check } of cases) {
     test(`${method} ${title}`, async () => {
       const stores = bindStores(database);
       await setup?.(stores);
+      takeTold(method);
       await check(await act(stores), stores);
+      if (isRecorded) expect(takeTold(method)).toEqual([...(TOLD[method]?.[title] ?? [])]);
     });
   }
 }

@@ -50,4 +50,10 @@ export const installationCases: Case[] = [
       expect(await installation.resume()).toBe(false);
     },
   },
+  {
+    method: "installation.resume",
+    title: "changes nothing, and wakes nobody, where no pause is",
+    act: ({ installation }) => installation.resume(),
+    check: (answer) => expect(answer).toBe(false),
+  },
 ];

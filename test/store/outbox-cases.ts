@@ -81,4 +81,14 @@ export const outboxCases: readonly Case[] = [
       expect(await stores.outbox.sweep(BEGIN + 9, 5)).toBe(2);
     },
   },
+  {
+    method: "runs.cancel",
+    title: "announces its event where the account has an endpoint, and nowhere else",
+    setup: (stores) => listen(stores, ["a-1"]),
+    async act(stores) {
+      await happen(stores, [1]);
+      await happen(stores, [2], "a-2");
+    },
+    check: async (_, { outbox }) => expect(await outbox.listWaiting()).toEqual(["a-1"]),
+  },
 ];

@@ -16,6 +16,7 @@ import { stores } from "../../src/stores.ts";
 import { noteWrites } from "./notes.ts";
 import { EMPTY } from "./postgres.ts";
 import { keeperStore } from "./secret-keeper.ts";
+import { recordTold } from "./told.ts";
 import { toolWrites } from "./tools.ts";
 import { webhookWrites } from "./webhooks.ts";
 
@@ -164,7 +165,7 @@ export const emptyTables = (database: Database): Promise<void> =>
   database.bind(trialStore).empty(database.engine === "postgres");
 
 export const trialStores = [
-  ...stores,
+  ...stores.map(recordTold),
   trialStore,
   keeperStore,
   noteWrites,
