@@ -101,7 +101,7 @@ export class Replicas<S> {
       result.inFlight = inFlight;
       if (max_in_flight > 0) result.inFlightMax = max_in_flight;
     }
-    if (waitedMs > 0) result.waitedMs = (result.waitedMs ?? 0) + Math.round(waitedMs);
+    if (waitedMs > 0) result.waitedMs = Math.round(waitedMs);
     return result;
   }
 

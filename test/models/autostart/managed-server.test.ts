@@ -220,6 +220,23 @@ describe("a server that is up", () => {
     expect(server.starts).toBe(1);
   });
 
+  test("that has come up again is asleep only after two failed checks of its new time", async () => {
+    await using bench = await openBench();
+    const { clock, server, call, managed } = bench;
+    server.isHealthy = true;
+    await call(1);
+    server.isHealthy = false;
+    await clock.advance(10_000);
+    expect(await managed.isGone(STAYS)).toBe(true);
+    server.isHealthy = true;
+    await call(2);
+    server.isHealthy = false;
+    await clock.advance(10_000);
+    expect(managed.isUp).toBe(true);
+    await clock.advance(10_000);
+    expect(managed.isUp).toBe(false);
+  });
+
   test("is checked once for all callers in doubt", async () => {
     await using bench = await openBench();
     bench.server.isHealthy = true;
@@ -498,6 +515,78 @@ describe("an idle server", () => {
     await bench.clock.advance(0);
     expect(bench.server.stops).toBe(1);
   });
+});
+
+describe("a state that changes during a check", () => {
+  /** A server whose health checks the test answers. */
+  async function openAsked() {
+    const checks: ((isHealthy: boolean) => void)[] = [];
+    const isUp = () => new Promise<boolean>((resolve) => void checks.push(resolve));
+    const bench = await openBench({ plan: { isUp } });
+    const answer = async (isHealthy: boolean, check = checks.at(-1)!) => {
+      check(isHealthy);
+      await bench.clock.advance(0);
+    };
+    return { bench, checks, answer };
+  }
+
+  test("is not up by the check with which its holder began", async () => {
+    const { bench, checks, answer } = await openAsked();
+    await using _ = bench;
+    void bench.call(1);
+    await bench.clock.advance(0);
+    await answer(false);
+    await answer(true, checks[0]);
+    expect([bench.managed.isUp, bench.ended, bench.server.starts]).toEqual([false, [], 1]);
+  });
+
+  test("stays stopped, although a check from before its stop fails", async () => {
+    const { bench, checks, answer } = await openAsked();
+    await using _ = bench;
+    await answer(true);
+    await bench.clock.advance(10_000);
+    const check = checks.at(-1)!;
+    bench.managed.stopNow();
+    expect(await bench.state()).toBe("stopped");
+    await answer(false, check);
+    expect(await bench.state()).toBe("stopped");
+  });
+
+  test("is not lost by the doubt of a caller from before", async () => {
+    const { bench, checks, answer } = await openAsked();
+    await using _ = bench;
+    const { managed, clock } = bench;
+    await answer(true);
+    const before = managed.isGone(STAYS);
+    const doubt = checks.at(-1)!;
+    for (let n = 0; n < 2; n++) {
+      await clock.advance(10_000);
+      await answer(false);
+    }
+    void bench.call(1);
+    await clock.advance(0);
+    await answer(true);
+    const after = managed.isGone(STAYS);
+    await answer(false, doubt);
+    await answer(true);
+    expect([await before, await after, managed.isUp]).toEqual([true, false, true]);
+  });
+});
+
+test("a failed start stays one, although the server that was stopped is seen down", async () => {
+  await using bench = await openBench();
+  const { server, clock, managed } = bench;
+  server.isHealthy = true;
+  await bench.call(1);
+  managed.leave();
+  managed.stopNow();
+  server.isHealthy = false;
+  await clock.advance(0);
+  server.start = async () => "it answered with status 500";
+  await bench.call(2);
+  expect(await bench.state()).toBe("failed");
+  await clock.advance(10_000);
+  expect(await bench.state()).toBe("failed");
 });
 
 test("a check that began in an earlier state does not decide about a later one", async () => {

@@ -123,6 +123,35 @@ test("if no other has a slot in time, the failure is that of the one that answer
   expect(asked).toEqual([0, 1]);
 });
 
+test("a caller who leaves while it waits for another has left, whatever failed before", async () => {
+  const { attempt } = hold();
+  const { ask, asked, caller, clock } = join([attempt, failing], { max_in_flight: 1 });
+  void ask("account-2", new AbortController().signal);
+  const completion = ask();
+  await clock.advance(5_000);
+  caller.abort();
+  expect(await completion).toMatchObject({
+    ...{ code: "client_closed_request", attempts: 1, replica: "host-1:8000", waitedMs: 5_000 },
+  });
+  expect(asked).toEqual([0, 1]);
+});
+
+test("the waits before each attempt add up", async () => {
+  const [first, second] = [hold(), hold()];
+  const { ask, clock } = join([first.attempt, second.attempt], { max_in_flight: 1 });
+  void [ask(), ask()];
+  const completion = ask();
+  await clock.advance(1_000);
+  first.held[0]!(succeed());
+  await clock.advance(0);
+  first.held[1]!(await failing());
+  await clock.advance(2_000);
+  second.held[0]!(succeed());
+  await clock.advance(0);
+  second.held[1]!(succeed());
+  expect(await completion).toMatchObject({ ok: true, attempts: 2, waitedMs: 3_000 });
+});
+
 test("before the first chunk another takes over, and the last failure is returned", async () => {
   const { asked, ask } = join([silent, done]);
   expect(await outcome(ask())).toEqual(["ok", 2]);
@@ -254,6 +283,19 @@ test("a silent replica is refused at once with its last error, until its trial",
   expect(await outcome(ask())).toEqual(["ok", 1]);
 });
 
+test("a refusal names the silence of a healthy replica, not that of one that is down", async () => {
+  const quiet = (reason: string) => async () => fail(reason, { noResponse: "surely" });
+  const { seen, clock, start, stop, ask } = join([quiet("down"), quiet("silent")]);
+  for (let n = 0; n < 5; n++) await ask();
+  seen.splice(0, 2, "refused", "silent");
+  start();
+  await clock.advance(0);
+  expect(await ask()).toMatchObject({
+    ...{ code: "upstream_error", attempts: 0, reason: "it is passed over for a while: silent" },
+  });
+  stop();
+});
+
 test("a healthy replica is not silent, however long its callers waited", async () => {
   const { asked, clock, start, stop, ask } = join([silent]);
   start();
@@ -323,6 +365,17 @@ test("a request without a reply triggers a health check at once", async () => {
   expect(await outcome(ask())).toEqual(["upstream_error", 1]);
   await clock.advance(0);
   expect(isDown()).toBe(true);
+  stop();
+});
+
+test("a reply with an error triggers no health check, since its server is there", async () => {
+  const { seen, clock, start, stop, isDown, ask } = join([failing]);
+  start();
+  await clock.advance(5_000);
+  seen[0] = "refused";
+  await ask();
+  await clock.advance(0);
+  expect(isDown()).toBe(false);
   stop();
 });
 
@@ -463,13 +516,16 @@ test("a request refused by one replica waits for another, and others overtake it
   // The picky request had the first turn, was refused, and now waits for the other replica.
   await new Promise(setImmediate);
   expect(asked).toEqual([0, 1, 0, 0]);
+  const later = ask("c");
   held[2]!(succeed());
   expect(await outcome(other)).toEqual(["ok", 1]);
+  held[3]!(succeed());
+  expect(await outcome(later)).toEqual(["ok", 1]);
   held[1]!(succeed());
   await taken[1];
-  held[3]!(succeed());
+  held[4]!(succeed());
   expect(await outcome(picky)).toEqual(["ok", 2]);
-  expect(asked).toEqual([0, 1, 0, 0, 1]);
+  expect(asked).toEqual([0, 1, 0, 0, 0, 1]);
 });
 
 const LATE = fail("no answer in time", { code: "upstream_timeout", retryable: false });
@@ -488,6 +544,24 @@ test("the wait for a slot is not charged to the replica", async () => {
   }
   expect([given_ms.slice(-2), lines]).toEqual([[10_000, 2_000], []]);
   for (let n = 0; n < 5; n++) await ask();
+  expect(lines).toHaveLength(1);
+});
+
+test.each([
+  ["that had half of the time for it", 5_000, LATE],
+  ["to which no connection came about", 8_000, { ...LATE, retryable: true }],
+] as const)("a time-out is charged to a replica %s", async (_, waitMs, late) => {
+  const { held, attempt } = hold();
+  const some = { max_in_flight: 1, first_token_timeout_ms: 10_000 };
+  const { replicas, clock, lines, ask } = join([attempt], some);
+  for (let n = 0; n < 5; n++) {
+    replicas[0] = attempt;
+    const answers = [ask(), ask()];
+    await clock.advance(waitMs);
+    replicas[0] = async () => ({ ...late });
+    held[n]!(succeed());
+    expect(await outcome(answers[1]!)).toEqual(["upstream_timeout", 1]);
+  }
   expect(lines).toHaveLength(1);
 });
 
