@@ -138,19 +138,22 @@ const echo = (id: string) => plainReply.replace("\r\n", `\r\nX-Request-Id: ${id}
 test("a reply with the id of another request is rejected", async () => {
   let answer = "";
   using server = listenRaw((socket) => socket.say(answer));
-  const { ask, rest } = createAsker();
+  const { ask, rest, clock } = createAsker();
   const askFor = async (id: string, replied: string) => {
     answer = echo(replied);
     const { end } = await ask(server.origin, { headers: { "x-request-id": id } }).ended;
     await rest();
     return end;
   };
-  expect(await askFor("a-1", "A-1")).toBe("whole");
-  expect(await askFor("a-2", "a-2")).toBe("whole");
+  expect(await askFor("a-1", "a-1")).toBe("whole");
+  expect(await askFor("a-2", "A-2")).toBe("whole");
   expect(await askFor("a-3", "a-2")).toBe("other");
   // Knowledge from one reply is forgotten, and nothing is reused.
   expect(await askFor("a-4", "b-4")).toBe("whole");
   expect(server.connections).toBe(2);
+  await clock.advance(HOUR_MS);
+  for (const n of [5, 6]) expect(await askFor(`a-${n}`, `b-${n}`)).toBe("whole");
+  expect(server.connections).toBe(3);
 });
 
 test("the first reply of a connection is accepted, whatever its id", async () => {

@@ -147,7 +147,7 @@ async function findEmbedding(
   { model, serves, reason }: ChatTest,
 ) {
   const isTold = serves === "embeddings";
-  if (!isTold && (serves !== "chat" || reason === null)) return null;
+  if (!isTold && reason === null) return null;
   const embedding = await testEmbedding(client, base, model?.id ?? null);
   return isTold || embedding.dimensions !== null ? embedding : null;
 }

@@ -84,6 +84,14 @@ describe("each kind is recognised by its own replies", () => {
     },
   );
 
+  test("a server that drops tools unread takes none, and one that always thinks has no switch", async () => {
+    const thinking = chat({ say: () => ({ reasoning_content: "Okay" }) });
+    const found = await report(vllm({ "POST /v1/chat/completions": thinking }));
+    expect(found).toMatchObject({
+      ...{ tools: false, reasoning: true, reasoning_on: null, reasoning_off: null },
+    });
+  });
+
   test("an image that was read as text does not count as seen", async () => {
     const length = (body: object) => Math.round(JSON.stringify(body).length / 4);
     const reading = chat({ count: length });
@@ -344,9 +352,11 @@ test("a model that has to be loaded first is waited for, and fully probed", asyn
 
 test("the last model of a very long list can be selected by its name", async () => {
   const data = Array.from({ length: 3_000 }, (_, i) => ({ id: `m${i}`, owned_by: "vllm" }));
-  const found = await report({ ...vllm(), "GET /v1/models": () => ({ data }) }, "m2999");
-  expect(found.model).toBe("m2999");
-  expect(found.models.length).toBeLessThan(1_000);
+  const routes = { ...vllm(), "GET /v1/models": () => ({ data }) };
+  const found = await report(routes, "m2999");
+  expect([found.model, found.models.length]).toEqual(["m2999", 200]);
+  const known = "m0, m1, m2, m3, m4, m5, m6, m7";
+  expect(says(await probe(start(routes).root, "m"))).toBe(`it has no model "m": it has ${known}`);
 });
 
 test("llama.cpp without --jinja refuses the tools that its template supports", async () => {
