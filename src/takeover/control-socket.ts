@@ -76,7 +76,7 @@ export async function connectToControl(
   } catch (failure) {
     const { code } = failure as NodeJS.ErrnoException;
     // The socket of a process that was killed refuses connections.
-    if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTDIR") return null;
+    if (code === "ENOENT" || code === "ECONNREFUSED") return null;
     if (code === "EACCES" || code === "EPERM") {
       throw new TakeoverRefused(
         `${path} may not be opened by this user: run the command as the user of the server`,

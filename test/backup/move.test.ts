@@ -1,7 +1,7 @@
 // Tests moves between engines: whole ones, interrupted ones, and a source that changes meanwhile.
 import { Database as Connection } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { chownSync, statSync } from "node:fs";
+import { chownSync, copyFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { SQL } from "bun";
 import { accountStore } from "../../src/access/store.ts";
@@ -360,6 +360,8 @@ test("a move ends the processes of its source, which have stopped", async () => 
   await before.bind(processStore).register(clock.now());
   await before.close();
   const target = placeFile();
+  // A database that was there before has left its counter, which is ahead.
+  copyFileSync(`${source.file}-commits`, `${target.file}-commits`);
   await move(source, target);
   const after = await openDatabase({ place: target, stores, clock, onFailure() {} });
   expect(await after.bind(processStore).list()).toEqual([]);
@@ -378,6 +380,34 @@ test("a move whose lock another server has taken leaves a source that opens", as
   locks.mockRestore();
   expect(failure.name).toBe("DatabaseInUse");
   expect((await open(source)).moved_to).toBeNull();
+});
+
+test("a move does not continue that of another installation", async () => {
+  const other = placeFile();
+  expect((await open(other)).id).not.toBe((await open(source)).id);
+  const target = placeFile();
+  const beforeEnd = () => {
+    throw new Error("killed");
+  };
+  await failureOf(move(other, target, { beforeEnd }));
+  expect((await failureOf(move(source, target))).message).toBe(
+    "the target has data: move over it with --yes, or name another",
+  );
+  expect(await move(other, target)).toMatchObject({ is_resumed: true });
+});
+
+test("a target whose rows are not those of the source is filled again", async () => {
+  const target = placeFile();
+  let isChanged = false;
+  const onProgress = (done: number) => {
+    if (isChanged || done < 100) return;
+    isChanged = true;
+    using connection = new Connection(target.file, { strict: true });
+    connection.run("UPDATE accounts SET created_at = created_at + 1");
+  };
+  await move(source, target, { onProgress });
+  expect(isChanged).toBe(true);
+  expect(await readAll(target)).toEqual(content);
 });
 
 test("a move gives up where its source changes each time", async () => {
