@@ -1,8 +1,9 @@
 // Tests what each operation asks of the parts: the caller's values in their places, and the
-// defaults of what was left out.
+// defaults of what was left out; and what it replies of what they say.
 import { describe, expect, test } from "bun:test";
 import type { Admin } from "../../src/admin/index.ts";
 import { OPERATIONS } from "../../src/admin/operations/index.ts";
+import { ANSWER_BEGIN } from "../../src/agents/index.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const clock = createManualClock();
@@ -140,6 +141,11 @@ const GIVEN: Row[] = [
     "approvals reject",
     { id: "p-1", reason: "late" },
     ["approvals.decide", "p-1", { decision: "rejected", reason: "late", by: "noura" }],
+  ],
+  [
+    "approvals reject",
+    { id: "p-1", answer: "42" },
+    ["approvals.decide", "p-1", { decision: "rejected", reason: `${ANSWER_BEGIN}42`, by: "noura" }],
   ],
   [
     "approvals link",
@@ -282,5 +288,51 @@ describe("without its options", () => {
 describe("with its options", () => {
   test.each(GIVEN)("%s passes each of %j on", async (name, input, call) => {
     expect(await findCall(name, input)).toEqual(call);
+  });
+});
+
+/** Returns what an operation replies where a part says so. */
+async function findReply(name: string, input: object, says: unknown): Promise<unknown> {
+  const operation = OPERATIONS.find((one) => one.name === name)!;
+  const part = new Proxy({}, { get: () => async () => says });
+  const parts = new Proxy({} as Admin, { get: () => part });
+  return operation.run(parts, input as never, ACTOR);
+}
+
+describe("a reply tells", () => {
+  test.each([true, false])("whether there was something to change: %p", async (was) => {
+    const account = await findReply("accounts release", { name: "acme" }, was);
+    expect(account).toEqual({ account: "acme", held: false, was_held: was });
+    const agent = await findReply("agents release", { id: "a" }, { id: "a-1", wasHeld: was });
+    expect(agent).toEqual({ agent: "a-1", held: false, was_held: was });
+    for (const name of [
+      ...["triggers pause", "triggers resume", "webhooks enable", "runs cancel"],
+      ...["approvals approve", "approvals reject"],
+    ]) {
+      const parts = { trigger: {}, endpoint: {}, run: {}, approval: {} };
+      const reply = await findReply(name, { id: "x-1" }, { ...parts, isChanged: was });
+      expect(reply, name).toMatchObject({ is_changed: was });
+    }
+  });
+
+  test("why a grant has no effect, and that one was taken back", async () => {
+    const asked = { name: "acme", model: "m-1" };
+    const names = { account: "acme", model: "m-1" };
+    const grant = (note?: string) => findReply("accounts grant", asked, note);
+    expect(await grant()).toEqual({ ...names, granted: true, note: null });
+    expect(await grant("needs none")).toEqual({ ...names, granted: true, note: "needs none" });
+    expect(await findReply("accounts ungrant", asked, undefined)).toEqual({
+      ...{ ...names, granted: false, note: null },
+    });
+  });
+
+  test("until when a key's old secret works", async () => {
+    const rotate = (previousUntil: number | null) =>
+      findReply("keys rotate", { id: "k-1" }, { key: { id: "k-1" }, secret: "s", previousUntil });
+    const at = new Date(clock.now()).toISOString();
+    expect(await rotate(clock.now())).toMatchObject({
+      ...{ id: "k-1", secret: "s", previous_secret_expires_at: at },
+    });
+    expect(await rotate(null)).toMatchObject({ previous_secret_expires_at: null });
   });
 });
