@@ -1,0 +1,70 @@
+// Tests what a metered request costs by its end, and what is recorded of the shared capacity.
+import { expect, test } from "bun:test";
+import { InFlight } from "../../../src/gateway/in-flight.ts";
+import {
+  type MeteredContext,
+  MeteredExecution,
+  type MeteredExecutionOptions,
+} from "../../../src/gateway/metered/execution.ts";
+import type { MeteredBackend, MeteredPlan } from "../../../src/gateway/metered/service.ts";
+import type { RecordedOk } from "../../../src/gateway/request-log/recorder.ts";
+import type { CompletionStats, UpstreamError } from "../../../src/models/index.ts";
+import { createLog } from "../../../src/platform/log.ts";
+import { createManualClock } from "../../support/clock.ts";
+
+type Result = (RecordedOk | UpstreamError) & CompletionStats;
+
+const FAILED: UpstreamError = {
+  ...{ ok: false, code: "upstream_error", reason: "it broke off", retryable: true },
+};
+const USAGE = { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 };
+
+/** Runs one request of a caller with limits, which may use 10 tokens; returns what it settles. */
+async function settle(work: () => Promise<Result>) {
+  const clock = createManualClock();
+  const settled: unknown[] = [];
+  const reservation = {
+    settle: (used: object, isEstimated: boolean) => void settled.push({ ...used, isEstimated }),
+    release: () => void settled.push("released"),
+  };
+  const execution = new MeteredExecution({
+    ...{ clock, running: new InFlight(), route: "r", backendName: "embedder" },
+    log: createLog(clock, () => {}, false),
+    budgets: { check: async () => {}, reserve: async () => reservation },
+    service: {
+      use: (_caller: unknown, _signal: unknown, timed: (backend: object) => unknown) => timed({}),
+      ...{ capacity: { status: () => ({ inUse: 2 }) }, plan: { max_concurrent: 4 } },
+    },
+  } as unknown as MeteredExecutionOptions<MeteredPlan, MeteredBackend>);
+  const context = {
+    ...{ caller: { limits: {} }, signal: new AbortController().signal },
+    recorder: { markAsked() {}, setResult() {} },
+    charge: { countTokens: () => 10, costOf: (tokens: number) => tokens * 5 },
+  } as unknown as MeteredContext<MeteredBackend>;
+  const result = await execution.run(context, work).catch((bug: Error) => bug.message);
+  return { settled, result };
+}
+
+const ok = (isEstimated: boolean) =>
+  ({ ok: true, usage: USAGE, usageEstimated: isEstimated }) as unknown as Result;
+
+test.each([
+  ["a reply, its usage", async () => ok(false), { tokens: 3, cost: 15, isEstimated: false }],
+  ["a reply without a count, its estimate", async () => ok(true), { tokens: 3, isEstimated: true }],
+  ["a failure after it was sent, its maximum", async () => ({ ...FAILED }), { tokens: 10 }],
+  ["a bug, its maximum", () => Promise.reject(new Error("a bug")), { tokens: 10, cost: 50 }],
+] as const)("a request is charged after %s", async (_, work, charge) => {
+  const { settled } = await settle(work);
+  expect(settled).toHaveLength(1);
+  expect(settled).toMatchObject([charge]);
+});
+
+test("a request that no server was asked for costs nothing", async () => {
+  const { settled } = await settle(async () => ({ ...FAILED, attempts: 0 }));
+  expect(settled).toEqual(["released"]);
+});
+
+test("a result tells how many requests held a slot, and how many may", async () => {
+  const { result } = await settle(async () => ok(false));
+  expect(result).toMatchObject({ inFlight: 2, inFlightMax: 4 });
+});
