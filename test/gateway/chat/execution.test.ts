@@ -33,7 +33,7 @@ function open(complete: Complete = async () => FAILED) {
         setContent: (content: unknown) => void contents.push(content),
       },
     }) as unknown as PreparedChat;
-  return { execution, prepare, lines, contents };
+  return { execution, prepare, lines, contents, clock };
 }
 
 test("nothing of a failed reply is kept, although a part of it had come", async () => {
@@ -43,6 +43,21 @@ test("nothing of a failed reply is kept, although a part of it had come", async 
   });
   expect(await execution.completeWhole(prepare("a-1"), NEVER)).toEqual(FAILED);
   expect(contents).toEqual([{ input: createAsk("Hello").messages, output: null }]);
+});
+
+test("a whole reply tells the times of its first chunk and of its end", async () => {
+  const { execution, prepare, clock } = open(async (_, onChunk) => {
+    for (const text of ["Hel", "lo"]) {
+      await clock.advance(200);
+      await onChunk({ kind: "text", text });
+    }
+    await clock.advance(200);
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    return { ok: true, finishReason: "stop", usage };
+  });
+  expect(await execution.completeWhole(prepare("a-1"), NEVER)).toMatchObject({
+    ...{ ok: true, firstChunkMs: 200, durationMs: 600, message: { content: "Hello" } },
+  });
 });
 
 test.each([

@@ -109,7 +109,7 @@ test("replicas that are all unavailable may have vanished too", async () => {
 test("a failed request to a present server is not repeated", async () => {
   for (const failure of [
     REFUSED,
-    { ...REFUSED, upstream_status: 500 },
+    { ...REFUSED, upstreamStatus: 500 },
     { ...REFUSED, retryable: false },
     { ...REFUSED, code: "upstream_rate_limited" as const },
   ]) {
@@ -118,6 +118,19 @@ test("a failed request to a present server is not repeated", async () => {
     expect(await ask()).toEqual(failure);
     expect([asked(), server.starts]).toEqual([1, 0]);
   }
+});
+
+test("a server that answered with a status is there, whatever its health says then", async () => {
+  const failure: Completion = { ...REFUSED, upstreamStatus: 502 };
+  const { server, ask, asked } = await openGate([
+    async () => {
+      server.isHealthy = false;
+      return failure;
+    },
+  ]);
+  server.isHealthy = true;
+  expect(await ask()).toEqual(failure);
+  expect([asked(), server.starts]).toEqual([1, 0]);
 });
 
 test("a request is not repeated after a chunk was sent, nor for a caller who left", async () => {
