@@ -9,6 +9,7 @@ import {
 import type { MeteredBackend, MeteredPlan } from "../../../src/gateway/metered/service.ts";
 import type { RecordedOk } from "../../../src/gateway/request-log/recorder.ts";
 import type { CompletionStats, UpstreamError } from "../../../src/models/index.ts";
+import { apiError } from "../../../src/platform/errors.ts";
 import { createLog } from "../../../src/platform/log.ts";
 import { createManualClock } from "../../support/clock.ts";
 
@@ -23,13 +24,14 @@ const USAGE = { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 };
 async function settle(work: () => Promise<Result>) {
   const clock = createManualClock();
   const settled: unknown[] = [];
+  const lines: unknown[] = [];
   const reservation = {
     settle: (used: object, isEstimated: boolean) => void settled.push({ ...used, isEstimated }),
     release: () => void settled.push("released"),
   };
   const execution = new MeteredExecution({
     ...{ clock, running: new InFlight(), route: "r", backendName: "embedder" },
-    log: createLog(clock, () => {}, false),
+    log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
     budgets: { check: async () => {}, reserve: async () => reservation },
     service: {
       use: (_caller: unknown, _signal: unknown, timed: (backend: object) => unknown) => timed({}),
@@ -42,7 +44,7 @@ async function settle(work: () => Promise<Result>) {
     charge: { countTokens: () => 10, costOf: (tokens: number) => tokens * 5 },
   } as unknown as MeteredContext<MeteredBackend>;
   const result = await execution.run(context, work).catch((bug: Error) => bug.message);
-  return { settled, result };
+  return { settled, result, lines };
 }
 
 const ok = (isEstimated: boolean) =>
@@ -67,4 +69,13 @@ test("a request that no server was asked for costs nothing", async () => {
 test("a result tells how many requests held a slot, and how many may", async () => {
   const { result } = await settle(async () => ok(false));
   expect(result).toMatchObject({ inFlight: 2, inFlightMax: 4 });
+});
+
+test.each([
+  ["client_closed_request", [{ level: "info", code: "client_closed_request", status: 499 }]],
+  ["capacity_exceeded", []],
+] as const)("a wait that ends with %s is logged if its caller left", async (code, expected) => {
+  const { lines } = await settle(() => Promise.reject(apiError(code)));
+  expect(lines).toHaveLength(expected.length);
+  expect(lines).toMatchObject([...expected]);
 });
