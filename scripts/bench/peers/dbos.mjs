@@ -32,3 +32,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   await Promise.all(handles.map((handle) => handle.getResult()));
   console.log(JSON.stringify({ seconds: (performance.now() - started_at) / 1000 }));
 }
+// The process that started it has ended.
+process.exit(0);

@@ -60,5 +60,8 @@ const serveRuns = async () => {
   }
 };
 
-if (isMainThread) await serveRuns();
-else serveWrites();
+if (isMainThread) {
+  await serveRuns();
+  // The process that started it has ended.
+  process.exit(0);
+} else serveWrites();

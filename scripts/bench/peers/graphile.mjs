@@ -41,3 +41,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   await over;
   console.log(JSON.stringify({ seconds: (performance.now() - started_at) / 1000 }));
 }
+// The process that started it has ended.
+process.exit(0);
