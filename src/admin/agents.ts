@@ -14,9 +14,8 @@ import {
   type VersionRow,
 } from "../agents/index.ts";
 import { maybe, Resource, Timestamp } from "../platform/schema.ts";
-import { DiskSpace } from "../storage/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
-import type { AdminDeps } from "./deps.ts";
+import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
 
 const fields = {
@@ -76,12 +75,11 @@ export const ListedVersion = Resource("ListedVersion", {
 const MARKS = 20;
 
 export function createAgentAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { access, clock, database, place, settings } = deps;
+  const { access, clock, database } = deps;
   const { holds } = access;
   const agents = createAgentQueries(database);
   const reader = createAgentReader(deps, directory);
-  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
-  const createAgent = createOperatorDefinitions({ ...deps, disk });
+  const createAgent = createOperatorDefinitions({ ...deps, disk: openDisk(deps) });
   return {
     /** Creates an agent of the key's account, as the key could by itself. */
     async create(key: string, agent: NewAgent) {

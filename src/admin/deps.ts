@@ -7,6 +7,7 @@ import type { SendAs } from "../http/index.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Settings } from "../settings/index.ts";
+import { DiskSpace } from "../storage/index.ts";
 import type { Installation } from "./installation.ts";
 
 export interface AdminDeps {
@@ -23,6 +24,10 @@ export interface AdminDeps {
   /** A command that opens the database beside a server has none. */
   server: ServerState | null;
 }
+
+/** Refuses writes of callers where the disk of the database is full. */
+export const openDisk = ({ place, clock, settings }: AdminDeps): DiskSpace =>
+  new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
 
 /** Servers of a model, as the running server knows them. */
 export interface ModelServers {

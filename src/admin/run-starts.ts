@@ -1,7 +1,6 @@
 // Starts of runs by operators, for a key of the agent's account.
 import { createOperatorStarts, type RunRow } from "../agents/index.ts";
-import { DiskSpace } from "../storage/index.ts";
-import type { AdminDeps } from "./deps.ts";
+import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById } from "./errors.ts";
 
 export interface OperatorRunStart {
@@ -15,9 +14,8 @@ export interface OperatorRunStart {
 }
 
 export function createRunStarts(deps: AdminDeps) {
-  const { access, settings, place, clock } = deps;
-  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
-  const starts = createOperatorStarts({ ...deps, disk });
+  const { access } = deps;
+  const starts = createOperatorStarts({ ...deps, disk: openDisk(deps) });
 
   /** Starts a run with the present rights of a key, which may not decide its approvals. */
   return async ({ agent, key, ...request }: OperatorRunStart): Promise<RunRow> => {

@@ -3,7 +3,6 @@ import { Type } from "@sinclair/typebox";
 import { createAgentQueries, createOperatorStarts } from "../agents/index.ts";
 import { readOverlap } from "../crypto/index.ts";
 import { maybe, Resource } from "../platform/schema.ts";
-import { DiskSpace } from "../storage/index.ts";
 import {
   createTriggerActs,
   createTriggerQueries,
@@ -13,7 +12,7 @@ import {
 } from "../triggers/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents } from "./agents.ts";
-import type { AdminDeps } from "./deps.ts";
+import { type AdminDeps, openDisk } from "./deps.ts";
 import { explainApiError, requireById, unknownId } from "./errors.ts";
 
 const { input: _input, ...listed } = Trigger.properties;
@@ -100,8 +99,7 @@ export function createTriggerAdmin(deps: AdminDeps, directory: AccountDirectory)
 }
 
 function createActs(deps: AdminDeps) {
-  const { place, clock, settings } = deps;
-  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
+  const disk = openDisk(deps);
   const { prepare: prepareRun } = createOperatorStarts({ ...deps, disk });
   return createTriggerActs({ ...deps, prepareRun, disk });
 }

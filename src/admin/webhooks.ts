@@ -1,7 +1,6 @@
 // Webhook endpoints of every account: list, deliveries, attempts, replay, recover, test, enable.
 import { Type } from "@sinclair/typebox";
 import { maybe, show, Timestamp } from "../platform/schema.ts";
-import { DiskSpace } from "../storage/index.ts";
 import {
   createWebhookQueries,
   Delivery,
@@ -11,7 +10,7 @@ import {
   WebhookEndpoint,
 } from "../webhooks/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
-import type { AdminDeps } from "./deps.ts";
+import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
 
 const DAY_MS = 86_400_000;
@@ -80,9 +79,9 @@ function createEndpointView(
 }
 
 export function createWebhookAdmin(deps: AdminDeps, directory: AccountDirectory) {
-  const { database, clock, ids, settings, place } = deps;
+  const { database, clock, ids, settings } = deps;
   const webhooks = createWebhookQueries({ database, clock, ids, settings: () => settings });
-  const disk = new DiskSpace(place, clock, () => settings.limits.free_disk_bytes);
+  const disk = openDisk(deps);
   const require = (typed: string) => requireById("endpoint", typed, webhooks.find);
   const requireDelivery = (typed: string) => requireById("delivery", typed, webhooks.findDelivery);
 

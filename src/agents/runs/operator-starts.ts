@@ -1,25 +1,12 @@
 // Starts of runs by operators, on a database that a server may be using.
 import type { Caller } from "../../access/index.ts";
-import type { Database } from "../../database/index.ts";
-import { createModelCheck } from "../../gateway/index.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { Ids } from "../../platform/ids.ts";
-import type { Settings } from "../../settings/index.ts";
-import type { DiskSpace } from "../../storage/index.ts";
 import { agentStore } from "../definitions/store.ts";
+import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
 import { createPriceOf } from "../tools/prices.ts";
 import type { RunRow } from "./run.ts";
 import { RunStarter } from "./start.ts";
 import { runStore } from "./store/index.ts";
-
-export interface OperatorStartsOptions {
-  database: Database;
-  settings: Settings;
-  disk: Pick<DiskSpace, "require">;
-  clock: Clock;
-  ids: Ids;
-}
 
 export interface OperatorStart {
   agent_id: string;
@@ -28,24 +15,16 @@ export interface OperatorStart {
   operator: string;
 }
 
-export function createOperatorStarts(options: OperatorStartsOptions) {
-  const { database, settings } = options;
+export function createOperatorStarts(options: OperatorDepsOptions) {
+  const deps = createOperatorDeps(options);
+  const { database, settings } = deps;
   const agents = database.bind(agentStore);
   const runs = database.bind(runStore);
-  const current = () => settings;
-  const starter = new RunStarter(
-    {
-      ...options,
-      settings: current,
-      alias: settings.service.alias,
-      internal: { chat: createModelCheck(database, settings) },
-    },
-    {
-      runs,
-      findVersion: agents.findVersion,
-      priceOf: createPriceOf(current, createShownCatalog()),
-    },
-  );
+  const starter = new RunStarter(deps, {
+    runs,
+    findVersion: agents.findVersion,
+    priceOf: createPriceOf(settings, createShownCatalog()),
+  });
   return {
     /** Finds the owner of an agent, its current version and the key that made that. */
     async findAgent(id: string) {
