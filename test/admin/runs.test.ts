@@ -96,6 +96,8 @@ test("a run's time is divided into queued, worked and waited", () => {
   expect(measure({ status: "queued", started_at: null })).toEqual([8_000, 0, 0]);
   expect(measure({ finished_at: 5_000, worked_ms: 1_600 })).toEqual([400, 1_600, 2_000]);
   expect(measure({ status: "waiting_approval", worked_ms: 600 })).toEqual([400, 600, 7_000]);
+  // A person's decision is waited for from the first millisecond.
+  expect(measure({ status: "waiting_approval", worked_ms: 5 }, 1_682)).toEqual([400, 5, 277]);
   const running = { status: "running", worked_ms: 600, stepped_at: 4_000 };
   expect(measure(running)).toEqual([400, 5_600, 2_000]);
   // A rest below a second is that of claims and writes.

@@ -97,7 +97,7 @@ type MeasuredRun = Pick<
   "status" | "created_at" | "started_at" | "finished_at" | "worked_ms" | "stepped_at"
 >;
 
-/** A shorter rest is that of a claim and of writes, which no execution measures. */
+/** A shorter rest is that of a claim and of writes, unless the run waits for a person. */
 const WAITED_MS_MIN = 1_000;
 
 /** Work since the last step is not stored: until a running run waits, all of it is work. */
@@ -108,7 +108,8 @@ export function measureRun(run: MeasuredRun, now: number): RunSpans {
   const isRunning = run.status === "running";
   const measuredAt = isRunning ? (stepped_at ?? started_at) : until;
   const rest = measuredAt - started_at - worked_ms;
-  const waited = rest < WAITED_MS_MIN ? 0 : rest;
+  const isWaiting = run.status === "waiting_approval" || rest >= WAITED_MS_MIN;
+  const waited = isWaiting ? Math.max(0, rest) : 0;
   return {
     queued: started_at - created_at,
     worked: Math.max(0, until - started_at - waited),
