@@ -10,7 +10,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Units with their names in English; the browser knows those of other languages. */
 const UNITS = { second: "s", minute: "min", hour: "h", day: "days" } as const;
 
-/** Writes a duration by its largest unit of which there are two, such as `34 min`. */
+/** Writes a duration in its largest unit with a count of two or more: `90 min`, then `2 h`. */
 export function writeSpan(ms: number): string {
   const span = Math.max(0, ms);
   if (span < MINUTE_MS) return writeUnit(span / 1_000, "second");

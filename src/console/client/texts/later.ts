@@ -1,5 +1,6 @@
 // Sentences of the second script's pages.
 import { agents } from "./agents.ts";
+import { holds } from "./holds.ts";
 import { keys } from "./keys.ts";
 import { models } from "./models.ts";
 import { playground } from "./playground.ts";
@@ -9,6 +10,6 @@ import { usage } from "./usage.ts";
 import { webhooks } from "./webhooks.ts";
 
 export const laterTexts = {
-  ...{ ...agents, ...triggers, ...webhooks, ...requests },
+  ...{ ...agents, ...holds, ...triggers, ...webhooks, ...requests },
   ...{ ...models, ...usage, ...keys, ...playground },
 } as const;
