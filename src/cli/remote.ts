@@ -46,11 +46,11 @@ const explainNoToken = (url: string) =>
 /** Time for which a server that may be there is asked. */
 const LOOK_MS = 2_000;
 
-/** Tells whether a server of this program answers at an address. */
+/** Tells whether an operator API answers at an address, which asks for a token. */
 export async function isServing(url: string): Promise<boolean> {
   const question = { method: "GET", headers: {}, timeoutMs: LOOK_MS };
-  const reply = await requestJson(`${url}/console/session`, question).catch(() => undefined);
-  return findErrorMessage(reply?.value)?.includes(" console") ?? false;
+  const reply = await requestJson(`${url}/operator/v1/status`, question).catch(() => undefined);
+  return reply?.status === UNAUTHORIZED && findErrorMessage(reply.value) !== undefined;
 }
 
 /** Accepts an address with or without a slash at the end. */

@@ -41,11 +41,11 @@ const PATH = "/console/session";
 const BODY_BYTES_MAX = 4 * 1024;
 
 const REFUSALS = {
-  unknown: "This link is unknown: make one with {0}.",
-  used: "This link was used before: make another one with {0}.",
-  expired: "This link has expired: make another one with {0}.",
-  revoked: "The operator of this link is revoked or expired.",
-} as const;
+  unknown: (command: string) => `This link is unknown: make one with ${command}.`,
+  used: (command: string) => `This link was used before: make another one with ${command}.`,
+  expired: (command: string) => `This link has expired: make another one with ${command}.`,
+  revoked: () => "The operator of this link is revoked or expired.",
+};
 
 const checkBody = compileCheck(
   Type.Object(
@@ -85,7 +85,7 @@ export function createSessionRoutes(options: SessionRouteOptions): OperatorRoute
     };
     const signed = await options.signIn(body.token, client);
     if (signed.kind !== "ok") {
-      const message = REFUSALS[signed.kind].replace("{0}", writeLinkCommand(request, options));
+      const message = REFUSALS[signed.kind](writeLinkCommand(request, options));
       throw await countFailure(request, options, apiError("invalid_api_key", { message }));
     }
     const { session, operator, token } = signed;
