@@ -1,5 +1,4 @@
 // Wadi beside other systems, in turn in one run: gateways on one mock, and engines of durable runs.
-import { runCaller } from "./caller.ts";
 import { type Candidate, type Outcome, playScene, type Scene } from "./chat.ts";
 import {
   type Report,
@@ -16,14 +15,7 @@ import {
   startOnPostgres,
   startRestate,
 } from "./peers/peer.ts";
-import {
-  addAgent,
-  look,
-  makeRunFixture,
-  serveRuns,
-  THREE_ROUNDS,
-  waitUntil,
-} from "./run-fixture.ts";
+import { addAgent, makeRunFixture, runMany, serveRuns, THREE_ROUNDS } from "./run-fixture.ts";
 import { buildBare, makeScratch, startBare, startLoad, startMock, startWadi } from "./stage.ts";
 
 const SCENES: readonly Scene[] = [
@@ -131,30 +123,11 @@ const startOwn = async (program: string): Promise<DurablePeer> => {
   const fixture = await makeRunFixture(program, { concurrent_runs: CALLERS });
   const server = await serveRuns(fixture);
   const agent = await addAgent(server, "stub");
-  const body = JSON.stringify({ input: { message: THREE_ROUNDS } });
-  const request = [
-    `POST /v1/agents/${agent}/runs HTTP/1.1`,
-    ...["host: 127.0.0.1", `authorization: Bearer ${server.key}`],
-    ...["content-type: application/json", `content-length: ${body.length}`, "", body],
-  ].join("\r\n");
   return {
     pids: [server.pid],
     async run(runs, callers) {
       const started_at = performance.now();
-      let left = runs;
-      const play = () => {
-        left--;
-        return runCaller({
-          ...{ port: server.port, status: 202, isStream: false, piece: '"recoveries":' },
-          ...{ write: () => request, leaveAfter: () => Number.POSITIVE_INFINITY },
-          ...{ onFirst() {}, onReply: () => left-- > 0 },
-        });
-      };
-      const complaints = await Promise.all(Array.from({ length: callers }, play));
-      const complaint = complaints.find((one) => one !== undefined);
-      if (complaint !== undefined) throw new Error(complaint);
-      const live = "SELECT account_id FROM run_counts WHERE active > 0";
-      await waitUntil("all runs are over", () => look(fixture, live).length === 0);
+      await runMany(fixture, server, agent, { message: THREE_ROUNDS, runs, callers });
       return (performance.now() - started_at) / 1000;
     },
     stop: () => server.stop(),

@@ -1,6 +1,7 @@
 // Fixture for everything that uses runs: a server with agents, and access to its database.
 import { Database as Connection } from "bun:sqlite";
 import { join } from "node:path";
+import { runCaller } from "./caller.ts";
 import { launch, makeKey, makeScratch, readUntil, runWadi } from "./stage.ts";
 
 /** Message of a run that calls two tools and takes three rounds of the stub. */
@@ -130,6 +131,35 @@ export const startRun = async (
   const reply = await server.ask("POST", path, { input: { message } });
   return (await read<{ id: string }>(reply, 202)).id;
 };
+
+/** Starts many runs by callers at once, and waits for the last end; throws a wrong reply. */
+export const runMany = async (
+  fixture: RunFixture,
+  server: RunServer,
+  agent_id: string,
+  { message, runs, callers }: { message: string; runs: number; callers: number },
+): Promise<void> => {
+  const body = JSON.stringify({ input: { message } });
+  const request = [
+    `POST /v1/agents/${agent_id}/runs HTTP/1.1`,
+    ...["host: 127.0.0.1", `authorization: Bearer ${server.key}`],
+    ...["content-type: application/json", `content-length: ${body.length}`, "", body],
+  ].join("\r\n");
+  let left = runs;
+  const play = () => {
+    left--;
+    return runCaller({
+      ...{ port: server.port, status: 202, isStream: false, piece: '"recoveries":' },
+      ...{ write: () => request, leaveAfter: () => Number.POSITIVE_INFINITY },
+      ...{ onFirst() {}, onReply: () => left-- > 0 },
+    });
+  };
+  const complaints = await Promise.all(Array.from({ length: callers }, play));
+  const complaint = complaints.find((one) => one !== undefined);
+  if (complaint !== undefined) throw new Error(complaint);
+  await waitUntil("all runs are over", () => look(fixture, LIVE).length === 0);
+};
+const LIVE = "SELECT account_id FROM run_counts WHERE active > 0";
 
 /** One row of the database, which a server may have open. */
 export const look = <T>(

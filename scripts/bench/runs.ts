@@ -1,6 +1,5 @@
 // Runs of agents: starts that are kept, whole runs, their listeners, and a database that has grown.
 
-import { runCaller } from "./caller.ts";
 import type { Measured } from "./load.ts";
 import {
   type Figure,
@@ -20,6 +19,7 @@ import {
   makeRunFixture,
   type RunFixture,
   type RunServer,
+  runMany,
   serveRuns,
   startRun,
   THREE_ROUNDS,
@@ -167,7 +167,7 @@ const measureWhole = async (program: string, rounds: number): Promise<Outcome["w
     const runs = model === "stub" ? WHOLE_RUNS : WHOLE_RUNS / 4;
     for (let round = -1; round < rounds; round++) {
       process.stderr.write(`runs: whole runs ${name}, round ${round + 1}\n`);
-      const one = await runMany(fixture, server, agent, runs);
+      const one = await measureMany(fixture, server, agent, runs);
       if (round >= 0) whole[name as keyof typeof models].push(one);
     }
   }
@@ -177,7 +177,7 @@ const measureWhole = async (program: string, rounds: number): Promise<Outcome["w
 };
 
 /** From the first start to the last end; throws where a run did not do all that it was to do. */
-const runMany = async (
+const measureMany = async (
   fixture: RunFixture,
   server: RunServer,
   agent: string,
@@ -191,30 +191,9 @@ const runMany = async (
     )[0]!.n;
   const right = "status = 'succeeded' AND usage_rounds = 3 AND usage_tool_calls = 2";
   const before = count(right);
-  const body = JSON.stringify({ input: { message: THREE_ROUNDS } });
-  const request = [
-    `POST /v1/agents/${agent}/runs HTTP/1.1`,
-    ...["host: 127.0.0.1", `authorization: Bearer ${server.key}`],
-    ...["content-type: application/json", `content-length: ${body.length}`, "", body],
-  ].join("\r\n");
-  let left = runs;
   const cpu_ms = readCpuMs(server.pid);
   const started_at = performance.now();
-  const complaints = await Promise.all(
-    Array.from({ length: CALLERS }, () => {
-      left--;
-      return runCaller({
-        ...{ port: server.port, status: 202, isStream: false, piece: '"recoveries":' },
-        write: () => request,
-        leaveAfter: () => Number.POSITIVE_INFINITY,
-        onFirst() {},
-        onReply: () => left-- > 0,
-      });
-    }),
-  );
-  const complaint = complaints.find((one) => one !== undefined);
-  if (complaint !== undefined) throw new Error(complaint);
-  await waitUntil("all runs are over", () => look(fixture, LIVE).length === 0);
+  await runMany(fixture, server, agent, { message: THREE_ROUNDS, runs, callers: CALLERS });
   const seconds = (performance.now() - started_at) / 1_000;
   const done = count(right) - before;
   if (done !== runs) throw new Error(`${done} of ${runs} runs did all that they were to do`);
@@ -223,7 +202,6 @@ const runMany = async (
     cpu_ms_per_run: (readCpuMs(server.pid) - cpu_ms) / runs,
   };
 };
-const LIVE = "SELECT account_id FROM run_counts WHERE active > 0";
 
 const measureFanOut = async (program: string, rounds: number): Promise<Fanned[]> => {
   const fixture = await makeRunFixture(program, { concurrent_runs: 64 });

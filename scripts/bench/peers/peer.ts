@@ -1,5 +1,5 @@
 // Other systems, installed from their registries outside the checkout, and started for a bench.
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Child, findFreePort, launch, makeScratch, readUntil } from "../stage.ts";
@@ -34,7 +34,7 @@ const installPython = (name: keyof typeof PYTHON_PACKAGES): string => {
   mkdirSync(directory, { recursive: true });
   runToEnd(["python3", "-m", "venv", "--clear", name]);
   runToEnd([python, "-m", "pip", "install", "--quiet", PYTHON_PACKAGES[name]]);
-  void Bun.write(`${python}.ready`, "");
+  writeFileSync(`${python}.ready`, "");
   return python;
 };
 
@@ -43,7 +43,7 @@ const installNode = (): string => {
   mkdirSync(modules, { recursive: true });
   const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", modules];
   runToEnd(["npm", "install", ...flags, ...NODE_PACKAGES], modules);
-  void Bun.write(join(modules, "ready"), "");
+  writeFileSync(join(modules, "ready"), "");
   return modules;
 };
 
@@ -88,12 +88,13 @@ const startRouter = async (command: string[], upstream: number): Promise<Peer> =
   return startGateway([...command, ...flags, "--policy", "round_robin"], port);
 };
 
-const NGINX = (upstream: number, port: number, at: string) => `
-daemon off; pid ${at}/pid; error_log ${at}/error.log; worker_processes 1;
+const writeNginx = (upstream: number, port: number, at: string) => `
+daemon off; master_process off; pid ${at}/pid; error_log ${at}/error.log;
 events { worker_connections 8192; }
 http {
   access_log off;
-  client_body_temp_path ${at}/body; proxy_temp_path ${at}/proxy;
+  client_body_temp_path ${at}/body; proxy_temp_path ${at}/proxy; fastcgi_temp_path ${at}/fastcgi;
+  uwsgi_temp_path ${at}/uwsgi; scgi_temp_path ${at}/scgi;
   upstream models { server 127.0.0.1:${upstream}; keepalive 2048; }
   server {
     listen 127.0.0.1:${port};
@@ -104,16 +105,11 @@ http {
   }
 }`;
 
-/** The worker process does the work of nginx, and not the master that was started. */
 const startNginx = async (upstream: number): Promise<Peer> => {
   const [port, at] = [await findFreePort(), makeScratch()];
-  await Bun.write(join(at, "nginx.conf"), NGINX(upstream, port, at).replace("daemon off;", ""));
-  const command = ["nginx", "-p", at, "-c", join(at, "nginx.conf"), "-g", "daemon off;"];
-  const master = await startGateway(command, port);
-  const workers = Bun.spawnSync(["pgrep", "-P", `${master.pid}`])
-    .stdout.toString()
-    .trim();
-  return { ...master, pid: Number(workers.split("\n")[0]) };
+  const file = join(at, "nginx.conf");
+  await Bun.write(file, writeNginx(upstream, port, at));
+  return startGateway(["nginx", "-p", at, "-c", file], port);
 };
 
 /** Starts each gateway before the mock `upstream`. */
@@ -186,14 +182,14 @@ export const startFloor = (): Promise<DurablePeer> =>
 
 export const startRestate = async (): Promise<DurablePeer> => {
   const at = installNode();
-  const child = launch(["node", service("restate"), at]);
-  const ports = JSON.parse(await readUntil(child, /^ready (.*)$/m)) as {
-    service: number;
-    counter: number;
-  };
   const [ingress, admin, node] = [await findFreePort(), await findFreePort(), await findFreePort()];
-  const program = join(at, "node_modules/@restatedev/restate-server-linux-x64/bin/restate-server");
-  const server = launch([program, "--base-dir", makeScratch(), "--node-name", "bench"], {
+  const port = await findFreePort();
+  const child = launch(["node", service("restate"), at, `${port}`]);
+  const counter = await readUntil(child, /^ready (\d+)$/m);
+  const platform = `${process.platform}-${process.arch}`;
+  const program = `node_modules/@restatedev/restate-server-${platform}/bin/restate-server`;
+  const flags = ["--base-dir", makeScratch(), "--node-name", "bench"];
+  const server = launch([join(at, program), ...flags], {
     RESTATE_INGRESS__BIND_ADDRESS: `127.0.0.1:${ingress}`,
     RESTATE_ADMIN__BIND_ADDRESS: `127.0.0.1:${admin}`,
     RESTATE_BIND_ADDRESS: `127.0.0.1:${node}`,
@@ -202,12 +198,12 @@ export const startRestate = async (): Promise<DurablePeer> => {
   });
   void discard(server.stdout);
   await waitFor("Restate", async () => {
-    const body = JSON.stringify({ uri: `http://127.0.0.1:${ports.service}` });
+    const body = JSON.stringify({ uri: `http://127.0.0.1:${port}` });
     const headers = { "content-type": "application/json" };
     const url = `http://127.0.0.1:${admin}/deployments`;
     return (await fetch(url, { method: "POST", headers, body })).ok;
   });
-  const count = async () => Number(await (await fetch(`http://127.0.0.1:${ports.counter}`)).text());
+  const count = async () => Number(await (await fetch(`http://127.0.0.1:${counter}`)).text());
   return {
     pids: [server.pid, child.pid],
     run: (runs, callers) => runOnRestate(ingress, count, runs, callers),

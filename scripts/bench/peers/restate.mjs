@@ -10,7 +10,7 @@ Promise.withResolvers ??= () => {
   return held;
 };
 
-const [modules] = process.argv.slice(2);
+const [modules, port] = process.argv.slice(2);
 const restate = createRequire(`${modules}/`)("@restatedev/restate-sdk");
 
 let ended = 0;
@@ -24,14 +24,10 @@ const run = async (context, { message }) => {
   return text;
 };
 
-const free = createServer();
-await new Promise((resolve) => free.listen(0, "127.0.0.1", resolve));
-const { port } = free.address();
-await new Promise((resolve) => free.close(resolve));
 await restate
   .endpoint()
   .bind(restate.service({ name: "agent", handlers: { run } }))
-  .listen(port);
+  .listen(Number(port));
 const counter = createServer((_, reply) => reply.end(String(ended)));
 await new Promise((resolve) => counter.listen(0, "127.0.0.1", resolve));
-console.log(`ready ${JSON.stringify({ service: port, counter: counter.address().port })}`);
+console.log(`ready ${counter.address().port}`);
