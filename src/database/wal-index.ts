@@ -18,7 +18,7 @@ const CHECKSUM_2 = 7;
 
 /**
  * Returns a function that tells if another connection has committed since its last call: a commit
- * changes the header before it is acknowledged. After the connection is closed, calls are errors.
+ * changes the header before it is acknowledged. It must not be called on a closed connection.
  */
 export function watchCommits(connection: Connection): () => boolean {
   return watchIndex(connection) ?? watchVersion(connection);

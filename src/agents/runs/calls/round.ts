@@ -73,7 +73,7 @@ class CallRound {
     } finally {
       this.#decisions.stop();
       signal.removeEventListener("abort", interrupt);
-      // An abort costs more than the rest of a round, and few rounds leave a call behind.
+      // Dispatching an abort is costly, and most rounds leave no call behind.
       if (this.#running.size > 0) over.abort();
     }
     // Results that came during the last write count despite the interruption.

@@ -1,6 +1,5 @@
 // Settles calls of a round in one transaction: results, taint, and decisions about calls of unknown
 // outcome.
-
 import { ANSWER_BEGIN } from "../../approvals/approval.ts";
 import type { Tool } from "../../tools/contract.ts";
 import { failure, type RunContext, type StepResult } from "../run-context.ts";
@@ -146,12 +145,13 @@ const RESEND_DENIALS = {
 function describeDenial({ call, event, approval }: DeniedCall): ToolResultData {
   const given = approval.reason ?? "";
   const isAnswer = given.startsWith(ANSWER_BEGIN);
-  const reason = given === "" ? "" : isAnswer ? ` ${given}` : ` The reason given: ${given}`;
+  if (isAnswer && !isSent(call)) return makeResult(call, { outcome: event, content: given });
+  const told = isAnswer || given === "" ? given : `The reason given: ${given}`;
+  const reason = told === "" ? "" : ` ${told}`;
   if (isSent(call)) {
     const denial = RESEND_DENIALS[event];
     const content = `Nobody knows whether this call was done, and ${denial}${reason}`;
     return makeResult(call, { outcome: "outcome_unknown", content });
   }
-  const content = isAnswer ? given : `${DENIALS[event]}${reason}`;
-  return makeResult(call, { outcome: event, content });
+  return makeResult(call, { outcome: event, content: `${DENIALS[event]}${reason}` });
 }
