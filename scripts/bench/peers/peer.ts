@@ -92,10 +92,10 @@ const writeNginx = (upstream: number, port: number, at: string) => `
 daemon off; master_process off; pid ${at}/pid; error_log ${at}/error.log;
 events { worker_connections 8192; }
 http {
-  access_log off;
+  access_log off; keepalive_requests 1000000000;
   client_body_temp_path ${at}/body; proxy_temp_path ${at}/proxy; fastcgi_temp_path ${at}/fastcgi;
   uwsgi_temp_path ${at}/uwsgi; scgi_temp_path ${at}/scgi;
-  upstream models { server 127.0.0.1:${upstream}; keepalive 2048; }
+  upstream models { server 127.0.0.1:${upstream}; keepalive 2048; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${port};
     location / {
