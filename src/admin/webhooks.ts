@@ -51,7 +51,7 @@ export const DeliveryHistory = Type.Object({
 
 export interface DeliveryListOptions {
   status?: DeliveryStatus | undefined;
-  /** Id of a delivery, which later ones are left out with. */
+  /** Id of a delivery: it and newer ones are left out. */
   before?: string | undefined;
   limit: number;
 }

@@ -43,7 +43,7 @@ export function findServer(input: CommandInput): RemoteServer | undefined {
 const explainNoToken = (url: string) =>
   `there is no token for ${url}: keep one with \`wadi login ${url}\`, or set WADI_OPERATOR_TOKEN`;
 
-/** Time for which a server that may be there is asked. */
+/** Timeout of the question whether a server answers. */
 const LOOK_MS = 2_000;
 
 /** Tells whether an operator API answers at an address, which asks for a token. */

@@ -72,7 +72,7 @@ try {
   history.replaceState(null, "", "/console/");
 }
 
-/** Classic scripts share their names, but wait for nothing. */
+/** A classic script has no `await` at its top level. */
 async function main(): Promise<void> {
   applyTheme();
   await Promise.all([start(), startLanguage()]);

@@ -1,6 +1,6 @@
 // The list of agents with their tools by risk, last runs, cost and hold.
 import { writeCommand } from "../curl.ts";
-import { TryApproval, useSampleKey, writeAgentCommand } from "../home/sample.tsx";
+import { TryApproval, useSampleKey, writeAgentCommand } from "../first-approval.tsx";
 import { ListPage } from "../list-page.tsx";
 import { useResource } from "../live.ts";
 import { Marks } from "../marks.tsx";

@@ -2,8 +2,8 @@
 import { useLocation, useRoute } from "preact-iso";
 import { type ApiFailure, session } from "../api.ts";
 import { writeCommand } from "../curl.ts";
+import { TryApproval } from "../first-approval.tsx";
 import { shortenId } from "../format.ts";
-import { TryApproval } from "../home/sample.tsx";
 import { useKeys } from "../keyboard.ts";
 import { useResource } from "../live.ts";
 import { copyText, Empty, Icon, Segment, showToast } from "../parts.tsx";

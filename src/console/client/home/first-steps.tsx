@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { formatCurl, writeCommand, writeLocal } from "../curl.ts";
+import { MESSAGE, TryApproval, useSampleKey, writeAgentCommand } from "../first-approval.tsx";
 import { shortenId } from "../format.ts";
 import { useResource } from "../live.ts";
 import { copyText, Head, Icon } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { HomeData } from "./data.ts";
-import { MESSAGE, TryApproval, useSampleKey, writeAgentCommand } from "./sample.tsx";
 
 /** Set in this browser once the steps were hidden or done. */
 const HIDDEN = "first-steps";

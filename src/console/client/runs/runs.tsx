@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
-import { TryApproval } from "../home/sample.tsx";
+import { TryApproval } from "../first-approval.tsx";
 import { useResource } from "../live.ts";
 import { useScrolled } from "../newest-rows.ts";
 import { copyText, Empty, FailureNote } from "../parts.tsx";

@@ -1,11 +1,11 @@
 // A first approval: a sample agent, a run of it that asks, and the way to what it asks.
 import { useLocation } from "preact-iso";
-import { useActs } from "../acts.tsx";
-import { get, post } from "../api.ts";
-import { writeCommand } from "../curl.ts";
-import { type ListedKey, listUsable } from "../keys/data.ts";
-import { now, useResource } from "../live.ts";
-import { t } from "../texts.ts";
+import { useActs } from "./acts.tsx";
+import { get, post } from "./api.ts";
+import { writeCommand } from "./curl.ts";
+import { type ListedKey, listUsable } from "./keys/data.ts";
+import { now, useResource } from "./live.ts";
+import { t } from "./texts.ts";
 
 const AGENT = { name: "Noter", system_prompt: "Keep notes.", tools: ["memory_set"] };
 /** The tool's name makes the stub call it, too. */
