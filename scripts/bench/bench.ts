@@ -11,9 +11,11 @@ import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchPeers } from "./peers.ts";
+import { benchRecovery } from "./recovery.ts";
 import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
 import { benchStart } from "./start.ts";
+import { benchSweep } from "./sweep.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
 /** Takes the number of rounds and the builds to measure; bounds apply to the first build. */
@@ -25,6 +27,8 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   blackhole: benchBlackhole,
   gateway: benchGateway,
   runs: benchRuns,
+  recovery: benchRecovery,
+  sweep: benchSweep,
   hook: benchHook,
   webhooks: benchWebhooks,
   console: benchConsole,

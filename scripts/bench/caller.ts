@@ -10,6 +10,8 @@ export interface Asking extends Expected {
   leaveAfter(): number;
   /** The first piece of text of a reply has come. */
   onFirst(): void;
+  /** Bytes of a reply have come, this many milliseconds after its bytes before. */
+  onGap?(ms: number): void;
   /** A reply is over, whole or left; returns whether to go on. */
   onReply(pieces: number, isWhole: boolean): boolean;
 }
@@ -32,6 +34,7 @@ const connect = async (asking: Asking): Promise<Outcome> => {
   const ended = Promise.withResolvers<Outcome>();
   const reader = createReplyReader(asking);
   let seen = 0;
+  let heard_at = 0;
   let leave_after = asking.leaveAfter();
   const classify = (isWhole: boolean): Outcome | undefined => {
     if (reader.complaint) return { complaint: reader.complaint };
@@ -55,6 +58,11 @@ const connect = async (asking: Asking): Promise<Outcome> => {
       drain: (socket) => send(socket, unsent),
       data(socket, bytes) {
         const isWhole = reader.push(bytes);
+        if (asking.onGap) {
+          const now = performance.now();
+          if (seen > 0) asking.onGap(now - heard_at);
+          heard_at = now;
+        }
         if (seen === 0 && reader.pieces > 0) asking.onFirst();
         seen = isWhole ? 0 : reader.pieces;
         if (!isWhole && seen < leave_after) return;

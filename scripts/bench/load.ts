@@ -52,6 +52,8 @@ export interface Measured {
   whole_ms: Quantiles;
   /** Milliseconds from the request to the first piece of text. */
   firstMs: Quantiles;
+  /** Milliseconds that bytes of a paced stream came later than its pace. */
+  late_ms: Quantiles & { max: number };
   /** Milliseconds on a core, by the names of the order's pids, and `load` for this process. */
   cpu_ms: Record<string, number>;
 }
@@ -101,6 +103,8 @@ const measure = async (order: Order): Promise<Measured> => {
   const requests = writeRequests(order);
   const whole_ms: number[] = [];
   const firstMs: number[] = [];
+  const late_ms: number[] = [];
+  const pace_ms = order.stream?.pace_ms ?? 0;
   let pieces = 0;
   let complaint: string | undefined;
   let phase: "warm" | "measure" | "over" = "warm";
@@ -124,6 +128,11 @@ const measure = async (order: Order): Promise<Measured> => {
       onFirst() {
         if (phase === "measure") firstMs.push(performance.now() - requested_at);
       },
+      ...(pace_ms > 0 && {
+        onGap(ms: number) {
+          if (phase === "measure") late_ms.push(Math.max(0, ms - pace_ms));
+        },
+      }),
       onReply(count) {
         if (phase === "measure") {
           whole_ms.push(performance.now() - requested_at);
@@ -157,6 +166,7 @@ const measure = async (order: Order): Promise<Measured> => {
     pieces,
     whole_ms: quantilesOf(whole_ms),
     firstMs: quantilesOf(firstMs),
+    late_ms: { ...quantilesOf(late_ms), max: late_ms.reduce((a, b) => Math.max(a, b), 0) },
     cpu_ms: Object.fromEntries(before.map(([name, ms]) => [name, after.get(name)! - ms])),
   };
 };

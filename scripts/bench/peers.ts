@@ -1,5 +1,6 @@
 // Wadi beside other systems, in turn in one run: gateways on one mock, and engines of durable runs.
 import { type Candidate, type Outcome, playScene, type Scene } from "./chat.ts";
+import type { Measured, Order } from "./load.ts";
 import {
   type Report,
   readBusyShare,
@@ -15,15 +16,25 @@ import {
   startOnPostgres,
   startRestate,
 } from "./peers/peer.ts";
-import { addAgent, makeRunFixture, runMany, serveRuns, THREE_ROUNDS } from "./run-fixture.ts";
+import {
+  addAgent,
+  ENDLESS,
+  makeRunFixture,
+  runMany,
+  serveRuns,
+  startRun,
+  THREE_ROUNDS,
+} from "./run-fixture.ts";
 import { buildBare, makeScratch, startBare, startLoad, startMock, startWadi } from "./stage.ts";
 
 const SCENES: readonly Scene[] = [
   { name: "JSON", callers: 32, stream: null },
   { name: "JSON", callers: 128, stream: null },
   { name: "100 chunks at once", callers: 32, stream: { chunks: 100, pace_ms: 0 } },
+  { name: "50 tokens/s", callers: 128, stream: { chunks: 100, pace_ms: 20 } },
   { name: "50 tokens/s", callers: 200, stream: { chunks: 100, pace_ms: 20 } },
   { name: "50 tokens/s", callers: 1_000, stream: { chunks: 100, pace_ms: 20 } },
+  { name: "50 tokens/s", callers: 2_000, stream: { chunks: 100, pace_ms: 20 } },
 ];
 const CALLERS = 64;
 const RUNS = 2_000;
@@ -43,9 +54,10 @@ export const benchPeers = async (rounds: number, programs: string[]): Promise<Re
     scenes: SCENES,
     peers: GATEWAYS,
   });
+  const starts = await measureStarts(programs[0]!, rounds, notes);
   const engines = await measureEngines({ rounds, notes, starts: listEngines(programs[0]!, notes) });
   return {
-    tables: [...gateways.map(writeScene), writeEngines(engines)],
+    tables: [...gateways.map(writeScene), writeStarts(starts), writeEngines(engines)],
     figures: [],
     notes: [
       ...notes,
@@ -53,7 +65,7 @@ export const benchPeers = async (rounds: number, programs: string[]): Promise<Re
       "All processes share this machine's cores. CPU is the process's own; p50 and p99 include the mock.",
       "The others check no key and write no row; Wadi does both.",
     ],
-    data: { gateways, engines },
+    data: { gateways, starts, engines },
   };
 };
 
@@ -77,6 +89,7 @@ export const measureGateways = async ({
   const bare = await startBare(await buildBare(makeScratch()), mock);
   const wadis = await Promise.all(programs.map((program) => startWadi(program, mock)));
   const candidates: Candidate[] = [
+    { name: "mock itself", port: mock.port, key: "none", status: 200 },
     { name: "bare Bun", port: bare.port, pid: bare.pid, key: "none", status: 200 },
     ...wadis.map(({ port, pid, key }, at) => ({
       ...{ name: at === 0 ? "wadi" : `wadi ${at + 1}`, port, pid, key, status: 201 },
@@ -104,7 +117,10 @@ export const measureGateways = async ({
 
 const writeScene = ({ scene, rounds }: Outcome): Table => ({
   title: `${scene.name}, ${scene.callers} callers`,
-  columns: ["", "CPU µs/request", "CPU µs/chunk", "first p50 ms", "whole p50 ms", "p99 ms"],
+  columns: [
+    ...["", "CPU µs/request", "CPU µs/chunk", "first p50 ms", "first p99 ms"],
+    ...["whole p50 ms", "p99 ms", "late p99 ms"],
+  ],
   rows: Object.entries(rounds).map(([name, all]) => {
     const good = all.filter(({ complaint }) => !complaint);
     const cpu = ({ cpu_ms }: (typeof all)[number]) => cpu_ms.candidate! * 1000;
@@ -113,8 +129,72 @@ const writeScene = ({ scene, rounds }: Outcome): Table => ({
       writeSpread(spreadOf(good.map((one) => cpu(one) / one.replies))),
       scene.stream ? writeSpread(spreadOf(good.map((one) => cpu(one) / one.pieces))) : "-",
       writeSpread(spreadOf(good.map(({ firstMs }) => firstMs.p50))),
+      writeSpread(spreadOf(good.map(({ firstMs }) => firstMs.p99))),
       writeSpread(spreadOf(good.map(({ whole_ms }) => whole_ms.p50))),
       writeSpread(spreadOf(good.map(({ whole_ms }) => whole_ms.p99))),
+      scene.stream?.pace_ms ? writeSpread(spreadOf(good.map(({ late_ms }) => late_ms.p99))) : "-",
+    ];
+  }),
+});
+
+/** Starts that are durable before their reply; nothing is executed beside them. */
+const measureStarts = async (
+  program: string,
+  rounds: number,
+  notes: string[],
+): Promise<Record<string, Measured[]>> => {
+  const fixture = await makeRunFixture(program, { concurrent_runs: 1 });
+  const server = await serveRuns(fixture);
+  const agent = await addAgent(server, "stub");
+  // It holds the only slot: started runs wait.
+  await startRun(server, agent, ENDLESS);
+  const asks: Record<string, Pick<Order, "port" | "ask" | "pids">> = {
+    wadi: {
+      port: server.port,
+      pids: { candidate: server.pid },
+      ask: writeStart(`/v1/agents/${agent}/runs`, '"status":"queued"'),
+    },
+  };
+  const restate = await startRestate().catch((failure: Error) => {
+    notes.push(`Restate is left out of starts: ${failure.message.split("\n")[0]}`);
+  });
+  if (restate) {
+    const [pid] = restate.pids;
+    const ask = writeStart("/agent/run/send?delay=1h", "invocationId");
+    asks.Restate = { port: restate.port!, pids: { candidate: pid! }, ask };
+  }
+  const load = startLoad();
+  const measured: Record<string, Measured[]> = {};
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, ask] of Object.entries(asks)) {
+      process.stderr.write(`peers: durable starts on ${name}, round ${round + 1}\n`);
+      const order = { key: server.key, status: 202, stream: null, callers: CALLERS };
+      const one = await load.run({ ...order, ...ask, warm_ms: 1_000, measure_ms: 3_000 });
+      if (one.complaint) notes.push(`VOID starts on ${name}: ${one.complaint}`);
+      if (round >= 0) measured[name] = [...(measured[name] ?? []), one];
+    }
+  }
+  await Promise.all([load.stop(), server.kill(), restate?.stop()]);
+  return measured;
+};
+
+const writeStart = (path: string, piece: string) => ({
+  ...{ path, piece, pieces_min: 1 },
+  bodies: [JSON.stringify({ input: { message: "What is two and three?" } })],
+});
+
+const writeStarts = (starts: Record<string, Measured[]>): Table => ({
+  title: `durable starts, ${CALLERS} callers`,
+  columns: ["", "starts/s", "CPU µs/start", "p50 ms", "p99 ms"],
+  rows: Object.entries(starts).map(([name, all]) => {
+    const cell = (read: (one: Measured) => number) =>
+      writeSpread(spreadOf(all.map((one) => (one.complaint ? Number.NaN : read(one)))));
+    return [
+      name,
+      cell(({ replies, seconds }) => replies / seconds),
+      cell(({ cpu_ms, replies }) => (cpu_ms.candidate! * 1_000) / replies),
+      cell(({ whole_ms }) => whole_ms.p50),
+      cell(({ whole_ms }) => whole_ms.p99),
     ];
   }),
 });

@@ -132,12 +132,17 @@ export const startRun = async (
   return (await read<{ id: string }>(reply, 202)).id;
 };
 
-/** Starts many runs by callers at once, and waits for the last end; throws a wrong reply. */
-export const runMany = async (
-  fixture: RunFixture,
+interface RunOrder {
+  message: string;
+  runs: number;
+  callers: number;
+}
+
+/** Starts many runs by callers at once; throws a wrong reply. */
+export const startRuns = async (
   server: RunServer,
   agent_id: string,
-  { message, runs, callers }: { message: string; runs: number; callers: number },
+  { message, runs, callers }: RunOrder,
 ): Promise<void> => {
   const body = JSON.stringify({ input: { message } });
   const request = [
@@ -157,6 +162,16 @@ export const runMany = async (
   const complaints = await Promise.all(Array.from({ length: callers }, play));
   const complaint = complaints.find((one) => one !== undefined);
   if (complaint !== undefined) throw new Error(complaint);
+};
+
+/** Starts many runs, and waits for the last end. */
+export const runMany = async (
+  fixture: RunFixture,
+  server: RunServer,
+  agent_id: string,
+  order: RunOrder,
+): Promise<void> => {
+  await startRuns(server, agent_id, order);
   await waitUntil("all runs are over", () => look(fixture, LIVE).length === 0);
 };
 const LIVE = "SELECT account_id FROM run_counts WHERE active > 0";

@@ -1,7 +1,7 @@
 // Deletion of an account with everything of it, in parts, continued after a crash.
 import type { Bound } from "../database/index.ts";
 import { ACCOUNT_PARTS, type AccountDeletion, accountDeletionStore } from "../inventory/index.ts";
-import type { Sweep } from "../retention/index.ts";
+import type { IsStopping, Sweep } from "../retention/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import type { AdminDeps } from "./deps.ts";
 import { AdminError } from "./errors.ts";
@@ -94,7 +94,7 @@ async function deleteAll(
   store: DeletionStore,
   account_id: string,
   start: WalkPosition,
-  isOver: () => boolean,
+  isOver: IsStopping,
 ) {
   const deleted: RowCount[] = [];
   for (let part = start.part; part < ACCOUNT_PARTS.length; part++) {
@@ -102,7 +102,7 @@ async function deleteAll(
     const count = { what, rows: 0 };
     deleted.push(count);
     for (let after: string | null = part === start.part ? start.after : ""; after !== null; ) {
-      if (isOver()) return { next: { part, after }, deleted };
+      if (await isOver()) return { next: { part, after }, deleted };
       const done = await store.deletePart(what, { account_id, after, limit: ROWS_A_PART });
       count.rows += done.rows;
       after = done.next;
@@ -117,7 +117,7 @@ export function createAccountSweeps({ database }: Pick<AdminDeps, "database">): 
   const sweep = async (
     { account_id, begun_at }: AccountDeletion,
     now: number,
-    isStopping: () => boolean,
+    isStopping: IsStopping,
   ) => {
     const { next, deleted } = await deleteAll(store, account_id, START, isStopping);
     if (next === null && now - begun_at >= LATE_MS) await store.end(account_id);

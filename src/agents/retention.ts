@@ -5,8 +5,8 @@ import type { AgentsDeps } from "./deps.ts";
 import { runStore } from "./runs/store/index.ts";
 import { IDEMPOTENCY_MS } from "./runs/store/start.ts";
 
-/** Maximum runs of one write; each has many rows, and the write still takes milliseconds. */
-const RUNS_AT_ONCE = 100;
+/** Maximum runs of one write; each has many rows, and callers wait for the write. */
+const RUNS_AT_ONCE = 20;
 
 type SweepDeps = Pick<AgentsDeps, "database"> & {
   settings(): Pick<ReturnType<AgentsDeps["settings"]>, "retention">;
@@ -22,7 +22,7 @@ export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
         const keepMs = settings().retention.runs;
         if (keepMs === null) return 0;
         let rows = 0;
-        for (let after: string | null = ""; after !== null && !isStopping(); ) {
+        for (let after: string | null = ""; after !== null && !(await isStopping()); ) {
           const swept = await runs.sweep(after, now - keepMs, RUNS_AT_ONCE);
           rows += swept.deleted;
           after = swept.afterId;

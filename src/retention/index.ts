@@ -1,3 +1,3 @@
 // Deletes rows that are older than the settings keep them.
 export { sweepStore } from "./store.ts";
-export { isDoubtful, type Sweep, Sweeper, sweepRows } from "./sweeper.ts";
+export { type IsStopping, isDoubtful, type Sweep, Sweeper, sweepRows } from "./sweeper.ts";

@@ -1,6 +1,6 @@
 // Deletes rows that are older than the settings keep them: hourly, and never by a doubtful clock.
 import type { Bound, Database } from "../database/index.ts";
-import { type Clock, settlesWithin } from "../platform/clock.ts";
+import { type Clock, settlesWithin, wait } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import type { Service } from "../platform/service.ts";
 import { WorkerLoop } from "../platform/worker-loop.ts";
@@ -25,19 +25,22 @@ const DOUBT_MS = 7 * DAY_MS;
 /** Minimum time since the last step of a doubtful clock before it is trusted. */
 const TRUST_AFTER_MS = DAY_MS;
 
+/** Asked between two writes: true at the stop. It may rest, so that callers' writes run first. */
+export type IsStopping = () => boolean | Promise<boolean>;
+
 export interface Sweep {
   what: string;
   /** Deletes what is old at `now` and returns the number of rows; stops between two writes. */
-  run(now: number, isStopping: () => boolean): Promise<number>;
+  run(now: number, isStopping: IsStopping): Promise<number>;
 }
 
 /** Calls `sweepSome`, which returns the number of deleted rows, until none are left. */
 export async function sweepRows(
-  isStopping: () => boolean,
+  isStopping: IsStopping,
   sweepSome: (limit: number) => Promise<number>,
 ): Promise<number> {
   let total = 0;
-  for (let swept = ROWS_MAX; swept === ROWS_MAX && !isStopping(); total += swept) {
+  for (let swept = ROWS_MAX; swept === ROWS_MAX && !(await isStopping()); total += swept) {
     swept = await sweepSome(ROWS_MAX);
   }
   return total;
@@ -122,11 +125,23 @@ export class Sweeper implements Service {
   async #runSweep({ what, run }: Sweep, now: number, stopping: AbortSignal): Promise<void> {
     const { log } = this.#options;
     try {
-      const rows = await run(now, () => stopping.aborted);
+      const rows = await run(now, this.#createRest(stopping));
       if (rows > 0) log.info("sweep: old rows were deleted", { what, rows });
     } catch (error) {
       log.warn("sweep: old rows could not be deleted", { what, error });
     }
+  }
+
+  /** Rests as long as the write before took, its wait included: half of the time is for callers. */
+  #createRest(stopping: AbortSignal): IsStopping {
+    const { clock } = this.#options;
+    let resumedAt = clock.monotonic();
+    return async () => {
+      const tookMs = clock.monotonic() - resumedAt;
+      if (tookMs > 0) await wait(clock, tookMs, stopping);
+      resumedAt = clock.monotonic();
+      return stopping.aborted;
+    };
   }
 
   #measureSettled(): number {

@@ -1,9 +1,10 @@
 // Tests when old rows are deleted, and when a clock is in doubt.
 import { afterEach, expect, test } from "bun:test";
 import { createSweepAdmin } from "../../src/admin/upkeep.ts";
+import { wait } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import { sweepStore } from "../../src/retention/store.ts";
-import { isDoubtful, Sweeper, sweepRows } from "../../src/retention/sweeper.ts";
+import { type IsStopping, isDoubtful, Sweeper, sweepRows } from "../../src/retention/sweeper.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { memory, openTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -109,6 +110,38 @@ test("a restart each half hour does not postpone sweeps forever", async () => {
     await sweeper.stop(0);
   }
   expect(runs).toHaveLength(1);
+});
+
+test("between two writes a sweep rests as long as the write took", async () => {
+  const clock = createManualClock();
+  const database = await openTestDatabase(await memory.makePlace());
+  databases.push(database);
+  await database.bind(sweepStore).note(clock.now() - 2 * DAY_MS);
+  const log = createLog(clock, () => {}, false);
+  let writes = 0;
+  const write = async () => {
+    writes++;
+    if (writes > 1) await wait(clock, 300);
+    return 2_000;
+  };
+  const rows = {
+    what: "rows",
+    run: (_: number, isStopping: IsStopping) => sweepRows(isStopping, write),
+  };
+  const sweeper = new Sweeper({ database, clock, log, sweeps: [rows] });
+  sweeper.start();
+  await clock.advance(0);
+  // The first took no time, so that the second begins at once.
+  expect(writes).toBe(2);
+  await clock.advance(599);
+  expect(writes).toBe(2);
+  await clock.advance(1);
+  expect(writes).toBe(3);
+  await clock.advance(300);
+  // A stop ends the rest, and nothing more is written.
+  await sweeper.stop(1_000);
+  expect(writes).toBe(3);
+  expect(clock.pending()).toBe(0);
 });
 
 test("each sweep reports what it deleted, and a failure holds up no other", async () => {

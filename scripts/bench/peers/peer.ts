@@ -123,6 +123,8 @@ export const GATEWAYS: Record<string, (upstream: number) => Promise<Peer>> = {
 /** Runs of three rounds and two calls on another system; CPU of all its processes is counted. */
 export interface DurablePeer {
   pids: number[];
+  /** Port of a peer that is asked over HTTP. */
+  port?: number;
   /** Seconds from the first start to the last end. */
   run(runs: number, callers: number): Promise<number>;
   stop(): Promise<void>;
@@ -206,6 +208,7 @@ export const startRestate = async (): Promise<DurablePeer> => {
   const count = async () => Number(await (await fetch(`http://127.0.0.1:${counter}`)).text());
   return {
     pids: [server.pid, child.pid],
+    port: ingress,
     run: (runs, callers) => runOnRestate(ingress, count, runs, callers),
     async stop() {
       await endOf(server)();

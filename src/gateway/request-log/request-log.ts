@@ -123,7 +123,7 @@ export function createRequestLogSweeps({ database, settings }: RequestLogSweepOp
         if (keepMs === null) return 0;
         const until = Math.floor((now - keepMs) / DAY_MS) * (DAY_MS / SLOT_MS);
         let total = 0;
-        for (let folded = 1; folded > 0 && !isStopping(); total += folded) {
+        for (let folded = 1; folded > 0 && !(await isStopping()); total += folded) {
           folded = await store.foldDay(until);
         }
         return total;
