@@ -21,7 +21,8 @@ export async function mayClaim(tx: Tx, epoch: number): Promise<boolean> {
   const alive = await tx.one(
     Epoch,
     sql`SELECT epoch FROM processes WHERE epoch = ${epoch} AND ended_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)`,
+        AND NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)
+        ${tx.forShare}`,
   );
   return alive !== undefined;
 }

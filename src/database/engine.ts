@@ -132,7 +132,9 @@ async function openPostgres(
     await requireOpenablePostgres(pool, url);
     if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
     await migratePostgres(pool, options);
-    const engine = new PostgresEngine(pool, registry, bus, exclusive === false);
+    const engine = new PostgresEngine(pool, {
+      ...{ registry, bus, isShared, announces: exclusive === false },
+    });
     if (isShared) await engine.listen();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {

@@ -58,6 +58,7 @@ export {
   store,
   type Tx,
   WROTE,
+  withRoots,
 } from "./store.ts";
 export {
   advance,

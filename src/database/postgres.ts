@@ -1,11 +1,14 @@
-// PostgreSQL: a pool, and serializable transactions that run again when they collide.
-import { type ReservedSQL, SQL, type TransactionSQL } from "bun";
+// PostgreSQL: a pool, groups of frequent writes, and serializable transactions for all others,
+// which run again when they collide.
+import { Type } from "@sinclair/typebox";
+import { SQL } from "bun";
 import { reachFailPoint } from "../platform/failpoint.ts";
-import { readRow } from "../platform/schema.ts";
 import type { Bus } from "./bus.ts";
+import { type Executor, executeOn } from "./postgres-executor.ts";
+import { PostgresGroups } from "./postgres-groups.ts";
 import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
-import { render, type Sql, sql } from "./sql.ts";
-import { type DatabaseEngine, type Db, type Notification, type Tx, WROTE } from "./store.ts";
+import { type Sql, sql } from "./sql.ts";
+import { type DatabaseEngine, type Db, type Notification, WROTE } from "./store.ts";
 
 /** Maximum attempts of a write beside others; further attempts run one by one. */
 const PARALLEL_ATTEMPTS_MAX = 3;
@@ -17,22 +20,6 @@ const CHANNEL = "wadi";
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
 export const CONNECT_TIMEOUT_S = 10;
-
-export function createExecutor(runner: SQL | TransactionSQL | ReservedSQL): Omit<Tx, "tell"> {
-  const ask = (query: Sql) => {
-    const { text, values } = render(query, (position) => `$${position}`);
-    return runner.unsafe(text, values) as Promise<Record<string, unknown>[] & { count: number }>;
-  };
-  return {
-    all: async (schema, query) => (await ask(query)).map((row) => readRow(schema, row)),
-    async one(schema, query) {
-      const row = (await ask(query))[0];
-      return row ? readRow(schema, row) : undefined;
-    },
-    run: async (query) => (await ask(query)).count,
-    skipLocked: sql`FOR UPDATE SKIP LOCKED`,
-  };
-}
 
 /** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
 export function stateOf(failure: unknown): string {
@@ -53,6 +40,16 @@ export function openPool(url: string, connectionsMax: number): SQL {
   return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
 }
 
+const NOTHING = Type.Object({});
+
+export interface PostgresOptions {
+  registry: Registry;
+  bus: Bus;
+  announces: boolean;
+  /** Other connections are there, and so may be other processes. */
+  isShared: boolean;
+}
+
 export class PostgresEngine implements DatabaseEngine {
   readonly name = "postgres";
   readonly #pool: SQL;
@@ -63,14 +60,28 @@ export class PostgresEngine implements DatabaseEngine {
   readonly #reader: Db;
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
+  /** Absent where one connection is all there is. */
+  readonly #groups: PostgresGroups | null;
+  #unsent: Notification[] = [];
+  #sending: Promise<void> | null = null;
   #subscription: { unlisten(): Promise<void> } | undefined;
 
-  constructor(pool: SQL, registry: Registry, bus: Bus, announces: boolean) {
+  constructor(pool: SQL, { registry, bus, announces, isShared }: PostgresOptions) {
     this.#announces = announces;
     this.#pool = pool;
     this.#registry = registry;
     this.#bus = bus;
-    this.#reader = createExecutor(pool);
+    this.#reader = executeOn(pool);
+    const groups = {
+      pool,
+      registry,
+      announce: (tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]) =>
+        this.#announce(tx, calls, told),
+      onCommit: (calls: readonly WriteCall[], told: readonly Notification[]) =>
+        this.#publish(calls, told),
+      runAlone: (call: WriteCall) => this.#runAlone(call),
+    };
+    this.#groups = isShared ? new PostgresGroups(groups) : null;
   }
 
   async listen(): Promise<void> {
@@ -92,8 +103,21 @@ export class PostgresEngine implements DatabaseEngine {
     }
   }
 
-  async write(store: string, method: string, args: unknown[]): Promise<unknown> {
+  write(store: string, method: string, args: unknown[]): Promise<unknown> {
     const call = { store, method, args };
+    const findRoot = this.#registry.get(store)?.roots?.[method];
+    if (!this.#groups || !findRoot) return this.#runAlone(call);
+    const root = `${store} ${findRoot(...(args as never[]))}`;
+    return this.#groups.write({ ...call, root });
+  }
+
+  async close(): Promise<void> {
+    await this.#groups?.close();
+    await this.#sending;
+    await this.#subscription?.unlisten();
+  }
+
+  async #runAlone(call: WriteCall): Promise<unknown> {
     const startedAt = performance.now();
     for (let attempts = 1; ; attempts++) {
       try {
@@ -106,27 +130,55 @@ export class PostgresEngine implements DatabaseEngine {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#subscription?.unlisten();
-  }
-
   async #attempt(call: WriteCall): Promise<unknown> {
     const notifications: Notification[] = [];
     const value = await this.#pool.begin("isolation level serializable", async (runner) => {
-      const tx = createExecutor(runner);
+      const tx = executeOn(runner);
       const result = await runWrite(this.#registry, tx, notifications, call);
-      const wrote: Notification = [WROTE, nameWrite(call.store, call.method)];
-      const told = this.#announces ? [...notifications, wrote] : notifications;
-      if (this.#subscription && told.length > 0) {
-        const whole = JSON.stringify([this.#self, told]);
-        const payload = Buffer.byteLength(whole) <= PAYLOAD_BYTES_MAX ? whole : "";
-        await tx.run(sql`SELECT pg_notify(${CHANNEL}, ${payload})`);
-      }
+      await this.#announce(tx, [call], notifications);
       return result;
     });
-    reachFailPoint(`${nameWrite(call.store, call.method)}:after`);
-    this.#bus.publish(notifications);
+    this.#publish([call], notifications);
     return value;
+  }
+
+  /** Part of a command's transaction: it may end before a message of its own has left. */
+  async #announce(
+    tx: Executor,
+    calls: readonly WriteCall[],
+    told: readonly Notification[],
+  ): Promise<void> {
+    if (!this.#announces || !this.#subscription) return;
+    const wrote = calls.map(({ store, method }): Notification => [WROTE, nameWrite(store, method)]);
+    await tx.run(this.#notify([...told, ...wrote]));
+  }
+
+  #publish(calls: readonly WriteCall[], told: readonly Notification[]): void {
+    for (const { store, method } of calls) reachFailPoint(`${nameWrite(store, method)}:after`);
+    this.#bus.publish(told);
+    if (this.#announces || !this.#subscription || told.length === 0) return;
+    this.#unsent.push(...told);
+    this.#sending ??= this.#send();
+  }
+
+  /**
+   * Tells other processes behind the commit: commits that notify wait for each other in the whole
+   * server. What comes meanwhile leaves with the next message.
+   */
+  async #send(): Promise<void> {
+    while (this.#unsent.length > 0) {
+      const told = this.#unsent;
+      this.#unsent = [];
+      // The others look by themselves when their connection is lost, too.
+      await this.#reader.all(NOTHING, this.#notify(told)).catch(() => {});
+    }
+    this.#sending = null;
+  }
+
+  #notify(told: readonly Notification[]): Sql {
+    const whole = JSON.stringify([this.#self, told]);
+    const payload = Buffer.byteLength(whole) <= PAYLOAD_BYTES_MAX ? whole : "";
+    return sql`SELECT pg_notify(${CHANNEL}, ${payload})`;
   }
 
   #receive(payload: string): void {

@@ -155,7 +155,7 @@ export function createExecutor(connection: Connection): SqliteTx {
       const row = statement.get(...values);
       return row ? readRow(schema, row as Record<string, unknown>) : undefined;
     },
-    skipLocked: none,
+    ...{ forUpdate: none, forShare: none, skipLocked: none },
   };
   return Object.assign(db, {
     async run(query: Sql) {

@@ -6,7 +6,9 @@ import type { Sql } from "./sql.ts";
 export interface Db {
   all<S extends TObject>(schema: S, query: Sql): Promise<Static<S>[]>;
   one<S extends TObject>(schema: S, query: Sql): Promise<Static<S> | undefined>;
-  /** `FOR UPDATE SKIP LOCKED`, or empty where the engine has no such clause. */
+  /** Locks of the rows read, such as `FOR UPDATE`; empty where the engine has one writer. */
+  readonly forUpdate: Sql;
+  readonly forShare: Sql;
   readonly skipLocked: Sql;
 }
 
@@ -26,6 +28,11 @@ export interface Store<R extends Methods<Db> = Methods<Db>, W extends Methods<Tx
   readonly writes: W;
   /** Frequent reads of one row by texts, which may be answered from memory. */
   readonly kept: readonly string[];
+  /**
+   * Finds the root row of a frequent write, which locks that row first. Engines may commit several
+   * such writes in one transaction; those of one root run one after the other.
+   */
+  readonly roots?: Record<string, (...args: never[]) => string>;
 }
 
 /**
@@ -39,6 +46,16 @@ export function store<R extends Methods<Db>, W extends Methods<Tx>>(
   kept: readonly (keyof R & string)[] = [],
 ): Store<R, W> {
   return { name, reads, writes, kept };
+}
+
+type Roots<W> = { [K in keyof W]?: FindRoot<W[K]> };
+type FindRoot<M> = M extends (db: never, ...args: infer A) => unknown
+  ? (...args: A) => string
+  : never;
+
+/** The store with the roots of its frequent writes, each found in the arguments. */
+export function withRoots<S extends Store>(one: S, roots: Roots<S["writes"]>): S {
+  return { ...one, roots };
 }
 
 type Unbound<M> = M extends (db: never, ...args: infer A) => infer P ? (...args: A) => P : never;

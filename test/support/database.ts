@@ -8,6 +8,7 @@ import { migrations } from "../../src/database/migrations/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { placeInMemory } from "./memory.ts";
 import { createDatabase, createEmptyDatabase, dropDatabase, emptyDatabase } from "./postgres.ts";
+import { rootedTrialStore } from "./rooted-trials.ts";
 import { trialMigration, trialStores } from "./trial.ts";
 
 export const WRITER = new URL("./database-writer.ts", import.meta.url);
@@ -25,7 +26,7 @@ export async function openTestDatabase(
   const failed = Promise.withResolvers<TestDatabase["failures"][number]>();
   const database = await openDatabase({
     place: place.kind === "memory" ? await placeInMemory(trialMigration) : place,
-    stores: trialStores,
+    stores: [...trialStores, rootedTrialStore],
     migrations: [...migrations, trialMigration],
     clock: createSystemClock(),
     exclusive,

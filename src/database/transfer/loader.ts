@@ -11,7 +11,8 @@ import {
   migrate,
 } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
-import { CONNECT_TIMEOUT_S, createExecutor as createPostgresExecutor } from "../postgres.ts";
+import { CONNECT_TIMEOUT_S } from "../postgres.ts";
+import { executeOn } from "../postgres-executor.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";
 import { requireOwnTables } from "./foreign-tables.ts";
@@ -119,7 +120,7 @@ function openPostgres(url: string, { now }: LoaderOptions): Loader {
     async transact(work) {
       try {
         return await pool.begin((runner) => {
-          const executor = createPostgresExecutor(runner);
+          const executor = executeOn(runner);
           const steps = createSteps(createPostgresRunner(runner, now), {
             ...executor,
             tell: () => {},

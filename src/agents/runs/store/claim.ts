@@ -45,7 +45,7 @@ export async function claim(
           WHERE id IN (SELECT id FROM runs
             WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
               AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})
-            ORDER BY number LIMIT ${runsMax})
+            ORDER BY number LIMIT ${runsMax} ${tx.skipLocked})
           RETURNING *`,
     );
     claimed.push(...rows.sort((one, other) => one.number - other.number));

@@ -1,6 +1,6 @@
 // The store of runs: every write is one transaction, and a fail point by its name.
 import { Type } from "@sinclair/typebox";
-import { type Bound, type Db, sql, store } from "../../../database/index.ts";
+import { type Bound, type Db, sql, store, withRoots } from "../../../database/index.ts";
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
@@ -33,7 +33,7 @@ const ClaimedRun = Type.Object({
 });
 const Output = Type.Object({ content: Type.String() });
 
-export const runStore = store(
+const declared = store(
   "runs",
   {
     /** agents.authentication.6: finds runs of the account; operators pass null. */
@@ -120,4 +120,16 @@ export const runStore = store(
   },
   ["findStartable"],
 );
+
+export const runStore = withRoots(declared, {
+  start: ({ run }) => run.account_id,
+  claim: () => "queue",
+  release: (_, run_id) => run_id,
+  plan: ({ run_id }) => run_id,
+  intend: ({ run_id }) => run_id,
+  settle: ({ run_id }) => run_id,
+  note: ({ run_id }) => run_id,
+  wait: (run_id) => run_id,
+  finish: ({ run_id }) => run_id,
+});
 export type RunStore = Bound<typeof runStore>;

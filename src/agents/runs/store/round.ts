@@ -90,7 +90,7 @@ function findOwn(tx: Tx, run_id: string, epoch: number) {
   return tx.one(
     CancelRequest,
     sql`SELECT cancel_requested FROM runs
-        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running'`,
+        WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' ${tx.forUpdate}`,
   );
 }
 

@@ -69,16 +69,17 @@ const Live = Type.Object({ id: Type.String() });
  */
 export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
   const { run, limits, idempotency } = prepared;
+  // The root row: starts of an account wait for each other.
+  const counts = await tx.one(
+    Counts,
+    sql`SELECT started, active, last_created_at, ${sumStored(run.account_id)} AS stored_bytes
+        FROM run_counts WHERE account_id = ${run.account_id} ${tx.forUpdate}`,
+  );
   if (idempotency) {
     const earlier = await findEarlier(tx, run, idempotency);
     if (earlier) return { run: earlier, isNew: false };
   }
   const position = await resolveThread(tx, prepared);
-  const counts = await tx.one(
-    Counts,
-    sql`SELECT started, active, last_created_at, ${sumStored(run.account_id)} AS stored_bytes
-        FROM run_counts WHERE account_id = ${run.account_id}`,
-  );
   const { own, thread } = measureStart(run, prepared.thread_id === null);
   // agents.errors: storage_limit_reached
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);

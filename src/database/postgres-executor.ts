@@ -1,0 +1,25 @@
+// Runs statements of stores on a connection of PostgreSQL.
+import type { ReservedSQL, SQL, TransactionSQL } from "bun";
+import { readRow } from "../platform/schema.ts";
+import { render, type Sql, sql } from "./sql.ts";
+import type { Tx } from "./store.ts";
+
+export type Executor = Omit<Tx, "tell">;
+
+export function executeOn(runner: SQL | TransactionSQL | ReservedSQL): Executor {
+  const ask = (query: Sql) => {
+    const { text, values } = render(query, (position) => `$${position}`);
+    return runner.unsafe(text, values) as Promise<Record<string, unknown>[] & { count: number }>;
+  };
+  return {
+    all: async (schema, query) => (await ask(query)).map((row) => readRow(schema, row)),
+    async one(schema, query) {
+      const row = (await ask(query))[0];
+      return row ? readRow(schema, row) : undefined;
+    },
+    run: async (query) => (await ask(query)).count,
+    forUpdate: sql`FOR UPDATE`,
+    forShare: sql`FOR SHARE`,
+    skipLocked: sql`FOR UPDATE SKIP LOCKED`,
+  };
+}

@@ -1,0 +1,164 @@
+// Commits writes of PostgreSQL in groups. A group is one transaction, whose calls run at once: they
+// share round trips and one flush of the server's log.
+import type { ReservedSQL, SQL } from "bun";
+import { type Executor, executeOn } from "./postgres-executor.ts";
+import { type Registry, runWrite, type WriteCall } from "./registry.ts";
+import type { Notification, Tx } from "./store.ts";
+
+/** Maximum calls of a group, so that the first does not wait long for the last. */
+const GROUP_CALLS_MAX = 64;
+
+/** A write that locks its root row first; calls of one root run one after the other. */
+export interface RootedCall extends WriteCall {
+  root: string;
+}
+
+interface QueuedCall {
+  call: RootedCall;
+  resolve(value: unknown): void;
+  reject(failure: unknown): void;
+}
+
+/** `failure`: the call wrote nothing before it failed, so that the others can be committed. */
+type CallOutcome = { value: unknown; notifications: Notification[] } | { failure: unknown };
+
+export interface GroupOptions {
+  pool: SQL;
+  registry: Registry;
+  /** Part of the transaction: what other processes must hear of. */
+  announce(tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]): Promise<void>;
+  onCommit(calls: readonly WriteCall[], told: readonly Notification[]): void;
+  /** Runs one call in a transaction of its own. */
+  runAlone(call: WriteCall): Promise<unknown>;
+}
+
+export class PostgresGroups {
+  readonly #options: GroupOptions;
+  #waiting: QueuedCall[] = [];
+  #working: Promise<void> | null = null;
+
+  constructor(options: GroupOptions) {
+    this.#options = options;
+  }
+
+  write(call: RootedCall): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ call, resolve, reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    // Calls of the same turn of the event loop join the first group.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      await this.#commit(this.#waiting.splice(0, GROUP_CALLS_MAX));
+    }
+    this.#working = null;
+  }
+
+  async #commit(group: readonly QueuedCall[]): Promise<void> {
+    const calls = group.map(({ call }) => call);
+    let outcomes: CallOutcome[];
+    try {
+      outcomes = await this.#attempt(calls);
+    } catch {
+      // One call's failure has undone the others: each runs again, and fails alone.
+      await Promise.all(group.map((one) => this.#runAlone(one)));
+      return;
+    }
+    for (const [at, { resolve, reject }] of group.entries()) {
+      const outcome = outcomes[at]!;
+      if ("failure" in outcome) reject(outcome.failure);
+      else resolve(outcome.value);
+    }
+  }
+
+  async #runAlone({ call, resolve, reject }: QueuedCall): Promise<void> {
+    try {
+      resolve(await this.#options.runAlone(call));
+    } catch (failure) {
+      reject(failure);
+    }
+  }
+
+  async #attempt(calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+    const { pool, announce, onCommit } = this.#options;
+    const runner = await pool.reserve();
+    try {
+      // Awaited: the driver may send a statement that it must prepare behind a later one.
+      await runner.unsafe("BEGIN ISOLATION LEVEL READ COMMITTED");
+      const outcomes = await this.#runAll(runner, calls);
+      const done = outcomes.filter((one) => "value" in one);
+      const told = done.flatMap(({ notifications }) => notifications);
+      const committed = calls.filter((_, at) => "value" in outcomes[at]!);
+      await announce(executeOn(runner), committed, told);
+      await runner.unsafe("COMMIT");
+      onCommit(committed, told);
+      return outcomes;
+    } catch (failure) {
+      await runner.unsafe("ROLLBACK").catch(() => {});
+      throw failure;
+    } finally {
+      runner.release();
+    }
+  }
+
+  async #runAll(runner: ReservedSQL, calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+    const lasts = new Map<string, Promise<CallOutcome>>();
+    const running = calls.map((call) => {
+      const before = lasts.get(call.root);
+      const outcome = before
+        ? before.then(() => this.#runOne(runner, call))
+        : this.#runOne(runner, call);
+      lasts.set(call.root, outcome);
+      return outcome;
+    });
+    // The connection is free only when all have ended, whichever of them failed.
+    const settled = await Promise.allSettled(running);
+    return settled.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value;
+    });
+  }
+
+  async #runOne(runner: ReservedSQL, call: WriteCall): Promise<CallOutcome> {
+    const { tx, hasWritten } = watch(executeOn(runner));
+    const notifications: Notification[] = [];
+    try {
+      const value = await runWrite(this.#options.registry, tx, notifications, call);
+      return { value, notifications };
+    } catch (failure) {
+      if (hasWritten()) throw failure;
+      return { failure };
+    }
+  }
+}
+
+/** Notices statements that change rows, and those that fail, which end the transaction. */
+function watch(executor: Executor): { tx: Omit<Tx, "tell">; hasWritten(): boolean } {
+  let isClean = true;
+  const note = async <T>(isRead: boolean, pending: Promise<T>): Promise<T> => {
+    if (!isRead) isClean = false;
+    try {
+      return await pending;
+    } catch (failure) {
+      isClean = false;
+      throw failure;
+    }
+  };
+  const isRead = (text: string) => /^\s*SELECT\b/i.test(text);
+  return {
+    tx: {
+      ...executor,
+      all: (schema, query) => note(isRead(query.strings[0]!), executor.all(schema, query)),
+      one: (schema, query) => note(isRead(query.strings[0]!), executor.one(schema, query)),
+      run: (query) => note(false, executor.run(query)),
+    },
+    hasWritten: () => !isClean,
+  };
+}
