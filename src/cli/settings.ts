@@ -16,8 +16,6 @@ import { type CommandInput, readList, readNumber, readText, UsageError } from ".
 export const FILE = "wadi.toml";
 export const DATABASE_FILE = "wadi.db";
 const NOTE_FILE = "watchdog.json";
-/** Maximum connections: enough for two cores of a database server, few enough to share it. */
-const POSTGRES_CONNECTIONS_MAX = 16;
 
 interface SettingsReadOptions {
   fixed?: Record<string, unknown>;
@@ -109,7 +107,8 @@ export function readNamedSettings(input: CommandInput): Settings | undefined {
 
 export function placeData({ server }: Settings): Exclude<DatabaseLocation, { kind: "memory" }> {
   if (server.database === "") return { kind: "sqlite", file: join(server.data, DATABASE_FILE) };
-  return { kind: "postgres", url: server.database, connectionsMax: POSTGRES_CONNECTIONS_MAX };
+  const { database: url, database_connections: connectionsMax } = server;
+  return { kind: "postgres", url, connectionsMax };
 }
 
 /** Finds a SQLite database in the data directory of an installation on PostgreSQL. */

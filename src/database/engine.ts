@@ -10,7 +10,8 @@ import { requirePostgresIdentity, requireSqliteFile, requireSqliteIdentity } fro
 import { lockPostgres, prepareLock } from "./lock.ts";
 import { findLoss, keepLog } from "./loss.ts";
 import { type MigrateOptions, migratePostgres, migrateSqlite } from "./migrate.ts";
-import { openPool, PostgresEngine } from "./postgres.ts";
+import { PostgresEngine } from "./postgres.ts";
+import { openPool } from "./postgres-connections.ts";
 import { createQueue, type Registry } from "./registry.ts";
 import { openConnection } from "./sqlite.ts";
 import type { DatabaseEngine, DatabaseLocation, Db } from "./store.ts";
@@ -119,7 +120,7 @@ async function openPostgres(
   { url, connectionsMax }: Extract<DatabaseLocation, { kind: "postgres" }>,
   options: EngineOptions,
 ): Promise<OpenedEngine> {
-  const { registry, exclusive, installation, bus, onDeath } = options;
+  const { registry, exclusive, bus, onDeath } = options;
   const isShared = connectionsMax > 1;
   const undo: (() => Promise<void>)[] = [];
   const lock = async () => {
@@ -127,19 +128,27 @@ async function openPostgres(
   };
   try {
     if (exclusive === true) await lock();
-    const pool = openPool(url, connectionsMax);
-    undo.unshift(() => pool.close());
-    await requireOpenablePostgres(pool, url);
-    if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
-    await migratePostgres(pool, options);
-    const engine = new PostgresEngine(pool, {
-      ...{ registry, bus, isShared, announces: exclusive === false },
+    await preparePostgres(url, options);
+    const engine = new PostgresEngine({
+      ...{ url, connectionsMax, registry, bus, announces: exclusive === false },
     });
-    if (isShared) await engine.listen();
+    await engine.listening();
     return releaseAfter(engine, undo, lock);
   } catch (failure) {
     for (const step of undo) await step();
     throw explainPostgres(url, failure);
+  }
+}
+
+async function preparePostgres(url: string, options: EngineOptions): Promise<void> {
+  const pool = openPool(url, 1);
+  try {
+    await requireOpenablePostgres(pool, url);
+    const { installation } = options;
+    if (installation !== undefined) await requirePostgresIdentity(pool, url, installation);
+    await migratePostgres(pool, options);
+  } finally {
+    await pool.close();
   }
 }
 

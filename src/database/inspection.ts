@@ -6,7 +6,7 @@ import { DatabaseUnusable, explainPostgres, explainSqlite } from "./errors.ts";
 import { findLoss } from "./loss.ts";
 import { listMissing, listPostgresMigrations, listSqliteMigrations } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
-import { openPool } from "./postgres.ts";
+import { openPool } from "./postgres-connections.ts";
 import type { DatabaseLocation } from "./store.ts";
 import { requireOpenablePostgres, requireOpenableSqlite } from "./transfer/state.ts";
 

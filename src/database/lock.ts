@@ -6,7 +6,7 @@ import { SQL } from "bun";
 import { giveToOwnerOf } from "../platform/file-owner.ts";
 import { openLibc } from "../platform/libc.ts";
 import { DatabaseInUse } from "./errors.ts";
-import { CONNECT_TIMEOUT_S } from "./postgres.ts";
+import { CONNECT_TIMEOUT_S } from "./postgres-connections.ts";
 import { isBusy } from "./sqlite.ts";
 
 const F_OFD_GETLK = 36;

@@ -1,6 +1,7 @@
 // Commits writes of PostgreSQL in groups. A group is one transaction, whose calls run at once: they
 // share round trips and one flush of the server's log.
-import type { ReservedSQL, SQL } from "bun";
+import type { ReservedSQL } from "bun";
+import type { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
 import { type Registry, runWrite, type WriteCall } from "./registry.ts";
 import type { Notification, Tx } from "./store.ts";
@@ -23,7 +24,7 @@ interface QueuedCall {
 type CallOutcome = { value: unknown; notifications: Notification[] } | { failure: unknown };
 
 export interface GroupOptions {
-  pool: SQL;
+  connections: PostgresConnections;
   registry: Registry;
   /** Part of the transaction: what other processes must hear of. */
   announce(tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]): Promise<void>;
@@ -87,25 +88,18 @@ export class PostgresGroups {
   }
 
   async #attempt(calls: readonly RootedCall[]): Promise<CallOutcome[]> {
-    const { pool, announce, onCommit } = this.#options;
-    const runner = await pool.reserve();
-    try {
-      // Awaited: the driver may send a statement that it must prepare behind a later one.
-      await runner.unsafe("BEGIN ISOLATION LEVEL READ COMMITTED");
-      const outcomes = await this.#runAll(runner, calls);
-      const done = outcomes.filter((one) => "value" in one);
-      const told = done.flatMap(({ notifications }) => notifications);
-      const committed = calls.filter((_, at) => "value" in outcomes[at]!);
+    const { connections, announce, onCommit } = this.#options;
+    let committed: RootedCall[] = [];
+    let told: Notification[] = [];
+    const outcomes = await connections.transact("READ COMMITTED", async (runner) => {
+      const ended = await this.#runAll(runner, calls);
+      told = ended.flatMap((one) => ("value" in one ? one.notifications : []));
+      committed = calls.filter((_, at) => "value" in ended[at]!);
       await announce(executeOn(runner), committed, told);
-      await runner.unsafe("COMMIT");
-      onCommit(committed, told);
-      return outcomes;
-    } catch (failure) {
-      await runner.unsafe("ROLLBACK").catch(() => {});
-      throw failure;
-    } finally {
-      runner.release();
-    }
+      return ended;
+    });
+    onCommit(committed, told);
+    return outcomes;
   }
 
   async #runAll(runner: ReservedSQL, calls: readonly RootedCall[]): Promise<CallOutcome[]> {

@@ -1,9 +1,11 @@
 // PostgreSQL: a pool, groups of frequent writes, and serializable transactions for all others,
 // which run again when they collide.
 import { Type } from "@sinclair/typebox";
-import { SQL } from "bun";
+import type { SQL } from "bun";
+import { createSystemClock } from "../platform/clock.ts";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import type { Bus } from "./bus.ts";
+import { isCut, PostgresConnections, stateOf } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
 import { PostgresGroups } from "./postgres-groups.ts";
 import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
@@ -19,61 +21,48 @@ const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
-export const CONNECT_TIMEOUT_S = 10;
-
-/** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
-export function stateOf(failure: unknown): string {
-  const { errno, code } = (failure ?? {}) as { errno?: unknown; code?: unknown };
-  return String(errno ?? code ?? "");
-}
 
 /** 40001: could not serialise; 40P01: deadlock; 53200: no room to track dependencies. */
 function isCollision(failure: unknown): boolean {
   return ["40001", "40P01", "53200"].includes(stateOf(failure));
 }
 
-function isCut(failure: unknown): boolean {
-  return /^(57P0[12]|08|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
-}
-
-export function openPool(url: string, connectionsMax: number): SQL {
-  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
-}
-
 const NOTHING = Type.Object({});
 
 export interface PostgresOptions {
+  url: string;
+  /** One means that no other process is there. */
+  connectionsMax: number;
   registry: Registry;
   bus: Bus;
+  /** Tells the server of every write: commands write seldom, and the server knows its own. */
   announces: boolean;
-  /** Other connections are there, and so may be other processes. */
-  isShared: boolean;
 }
 
 export class PostgresEngine implements DatabaseEngine {
   readonly name = "postgres";
-  readonly #pool: SQL;
-  readonly #registry: Registry;
-  readonly #bus: Bus;
-  /** Tells the server of every write: commands write seldom, and the server knows its own. */
-  readonly #announces: boolean;
-  readonly #reader: Db;
+  readonly #options: PostgresOptions;
+  readonly #connections: PostgresConnections;
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
-  /** Absent where one connection is all there is. */
   readonly #groups: PostgresGroups | null;
   #unsent: Notification[] = [];
   #sending: Promise<void> | null = null;
-  #subscription: { unlisten(): Promise<void> } | undefined;
+  #subscription: Promise<{ unlisten(): Promise<void> }> | null = null;
 
-  constructor(pool: SQL, { registry, bus, announces, isShared }: PostgresOptions) {
-    this.#announces = announces;
-    this.#pool = pool;
-    this.#registry = registry;
-    this.#bus = bus;
-    this.#reader = executeOn(pool);
+  constructor(options: PostgresOptions) {
+    this.#options = options;
+    const { registry, connectionsMax } = options;
+    const isShared = connectionsMax > 1;
+    const onOpen = (pool: SQL) => {
+      if (isShared) this.#listen(pool);
+    };
+    this.#connections = new PostgresConnections({
+      // The network is real where the clock of a test is not.
+      ...{ url: options.url, connectionsMax, clock: createSystemClock(), onOpen },
+    });
     const groups = {
-      pool,
+      connections: this.#connections,
       registry,
       announce: (tx: Executor, calls: readonly WriteCall[], told: readonly Notification[]) =>
         this.#announce(tx, calls, told),
@@ -84,19 +73,31 @@ export class PostgresEngine implements DatabaseEngine {
     this.#groups = isShared ? new PostgresGroups(groups) : null;
   }
 
-  async listen(): Promise<void> {
-    this.#subscription = await this.#pool.listen(
+  /** Settles when notifications of other processes are heard. */
+  async listening(): Promise<void> {
+    await this.#subscription;
+  }
+
+  #listen(pool: SQL): void {
+    const { bus } = this.#options;
+    const isFirst = this.#subscription === null;
+    this.#subscription = pool.listen(
       CHANNEL,
       (payload) => this.#receive(payload),
       // After a lost connection, notifications may be missing.
-      () => this.#bus.publishUnknown(),
+      () => bus.publishUnknown(),
     );
+    const heard = this.#subscription.then(() => {
+      if (!isFirst) bus.publishUnknown();
+    });
+    // The next pool listens again.
+    heard.catch(() => {});
   }
 
   async read<T>(work: (db: Db) => Promise<T>): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       try {
-        return await work(this.#reader);
+        return await this.#connections.use((runner) => work(executeOn(runner)));
       } catch (failure) {
         if (attempts === READ_ATTEMPTS_MAX || !isCut(failure)) throw failure;
       }
@@ -105,7 +106,7 @@ export class PostgresEngine implements DatabaseEngine {
 
   write(store: string, method: string, args: unknown[]): Promise<unknown> {
     const call = { store, method, args };
-    const findRoot = this.#registry.get(store)?.roots?.[method];
+    const findRoot = this.#options.registry.get(store)?.roots?.[method];
     if (!this.#groups || !findRoot) return this.#runAlone(call);
     const root = `${store} ${findRoot(...(args as never[]))}`;
     return this.#groups.write({ ...call, root });
@@ -114,7 +115,8 @@ export class PostgresEngine implements DatabaseEngine {
   async close(): Promise<void> {
     await this.#groups?.close();
     await this.#sending;
-    await this.#subscription?.unlisten();
+    await this.#subscription?.then((one) => one.unlisten()).catch(() => {});
+    await this.#connections.close();
   }
 
   async #runAlone(call: WriteCall): Promise<unknown> {
@@ -132,9 +134,9 @@ export class PostgresEngine implements DatabaseEngine {
 
   async #attempt(call: WriteCall): Promise<unknown> {
     const notifications: Notification[] = [];
-    const value = await this.#pool.begin("isolation level serializable", async (runner) => {
+    const value = await this.#connections.transact("SERIALIZABLE", async (runner) => {
       const tx = executeOn(runner);
-      const result = await runWrite(this.#registry, tx, notifications, call);
+      const result = await runWrite(this.#options.registry, tx, notifications, call);
       await this.#announce(tx, [call], notifications);
       return result;
     });
@@ -148,15 +150,15 @@ export class PostgresEngine implements DatabaseEngine {
     calls: readonly WriteCall[],
     told: readonly Notification[],
   ): Promise<void> {
-    if (!this.#announces || !this.#subscription) return;
+    if (!this.#options.announces || !this.#subscription) return;
     const wrote = calls.map(({ store, method }): Notification => [WROTE, nameWrite(store, method)]);
     await tx.run(this.#notify([...told, ...wrote]));
   }
 
   #publish(calls: readonly WriteCall[], told: readonly Notification[]): void {
     for (const { store, method } of calls) reachFailPoint(`${nameWrite(store, method)}:after`);
-    this.#bus.publish(told);
-    if (this.#announces || !this.#subscription || told.length === 0) return;
+    this.#options.bus.publish(told);
+    if (this.#options.announces || !this.#subscription || told.length === 0) return;
     this.#unsent.push(...told);
     this.#sending ??= this.#send();
   }
@@ -170,7 +172,8 @@ export class PostgresEngine implements DatabaseEngine {
       const told = this.#unsent;
       this.#unsent = [];
       // The others look by themselves when their connection is lost, too.
-      await this.#reader.all(NOTHING, this.#notify(told)).catch(() => {});
+      const notify = this.#notify(told);
+      await this.read((db) => db.all(NOTHING, notify)).catch(() => {});
     }
     this.#sending = null;
   }
@@ -184,10 +187,10 @@ export class PostgresEngine implements DatabaseEngine {
   #receive(payload: string): void {
     try {
       const [sender, notifications] = JSON.parse(payload) as [string, Notification[]];
-      if (sender !== this.#self) this.#bus.publish(notifications, false);
+      if (sender !== this.#self) this.#options.bus.publish(notifications, false);
     } catch {
       // A list too long to be sent, or a payload of another program.
-      this.#bus.publishUnknown();
+      this.#options.bus.publishUnknown();
     }
   }
 }

@@ -5,8 +5,8 @@ import type { StaticPage } from "./server.ts";
 /** Time for which an answer is kept: a burst of requests must not reach the database. */
 const ANSWER_KEPT_MS = 1_000;
 
-/** Time after which a silent database counts as down. */
-const PATIENCE_MS = 5_000;
+/** Time after which a silent database counts as down, below the patience of load balancers. */
+const PATIENCE_MS = 900;
 
 /** A service beside chat; its outage does not make the server unready. */
 export interface ServiceHealth {

@@ -44,6 +44,10 @@ export const Table = Type.Object(
         unquoted: true,
         restart: true,
       }),
+      database_connections: integer(
+        "Connections to PostgreSQL for the work of this process; two more listen and look.",
+        { default: 8, minimum: 2, maximum: 200, restart: true },
+      ),
       secrets_key_file: anyText(
         'The file of the secrets key; "" is secrets.key in the data directory.',
         { default: "", unquoted: true, restart: true },

@@ -12,6 +12,7 @@ host = "0.0.0.0"
 port = 9000
 data = "/var/lib/wadi"
 database_env = "DATABASE"
+database_connections = 40
 secrets_key_file = "/etc/wadi/secrets.key"
 metrics_token_env = "METRICS_TOKEN"
 trusted_proxies = ["10.0.0.0/8", "fd00::1"]
@@ -119,6 +120,7 @@ describe("without a file", () => {
         data: "./wadi-data",
         database: "",
         database_env: "",
+        database_connections: 8,
         secrets_key_file: "",
         metrics_token_env: "",
         metrics_token: null,
@@ -259,6 +261,7 @@ describe("a file", () => {
       data: "/var/lib/wadi",
       database: "postgres://u:p@db/wadi",
       database_env: "DATABASE",
+      database_connections: 40,
       secrets_key_file: "/etc/wadi/secrets.key",
       metrics_token_env: "METRICS_TOKEN",
       metrics_token: "t-1",

@@ -11,7 +11,7 @@ import {
   migrate,
 } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
-import { CONNECT_TIMEOUT_S } from "../postgres.ts";
+import { CONNECT_TIMEOUT_S } from "../postgres-connections.ts";
 import { executeOn } from "../postgres-executor.ts";
 import { createExecutor as createSqliteExecutor, hasTable, openConnection } from "../sqlite.ts";
 import type { Tx } from "../store.ts";

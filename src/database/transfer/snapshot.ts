@@ -9,7 +9,7 @@ import {
   listPostgresMigrations,
   listSqliteMigrations,
 } from "../migrate.ts";
-import { openPool } from "../postgres.ts";
+import { openPool } from "../postgres-connections.ts";
 import { hasTable } from "../sqlite.ts";
 import { stampPostgres, stampSqlite } from "./seal.ts";
 import { requireOpenablePostgres, requireOpenableSqlite, type TransferPlace } from "./state.ts";

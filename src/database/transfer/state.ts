@@ -4,7 +4,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { SQL } from "bun";
 import { DatabaseUnusable, explainPostgres, explainSqlite } from "../errors.ts";
-import { openPool } from "../postgres.ts";
+import { openPool } from "../postgres-connections.ts";
 import { codeOf, hasTable } from "../sqlite.ts";
 import type { DatabaseLocation } from "../store.ts";
 import { requireFreeNames } from "./foreign-tables.ts";

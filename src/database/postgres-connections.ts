@@ -1,0 +1,297 @@
+// Connections to PostgreSQL, each used by one piece of work at a time. No wait outlasts a server
+// that has stopped answering: the driver's own time-outs end neither a query nor a wait.
+import { type ReservedSQL, SQL } from "bun";
+import { type Clock, wait } from "../platform/clock.ts";
+
+/** Time after which work under way is looked after: its server may have stopped answering. */
+const LOOK_AFTER_MS = 1_500;
+/** Time in which a server that is there answers a look. */
+const ANSWER_MS = 500;
+/** Time after which work ends although the server answers. */
+const WORK_MAX_MS = 60_000;
+/** Interval between two attempts to reach a server that does not answer. */
+const RETRY_EVERY_MS = 250;
+/** Connections that are not for work: one listens, and one looks. */
+const CONNECTIONS_BESIDE = 2;
+/** Maximum attempts to begin; the first one that is cut off ends the other idle connections. */
+const ATTEMPTS_MAX = 3;
+export const CONNECT_TIMEOUT_S = 10;
+
+export function openPool(url: string, connectionsMax: number): SQL {
+  return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
+}
+
+/** The server did not answer in time; what was sent may have been done. */
+class ServerSilent extends Error {
+  override name = "ServerSilent";
+  readonly code = "ERR_POSTGRES_CONNECTION_SILENT";
+}
+
+interface Connection {
+  runner: ReservedSQL;
+  /** Process of the server. */
+  pid: number;
+}
+
+/** The connections of one pool. A new pool takes its place when the server falls silent. */
+interface PoolState {
+  pool: SQL;
+  free: Connection[];
+  waiting: (() => void)[];
+  /** Unused permissions, one a connection. */
+  permits: number;
+}
+
+interface Use {
+  connection: Connection | null;
+  startedAt: number;
+  fail(failure: Error): void;
+}
+
+/** Ends transactions of a process that has stopped, whose locks others wait for. */
+const BOUNDS = [
+  ...["statement_timeout = 60000", "lock_timeout = 2000"],
+  "idle_in_transaction_session_timeout = 5000",
+].map((bound) => `SET LOCAL ${bound}`);
+
+export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
+
+export interface ConnectionsOptions {
+  url: string;
+  /** One means that no other process is there, and that nothing can look beside the work. */
+  connectionsMax: number;
+  clock: Clock;
+  /** Called with each new pool: at the start, and when a silent server answers again. */
+  onOpen(pool: SQL): void;
+}
+
+export class PostgresConnections {
+  readonly #options: ConnectionsOptions;
+  readonly #uses = new Set<Use>();
+  readonly #works = new Set<Promise<unknown>>();
+  #now: PoolState;
+  #isSilent = false;
+  #isClosed = false;
+  #looking: Promise<void> | null = null;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#now = this.#open();
+  }
+
+  /** Runs `work` on a connection of its own; throws where the server is silent. */
+  async use<T>(work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new Error("the database is closed");
+    if (this.#isSilent) throw silent();
+    const failed = Promise.withResolvers<never>();
+    const startedAt = this.#options.clock.monotonic();
+    const use: Use = { connection: null, startedAt, fail: failed.reject };
+    this.#uses.add(use);
+    const cancel = this.#watch(use);
+    const working = this.#work(use, work);
+    this.#works.add(working);
+    const forget = () => void this.#works.delete(working);
+    working.then(forget, forget);
+    // Work that was given up fails once more, later.
+    working.catch(() => {});
+    try {
+      return await Promise.race([working, failed.promise]);
+    } finally {
+      cancel();
+      this.#uses.delete(use);
+    }
+  }
+
+  /** Runs `work` in a transaction; a failure rolls it back. */
+  transact<T>(isolation: Isolation, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
+    const begin = [`BEGIN ISOLATION LEVEL ${isolation}`, ...BOUNDS].join("; ");
+    return this.#useOpen(begin, async (runner) => {
+      try {
+        const value = await work(runner);
+        await runner.unsafe("COMMIT");
+        return value;
+      } catch (failure) {
+        await runner.unsafe("ROLLBACK").catch(() => {});
+        throw failure;
+      }
+    });
+  }
+
+  /** Begins on the next connection where the server has cut one: nothing was done on it. */
+  async #useOpen<T>(begin: string, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
+    for (let attempts = 1; ; attempts++) {
+      let hasBegun = false;
+      try {
+        return await this.use(async (runner) => {
+          // Awaited: the driver may send a statement that it must prepare behind a later one.
+          await runner.unsafe(begin);
+          hasBegun = true;
+          return await work(runner);
+        });
+      } catch (failure) {
+        if (hasBegun || attempts === ATTEMPTS_MAX || !isCut(failure)) throw failure;
+      }
+    }
+  }
+
+  /** Ends all connections when the work under way has ended; more work is refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#works);
+    await this.#now.pool.close({ timeout: 0 });
+  }
+
+  #open(): PoolState {
+    const { url, connectionsMax, onOpen } = this.#options;
+    const beside = connectionsMax > 1 ? CONNECTIONS_BESIDE : 0;
+    const pool = openPool(url, connectionsMax + beside);
+    onOpen(pool);
+    return { pool, free: [], waiting: [], permits: connectionsMax };
+  }
+
+  async #work<T>(use: Use, work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
+    const state = this.#now;
+    await takePermit(state);
+    try {
+      use.connection = state.free.pop() ?? (await connect(state.pool));
+      const value = await work(use.connection.runner);
+      this.#giveBack(use, state);
+      return value;
+    } catch (failure) {
+      // A server that cuts one connection mostly cuts them all.
+      if (isCut(failure)) for (const { runner } of state.free.splice(0)) end(runner);
+      if (isCut(failure)) end(use.connection?.runner);
+      else this.#giveBack(use, state);
+      throw failure;
+    } finally {
+      returnPermit(state);
+    }
+  }
+
+  /** One that was given up is ended already. */
+  #giveBack({ connection }: Use, state: PoolState): void {
+    if (connection) state.free.push(connection);
+  }
+
+  #watch(use: Use): () => void {
+    if (this.#options.connectionsMax === 1) return () => {};
+    let cancel = this.#options.clock.after(LOOK_AFTER_MS, () => {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = null;
+      });
+      cancel = this.#watch(use);
+    });
+    return () => cancel();
+  }
+
+  /** Asks the server which connections it works for, and ends the others that are in use. */
+  async #look(): Promise<void> {
+    const now = this.#options.clock.monotonic();
+    const old = [...this.#uses].filter(({ startedAt }) => now - startedAt >= LOOK_AFTER_MS);
+    const active = await this.#listActive();
+    if (!active) return this.#fallSilent();
+    for (const use of old) {
+      const isTooOld = now - use.startedAt >= WORK_MAX_MS;
+      // Without one it waits for others, which are looked after themselves.
+      if (use.connection && (isTooOld || !active.has(use.connection.pid))) this.#giveUp(use);
+    }
+  }
+
+  #giveUp(use: Use): void {
+    // Before the end of the connection, which fails the work with a reason of its own.
+    use.fail(silent());
+    end(use.connection?.runner);
+    use.connection = null;
+  }
+
+  /** Server processes that work; null where the server does not answer. */
+  async #listActive(): Promise<Set<number> | null> {
+    const rows = await this.#ask(
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'",
+    );
+    return rows && new Set(rows.map(({ pid }) => pid as number));
+  }
+
+  async #ask(text: string): Promise<Record<string, unknown>[] | null> {
+    const over = new AbortController();
+    const late = wait(this.#options.clock, ANSWER_MS, over.signal).then(() => null);
+    let runner: ReservedSQL | undefined;
+    let isLate = false;
+    const asking = this.#now.pool.reserve().then(async (reserved) => {
+      runner = reserved;
+      if (isLate) end(reserved);
+      return (await reserved.unsafe(text)) as Record<string, unknown>[];
+    });
+    try {
+      const rows = await Promise.race([asking, late]);
+      isLate = rows === null;
+      return rows;
+    } catch {
+      return null;
+    } finally {
+      over.abort();
+      // One that looks is not kept: the next one may meet another network.
+      end(runner);
+      asking.catch(() => {});
+    }
+  }
+
+  /** Fails all work at once, and new work until the server answers again. */
+  #fallSilent(): void {
+    if (this.#isSilent || this.#isClosed) return;
+    this.#isSilent = true;
+    for (const use of this.#uses) this.#giveUp(use);
+    void this.#awaitAnswer();
+  }
+
+  async #awaitAnswer(): Promise<void> {
+    for (;;) {
+      this.#now.pool.close({ timeout: 0 }).catch(() => {});
+      if (this.#isClosed) return;
+      this.#now = this.#open();
+      if ((await this.#ask("SELECT 1")) !== null) break;
+      await wait(this.#options.clock, RETRY_EVERY_MS);
+    }
+    this.#isSilent = false;
+  }
+}
+
+async function takePermit(state: PoolState): Promise<void> {
+  if (state.permits > 0) state.permits--;
+  else await new Promise<void>((resolve) => state.waiting.push(resolve));
+}
+
+function returnPermit(state: PoolState): void {
+  const next = state.waiting.shift();
+  if (next) next();
+  else state.permits++;
+}
+
+async function connect(pool: SQL): Promise<Connection> {
+  const runner = await pool.reserve();
+  try {
+    const [row] = await runner.unsafe("SELECT pg_backend_pid() AS pid");
+    return { runner, pid: row.pid };
+  } catch (failure) {
+    end(runner);
+    throw failure;
+  }
+}
+
+/** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
+export function stateOf(failure: unknown): string {
+  const { errno, code } = (failure ?? {}) as { errno?: unknown; code?: unknown };
+  return String(errno ?? code ?? "");
+}
+
+/** The server, or the network, has ended the connection. */
+export function isCut(failure: unknown): boolean {
+  return /^(57P0[12]|08|25P03|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
+}
+
+const silent = () => new ServerSilent("the database server does not answer");
+
+/** Without a time-out of zero, the end waits for the query's. */
+function end(runner: ReservedSQL | undefined): void {
+  runner?.close({ timeout: 0 }).catch(() => {});
+}

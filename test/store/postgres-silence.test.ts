@@ -1,0 +1,137 @@
+// Tests of a PostgreSQL that stops answering, behind a proxy that swallows its bytes.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { PostgresConnections } from "../../src/database/postgres-connections.ts";
+import { createManualClock } from "../support/clock.ts";
+import { failureOf } from "../support/database.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+
+const address = process.env.WADI_TEST_POSTGRES;
+if (address) testSilence(address);
+else test.skip("silence: skipped, since WADI_TEST_POSTGRES names no server", () => {});
+
+function testSilence(server: string): void {
+  let proxy: TcpProxy;
+  let clock: ReturnType<typeof createManualClock>;
+  let connections: PostgresConnections;
+  let pools: SQL[];
+  beforeEach(() => {
+    const { hostname, port } = new URL(server);
+    proxy = startTcpProxy(hostname, Number(port || 5432));
+    const url = new URL(server);
+    url.hostname = "127.0.0.1";
+    url.port = String(proxy.port);
+    clock = createManualClock();
+    pools = [];
+    const onOpen = (pool: SQL) => void pools.push(pool);
+    connections = new PostgresConnections({ url: url.href, connectionsMax: 2, clock, onOpen });
+  });
+  afterEach(async () => {
+    await connections.close();
+    proxy.stop();
+  });
+  const ask = (text = "SELECT 1 AS one") =>
+    connections.use(async (runner) => (await runner.unsafe(text))[0]);
+  /** Moves the clock by steps until the work has ended; the network takes its own time. */
+  const passUntilOver = async <T>(work: Promise<T>, stepMs: number): Promise<T> => {
+    let isOver = false;
+    const ended = work.finally(() => {
+      isOver = true;
+    });
+    ended.catch(() => {});
+    while (!isOver) await clock.advance(stepMs);
+    return ended;
+  };
+  const SILENT = { code: "ERR_POSTGRES_CONNECTION_SILENT" };
+
+  test("a server that is silent fails what is under way, and new work at once", async () => {
+    await ask();
+    proxy.swallow();
+    const began = clock.monotonic();
+    expect(await passUntilOver(failureOf(ask()), 100)).toMatchObject(SILENT);
+    expect(clock.monotonic() - began).toBeGreaterThanOrEqual(2_000);
+    const at = clock.monotonic();
+    expect(await failureOf(ask())).toMatchObject(SILENT);
+    expect(clock.monotonic()).toBe(at);
+  });
+
+  test("work goes on when the server answers again, on a pool of its own", async () => {
+    await ask();
+    proxy.swallow();
+    await passUntilOver(failureOf(ask()), 100);
+    proxy.heal();
+    // Past the look that is lost, and to the next one, which the server answers in its own time.
+    await clock.advance(750);
+    let isBack = false;
+    while (!isBack) {
+      await clock.advance(0);
+      isBack = await ask().then(
+        () => true,
+        () => false,
+      );
+    }
+    expect(pools.length).toBeGreaterThan(1);
+    expect(await ask()).toEqual({ one: 1 });
+  });
+
+  test("work that waited for a connection fails with that which held it", async () => {
+    await Promise.all([ask(), ask()]);
+    proxy.swallow();
+    const works = [ask(), ask(), ask(), ask()].map((work) => failureOf(work));
+    for (const failure of await passUntilOver(Promise.all(works), 100)) {
+      expect(failure).toMatchObject(SILENT);
+    }
+  });
+
+  test("one connection that is lost fails its own work only", async () => {
+    await ask();
+    proxy.swallowLast();
+    const lost = failureOf(ask());
+    // Once past the time of a look, which the server answers in its own time.
+    await clock.advance(1_500);
+    expect(await passUntilOver(lost, 0)).toMatchObject(SILENT);
+    expect(await ask()).toEqual({ one: 1 });
+    expect(pools).toHaveLength(1);
+  });
+
+  test("work that the server is busy with goes on", async () => {
+    const locker = new SQL({ url: server, max: 1 });
+    const held = await locker.reserve();
+    await held.unsafe("SELECT pg_advisory_lock(2511)");
+    const slow = ask("SELECT 2 AS two FROM pg_advisory_lock(2511)");
+    const waiting = "SELECT 1 FROM pg_locks WHERE objid = 2511 AND NOT granted";
+    while ((await held.unsafe(waiting)).length === 0);
+    await clock.advance(1_500);
+    // The look is answered meanwhile.
+    for (let asks = 0; asks < 20; asks++) await ask();
+    await held.unsafe("SELECT pg_advisory_unlock(2511)");
+    expect(await passUntilOver(slow, 0)).toEqual({ two: 2 });
+    expect(pools).toHaveLength(1);
+    await locker.close({ timeout: 0 });
+  });
+
+  test("a transaction that fails leaves nothing, and its connection is used again", async () => {
+    const before = await ask("SELECT pg_backend_pid() AS pid");
+    const failing = connections.transact("READ COMMITTED", async (runner) => {
+      await runner.unsafe("CREATE TEMP TABLE gone (n INT)");
+      throw new Error("a bug");
+    });
+    expect((await failureOf(failing)).message).toBe("a bug");
+    const found = await ask("SELECT to_regclass('gone') AS gone");
+    expect(found).toEqual({ gone: null });
+    expect(await ask("SELECT pg_backend_pid() AS pid")).toEqual(before);
+  });
+
+  test("a transaction of a process that stops is ended by the server", async () => {
+    const bounds = await connections.transact("SERIALIZABLE", async (runner) => {
+      const [row] = await runner.unsafe(
+        "SELECT current_setting('idle_in_transaction_session_timeout') AS idle, " +
+          "current_setting('lock_timeout') AS lock, current_setting('transaction_isolation') AS level",
+      );
+      return row;
+    });
+    expect(bounds).toEqual({ idle: "5s", lock: "2s", level: "serializable" });
+    const after = await ask("SELECT current_setting('lock_timeout') AS lock");
+    expect(after).toEqual({ lock: "0" });
+  });
+}
