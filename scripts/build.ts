@@ -1,7 +1,7 @@
 // Compiles src/main.ts and the Workers' scripts into one executable under dist/.
 
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
@@ -76,6 +76,8 @@ export const bundle = async (build: Build, outfile: string) => ({
     packConsole(await bundleConsole()),
     await packLibrary("re2js"),
     await packLibrary("htmlparser2"),
+    await packLibrary("decimal.js"),
+    await packLibrary(schemaLibrary),
   ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
@@ -127,16 +129,20 @@ const packConsole = (files: ConsoleFiles): BunPlugin => ({
  * Packs a library that is loaded at first need: its code and bytecode take ten times as much. Its
  * module is evaluated from the text that the executable holds.
  */
-const packLibrary = async (name: string): Promise<BunPlugin> => {
+const packLibrary = async (entry: string): Promise<BunPlugin> => {
+  const name = basename(entry);
   const { outputs } = await Bun.build({
-    entrypoints: [Bun.resolveSync(name, root)],
+    entrypoints: [Bun.resolveSync(entry, root)],
     target: "node",
     format: "cjs",
     minify: true,
   });
   const code = await outputs[0]!.text();
   const packed = `${name}.zst`;
-  const names = Object.keys(await import(name)).join(", ");
+  const namespace = `packed-${name.replaceAll(".", "-")}`;
+  const names = Object.keys(await import(entry))
+    .filter((one) => one !== "default")
+    .join(", ");
   const contents = `
     import file from ${JSON.stringify(packed)};
     const bytes = Bun.zstdDecompressSync(await Bun.file(file).bytes());
@@ -147,16 +153,18 @@ const packLibrary = async (name: string): Promise<BunPlugin> => {
   return {
     name: `packed ${name}`,
     setup: (builder) => {
-      builder.onResolve({ filter: new RegExp(`^${name}(\\.zst)?$`) }, ({ path }) => {
-        return { path, namespace: `packed-${name}` };
+      builder.onResolve({ filter: new RegExp(`^(\\./)?${name}(\\.zst)?$`) }, ({ path }) => {
+        return { path: basename(path), namespace };
       });
-      builder.onLoad({ filter: /./, namespace: `packed-${name}` }, async ({ path }) => {
+      builder.onLoad({ filter: /./, namespace }, async ({ path }) => {
         if (path === name) return { contents, loader: "js" };
         return { contents: await Bun.zstdCompress(code, { level: 19 }), loader: "file" };
       });
     },
   };
 };
+
+const schemaLibrary = join(root, "src/agents/tools/json-schema/library.ts");
 
 const commit = (): string => {
   try {

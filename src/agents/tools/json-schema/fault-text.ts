@@ -1,6 +1,7 @@
 // Writes the faults of a value as sentences, each with the path of what is at fault.
-import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
+
 import { shorten } from "../../../platform/text.ts";
+import { type JsonNode, readValue } from "./library.ts";
 import type { Fault } from "./meter.ts";
 import type { Pattern } from "./pattern.ts";
 

@@ -1,15 +1,18 @@
 // Keywords in place of the validator's own: patterns without backtracking, data compared by its
 // canonical text, exact multiples, and lengths that are counted without a copy.
-import { type Browser, entries, value } from "@hyperjump/browser";
+import { writeCanonical } from "../../../platform/json.ts";
+import { countCodePoints } from "../output.ts";
 import {
+  type Browser,
+  entries,
+  type JsonNode,
   type Keyword,
+  readValue,
   type SchemaDocument,
   Validation,
   type ValidationContext,
-} from "@hyperjump/json-schema/experimental";
-import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
-import { writeCanonical } from "../../../platform/json.ts";
-import { countCodePoints } from "../output.ts";
+  value,
+} from "./library.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { stepInto } from "./schema-error.ts";
 

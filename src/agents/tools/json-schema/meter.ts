@@ -1,7 +1,12 @@
 // Bounds the work of a check, and collects what it finds at fault.
-import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
-import { type JsonNode, value as readValue } from "@hyperjump/json-schema/instance/experimental";
+
 import { type Additional, ownId, type Patterned } from "./keywords.ts";
+import {
+  type EvaluationPlugin,
+  type JsonNode,
+  readValue,
+  type ValidationContext,
+} from "./library.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** Maximum work of a check; a step is about a tenth of a microsecond. */

@@ -1,22 +1,23 @@
 // Checks callers' JSON Schemas, and values by them: 2020-12 by a library that only interprets.
-import { get, removeUriSchemePlugin } from "@hyperjump/browser";
-import { setShouldValidateSchema } from "@hyperjump/json-schema/draft-2020-12";
+import { SizeCache } from "../../../platform/size-cache.ts";
+import { writeFaults } from "./fault-text.ts";
+import { OWN_KEYWORDS } from "./keywords.ts";
 import {
   addKeyword,
   buildSchemaDocument,
   type CompiledSchema,
   compile,
   defineVocabulary,
+  fromJs,
+  get,
   getKeywordId,
   getSchema,
   interpret,
   loadDialect,
+  removeUriSchemePlugin,
   type SchemaDocument,
-} from "@hyperjump/json-schema/experimental";
-import { fromJs } from "@hyperjump/json-schema/instance/experimental";
-import { SizeCache } from "../../../platform/size-cache.ts";
-import { writeFaults } from "./fault-text.ts";
-import { OWN_KEYWORDS } from "./keywords.ts";
+  setShouldValidateSchema,
+} from "./library.ts";
 import { Meter, TooMuchWork } from "./meter.ts";
 import { copySchema, DIALECT, HOME, KEYWORDS } from "./schema-copy.ts";
 import { SchemaError, writeSentence } from "./schema-error.ts";
