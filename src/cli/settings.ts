@@ -22,6 +22,8 @@ interface SettingsReadOptions {
   /** Requires the keys of model servers, unless none is called. */
   wantsApiKeys?: boolean;
   standIn?: ServiceStandIn;
+  /** Replace defaults of the table, by path. */
+  defaults?: Record<string, unknown>;
   /** Refuses a missing file even without --config. */
   mustExist?: boolean;
 }
@@ -47,7 +49,7 @@ export function readGivenSettings(
   input: CommandInput,
   reading: SettingsReadOptions = {},
 ): Settings {
-  const { fixed, wantsApiKeys, standIn } = reading;
+  const { fixed, wantsApiKeys, standIn, defaults } = reading;
   const file = readText(input, "config");
   const allow = readAllowed(input);
   const flags: Record<string, unknown> = {
@@ -59,7 +61,8 @@ export function readGivenSettings(
   try {
     const mustExist = reading.mustExist ?? file !== undefined;
     const env = process.env;
-    const source = { file: file ?? FILE, mustExist, env, flags, wantsApiKeys, standIn };
+    const own = { wantsApiKeys, standIn, defaults };
+    const source = { file: file ?? FILE, mustExist, env, flags, ...own };
     return openPlaces(loadSettings(source), allow);
   } catch (failure) {
     const flag = /^the flag for server\.(.*)/s.exec((failure as Error).message)?.[1];

@@ -23,6 +23,8 @@ interface SettingsOptions {
   wantsApiKeys?: boolean;
   /** Default: `unnamed` where the file names no models, else `none`. */
   standIn?: ServiceStandIn;
+  /** Replace defaults of the table, by path. */
+  defaults?: Flags;
 }
 
 export interface SettingsSource extends Omit<SettingsOptions, "readText"> {
@@ -49,14 +51,16 @@ export function readSettings(
   file: string,
   env: Environment,
   flags: Flags,
-  { readText = readTextFile, wantsApiKeys = true, standIn }: SettingsOptions = {},
+  { readText = readTextFile, wantsApiKeys = true, standIn, defaults }: SettingsOptions = {},
 ): Settings {
   const bytes = Buffer.byteLength(text);
   if (bytes > FILE_BYTES_MAX) throw sizeError(file, bytes);
   const document = parseFile(text, file);
   const overrides = readOverrides(Table, env, flags);
   const problems = new Problems(file, document.positions, overrides);
-  const settings = new Reader(Table, overrides, problems).read(document.value) as Settings;
+  const settings = new Reader(Table, overrides, problems, defaults).read(
+    document.value,
+  ) as Settings;
   problems.throwFirst();
   const context = { env, readText, problems, wantsApiKeys };
   const defaultStandIn = Object.hasOwn(document.value, "models") ? "none" : "unnamed";

@@ -13,11 +13,14 @@ export class Reader {
   readonly #table: Field;
   readonly #overrides: Overrides;
   readonly #problems: Problems;
+  readonly #defaults: TableValue;
 
-  constructor(table: Field, overrides: Overrides, problems: Problems) {
+  /** `defaults` replace those of the table, by path. */
+  constructor(table: Field, overrides: Overrides, problems: Problems, defaults: TableValue = {}) {
     this.#table = table;
     this.#overrides = overrides;
     this.#problems = problems;
+    this.#defaults = defaults;
   }
 
   /** Returns the whole table, without the values that have problems. */
@@ -59,8 +62,9 @@ export class Reader {
       const override = this.#overrides.get(here);
       if (override) value[key] = this.#readValue(field, override.value, here);
       else if (Object.hasOwn(table, name)) value[key] = this.#readValue(field, table[name], here);
-      else if ("default" in field) value[key] = this.#readValue(field, field.default, here);
-      else if (unknown.length === 0) this.#problems.add(here, "is required");
+      else if ("default" in field) {
+        value[key] = this.#readValue(field, this.#defaults[here] ?? field.default, here);
+      } else if (unknown.length === 0) this.#problems.add(here, "is required");
       // If a setting is unknown, it may be this one misspelt, and its message says more.
     }
     return value;

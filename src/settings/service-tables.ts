@@ -120,6 +120,15 @@ export const Search = section("What answers POST /v1/search.", {
   ...capacity(4, 8, 10),
 });
 
+export const Gateway = section("Routes of the gateway in the formats of other interfaces.", {
+  responses: flag("POST /v1/responses answers; default: true in `wadi dev`, else 404.", {
+    default: false,
+  }),
+  messages: flag("POST /v1/messages answers; default: true in `wadi dev`, else 404.", {
+    default: false,
+  }),
+});
+
 export const Agents = section("The agent service.", {
   open: flag("false: every route of the agent service answers 503.", { default: true }),
   enforce_scope: flag(

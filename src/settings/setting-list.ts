@@ -142,8 +142,9 @@ class SettingWalk {
     if (name === "server.database" && inForce !== value) {
       return { value: inForce, origin: "environment" };
     }
-    // An empty text may stand for another value, such as the first model.
-    const isResolved = ["string", "number"].includes(typeof value);
+    // An empty text may stand for another value, such as the first model; `wadi dev` has defaults
+    // of its own.
+    const isResolved = ["string", "number", "boolean"].includes(typeof value);
     return { value: isResolved && typeof inForce === typeof value ? inForce : value, origin };
   }
 }

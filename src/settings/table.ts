@@ -14,7 +14,7 @@ import {
   text,
 } from "./fields.ts";
 import { Model } from "./model-table.ts";
-import { Agents, Egress, Embeddings, Search, Think } from "./service-tables.ts";
+import { Agents, Egress, Embeddings, Gateway, Search, Think } from "./service-tables.ts";
 
 const HOUR_MS = 3_600_000;
 const BYTES_MAX = 2 ** 50;
@@ -255,6 +255,7 @@ export const Table = Type.Object(
       audit: retention("How long entries of the audit log are kept.", { default: "forever" }),
     }),
     backup: Backup,
+    gateway: Gateway,
     agents: Agents,
     egress: Egress,
     think: Think,

@@ -119,3 +119,17 @@ test("settings that were not read are no list", () => {
   copySource(settings, read(""));
   expect(listSettings(settings)).not.toEqual([]);
 });
+
+test("a command may have defaults of its own, which a file and the environment override", () => {
+  const defaults = { "gateway.responses": true, "gateway.messages": true };
+  const text = "[gateway]\nresponses = false\n";
+  const listed = (env: Record<string, string>) => {
+    const rows = listSettings(readSettings(text, "wadi.toml", env, {}, { defaults }));
+    return [pick(rows, "gateway.responses"), pick(rows, "gateway.messages")];
+  };
+  expect(listed({})).toEqual([
+    [false, "file"],
+    [true, "default"],
+  ]);
+  expect(listed({ WADI_GATEWAY__MESSAGES: "false" })[1]).toEqual([false, "environment"]);
+});

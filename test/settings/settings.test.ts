@@ -73,6 +73,10 @@ health = "http://10.0.0.5:8000/health"
 stop_command = ["systemctl", "stop", "vllm@qwen3"]
 idle_stop = "30m"
 
+[gateway]
+responses = true
+messages = true
+
 [agents]
 open = false
 enforce_scope = false
@@ -167,6 +171,7 @@ describe("without a file", () => {
         },
       ],
       think: { attempts: 3, attempts_more: 2 },
+      gateway: { responses: false, messages: false },
       embeddings: {
         kind: "stub",
         urls: [],
@@ -274,6 +279,7 @@ describe("a file", () => {
       certificate: null,
       stop_timeout_ms: 90_000,
     });
+    expect(settings.gateway).toEqual({ responses: true, messages: true });
     expect(settings.service).toEqual({
       alias: "acme",
       default_model: "qwen3-32b",

@@ -161,6 +161,8 @@ test("settings with one place in the file are those that a variable can override
     "backup.access_key_id",
     "backup.secret_access_key_env",
     "backup.secret_access_key_file",
+    "gateway.responses",
+    "gateway.messages",
     "agents.open",
     "agents.enforce_scope",
     "agents.http_tools",
