@@ -6,6 +6,7 @@ import {
   type Surface,
   typeOf,
 } from "../platform/errors.ts";
+import { type ApiDialect, DIALECTS, idHeaders } from "./dialects.ts";
 
 /** Names of the agent service's first segments below /v1; all other paths are the gateway's. */
 const AGENT_SEGMENTS = new Set([
@@ -49,11 +50,23 @@ function describeError(
 }
 
 /** gateway.errors.p1, gateway.errors.p5, agents.errors.p1: answers with an error. */
-export function respondError(refusal: ApiError, surface: Surface, request_id: string): Response {
-  return sendError(refusal, writeEnvelope(refusal, surface, request_id), request_id);
+export function respondError(
+  refusal: ApiError,
+  surface: Surface,
+  request_id: string,
+  dialect?: ApiDialect,
+): Response {
+  const text = writeEnvelope(refusal, surface, request_id, dialect);
+  return sendError(refusal, text, request_id, dialect);
 }
 
-export function writeEnvelope(refusal: ApiError, surface: Surface, request_id: string): string {
+export function writeEnvelope(
+  refusal: ApiError,
+  surface: Surface,
+  request_id: string,
+  dialect?: ApiDialect,
+): string {
+  if (dialect) return DIALECTS[dialect].writeError(refusal, request_id);
   const { code, message, details, status } = refusal;
   const error = describeError(code, surface, status, message, details.param);
   // gateway.resources.envelope.p1, gateway.versioning.2: legacy fields stand beside `error`.
@@ -68,13 +81,14 @@ export function sendError(
   { details, status }: ApiError,
   body: string,
   request_id: string,
+  dialect?: ApiDialect,
 ): Response {
   return new Response(body, {
     status,
     headers: {
       ...details.headers,
       "content-type": "application/json",
-      "x-request-id": request_id,
+      ...idHeaders(request_id, dialect),
     },
   });
 }

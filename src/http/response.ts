@@ -6,9 +6,10 @@ import { ApiError, apiError, publicCode, type Surface } from "../platform/errors
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
+import { idHeaders } from "./dialects.ts";
 import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
-import type { HandlerReply, RequestRecorder, Route, SentAs } from "./route.ts";
+import type { HandlerReply, RequestRecorder, Route, RouteSpec, SentAs } from "./route.ts";
 
 /** `Retry-After` for a full disk or a lost database server. */
 const RETRY_AFTER_S = 2;
@@ -31,7 +32,7 @@ export interface ResponderOptions {
   observer: RequestObserver | null;
 }
 
-type RouteName = Pick<Route, "method" | "path">;
+type RouteName = Pick<Route, "method" | "path"> & Pick<RouteSpec, "dialect" | "isOpen">;
 
 /** Told of replies by their route and status, and of refusals by their code. */
 export interface RequestObserver {
@@ -49,7 +50,7 @@ export function createResponder(
   const answer: Route["answer"] = async (request, sentAs) => {
     const request_id = chooseRequestId(request, ids);
     // gateway.errors.not_found: HEAD and OPTIONS are wrong methods like any other.
-    if (request.method !== route.method)
+    if (request.method !== route.method || route.isOpen?.() === false)
       return respondError(apiError("not_found"), surface, request_id);
     const trace = readTrace(request.headers);
     const started_at = clock.monotonic();
@@ -57,7 +58,7 @@ export function createResponder(
     if (sentAs) context.sentAs = sentAs;
     try {
       const reply = await handle(context);
-      return reply instanceof Response ? reply : writeReply(reply, context);
+      return reply instanceof Response ? reply : writeReply(reply, context, route);
     } catch (failure) {
       return answerFailure(options, route, context, failure);
     }
@@ -75,22 +76,24 @@ export function createResponder(
 function writeReply(
   [status, value, headers]: Exclude<HandlerReply, Response>,
   { request_id, recorder }: RequestContext,
+  { dialect }: RouteName,
 ): Response {
+  const ids = idHeaders(request_id, dialect);
   if (status === 204) {
     recorder?.close(status, null, 0);
-    return new Response(null, { status, headers: { ...headers, "x-request-id": request_id } });
+    return new Response(null, { status, headers: { ...headers, ...ids } });
   }
   const text = JSON.stringify(value);
   recorder?.close(status, null, Buffer.byteLength(text));
   return new Response(text, {
     status,
-    headers: { ...headers, "content-type": "application/json", "x-request-id": request_id },
+    headers: { ...headers, "content-type": "application/json", ...ids },
   });
 }
 
 function answerFailure(
   { surface, log, observer }: ResponderOptions,
-  { method, path }: RouteName,
+  { method, path, dialect }: RouteName,
   { request_id, trace, recorder }: RequestContext,
   failure: unknown,
 ): Response {
@@ -103,12 +106,12 @@ function answerFailure(
     const error = failure instanceof ApiError ? failure.cause : failure;
     log.error("http: a request failed", { ...fields, error });
   }
-  const text = writeEnvelope(refusal, surface, request_id);
+  const text = writeEnvelope(refusal, surface, request_id, dialect);
   // A caller who left receives nothing.
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
   recorder?.explain(refusal);
   recorder?.close(refusal.status, code, bytes);
-  return sendError(refusal, text, request_id);
+  return sendError(refusal, text, request_id, dialect);
 }
 
 /** A failing disk or database server is no bug: the same request may succeed later. */

@@ -4,6 +4,7 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Caller, Scope } from "../access/index.ts";
 import type { ApiError, ErrorCode, PublicSurface } from "../platform/errors.ts";
 import type { Trace } from "../platform/trace.ts";
+import type { ApiDialect } from "./dialects.ts";
 import type { DocumentedHeader, RequestHeader } from "./openapi/components.ts";
 
 export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -37,6 +38,12 @@ export interface RouteSpec<
   isScopeCertain?: true;
   isSigned?: true;
   feature?: Feature;
+  /** Format of another interface, in which errors are sent. */
+  dialect?: ApiDialect;
+  /** Read for each request; false answers like an unknown path. */
+  isOpen?(): boolean;
+  /** Route whose rate limit counts the requests; its own by default. */
+  countsAs?: `${HttpMethod} ${Path}`;
   params?: P;
   /** The query; without one the agent service refuses all parameters. */
   query?: Q;

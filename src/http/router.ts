@@ -11,6 +11,7 @@ import { guardCallback } from "../platform/error-boundary.ts";
 import { apiError } from "../platform/errors.ts";
 import { checkLength, readJson } from "./body.ts";
 import type { OpenRequests } from "./clients.ts";
+import { readAuthorization } from "./dialects.ts";
 import { compileFields } from "./fields.ts";
 import { compileParameters } from "./parameters.ts";
 import {
@@ -54,7 +55,8 @@ export function createRouter(options: RouterOptions) {
   const policy = createSurfacePolicy(options);
   const open = (method: HttpMethod) => (path: Path, spec: RouteSpec, handler: AnyHandler) => {
     const handle = createPipeline(options, policy, { method, path, spec, handler });
-    const answer = createResponder(options, { method, path }, handle);
+    const { dialect, isOpen } = spec;
+    const answer = createResponder(options, { method, path, dialect, isOpen }, handle);
     routes.push({ method, path, surface: options.surface, spec, answer });
   };
   return {
@@ -93,7 +95,7 @@ function createPipeline(
   const takesNone = !spec.body && method !== "GET" && policy.isStrict;
   const check = takesNone ? compileCheck(NO_FIELDS) : spec.body && compileFields(spec.body);
   const bytesMax = spec.bodyBytesMax ?? policy.bodyBytesMax;
-  const route = `${method} ${path}`;
+  const route = spec.countsAs ?? `${method} ${path}`;
   // gateway.p7
   const internalPrefix = `x-${options.alias}-internal`;
   const readBody = (context: RequestContext) => {
@@ -109,7 +111,7 @@ function createPipeline(
     // gateway.p3, gateway.endpoints.p1, agents.authentication.1, agents.endpoints.p1
     const caller = sentAs
       ? await options.identifyKey(sentAs.key_id)
-      : await options.identify(request.headers.get("authorization"));
+      : await options.identify(readAuthorization(request.headers, spec.dialect));
     const operator = sentAs?.operator;
     const recorder = spec.meter?.open({ caller, request_id, trace, started_at, operator });
     context.recorder = recorder;

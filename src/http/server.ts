@@ -9,6 +9,7 @@ import type { Service } from "../platform/service.ts";
 import type { ServerCertificate } from "../settings/index.ts";
 import { createAnswers } from "./answers.ts";
 import { createNameClient, isForwarded, type NameClient, OpenRequests } from "./clients.ts";
+import type { ApiDialect } from "./dialects.ts";
 import { Endpoint } from "./endpoint.ts";
 import { respondError, surfaceOfPath } from "./envelope.ts";
 import { findShared, IDLE_TIMEOUT_S, type ListenAddress, readListenAddress } from "./listener.ts";
@@ -122,9 +123,9 @@ export class HttpServer implements Service {
       log.error("http: a request failed outside of its route", { error });
       return this.#refuse(apiError("internal_error"), request);
     });
-    for (const { method, path, answer } of routers.flatMap((one) => one.routes)) {
+    for (const { method, path, spec, answer } of routers.flatMap((one) => one.routes)) {
       const handle = ({ request }: { request: Request }) =>
-        this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
+        this.#isStopping ? this.#refuse(stoppingError(), request, spec.dialect) : answer(request);
       this.#app.route(method, path, handle, { parse: "none" });
     }
     for (const { method, path, answer } of operatorRoutes) {
@@ -277,9 +278,9 @@ export class HttpServer implements Service {
     return peer === undefined || isLoopback(peer);
   }
 
-  #refuse(error: ApiError, request: Request): Response {
+  #refuse(error: ApiError, request: Request, dialect?: ApiDialect): Response {
     const id = chooseRequestId(request, this.#options.ids);
-    return respondError(error, surfaceOfPath(pathOf(request.url)), id);
+    return respondError(error, surfaceOfPath(pathOf(request.url)), id, dialect);
   }
 
   /** Gives a URL with a short or malformed host a plain one, as Elysia would misread its path. */

@@ -1,7 +1,30 @@
 // The chunks of a chat stream as JSON text.
+import { writeErrorFrame, writeFrame } from "../../http/index.ts";
 import type { Chunk, TokenUsage } from "../../models/index.ts";
+import { Halves, TEXT } from "./halves.ts";
+import type { StreamWriter } from "./stream.ts";
 
-export type ChunkWriter = ReturnType<typeof createChunkWriter>;
+/** gateway.events.1 */
+const DONE = writeFrame("[DONE]");
+
+/** Writes a stream of chunks; `hasUsage`: the last one carries the usage. */
+export function createChatWriter(
+  chunks: ReturnType<typeof createChunkWriter>,
+  hasUsage: boolean,
+): StreamWriter {
+  return {
+    begin: () => "",
+    piece: (chunk) => writeFrame(chunks.piece(chunk)),
+    keepAlive: () => ": keep-alive\n\n",
+    finish({ finishReason, usage }) {
+      const texts = chunks.finish(finishReason);
+      if (hasUsage) texts.push(chunks.usage(usage));
+      return texts.map(writeFrame).join("") + DONE;
+    },
+    fail: ({ code, message, details }, request_id) =>
+      writeFrame(writeErrorFrame(code, message, request_id, details.param)) + DONE,
+  };
+}
 
 /**
  * Writes the chunks of one stream (gateway.resources.chunk.p1). Popular clients insist on the role
@@ -14,7 +37,7 @@ export function createChunkWriter(id: string, created: number, model: string) {
     `"model":${JSON.stringify(model)},"choices":[`;
   let role = '"role":"assistant",';
   const bare = new Set<number>();
-  const halves = createHalves();
+  const halves = new Halves();
   const write = (delta: string) => {
     const text = `${head}{"index":0,"delta":{${role}${delta}},"finish_reason":null}]}`;
     role = "";
@@ -49,29 +72,6 @@ export function createChunkWriter(id: string, created: number, model: string) {
     },
     // gateway.events.3
     usage: (usage: TokenUsage) => `${head}],"usage":${JSON.stringify(usage)}}`,
-  };
-}
-
-/** Index of the text; calls count from 0. */
-const TEXT = -1;
-
-/**
- * Some servers cut inside a surrogate pair: the first half waits for the second. Strict clients
- * refuse half a pair.
- */
-function createHalves() {
-  const waiting = new Map<number, string>();
-  return {
-    join(index: number, text: string): string {
-      const whole = (waiting.get(index) ?? "") + text;
-      waiting.delete(index);
-      const last = whole.charCodeAt(whole.length - 1);
-      const isHalf = last >= 0xd800 && last <= 0xdbff;
-      if (!isHalf) return whole.toWellFormed();
-      waiting.set(index, whole.slice(-1));
-      return whole.slice(0, -1).toWellFormed();
-    },
-    listLeft: () => [...waiting.keys()],
   };
 }
 

@@ -20,7 +20,7 @@ import type { GatewayRecorder } from "../request-log/recorder.ts";
 import type { NamedBy } from "./authorize.ts";
 import { estimateUsage, withinBudgets } from "./budget-check.ts";
 import { checkContext } from "./context-check.ts";
-import { createMessageCollector } from "./reply.ts";
+import { createMessageCollector, type ReplyMessage } from "./reply.ts";
 import { type ThinkSettings, think } from "./think/think.ts";
 
 export interface PreparedChat {
@@ -33,6 +33,12 @@ export interface PreparedChat {
   /** Only a keyed hash of it is logged. */
   user: string | null;
 }
+
+export type WholeReply = CompletionOk & {
+  message: ReplyMessage;
+  /** Whole milliseconds, waiting included. */
+  durationMs: number;
+};
 
 export interface ChatExecutionOptions {
   budgets: CallerBudgets;

@@ -99,7 +99,7 @@ export const ChatChunk = Type.Object(
   { $id: "ChatChunk" },
 );
 
-type ReplyMessage = Static<typeof ReplyMessage>;
+export type ReplyMessage = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
 export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMessage } {
@@ -131,7 +131,7 @@ export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMess
 export function writeChatReply(
   { id, created, model }: { id: string; created: number; model: string },
   message: ReplyMessage,
-  { finishReason, usage }: CompletionOk,
+  { finishReason, usage }: Pick<CompletionOk, "finishReason" | "usage">,
 ): Static<typeof ChatReply> {
   const choices = [{ index: 0, message, finish_reason: finishReason }];
   return { id, object: "chat.completion", created, model, choices, usage };

@@ -1,21 +1,37 @@
 // Writes one answer into an event stream: chunks, keep-alives, its end, errors after the status.
 import type { KeyRevocations } from "../../access/index.ts";
-import { type EventStream, watchIdle, writeErrorFrame } from "../../http/index.ts";
-import type { Completion, OnChunk, UpstreamError } from "../../models/index.ts";
+import { type EventStream, watchIdle } from "../../http/index.ts";
+import type {
+  Chunk,
+  Completion,
+  CompletionOk,
+  OnChunk,
+  UpstreamError,
+} from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { guardCallback } from "../../platform/error-boundary.ts";
 import { ApiError, apiError, ERROR_CODES, type ErrorCode } from "../../platform/errors.ts";
 import { type InFlight, REVOKED, STOPPED } from "../in-flight.ts";
 import type { AdmittedChat } from "./admit.ts";
 import { estimateUsage } from "./budget-check.ts";
-import type { ChunkWriter } from "./chunks.ts";
 import { blameModel, errorOfCompletion, nameInBand } from "./failure.ts";
 import { createMessageCollector } from "./reply.ts";
 
+/** Writes one answer as the frames of its format. */
+export interface StreamWriter {
+  /** Frames before all others; may be empty. */
+  begin(): string;
+  piece(chunk: Chunk): string;
+  /** Frames after a silence. */
+  keepAlive(): string;
+  /** All frames after the last chunk. */
+  finish(completion: CompletionOk): string;
+  /** All frames after a failure, whose code a stream can carry. */
+  fail(error: ApiError, request_id: string): string;
+}
+
 export interface StreamOptions {
-  chunks: ChunkWriter;
-  /** The last chunk carries the usage. */
-  hasUsage: boolean;
+  writer: StreamWriter;
   clock: Clock;
   running: InFlight;
   keys: Pick<KeyRevocations, "add">;
@@ -54,7 +70,7 @@ class ChatStream {
     // gateway.events.2, gateway.limits.keep_alive
     const keepAlive = () => {
       this.#begin();
-      stream.comment("keep-alive");
+      void stream.pass(options.writer.keepAlive());
     };
     this.#idle = watchIdle(options.clock, guardCallback(onBug, keepAlive));
     const leave = options.running.enter(() => this.#breakOff(STOPPED));
@@ -78,7 +94,7 @@ class ChatStream {
       this.#begin();
       recorder.markFirstChunk();
       void collector?.onChunk(chunk);
-      return this.#send(this.#options.chunks.piece(chunk));
+      return this.#send(this.#options.writer.piece(chunk));
     };
     recorder.markAsked();
     const completion = await complete(request, onChunk, this.#stream.left);
@@ -97,15 +113,17 @@ class ChatStream {
     if (this.#isBegun) return;
     this.#isBegun = true;
     this.#begun.resolve(null);
+    const frames = this.#options.writer.begin();
+    if (frames !== "") void this.#send(frames);
   }
 
-  #send(json: string) {
+  #send(frames: string) {
     this.#idle.end();
-    return this.#stream.send(json);
+    return this.#stream.pass(frames);
   }
 
   #finish(completion: Completion): void {
-    const { chunks, hasUsage, onFailure } = this.#options;
+    const { writer, onFailure } = this.#options;
     this.#chat.recorder.setResult(estimateUsage(completion, this.#chat.request));
     if (!completion.ok) {
       onFailure(completion);
@@ -114,8 +132,7 @@ class ChatStream {
       return;
     }
     this.#begin();
-    for (const chunk of chunks.finish(completion.finishReason)) void this.#send(chunk);
-    if (hasUsage) void this.#send(chunks.usage(completion.usage));
+    void this.#send(writer.finish(completion));
     this.#close(null);
   }
 
@@ -130,16 +147,13 @@ class ChatStream {
   }
 
   #sendError(error: ApiError): void {
-    const { code, message, details } = nameInBand(error);
-    const { request_id } = this.#chat.request;
+    const shown = nameInBand(error);
     this.#chat.recorder.explain(error);
-    void this.#send(writeErrorFrame(code, message, request_id, details.param));
-    this.#close(error.code === "client_closed_request" ? error.code : code);
+    void this.#send(this.#options.writer.fail(shown, this.#chat.request.request_id));
+    this.#close(error.code === "client_closed_request" ? error.code : shown.code);
   }
 
   #close(code: ErrorCode | null): void {
-    // gateway.events.1
-    void this.#send("[DONE]");
     this.#idle.stop();
     this.#stream.close();
     // A caller that has left gets nothing; others got the stream's status.

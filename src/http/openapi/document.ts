@@ -7,6 +7,7 @@ import {
   type PublicSurface,
   publicCode,
 } from "../../platform/errors.ts";
+import { DIALECTS } from "../dialects.ts";
 import type { RouteSpec } from "../route.ts";
 import type { Router } from "../router.ts";
 import { NOT_OPEN } from "../surface.ts";
@@ -28,6 +29,11 @@ const WITH_KEY: ErrorCode[] = [
   "internal_error",
 ];
 
+function errorOf({ dialect }: RouteSpec, surface: PublicSurface) {
+  if (!dialect) return { name: ERROR_NAMES[surface], schema: ERROR_SCHEMAS[surface] };
+  return { name: DIALECTS[dialect].schemaName, schema: DIALECTS[dialect].schema };
+}
+
 function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
   const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
@@ -42,7 +48,7 @@ function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
     };
   }
   for (const [status, lines] of groupByStatus(spec, surface)) {
-    const schema = { $ref: `#/components/schemas/${ERROR_NAMES[surface]}` };
+    const schema = { $ref: `#/components/schemas/${errorOf(spec, surface).name}` };
     const content = { "application/json": { schema } };
     const names = new Set<DocumentedHeader>(["x-request-id"]);
     // A nearly full disk makes the agent service send it.
@@ -96,7 +102,7 @@ function listRefusals(spec: RouteSpec, surface: PublicSurface): ErrorCode[] {
   // agents.errors.not_enabled
   if (spec.feature) codes.push("not_enabled");
   // agents.errors.p9: every route of the agent service refuses unknown parameters.
-  if (spec.body || spec.params || spec.query || surface === "agents") codes.push("validation");
+  if (spec.body || spec.query || surface === "agents") codes.push("validation");
   if (spec.body) codes.push("request_too_large");
   return codes;
 }
@@ -145,7 +151,8 @@ async function writeDocument({ routers, version, events = [] }: DocumentOptions)
     const named = findOperation(method, path);
     if (named) Object.assign(operation, { operationId: named.id, tags: [named.group] });
     operation.parameters = listParameters(spec);
-    schemas[ERROR_NAMES[surface]] = ERROR_SCHEMAS[surface];
+    const error = errorOf(spec, surface);
+    schemas[error.name] = error.schema;
     const replies = Object.values(spec.replies).flatMap(({ schema, stream }) => [schema, stream]);
     for (const schema of [spec.body, ...replies]) if (schema) collect(schema, schemas);
   }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/access/index.ts";
 import type { AdmittedChat } from "../../../src/gateway/chat/admit.ts";
-import { createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
+import { createChatWriter, createChunkWriter } from "../../../src/gateway/chat/chunks.ts";
 import { writeStream } from "../../../src/gateway/chat/stream.ts";
 import { InFlight } from "../../../src/gateway/in-flight.ts";
 import type { LogEntry } from "../../../src/gateway/request-log/entry.ts";
@@ -43,8 +43,7 @@ function open(answer: Complete, take = (_: Omit<LogEntry, "id">) => {}, running 
     model: { settings: { context_window: 100 } },
   } as AdmittedChat;
   const begun = writeStream(stream, admitted, {
-    chunks: createChunkWriter("id", 7, "svc"),
-    hasUsage: false,
+    writer: createChatWriter(createChunkWriter("id", 7, "svc"), false),
     clock,
     running,
     keys: {
@@ -169,7 +168,7 @@ describe("a thrown bug", () => {
   test("in a keep-alive is logged, and ends the stream", async () => {
     const left = Promise.withResolvers<Completion>();
     const { begun, bugs, clock, stream } = open(async () => left.promise);
-    stream.comment = () => {
+    stream.pass = () => {
       throw bug;
     };
     await clock.advance(15_000);
