@@ -183,25 +183,37 @@ function findUnionFault(variants: TSchema[], value: unknown, path: string): Fiel
   return explain(path, `must be ${nameWanted(variants)}`, isQuoted ? value : undefined);
 }
 
-/** Without any variant's tag the tag itself is at fault, such as a message's role. */
+/**
+ * Without any variant's tags a tag itself is at fault, such as a message's role. Of several tags
+ * this is the one that is sent, among the variants whose other tag the value has.
+ */
 function findTagFault(variants: TSchema[], value: unknown, path: string): FieldError {
-  const fields = Object.entries((variants[0] as TObject).properties ?? {});
-  const tag = fields.find(([, inner]) => "const" in inner)?.[0];
+  const fields = value as Record<string, unknown>;
+  const alike = variants.filter((one) => listTags(one).some(([name, tag]) => fields[name] === tag));
+  const meant = alike.length > 0 ? alike : variants;
+  const wrong = meant.flatMap(listTags).filter(([name, tag]) => fields[name] !== tag);
+  const tag = (wrong.find(([name]) => Object.hasOwn(fields, name)) ?? wrong[0])?.[0];
   if (tag === undefined) return findFieldError(variants[0]!, value, path)!;
   const place = join(path, tag);
-  if (!Object.hasOwn(value as object, tag)) return explain(place, "is required");
-  const choices = variants.map((variant) => (variant as TObject).properties[tag]!);
-  return explain(place, `must be ${nameWanted(choices)}`, (value as Record<string, unknown>)[tag]);
+  if (!Object.hasOwn(fields, tag)) return explain(place, "is required");
+  const choices = meant.flatMap((variant) => (variant as TObject).properties[tag] ?? []);
+  return explain(place, `must be ${nameWanted(choices)}`, fields[tag]);
 }
 
-/** Tests if a value has a variant's literal tag and fills its lists that may not be empty. */
+/** The fields that tell a variant from others, with their constants. */
+function listTags({ properties = {} }: TSchema): [name: string, constant: unknown][] {
+  return Object.entries(properties as Record<string, TSchema>).flatMap(
+    ([name, inner]): [string, unknown][] => ("const" in inner ? [[name, inner.const]] : []),
+  );
+}
+
+/** Tests if a value has a variant's literal tags and fills its lists that may not be empty. */
 function carriesTag(variant: TSchema, value: unknown): boolean {
   if (variant.type !== "object" || !isOfType(variant, value)) return false;
   const { properties, required = [] } = variant as TObject;
   const fields = value as Record<string, unknown>;
-  const isTagged = Object.entries(properties).some(
-    ([name, inner]) => "const" in inner && inner.const === fields[name],
-  );
+  const tags = listTags(variant).filter(([name]) => Object.hasOwn(fields, name));
+  const isTagged = tags.length > 0 && tags.every(([name, tag]) => fields[name] === tag);
   const lists = required.filter((name) => properties[name]!.minItems > 0);
   return isTagged && lists.every((name) => !isNothing(fields[name]));
 }

@@ -349,3 +349,23 @@ test("a text has at least as many code points as its minimum", () => {
   expect(say(schema, "a😀")).toBe("`f` must have 3 to 8 characters.");
   expect(say(schema, "a😀b")).toBeNull();
 });
+
+test("of variants with two tags the error names the one that is wrong", () => {
+  const message = (role: string) =>
+    Type.Object({
+      type: Type.Optional(Type.Literal("message")),
+      role: Type.Literal(role),
+      text: Type.String(),
+    });
+  const call = Type.Object({ type: Type.Literal("call"), name: Type.String() });
+  const schema = Type.Union([message("user"), message("tool"), call]);
+  expect(say(schema, { role: "user", text: 5 })).toStartWith("`f.text` must be a string");
+  expect(say(schema, { type: "message", role: "tool" })).toBe("`f.text` is required.");
+  const roles = '`f.role` must be one of "user", "tool", but is "x".';
+  expect(say(schema, { role: "x" })).toBe(roles);
+  expect(say(schema, { type: "message", role: "x" })).toBe(roles);
+  expect(say(schema, { type: "message" })).toBe("`f.role` is required.");
+  expect(say(schema, { type: "x" })).toBe('`f.type` must be one of "message", "call", but is "x".');
+  expect(say(schema, { type: "call" })).toBe("`f.name` is required.");
+  expect(say(schema, {})).toBe("`f.type` is required.");
+});
