@@ -16,6 +16,7 @@ import { readPacked } from "./packed.ts";
 import performance from "./performance.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import requests from "./requests.md" with { type: "file" };
+import responses from "./responses.md" with { type: "file" };
 import security from "./security.md" with { type: "file" };
 import services from "./services.md" with { type: "file" };
 import stub from "./stub.md" with { type: "file" };
@@ -54,6 +55,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
     ]),
     ...inGroup("Gateway", [
       page("chat", "chat completions, clients, reasoning and deep thinking", chat),
+      page("responses", "Open Responses: the format of many clients' default", responses),
       page("services", "embeddings and web search", services),
       page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
     ]),

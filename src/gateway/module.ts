@@ -22,6 +22,7 @@ import { CapacityGroup } from "./metered/capacity-group.ts";
 import type { MeteredStatus } from "./metered/service.ts";
 import { RequestLog } from "./request-log/request-log.ts";
 import { requestLogStore } from "./request-log/store/index.ts";
+import { openResponsesRoute } from "./responses/routes.ts";
 import type { InternalSearchClient } from "./search/internal-client.ts";
 import { openSearch } from "./search/routes.ts";
 
@@ -82,15 +83,14 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   });
   const chat = { ...options, meter: requestLog.meter("chat", options.tracer) };
   const keys = new KeyRevocations(options);
-  openChatRoutes(router, execution, {
-    ...chat,
-    budgets,
-    keys,
-    alias: settings.service.alias,
-    status: settings.service.chat_status,
+  const chatRoutes = {
+    ...{ ...chat, budgets, keys, alias: settings.service.alias },
     changelogUrl: () =>
       settings.service.changelog_url || `${settings.server.public_url}/docs/changes`,
-  });
+  };
+  openChatRoutes(router, execution, { ...chatRoutes, status: settings.service.chat_status });
+  const isOpen = () => settings.gateway.responses;
+  openResponsesRoute(router, execution, { ...chatRoutes, isOpen });
   const shared = { budgets, egress, clock, log, running: options.running };
   const embeddings = openEmbeddings(router, {
     ...shared,

@@ -37,6 +37,7 @@ test("every route that asks a server is exempt from the server's idle timeout", 
   const asking = opened[0]!.routes.filter(({ method }) => method === "POST");
   expect(asking.map(({ path, spec }) => [path, spec.isSlow])).toEqual([
     ["/v1/chat/completions", true],
+    ["/v1/responses", true],
     ["/v1/embeddings", true],
     ["/v1/search", true],
   ]);

@@ -13,6 +13,11 @@ export interface ChatOptions extends AdmitOptions, Omit<ChatResponderOptions, "d
   meter: RecorderFactory<GatewayRecorder>;
 }
 
+export interface DialectOptions extends Omit<ChatOptions, "status"> {
+  /** The operator has opened the route. */
+  isOpen(): boolean;
+}
+
 export const CHAT_PATH = "/v1/chat/completions";
 /** gateway.errors.headers.deprecation, for the API document. */
 const DEPRECATION = ["deprecation", "link", "sunset"] as const;

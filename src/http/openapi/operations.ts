@@ -23,8 +23,11 @@ export const TAGS = Object.entries(GROUPS).map(([name, description]) => ({ name,
 type Operations = Readonly<Record<`${HttpMethod} ${Path}`, string>>;
 
 const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
-  chat: { "POST /v1/chat/completions": "createChatCompletion" },
-  models: { "GET /v1/models": "listModels" },
+  chat: {
+    "POST /v1/chat/completions": "createChatCompletion",
+    "POST /v1/responses": "createResponse",
+  },
+  models: { "GET /v1/models": "listModels", "GET /v1/models/:id": "getModel" },
   embeddings: { "POST /v1/embeddings": "createEmbeddings" },
   search: { "POST /v1/search": "searchWeb" },
   agents: {

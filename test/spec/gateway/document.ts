@@ -75,7 +75,7 @@ export async function readDocument(app: TestApp, isWhole = true): Promise<Docume
 
 /** Whether a path belongs to the gateway. */
 export const isGateway = (path: string) =>
-  /^\/v1\/(chat|models|embeddings|search|usage)\b/.test(path);
+  /^\/v1\/(chat|responses|messages|models|embeddings|search|usage)\b/.test(path);
 
 /** The target of a `$ref`; undefined if missing. */
 export const followRef = (document: Document, ref: string): unknown =>

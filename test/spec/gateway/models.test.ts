@@ -8,6 +8,7 @@ import { Value } from "@sinclair/typebox/value";
 import { type Model, ModelList } from "../../../src/models/model.ts";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
 import { allow, createKey } from "./keys.ts";
+import { readRefusal } from "./refusal.ts";
 
 type List = Static<typeof ModelList>;
 
@@ -168,6 +169,40 @@ describe("the list", () => {
     const elsewhere = await find("elsewhere", { key });
     expect(elsewhere.self_hosted).toBe(false);
     expect(elsewhere.upstream_revision).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("GET /v1/models/{id}", () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp({ settings: SETTINGS + model("maker/one", "self_hosted = true") });
+  });
+  afterAll(() => app.stop());
+
+  test("shows each model as it stands in the list, with its slash encoded", async () => {
+    const models = await list(app);
+    expect(idsOf(models)).toContain("maker/one");
+    for (const one of models) {
+      const reply = await app.get(`/v1/models/${encodeURIComponent(one.id)}`);
+      expect([reply.status, await reply.json()]).toEqual([200, one]);
+    }
+  });
+
+  test("takes both names of the default model", async () => {
+    const [first] = await list(app);
+    expect(await (await app.get("/v1/models/svc-v0")).json()).toEqual(first!);
+  });
+
+  test("an id that the list lacks is `model_not_found`, in the envelope of a chat", async () => {
+    for (const id of ["unknown", "hidden", "inner", "elsewhere", "%", "%2F"]) {
+      const refused = await readRefusal(await app.get(`/v1/models/${id}`));
+      expect([id, ...refused]).toEqual([id, 404, "model_not_found", "model"]);
+    }
+  });
+
+  test("needs a key", async () => {
+    const refused = await readRefusal(await app.get("/v1/models/main", { key: null }));
+    expect(refused).toEqual([401, "missing_api_key", null]);
   });
 });
 

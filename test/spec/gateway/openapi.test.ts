@@ -67,9 +67,11 @@ test("it lists each route of the gateway once, and no documentation pages", () =
   const routes = listOfGateway().map(({ method, path }) => `${method} ${path}`);
   expect(routes.toSorted()).toEqual([
     "get /v1/models",
+    "get /v1/models/{id}",
     "get /v1/usage",
     "post /v1/chat/completions",
     "post /v1/embeddings",
+    "post /v1/responses",
     "post /v1/search",
   ]);
 });
