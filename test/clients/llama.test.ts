@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
+import type { ResponseFunctionToolCall } from "openai/resources/responses/responses";
 import { checkInstallation, probeModel } from "../../src/admin/index.ts";
 import { createSystemClock } from "../../src/platform/clock.ts";
 import { createSystemIds } from "../../src/platform/ids.ts";
@@ -23,7 +24,7 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
     const there = new OpenAI({ baseURL: server, apiKey: "none" });
     const [model] = (await there.models.list()).data;
     const settings = writeSettings(server, "", `model = ${JSON.stringify(model!.id)}`);
-    app = await startApp({ listens: true, settings });
+    app = await startApp({ listens: true, settings, env: { WADI_GATEWAY__RESPONSES: "true" } });
     client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: KEY, maxRetries: 0 });
   });
   afterAll(() => app.stop());
@@ -92,6 +93,35 @@ describe.skipIf(server === "")("a llama.cpp server behind the gateway", () => {
       });
       expect(answered.choices[0]!.message.tool_calls).toBeUndefined();
     }
+  });
+
+  test("answers responses as it answers chats, as JSON and streamed", async () => {
+    const ask = { model: "svc", input: "Hello", max_output_tokens: 16, temperature: 0 };
+    const { choices } = await client.chat.completions.create(say("Hello"));
+    const whole = await client.responses.create(ask);
+    const streamed = await client.responses.stream(ask).finalResponse();
+    for (const { output_text, status, usage } of [whole, streamed]) {
+      expect(output_text).toBe(choices[0]!.message.content!);
+      expect(["completed", "incomplete"]).toContain(status!);
+      expect(usage!.output_tokens).toBeGreaterThan(0);
+    }
+  });
+
+  test("calls a tool in a response, and takes its result", async () => {
+    const tool = { type: "function" as const, ...tools[0]!.function, strict: null };
+    const chosen = { type: "function" as const, name: "get_weather" };
+    const ask = { model: "svc", tools: [tool], temperature: 0, max_output_tokens: 500 };
+    const input = [{ role: "user" as const, content: "What is the weather?" }];
+    const { output } = await client.responses.create({ ...ask, input, tool_choice: chosen });
+    expect(output).toMatchObject([{ type: "function_call", name: "get_weather" }]);
+    const [call] = output as [ResponseFunctionToolCall];
+    const result = { type: "function_call_output" as const, output: "38" };
+    const answered = await client.responses.create({
+      ...ask,
+      input: [...input, call, { ...result, call_id: call.call_id }],
+      tool_choice: "none",
+    });
+    expect(answered.output.map(({ type }) => type)).toEqual(["message"]);
   });
 
   test("reports that a request is too long", async () => {
