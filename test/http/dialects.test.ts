@@ -83,6 +83,17 @@ describe("the format anthropic", () => {
   });
 });
 
+test("a request that comes during a stop is refused in the format of its route", async () => {
+  const { server, ask } = createTestServer((router) => {
+    const spec = { ...describeRoute(Body), dialect: "openai" as const };
+    router.post(ROUTES.openai, spec, () => [200, {}]);
+  });
+  server.start();
+  await server.stop(0);
+  const reply = await ask("POST", ROUTES.openai, { headers: HEADERS, body: "{}" });
+  expect([reply.status, Object.keys((await reply.json()) as object)]).toEqual([503, ["error"]]);
+});
+
 test("requests count on the limit of the route that is named", async () => {
   served.taken.length = 0;
   await ask(ROUTES.openai);

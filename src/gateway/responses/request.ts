@@ -113,6 +113,7 @@ const Reasoning = Type.Object(
           Type.Literal("medium"),
           Type.Literal("high"),
           Type.Literal("xhigh"),
+          Type.Literal("max"),
         ],
         {
           description:
@@ -239,7 +240,7 @@ export const ResponsesRequest = withRules(Fields, {
           `${METADATA_KEY_CHARACTERS_MAX}`;
   },
   background: ({ background }) =>
-    background ? "must be false: a run of an agent outlasts its connection, a response not" : null,
+    background ? "must be false: to outlast its connection, start a run of an agent" : null,
   previous_response_id: ({ previous_response_id: id }) =>
     isSent(id) ? "must be left out: no response is kept, so send all items in `input`" : null,
   conversation: ({ conversation }) =>

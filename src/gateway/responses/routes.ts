@@ -42,6 +42,7 @@ export function openResponsesRoute(
         "on the limit of chats.",
       ...{ dialect: "openai", isOpen, countsAs: `POST ${CHAT_PATH}`, meter },
       body: ResponsesRequest,
+      refusals: [...CHAT_SPEC.refusals, "not_found"],
       replies: {
         [STATUS]: {
           description: "The response, or the stream of its events.",

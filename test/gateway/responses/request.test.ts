@@ -178,7 +178,7 @@ describe("`reasoning.effort`", () => {
 
   test("low and more is `reasoning` of a chat: it needs the scope", async () => {
     const key = await createKey(front, { scopes: [] });
-    for (const effort of ["low", "medium", "high", "xhigh"]) {
+    for (const effort of ["low", "medium", "high", "xhigh", "max"]) {
       expect((await readResponse(await ask(effort))).reasoning).toEqual({ effort, summary: null });
       const refused = await readError(await ask(effort, key));
       expect(refused).toEqual([403, "scope_required", "reasoning.effort"]);
@@ -257,4 +257,15 @@ test("fields that are not listed are ignored", async () => {
   expect(await send({ ...body, top_logprobs: 3, max_tool_calls: 2 })).toEqual(
     await send({ input: "Hello" }),
   );
+});
+
+test("a model that always thinks does so here, for keys with the scope, and takes no tools", async () => {
+  await using deep = await openResponses({ model: `think = "required"\ncapabilities = ${EVERY}` });
+  await readResponse(await deep.respond({ input: "Hello" }));
+  expect(deep.upstream.asked).toHaveLength(3);
+  const refused = await readError(await deep.respond({ input: "Hello", tools: [WEATHER] }));
+  expect(refused).toEqual([400, "invalid_request", "tools"]);
+  const key = await createKey(deep, { scopes: [] });
+  const unscoped = await readError(await deep.respond({ input: "Hello" }, { key }));
+  expect(unscoped).toEqual([403, "scope_required", "model"]);
 });
