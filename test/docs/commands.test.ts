@@ -139,6 +139,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
   });
 
   for (const [name, shown] of [
+    ["responses", '"text":"You said: Hello"'],
     ["agents", '"output":{"message":"One."}'],
     ["tools", '"effect":"asks"'],
     ["triggers", '"upcoming":['],
@@ -224,7 +225,7 @@ async function untilWaiting(server: Server, run: string): Promise<void> {
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
-  run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console");
+  run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console", "responses");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);
