@@ -130,16 +130,20 @@ describe("agents.p4 agents.versioning.4", () => {
 
   test("the bounds of each input are these", () => {
     expect(listBounds(document)).toEqual({
-      "1.. items": "ChatRequest.messages",
+      "1.. items": "ChatRequest.messages ResponsesRequest.input",
       "0..2":
         "ChatRequest.temperature NewAgent.model_params.temperature " +
-        "NewAgentVersion.model_params.temperature",
-      "0..1": "ChatRequest.top_p NewAgent.model_params.top_p NewAgentVersion.model_params.top_p",
-      "1..": "ChatRequest.max_tokens",
-      "-2..2": "ChatRequest.frequency_penalty ChatRequest.presence_penalty",
+        "NewAgentVersion.model_params.temperature ResponsesRequest.temperature",
+      "0..1":
+        "ChatRequest.top_p NewAgent.model_params.top_p NewAgentVersion.model_params.top_p " +
+        "ResponsesRequest.top_p",
+      "1..": "ChatRequest.max_tokens ResponsesRequest.max_output_tokens",
+      "-2..2":
+        "ChatRequest.frequency_penalty ChatRequest.presence_penalty " +
+        "ResponsesRequest.frequency_penalty ResponsesRequest.presence_penalty",
       "..256 characters":
         "ChatRequest.stop ChatRequest.user EmbeddingsRequest.user NewTrigger.secret " +
-        "SearchRequest.user",
+        "ResponsesRequest.safety_identifier ResponsesRequest.user SearchRequest.user",
       "..4 items": "ChatRequest.stop",
       "1..256 characters": "ChatRequest.stop[] NewTool.title NewToolRevision.title",
       "1.. characters": "EmbeddingsRequest.input EmbeddingsRequest.input[]",
