@@ -42,7 +42,7 @@ describe("the npm package openai maps to its own error class", () => {
   });
 
   test("an unknown path", async () => {
-    const failure = await failureOf(connect(dev()).models.retrieve("svc"));
+    const failure = await failureOf(connect(dev()).files.retrieve("file_1"));
     expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
     expect(failure).toMatchObject({ status: 404, code: "not_found", type: "not_found_error" });
   });
