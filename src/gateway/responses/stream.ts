@@ -21,6 +21,8 @@ interface ResponseWriterOptions {
 interface OpenItem<Item> {
   item: Item;
   at: number;
+  /** The place as JSON without braces, since most frames are deltas. */
+  placed: string;
   text: string;
 }
 
@@ -100,20 +102,25 @@ export class ResponseWriter implements StreamWriter {
     return `event: ${type}\ndata: ${data}\n\n`;
   }
 
+  #writeDelta(type: string, placed: string, delta: string): string {
+    const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},`;
+    return `${head}${placed},"delta":${JSON.stringify(delta)}}\n\n`;
+  }
+
   #addText(delta: string): string {
     if (delta === "") return "";
     const begun = this.#message ? "" : this.#openMessage();
     const message = this.#message!;
     message.text += delta;
-    const place = placeText(message);
-    return begun + this.#write("response.output_text.delta", { ...place, delta, logprobs: [] });
+    const placed = `${message.placed},"content_index":0,"logprobs":[]`;
+    return begun + this.#writeDelta("response.output_text.delta", placed, delta);
   }
 
   #addArguments(index: number, delta: string): string {
     if (delta === "") return "";
     const call = this.#calls.get(index)!;
     call.text += delta;
-    return this.#write("response.function_call_arguments.delta", { ...placeItem(call), delta });
+    return this.#writeDelta("response.function_call_arguments.delta", call.placed, delta);
   }
 
   #openMessage(): string {
@@ -135,7 +142,8 @@ export class ResponseWriter implements StreamWriter {
 
   #open<Item extends OutputItem>(item: Item): OpenItem<Item> {
     const at = this.#output.push(item) - 1;
-    return { item, at, text: "" };
+    const placed = `"item_id":${JSON.stringify(item.id)},"output_index":${at}`;
+    return { item, at, placed, text: "" };
   }
 
   #closeMessage(status: OutputItem["status"]): string {
