@@ -9,6 +9,7 @@ import console from "./console.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
+import messages from "./messages.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
@@ -56,6 +57,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
     ...inGroup("Gateway", [
       page("chat", "chat completions, clients, reasoning and deep thinking", chat),
       page("responses", "Open Responses: the format of many clients' default", responses),
+      page("messages", "the format of Anthropic's Messages API", messages),
       page("services", "embeddings and web search", services),
       page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
     ]),

@@ -18,6 +18,7 @@ import { InternalChatClient } from "./chat/internal-client.ts";
 import { openChatRoutes } from "./chat/routes.ts";
 import { openEmbeddings } from "./embeddings/routes.ts";
 import type { InFlight } from "./in-flight.ts";
+import { openMessagesRoutes } from "./messages/routes.ts";
 import { CapacityGroup } from "./metered/capacity-group.ts";
 import type { MeteredStatus } from "./metered/service.ts";
 import { RequestLog } from "./request-log/request-log.ts";
@@ -75,10 +76,11 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     currency: () => settings.service.currency,
   });
   openUsageRoute(router, budgets);
+  const countTexts = createTextCount(compute);
   const execution = new ChatExecution({
     ...options,
     budgets,
-    countTexts: createTextCount(compute),
+    countTexts,
     thinkSettings: () => settings.think,
   });
   const chat = { ...options, meter: requestLog.meter("chat", options.tracer) };
@@ -91,6 +93,10 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   openChatRoutes(router, execution, { ...chatRoutes, status: settings.service.chat_status });
   const isOpen = () => settings.gateway.responses;
   openResponsesRoute(router, execution, { ...chatRoutes, isOpen });
+  openMessagesRoutes(router, execution, {
+    ...{ ...chatRoutes, countTexts },
+    isOpen: () => settings.gateway.messages,
+  });
   const shared = { budgets, egress, clock, log, running: options.running };
   const embeddings = openEmbeddings(router, {
     ...shared,

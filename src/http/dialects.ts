@@ -1,5 +1,5 @@
 // Formats of other interfaces: the error envelopes of their routes, and how they send a key.
-import { type ApiError, publicCode, typeOf } from "../platform/errors.ts";
+import { type ApiError, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 import type { SpecObject } from "./openapi/schemas.ts";
 
 export type ApiDialect = "openai" | "anthropic";
@@ -9,8 +9,10 @@ interface DialectForm {
   schemaName: string;
   schema: SpecObject;
   writeError(refusal: ApiError, request_id: string): string;
+  /** Statuses that this interface has for codes, in place of ours. */
+  statuses?: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Header that repeats the request id beside ours. */
-  idHeader?: string;
+  idHeader?: "request-id";
   /** Header of a key without `Bearer`. */
   keyHeader?: string;
 }
@@ -50,26 +52,69 @@ export const DIALECTS: Readonly<Record<ApiDialect, DialectForm>> = {
     schemaName: "MessagesError",
     schema: object("The error envelope of /v1/messages. Branch on `error.code`.", {
       type: { type: "string", const: "error", description: "Always `error`." },
-      error: object("What went wrong.", {
-        type: text("The kind of error, which follows the status."),
-        message,
-        code,
-      }),
-      request_id: text("Repeats the x-request-id header."),
+      error: object(
+        "What went wrong.",
+        {
+          type: text("The kind of error, which follows the status."),
+          message,
+          code,
+          param: text("The first offending field; left out: none."),
+          details: object("For the clients of this interface.", {
+            error_code: text("The same code; of a refused `thread` theirs."),
+          }),
+        },
+        ["type", "message", "code", "details"],
+      ),
+      request_id: text("Repeats the request-id header."),
     }),
-    writeError({ code, message, status }, request_id) {
-      const error = { type: anthropicTypeOf(status), message, code: publicCode(code, "gateway") };
+    writeError(refusal, request_id) {
+      const { code, message } = refusal;
+      const type = ANTHROPIC_TYPES[statusOf(refusal, "anthropic")] ?? "api_error";
+      const { param } = refusal.details;
+      const shown = publicCode(code, "gateway");
+      // Clients that ask for a thread go on without one at this code.
+      const error_code = param === "thread" ? "thread_unsupported_request" : shown;
+      const error = { type, message, code: shown, param, details: { error_code } };
       return JSON.stringify({ type: "error", error, request_id });
+    },
+    statuses: {
+      upstream_rate_limited: 529,
+      no_model_available: 529,
+      model_offline: 529,
+      service_unavailable: 529,
+      model_unavailable: 500,
+      upstream_error: 500,
     },
     idHeader: "request-id",
     keyHeader: "x-api-key",
   },
 };
 
-function anthropicTypeOf(status: number): string {
-  if (status === 413) return "request_too_large";
-  if (status === 504) return "timeout_error";
-  return status >= 500 ? "api_error" : typeOf(status);
+const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  504: "timeout_error",
+  529: "overloaded_error",
+};
+
+/** The status that is sent: the interface's own, else ours. */
+export function statusOf(
+  { code, status }: Pick<ApiError, "code" | "status">,
+  dialect: ApiDialect | undefined,
+): number {
+  return (dialect && DIALECTS[dialect].statuses?.[code]) ?? status;
+}
+
+export function writeDialectError(
+  dialect: ApiDialect,
+  error: ApiError,
+  request_id: string,
+): string {
+  return DIALECTS[dialect].writeError(error, request_id);
 }
 
 /** Headers with the request id of every reply. */

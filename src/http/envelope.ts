@@ -6,7 +6,7 @@ import {
   type Surface,
   typeOf,
 } from "../platform/errors.ts";
-import { type ApiDialect, DIALECTS, idHeaders } from "./dialects.ts";
+import { type ApiDialect, DIALECTS, idHeaders, statusOf } from "./dialects.ts";
 
 /** Names of the agent service's first segments below /v1; all other paths are the gateway's. */
 const AGENT_SEGMENTS = new Set([
@@ -78,15 +78,15 @@ export function writeEnvelope(
 }
 
 export function sendError(
-  { details, status }: ApiError,
+  refusal: ApiError,
   body: string,
   request_id: string,
   dialect?: ApiDialect,
 ): Response {
   return new Response(body, {
-    status,
+    status: statusOf(refusal, dialect),
     headers: {
-      ...details.headers,
+      ...refusal.details.headers,
       "content-type": "application/json",
       ...idHeaders(request_id, dialect),
     },

@@ -1,6 +1,6 @@
 // HTTP: servers, routers and what modules need to open routes.
 export { parseBody } from "./body.ts";
-export { type ApiDialect, idHeaders } from "./dialects.ts";
+export { type ApiDialect, idHeaders, writeDialectError } from "./dialects.ts";
 export { writeErrorFrame } from "./envelope.ts";
 export { IdParams, Instant, readUuid, requireInstant, Uuid } from "./fields.ts";
 export { createHealthPages } from "./health.ts";

@@ -6,7 +6,7 @@ import { ApiError, apiError, publicCode, type Surface } from "../platform/errors
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { readTrace, type Trace, traceIdOf } from "../platform/trace.ts";
-import { idHeaders } from "./dialects.ts";
+import { idHeaders, statusOf } from "./dialects.ts";
 import { respondError, sendError, writeEnvelope } from "./envelope.ts";
 import { chooseRequestId } from "./request-id.ts";
 import type { HandlerReply, RequestRecorder, Route, RouteSpec, SentAs } from "./route.ts";
@@ -110,7 +110,7 @@ function answerFailure(
   // A caller who left receives nothing.
   const bytes = refusal.code === "client_closed_request" ? 0 : Buffer.byteLength(text);
   recorder?.explain(refusal);
-  recorder?.close(refusal.status, code, bytes);
+  recorder?.close(statusOf(refusal, dialect), code, bytes);
   return sendError(refusal, text, request_id, dialect);
 }
 

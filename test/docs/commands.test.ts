@@ -114,6 +114,14 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     expect(findPage("services").text).toMatch(new RegExp(`${fields.join("[^,}]+,")}…\\}`));
   });
 
+  test("messages: a message and a count of its tokens", async () => {
+    const [message, count] = shellOf("messages");
+    const { content, usage } = JSON.parse(await runScript([message!], server.url, cwd));
+    expect(content).toMatchObject([{ text: "You said: Hello" }]);
+    const { input_tokens } = usage;
+    expect(JSON.parse(await runScript([count!], server.url, cwd))).toEqual({ input_tokens });
+  });
+
   test("requests: the explanation is the one shown", async () => {
     const stdout = await runScript(shellOf("requests"), server.url, cwd);
     const sentences = (text: string) =>
@@ -226,6 +234,7 @@ test("every page with shell blocks is run, and skipped blocks are commands of th
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
   run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console", "responses");
+  run.push("messages");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

@@ -38,6 +38,8 @@ test("every route that asks a server is exempt from the server's idle timeout", 
   expect(asking.map(({ path, spec }) => [path, spec.isSlow])).toEqual([
     ["/v1/chat/completions", true],
     ["/v1/responses", true],
+    ["/v1/messages", true],
+    ["/v1/messages/count_tokens", true],
     ["/v1/embeddings", true],
     ["/v1/search", true],
   ]);

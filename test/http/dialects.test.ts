@@ -55,7 +55,13 @@ describe("the format anthropic", () => {
       400,
       {
         type: "error",
-        error: { type: "invalid_request_error", message: RULE, code: "invalid_request" },
+        error: {
+          type: "invalid_request_error",
+          message: RULE,
+          code: "invalid_request",
+          param: "size",
+          details: { error_code: "invalid_request" },
+        },
         request_id: "r-1",
       },
     ]);

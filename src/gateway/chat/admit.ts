@@ -1,4 +1,5 @@
 // Admission of a chat request over HTTP: checks what the key may and the model can.
+import type { Caller } from "../../access/index.ts";
 import { toApiError } from "../../http/index.ts";
 import type { ModelRegistry, ServedModel } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -27,11 +28,12 @@ export interface AdmitOptions {
   changelogUrl(): string;
 }
 
-/** Admits a request whose fields are valid; throws errors in one order. */
-export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
-  const { registry, clock, changelogUrl } = options;
-  return async (body: ChatRequest, context: ChatContext): Promise<AdmittedChat> => {
-    const { caller, recorder } = context;
+/** Receives what is known of a request before its model is asked. */
+type ModelNotes = Pick<GatewayRecorder, "asked_model" | "scope" | "setModel">;
+
+/** Finds a request's model, which the key may call and which can do what is asked. */
+export function createFindModel({ registry, clock, changelogUrl }: AdmitOptions) {
+  return async (body: ChatRequest, caller: Caller, recorder: ModelNotes) => {
     const { model, by } = registry.resolve(body.model);
     recorder.asked_model = body.model ?? null;
     if (by === "unknown" && hasSunset(clock.now())) {
@@ -49,6 +51,16 @@ export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
     } catch (error) {
       throw addHeaders(error, headers);
     }
+    return { model, by, headers };
+  };
+}
+
+/** Admits a request whose fields are valid; throws errors in one order. */
+export function createAdmit(execution: ChatExecution, options: AdmitOptions) {
+  const find = createFindModel(options);
+  return async (body: ChatRequest, context: ChatContext): Promise<AdmittedChat> => {
+    const { caller, recorder } = context;
+    const { model, by, headers } = await find(body, caller, recorder);
     const request = buildModelRequest(readRequestInput(body, model), model, context);
     // gateway.endpoints.chat_completions.7: a model that needs deep thinking always thinks.
     const thinks = body.think === true || model.settings.think === "required";

@@ -103,9 +103,9 @@ export function estimateUsage(completion: Completion, request: ModelRequest): Co
 }
 
 /** Counts at the model's server, else with the bundled tokenizer, else by an estimate. */
-async function countPrompt(
+export async function countPrompt(
   request: ModelRequest,
-  { model, countTexts }: BudgetCheckOptions,
+  { model, countTexts }: Pick<BudgetCheckOptions, "model" | "countTexts">,
   signal: AbortSignal,
 ): Promise<number> {
   const counted = await model.backend.countTokens(request, signal);
@@ -116,7 +116,7 @@ async function countPrompt(
   return estimatePrompt(request);
 }
 
-function estimatePrompt(request: ModelRequest): number {
+export function estimatePrompt(request: ModelRequest): number {
   return Math.ceil(countPromptTokens(request, estimateTokens));
 }
 

@@ -24,10 +24,12 @@ export type ModelRequestInput = Pick<
     max_tokens: number | null;
   };
 
+type CapNotes = Pick<GatewayRecorder, "setOutputCap">;
+
 export function buildModelRequest(
   input: ModelRequestInput,
   { settings }: ServedModel,
-  { caller, request_id, trace, recorder }: InternalCaller & { recorder: GatewayRecorder },
+  { caller, request_id, trace, recorder }: InternalCaller & { recorder: CapNotes },
 ): ModelRequest {
   // gateway.endpoints.chat_completions.6
   const cap = chooseOutputCap(settings, caller.max_output_tokens, input.max_tokens);

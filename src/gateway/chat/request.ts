@@ -3,11 +3,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { maybe, withRules } from "../../platform/schema.ts";
 import { ChatMessage, FunctionName, Tool } from "./message.ts";
 
-const STOP_STRINGS_MAX = 4;
+export const STOP_STRINGS_MAX = 4;
 /** gateway.limits.stop */
-const STOP_CHARACTERS_MAX = 256;
+export const STOP_CHARACTERS_MAX = 256;
 /** gateway.limits.user */
-const USER_CHARACTERS_MAX = 256;
+export const USER_CHARACTERS_MAX = 256;
 
 const Penalty = (description: string) =>
   maybe(Type.Number({ minimum: -2, maximum: 2, description }));

@@ -20,7 +20,7 @@ export interface DialectOptions extends Omit<ChatOptions, "status"> {
 
 export const CHAT_PATH = "/v1/chat/completions";
 /** gateway.errors.headers.deprecation, for the API document. */
-const DEPRECATION = ["deprecation", "link", "sunset"] as const;
+export const DEPRECATION = ["deprecation", "link", "sunset"] as const;
 const MARKED = [400, 403, 404, 429, 502, 503, 504];
 
 export const CHAT_REPLY_HEADERS = [

@@ -80,6 +80,7 @@ const resetHeader = (what: string) =>
 
 export const HEADERS = {
   "x-request-id": header("The id that the caller sent where it is well formed, else a fresh one."),
+  "request-id": header("Repeats x-request-id."),
   "retry-after": header(
     "Whole seconds to wait: with the request limit, budgets, `capacity_exceeded`, " +
       "`admission_busy`, `active_runs_limit`, `daily_runs_limit`, a hook's `rate_limited` and " +

@@ -7,7 +7,7 @@ import {
   type PublicSurface,
   publicCode,
 } from "../../platform/errors.ts";
-import { DIALECTS } from "../dialects.ts";
+import { DIALECTS, statusOf } from "../dialects.ts";
 import type { RouteSpec } from "../route.ts";
 import type { Router } from "../router.ts";
 import { NOT_OPEN } from "../surface.ts";
@@ -34,6 +34,11 @@ function errorOf({ dialect }: RouteSpec, surface: PublicSurface) {
   return { name: DIALECTS[dialect].schemaName, schema: DIALECTS[dialect].schema };
 }
 
+function listIdHeaders({ dialect }: RouteSpec): DocumentedHeader[] {
+  const own = dialect && DIALECTS[dialect].idHeader;
+  return own ? ["x-request-id", own] : ["x-request-id"];
+}
+
 function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
   const responses: SpecObject = {};
   for (const [status, reply] of Object.entries(spec.replies)) {
@@ -44,13 +49,13 @@ function documentRoute(spec: RouteSpec, surface: PublicSurface): SpecObject {
     responses[status] = {
       description,
       ...((schema || stream) && { content }),
-      headers: referHeaders(["x-request-id", ...headers]),
+      headers: referHeaders([...listIdHeaders(spec), ...headers]),
     };
   }
   for (const [status, lines] of groupByStatus(spec, surface)) {
     const schema = { $ref: `#/components/schemas/${errorOf(spec, surface).name}` };
     const content = { "application/json": { schema } };
-    const names = new Set<DocumentedHeader>(["x-request-id"]);
+    const names = new Set<DocumentedHeader>(listIdHeaders(spec));
     // A nearly full disk makes the agent service send it.
     if (status === 429 || (status === 503 && surface === "agents")) names.add("retry-after");
     for (const name of spec.refusal_headers?.[status] ?? []) names.add(name);
@@ -116,8 +121,8 @@ function groupByStatus(spec: RouteSpec, surface: PublicSurface): Map<number, str
     const entry = ERROR_CODES[code];
     const { message } = entry;
     // A signed route answers with the second status, since no caller is known.
-    const status =
-      isSigned && "unavailableStatus" in entry ? entry.unavailableStatus : entry.status;
+    const own = isSigned && "unavailableStatus" in entry ? entry.unavailableStatus : entry.status;
+    const status = statusOf({ code, status: own }, spec.dialect);
     const shown = publicCode(code, surface);
     const sentence = refusal_sentences[code] ?? message;
     const line = shown === null ? sentence : `\`${shown}\`: ${sentence}`;

@@ -26,6 +26,8 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
   chat: {
     "POST /v1/chat/completions": "createChatCompletion",
     "POST /v1/responses": "createResponse",
+    "POST /v1/messages": "createMessage",
+    "POST /v1/messages/count_tokens": "countMessageTokens",
   },
   models: { "GET /v1/models": "listModels", "GET /v1/models/:id": "getModel" },
   embeddings: { "POST /v1/embeddings": "createEmbeddings" },

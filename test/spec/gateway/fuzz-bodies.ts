@@ -144,7 +144,7 @@ function drawMap(document: Document, inner: Schema["additionalProperties"], draw
 
 function drawText({ pattern, maxLength = 100 }: Schema, draw: Draw): string {
   const allowed = new RegExp(pattern ?? "");
-  const found = ["de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
+  const found = ["custom", "de", "look", "2026-11-20", ID, pick(TEXTS, draw)]
     .findLast((text) => allowed.test(text))!
     .slice(0, maxLength);
   // A name may have to be unused.

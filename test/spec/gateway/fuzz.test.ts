@@ -12,6 +12,7 @@ const BODIES = countRounds(1_500);
 const SETTINGS = `
 [gateway]
 responses = true
+messages = true
 [limits]
 requests_per_minute = 1_000_000
 [[models]]
@@ -35,6 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
+const END = /(?:data: \[DONE\]|event: (?:message_stop|error)\ndata: .*)\n\n$/;
+
 /** Faults of a reply; empty if none. */
 async function checkReply({ responses }: Operation, reply: Response): Promise<string[]> {
   const { status, headers } = reply;
@@ -49,10 +52,13 @@ async function checkReply({ responses }: Operation, reply: Response): Promise<st
   if (type !== "text/event-stream") return findBreach(document, schema, JSON.parse(text));
   const chunks = text.split("\n").filter((line) => line.startsWith("data: {"));
   const breaches = chunks.flatMap((one) => findBreach(document, schema, JSON.parse(one.slice(6))));
-  return text.endsWith("data: [DONE]\n\n") ? breaches : [...breaches, "no end"];
+  return END.test(text) ? breaches : [...breaches, "no end"];
 }
 
-const ROUTES = ["/v1/chat/completions", "/v1/responses", "/v1/embeddings", "/v1/search"];
+const ROUTES = [
+  ...["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"],
+  ...["/v1/embeddings", "/v1/search"],
+];
 
 test("every route with a body is covered", () => {
   const found = Object.entries(document.paths).filter(

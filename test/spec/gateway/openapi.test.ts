@@ -71,6 +71,8 @@ test("it lists each route of the gateway once, and no documentation pages", () =
     "get /v1/usage",
     "post /v1/chat/completions",
     "post /v1/embeddings",
+    "post /v1/messages",
+    "post /v1/messages/count_tokens",
     "post /v1/responses",
     "post /v1/search",
   ]);
