@@ -7,10 +7,10 @@ import { Halves, TEXT } from "../chat/halves.ts";
 import type { StreamWriter } from "../chat/stream.ts";
 import {
   countedUsage,
+  describeEnd,
   type MessageEvent,
   openCall,
   openText,
-  toStopReason,
   writeMessage,
 } from "./reply.ts";
 
@@ -43,8 +43,8 @@ export class MessageEvents implements StreamWriter {
   }
 
   begin(): string {
-    const started = { finishReason: null, usage: sumTokens(this.#estimate, 0) };
-    return frame({ type: "message_start", message: writeMessage(this.#names, [], started) });
+    const message = writeMessage(this.#names, [], null, sumTokens(this.#estimate, 0));
+    return frame({ type: "message_start", message });
   }
 
   keepAlive(): string {
@@ -64,14 +64,11 @@ export class MessageEvents implements StreamWriter {
     return "";
   }
 
-  finish({ finishReason, usage }: CompletionOk): string {
+  finish(completion: CompletionOk): string {
     let frames = this.#close();
     for (const part of this.#held.values()) frames += this.#begin(part) + this.#close();
-    const delta = {
-      stop_reason: toStopReason(finishReason),
-      ...{ stop_sequence: null, stop_details: null, container: null },
-    };
-    frames += frame({ type: "message_delta", delta, usage: countedUsage(usage) });
+    const usage = countedUsage(completion.usage);
+    frames += frame({ type: "message_delta", delta: describeEnd(completion), usage });
     return frames + frame({ type: "message_stop" });
   }
 

@@ -31,9 +31,10 @@ const ToolUseBlock = Type.Object(
 const Block = Type.Union([TextBlock, ToolUseBlock]);
 
 const StopReason = oneOf(
-  ["end_turn", "max_tokens", "tool_use", "refusal"],
-  "`end_turn`: a normal end, also at one of `stop_sequences`; `max_tokens`; `tool_use`: the " +
-    "model calls tools; `refusal`: the model server filtered the reply.",
+  ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"],
+  "`end_turn`: a normal end; `stop_sequence`: at one of `stop_sequences`, if the model server " +
+    "tells, else `end_turn`; `max_tokens`; `tool_use`: the model calls tools; `refusal`: the " +
+    "model server filtered the reply.",
 );
 type StopReason = Static<typeof StopReason>;
 
@@ -45,6 +46,10 @@ const COUNTED = {
   output_tokens_details: unused(),
   server_tool_use: unused(),
 };
+const StopSequence = maybe(
+  Type.String({ description: "The string at which it ended, with `stop_sequence`. Null: none." }),
+);
+
 const Usage = Type.Object(
   {
     ...COUNTED,
@@ -65,7 +70,7 @@ export const MessagesReply = Resource(
     model: Type.String({ description: "Always the alias, whatever was requested." }),
     content: Type.Array(Block, { description: "A text, calls of tools, or both." }),
     stop_reason: maybe(StopReason),
-    stop_sequence: unused(),
+    stop_sequence: StopSequence,
     stop_details: unused(),
     container: unused(),
     diagnostics: unused(),
@@ -126,7 +131,7 @@ export const MessageEvent = Type.Union(
         delta: Type.Object(
           {
             stop_reason: StopReason,
-            stop_sequence: unused(),
+            stop_sequence: StopSequence,
             stop_details: unused(),
             container: unused(),
           },
@@ -164,14 +169,24 @@ export const TokenCount = Resource("TokenCount", {
   input_tokens: Type.Integer({ description: "Tokens of the system prompt, messages and tools." }),
 });
 
+type MessageEnd = Pick<CompletionOk, "finishReason" | "stopSequence">;
+
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_calls: "tool_use",
   length: "max_tokens",
   content_filter: "refusal",
 };
 
-export function toStopReason(finishReason: string): StopReason {
-  return STOP_REASONS[finishReason] ?? "end_turn";
+export function describeEnd({ finishReason, stopSequence }: MessageEnd) {
+  const isStopped = finishReason === "stop" && stopSequence !== undefined;
+  const stop_reason: StopReason = isStopped
+    ? "stop_sequence"
+    : (STOP_REASONS[finishReason] ?? "end_turn");
+  return {
+    stop_reason,
+    stop_sequence: isStopped ? stopSequence : null,
+    ...{ stop_details: null, container: null },
+  };
 }
 
 export function countedUsage({ prompt_tokens, completion_tokens }: TokenUsage) {
@@ -185,22 +200,25 @@ export function countedUsage({ prompt_tokens, completion_tokens }: TokenUsage) {
   };
 }
 
-/** Without a reason it is the beginning of a stream. */
+/** Without an end it is the beginning of a stream. */
 export function writeMessage(
   { id, model }: { id: string; model: string },
   content: MessagesReply["content"],
-  { finishReason, usage }: { finishReason: string | null; usage: TokenUsage },
+  end: MessageEnd | null,
+  usage: TokenUsage,
 ): MessagesReply {
   return {
     ...{ id, type: "message", role: "assistant", model, content },
-    stop_reason: finishReason === null ? null : toStopReason(finishReason),
-    ...{ stop_sequence: null, stop_details: null, container: null, diagnostics: null },
+    ...(end ? describeEnd(end) : NO_END),
+    diagnostics: null,
     usage: {
       ...countedUsage(usage),
       ...{ cache_creation: null, inference_geo: null, service_tier: null, speed: null },
     },
   };
 }
+
+const NO_END = { stop_reason: null, stop_sequence: null, stop_details: null, container: null };
 
 export function writeMessageReply(
   names: { id: string; model: string },
@@ -213,7 +231,7 @@ export function writeMessageReply(
     const input = parseJson(called.arguments) ?? called.arguments;
     blocks.push({ ...openCall(id, called.name), input });
   }
-  return writeMessage(names, blocks, completion);
+  return writeMessage(names, blocks, completion, completion.usage);
 }
 
 export function openText(text: string): Static<typeof TextBlock> {

@@ -146,6 +146,8 @@ export interface CompletionOk {
   /** `stop`, `tool_calls`, or another reason of the server's. */
   finishReason: string;
   usage: TokenUsage;
+  /** The string of `stop` at which the reply ended, from the few servers that tell. */
+  stopSequence?: string;
   /** The server reported no usage, so `usage` is an estimate. */
   usageEstimated?: true;
 }

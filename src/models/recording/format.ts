@@ -58,6 +58,7 @@ export const RecordedReply = Type.Object({
       ok: Type.Literal(true),
       finish_reason: Type.String({ pattern: "^\\w{1,64}$" }),
       usage: Usage,
+      stop_sequence: Type.Optional(Type.String({ maxLength: 256 })),
       usage_estimated: Type.Optional(Type.Literal(true)),
       ...Journey,
     }),
@@ -81,6 +82,7 @@ export type RecordedReply = Static<typeof RecordedReply>;
 /** Names of a completion's fields in a recording, where they differ from today's. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   finishReason: "finish_reason",
+  stopSequence: "stop_sequence",
   usageEstimated: "usage_estimated",
   retryable: "elsewhere",
   reason: "why",

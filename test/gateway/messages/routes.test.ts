@@ -96,12 +96,13 @@ describe("POST /v1/messages", () => {
     expect(await reply.json()).toMatchObject({ stop_reason });
   });
 
-  test("a stop sequence ends the reply before it", async () => {
-    const reply = await ask("one two three", { stop_sequences: ["two"] });
-    expect(await reply.json()).toMatchObject({
-      content: [{ text: "You said: one " }],
-      stop_reason: "end_turn",
-    });
+  test("a stop sequence ends the reply before it, and is named", async () => {
+    const fields = { stop_sequences: ["four", "two"] };
+    const end = { stop_reason: "stop_sequence", stop_sequence: "two" };
+    const reply = await ask("one two three", fields);
+    expect(await reply.json()).toMatchObject({ content: [{ text: "You said: one " }], ...end });
+    const stream = await ask("one two three", { ...fields, stream: true });
+    expect(readEvents(await stream.text()).at(-2)).toMatchObject({ delta: end });
   });
 
   test("`max_tokens` is required, and a model's limit lowers it", async () => {

@@ -39,6 +39,7 @@ export class StreamAssembler {
   readonly #ids: Ids;
   #calls: CallNormalizer | null = null;
   #finishReason: string | null = null;
+  #stopSequence: string | undefined;
   #choice: unknown = null;
   #usage: TokenUsage | null = null;
   #estimatedTokens = 0;
@@ -71,8 +72,9 @@ export class StreamAssembler {
     return this.#takeCalls(tool_calls, held);
   }
 
-  finish(reason: unknown): void {
+  finish(reason: unknown, matched: unknown): void {
     this.isOver = true;
+    this.#stopSequence ??= this.#request.stop.find((one) => one === matched);
     if (typeof reason === "string" && REASON.test(reason)) this.#finishReason = reason;
   }
 
@@ -93,8 +95,10 @@ export class StreamAssembler {
     // Without a reason or [DONE] the server died in the middle.
     if (!this.isOver) return this.breakOff(invalidReplyError("its stream ended in the middle"));
     const finishReason = chooseFinishReason(this.#finishReason, this.#calls?.hasCalls ?? false);
-    if (this.#usage) return { ok: true, finishReason, usage: this.#usage };
-    return { ok: true, finishReason, usage: this.#estimateUsage(), usageEstimated: true };
+    const stopSequence = this.#stopSequence;
+    const end = { ok: true as const, finishReason, ...(stopSequence && { stopSequence }) };
+    if (this.#usage) return { ...end, usage: this.#usage };
+    return { ...end, usage: this.#estimateUsage(), usageEstimated: true };
   }
 
   #send(chunk: Chunk | ReasoningChunk): void | Promise<void> {

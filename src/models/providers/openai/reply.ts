@@ -16,6 +16,10 @@ interface RawChoice {
   message?: RawMessage;
   delta?: RawMessage;
   finish_reason?: unknown;
+  /** vLLM's name of the string that ended the reply; other ends have other values. */
+  stop_reason?: unknown;
+  /** SGLang's name of it. */
+  matched_stop?: unknown;
 }
 interface RawReply {
   choices?: unknown;
@@ -47,7 +51,7 @@ export function readReply(
   const assembler = new StreamAssembler(request, onChunk, ids);
   assembler.count(raw.usage);
   const held = assembler.take(numberCalls(choice.message));
-  assembler.finish(choice.finish_reason);
+  assembler.finish(choice.finish_reason, choice.stop_reason ?? choice.matched_stop);
   return held ? held.then(() => assembler.end()) : assembler.end();
 }
 
@@ -81,7 +85,9 @@ export function takeEvent(
   const choice = firstChoice(raw);
   if (choice && !assembler.follows(choice.index)) return;
   const held = choice?.delta ? assembler.take(choice.delta) : undefined;
-  if (choice?.finish_reason) assembler.finish(choice.finish_reason);
+  if (choice?.finish_reason) {
+    assembler.finish(choice.finish_reason, choice.stop_reason ?? choice.matched_stop);
+  }
   if (assembler.isOver) {
     // Set once, so that a server cannot continue after the end.
     if (!wasOver) timeouts.allow(LINGER_MS);

@@ -68,7 +68,8 @@ class StubStream {
     const { clock, ids } = this.#options;
     // Like a server, it sends nothing before the call has returned.
     await Promise.resolve();
-    const { tokens, finishReason } = planReply(this.#request, () => `call_${ids.token(24)}`);
+    const plan = planReply(this.#request, () => `call_${ids.token(24)}`);
+    const { tokens, ...end } = plan;
     // Reasoning costs the stub no token.
     if (reasoning) void onChunk({ kind: "reasoning", text: "" });
     const whole: Chunk[] = [];
@@ -91,7 +92,7 @@ class StubStream {
       await onChunk(chunk);
       if (signal.aborted) return this.leave();
     }
-    return { ok: true, finishReason, usage: this.#countUsage() };
+    return { ok: true, ...end, usage: this.#countUsage() };
   }
 
   leave(): UpstreamError {

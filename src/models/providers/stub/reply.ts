@@ -11,6 +11,7 @@ export type StubToken =
 export interface StubReply {
   tokens: StubToken[];
   finishReason: string;
+  stopSequence?: string;
 }
 
 const FILLER = "the sun sets over the wadi and all its sand is cool now".split(" ");
@@ -20,12 +21,13 @@ const WORDS = /\w(?:[\w.-]*\w)?/g;
 export function planReply(request: ModelRequest, newCallId: () => string): StubReply {
   const steps = chooseSteps(request);
   const { tokens, isTruncated } = layOut(steps, request.max_tokens, newCallId);
-  const isStopped = cutAtStop(tokens, request.stop);
+  const stopSequence = cutAtStop(tokens, request.stop);
   if (steps.some((step) => step.do === "cut")) cutInHalf(tokens);
   const scripted = steps.find((step) => step.do === "finish")?.reason;
   const hasCalls = tokens.some((token) => token.do === "send" && token.chunk.kind === "call");
   const reason = scripted ?? (hasCalls ? "tool_calls" : "stop");
-  return { tokens, finishReason: isTruncated && !isStopped ? "length" : reason };
+  if (stopSequence !== undefined) return { tokens, finishReason: reason, stopSequence };
+  return { tokens, finishReason: isTruncated ? "length" : reason };
 }
 
 /**
@@ -154,11 +156,12 @@ function fill(tokens: number): string {
   return Array.from({ length: tokens }, (_, n) => FILLER[n % FILLER.length]).join(" ");
 }
 
-function cutAtStop(tokens: StubToken[], stop: string[]): boolean {
+function cutAtStop(tokens: StubToken[], stop: string[]): string | undefined {
   const text = tokens.map(textOf).join("");
-  const found = stop.map((one) => text.indexOf(one)).filter((index) => index >= 0);
-  if (found.length === 0) return false;
-  let left = Math.min(...found);
+  const found = stop.map((one) => text.indexOf(one));
+  const first = Math.min(...found.filter((index) => index >= 0));
+  if (first === Number.POSITIVE_INFINITY) return undefined;
+  let left = first;
   const last = tokens.findIndex((token) => {
     left -= textOf(token).length;
     return left < 0;
@@ -167,7 +170,7 @@ function cutAtStop(tokens: StubToken[], stop: string[]): boolean {
   const rest = textOf(tokens[last]!).slice(0, left);
   tokens.length = last;
   if (rest !== "") tokens.push({ do: "send", chunk: textChunk(rest) });
-  return true;
+  return stop[found.indexOf(first)];
 }
 
 function textOf(token: StubToken): string {
