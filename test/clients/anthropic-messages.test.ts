@@ -3,8 +3,18 @@ import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema";
+import type { Static } from "@sinclair/typebox";
+import type { MessageEvent, MessagesReply } from "../../src/gateway/messages/reply.ts";
 import { connect, say } from "./anthropic-client.ts";
-import { ANSWER, CALLS, CITIES, failureOf, registerDev, WEATHER } from "./dev.ts";
+import {
+  ANSWER,
+  CALLS,
+  CITIES,
+  createNotingFetch,
+  failureOf,
+  registerDev,
+  WEATHER,
+} from "./dev.ts";
 
 const dev = registerDev();
 const { name, description, parameters } = WEATHER;
@@ -25,6 +35,14 @@ describe("the npm package @anthropic-ai/sdk", () => {
     expect(reply.usage.input_tokens).toBeGreaterThan(0);
     expect(reply.usage.output_tokens).toBeGreaterThan(0);
     expect(reply._request_id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("its types hold for each reply and event that is documented", () => {
+    // The compiler judges; the package skips pings, and throws errors.
+    type Streamed = Exclude<MessageEvent, { type: "ping" | "error" }>;
+    const isReply: Static<typeof MessagesReply> extends Anthropic.Message ? true : false = true;
+    const isEvent: Streamed extends Anthropic.RawMessageStreamEvent ? true : false = true;
+    expect([isReply, isEvent]).toEqual([true, true]);
   });
 
   test("a key sent as a bearer token is taken, too", async () => {
@@ -122,6 +140,25 @@ describe("the npm package @anthropic-ai/sdk", () => {
       ...{ model: "svc", max_tokens: 50, messages: [{ role: "user", content }] },
     });
     expect(reply.content).toMatchObject([{ text: "You said: What? (images: 2)" }]);
+  });
+
+  test("it leaves in the middle of a stream, and the server notices", async () => {
+    const headers = { "x-request-id": "left-messages" };
+    const stream = connect(dev()).messages.stream(say("!say Hello\n!stall"), { headers });
+    stream.on("text", () => stream.abort());
+    expect(await failureOf(stream.done())).toBeInstanceOf(Anthropic.APIUserAbortError);
+    expect(JSON.parse(await dev().logged('"request_id":"left-messages"'))).toMatchObject({
+      code: "client_closed_request",
+      status: 499,
+    });
+  });
+
+  test("it tries an overload again, and no request that is at fault", async () => {
+    const { fetch, noted } = createNotingFetch();
+    const client = connect(dev(), "", { fetch, maxRetries: 2 });
+    await failureOf(client.messages.create(say("!error model_offline")));
+    await failureOf(client.messages.create({ ...say("Hi"), max_tokens: 0 }));
+    expect(noted.map(({ status }) => status)).toEqual([529, 529, 529, 400]);
   });
 
   test("it counts the tokens that a message then uses", async () => {
