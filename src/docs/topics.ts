@@ -132,9 +132,10 @@ people and may change. Codes are only ever added. Every reply carries \`x-reques
 when you ask for help.
 
 Chat, embeddings and search also send \`request_id\`, \`statusCode\`, \`message\` and \`code\`
-beside \`error\`. The agent service and \`/v1/responses\` send \`error\` alone. Where the table
-says "no code", the agent service leaves \`code\` out. So it does for invalid fields, with status
-400.
+beside \`error\`. The agent service and \`/v1/responses\` send \`error\` alone.
+[\`/v1/messages\`](/docs/messages) has an envelope, types and some statuses of its own. Where the
+table says "no code", the agent service leaves \`code\` out. So it does for invalid fields, with
+status 400.
 
 Retry 429, 502, 503 and 504. Wait as long as \`Retry-After\` says; don't retry a reply with
 \`x-should-retry: false\`.
