@@ -36,3 +36,20 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** Walks level by level: JSON.stringify recurses, and takes seconds for 40,000 levels. */
+export function isDeeper(value: unknown, levelsMax: number): boolean {
+  let level = [value].filter(isObject);
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > levelsMax) return true;
+    level = level.flatMap((parent) => {
+      const inner: unknown[] = Array.isArray(parent) ? parent : Object.values(parent);
+      return inner.filter(isObject);
+    });
+  }
+  return false;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}

@@ -1,7 +1,7 @@
 // The schemas of replies and events in Anthropic's dialect, and the JSON reply.
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import type { CompletionOk, TokenUsage } from "../../models/index.ts";
-import { parseJson } from "../../platform/json.ts";
+import { isDeeper, parseJson } from "../../platform/json.ts";
 import { maybe, oneOf, Resource } from "../../platform/schema.ts";
 import type { ReplyMessage } from "../chat/reply.ts";
 
@@ -171,6 +171,9 @@ export const TokenCount = Resource("TokenCount", {
 
 type MessageEnd = Pick<CompletionOk, "finishReason" | "stopSequence">;
 
+/** Maximum levels of an input, so that a caller can send it back. */
+const INPUT_DEPTH_MAX = 32;
+
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_calls: "tool_use",
   length: "max_tokens",
@@ -227,11 +230,15 @@ export function writeMessageReply(
 ): MessagesReply {
   const blocks: MessagesReply["content"] = content ? [openText(content)] : [];
   for (const { id, function: called } of tool_calls) {
-    // A text in place of an object fails every check; `{}` could run without its arguments.
-    const input = parseJson(called.arguments) ?? called.arguments;
-    blocks.push({ ...openCall(id, called.name), input });
+    blocks.push({ ...openCall(id, called.name), input: readInput(called.arguments) });
   }
   return writeMessage(names, blocks, completion, completion.usage);
+}
+
+/** A text in place of an object fails every check; `{}` could run without its arguments. */
+function readInput(text: string): unknown {
+  const value = parseJson(text) ?? text;
+  return isDeeper(value, INPUT_DEPTH_MAX) ? text : value;
 }
 
 export function openText(text: string): Static<typeof TextBlock> {

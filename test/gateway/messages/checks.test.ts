@@ -154,6 +154,28 @@ urls = ["${upstream.url}"]
     upstream.script = (asked) => answerWhole(asked, 3);
   });
 
+  test("arguments nested deeper than 32 levels come as a text", async () => {
+    const call = (levels: number) => ({
+      id: "c",
+      type: "function",
+      function: {
+        name: "now",
+        arguments: `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`,
+      },
+    });
+    const answer = async (levels: number) => {
+      const message = { content: null, tool_calls: [call(levels)] };
+      upstream.script = () =>
+        Response.json({ choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
+      const reply = await ask({ model: "able", tools: TOOLS });
+      return ((await reply.json()) as { content: { input: unknown }[] }).content[0]!.input;
+    };
+    expect(await answer(32)).toBeObject();
+    expect(await answer(33)).toBeString();
+    expect(await answer(100_000)).toBeString();
+    upstream.script = (asked) => answerWhole(asked, 3);
+  });
+
   test("a model server that is busy is an overload, and one that fails an API error", async () => {
     upstream.script = () => new Response("busy", { status: 429 });
     expect(await fault(await ask({}))).toMatchObject([529, { code: "upstream_rate_limited" }]);

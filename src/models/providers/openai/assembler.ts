@@ -1,6 +1,6 @@
 // Assembles a chat-completions reply, whole or in deltas, into chunks and a completion.
 import type { Ids } from "../../../platform/ids.ts";
-import { parseJson } from "../../../platform/json.ts";
+import { isDeeper, parseJson } from "../../../platform/json.ts";
 import { countPromptTokens, estimateTokens } from "../../tokens.ts";
 import {
   type Chunk,
@@ -250,24 +250,7 @@ export class CallNormalizer {
 /** The format says text; Ollama sends an object. */
 function readArguments(value: unknown): string {
   if (typeof value === "string") return value;
-  if (!isObject(value)) return "";
+  if (typeof value !== "object" || value === null) return "";
   // A text instead of an object fails every check; `{}` could run without its arguments.
-  return isTooDeep(value) ? '"nested too deep"' : JSON.stringify(value);
-}
-
-/** Walks level by level: JSON.stringify recurses, and takes seconds for 40,000 levels. */
-function isTooDeep(value: object): boolean {
-  let level = [value];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > ARGUMENTS_DEPTH_MAX) return true;
-    level = level.flatMap((parent) => {
-      const inner: unknown[] = Array.isArray(parent) ? parent : Object.values(parent);
-      return inner.filter(isObject);
-    });
-  }
-  return false;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+  return isDeeper(value, ARGUMENTS_DEPTH_MAX) ? '"nested too deep"' : JSON.stringify(value);
 }
