@@ -130,22 +130,27 @@ describe("agents.p4 agents.versioning.4", () => {
 
   test("the bounds of each input are these", () => {
     expect(listBounds(document)).toEqual({
-      "1.. items": "ChatRequest.messages ResponsesRequest.input",
+      "1.. items":
+        "ChatRequest.messages CountTokensRequest.messages MessagesRequest.messages " +
+        "ResponsesRequest.input",
       "0..2":
-        "ChatRequest.temperature NewAgent.model_params.temperature " +
+        "ChatRequest.temperature MessagesRequest.temperature NewAgent.model_params.temperature " +
         "NewAgentVersion.model_params.temperature ResponsesRequest.temperature",
       "0..1":
-        "ChatRequest.top_p NewAgent.model_params.top_p NewAgentVersion.model_params.top_p " +
+        "ChatRequest.top_p MessagesRequest.top_p NewAgent.model_params.top_p " +
+        "NewAgentVersion.model_params.top_p " +
         "ResponsesRequest.top_p",
-      "1..": "ChatRequest.max_tokens ResponsesRequest.max_output_tokens",
+      "1..": "ChatRequest.max_tokens MessagesRequest.max_tokens ResponsesRequest.max_output_tokens",
       "-2..2":
         "ChatRequest.frequency_penalty ChatRequest.presence_penalty " +
         "ResponsesRequest.frequency_penalty ResponsesRequest.presence_penalty",
       "..256 characters":
-        "ChatRequest.stop ChatRequest.user EmbeddingsRequest.user NewTrigger.secret " +
+        "ChatRequest.stop ChatRequest.user EmbeddingsRequest.user " +
+        "MessagesRequest.metadata.user_id NewTrigger.secret " +
         "ResponsesRequest.safety_identifier ResponsesRequest.user SearchRequest.user",
-      "..4 items": "ChatRequest.stop",
-      "1..256 characters": "ChatRequest.stop[] NewTool.title NewToolRevision.title",
+      "..4 items": "ChatRequest.stop MessagesRequest.stop_sequences",
+      "1..256 characters":
+        "ChatRequest.stop[] MessagesRequest.stop_sequences[] NewTool.title NewToolRevision.title",
       "1.. characters": "EmbeddingsRequest.input EmbeddingsRequest.input[]",
       "1..64 items": "EmbeddingsRequest.input",
       "1..400 characters": "SearchRequest.query",
