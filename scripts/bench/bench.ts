@@ -11,6 +11,7 @@ import { benchHook } from "./hook.ts";
 import { benchIdle } from "./idle.ts";
 import { drawTable, type Report, writeSpread } from "./measure.ts";
 import { benchPeers } from "./peers.ts";
+import { benchPostgres } from "./postgres.ts";
 import { benchRecovery } from "./recovery.ts";
 import { benchRuns } from "./runs.ts";
 import { buildWadi } from "./stage.ts";
@@ -27,6 +28,7 @@ const benches: Record<string, (rounds: number, programs: string[]) => Promise<Re
   blackhole: benchBlackhole,
   gateway: benchGateway,
   runs: benchRuns,
+  postgres: benchPostgres,
   recovery: benchRecovery,
   sweep: benchSweep,
   hook: benchHook,

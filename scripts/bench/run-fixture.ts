@@ -22,9 +22,19 @@ export interface RunLimits {
   more_limits?: string;
   /** Settings after the limits; the stub alone by default. */
   more?: string;
+  /** Address of an empty PostgreSQL database; SQLite by default. */
+  database?: string;
 }
 
-const writeSettings = ({ concurrent_runs, more_limits = "", more = "" }: RunLimits): string => `
+const writeSettings = ({
+  concurrent_runs,
+  more_limits = "",
+  more = "",
+  database = "",
+}: RunLimits): string => `
+[server]
+database = "${database}"
+
 [limits]
 requests_per_minute = 1000000
 address_requests_per_minute = 1000000

@@ -123,12 +123,18 @@ export class PostgresConnections {
       let hasBegun = false;
       try {
         return await this.use(async (runner) => {
-          // Awaited: the driver may send a statement that it must prepare behind a later one.
-          await runner.unsafe(begin);
-          hasBegun = true;
+          // Sent at once, and not awaited: the first statements of the work follow it.
+          const beginning = runner.unsafe(begin).execute();
+          beginning.then(
+            () => {
+              hasBegun = true;
+            },
+            () => {},
+          );
           return await work(runner);
         });
       } catch (failure) {
+        // A cut connection that had not answered yet has done nothing that can be committed.
         if (hasBegun || attempts === ATTEMPTS_MAX || !isCut(failure)) throw failure;
       }
     }

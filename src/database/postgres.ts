@@ -2,7 +2,7 @@
 // which run again when they collide.
 import { Type } from "@sinclair/typebox";
 import type { SQL } from "bun";
-import { createSystemClock } from "../platform/clock.ts";
+import { createSystemClock, wait } from "../platform/clock.ts";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import type { Bus } from "./bus.ts";
 import { isCut, PostgresConnections, stateOf } from "./postgres-connections.ts";
@@ -19,6 +19,8 @@ const READ_ATTEMPTS_MAX = 32;
 /** Time after which a write that only collides fails. */
 const COLLIDING_MAX_MS = 10_000;
 const CHANNEL = "wadi";
+/** Time in which notifications gather, so that many commits are told in one message. */
+const GATHER_MS = 5;
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
 
@@ -43,6 +45,8 @@ export class PostgresEngine implements DatabaseEngine {
   readonly name = "postgres";
   readonly #options: PostgresOptions;
   readonly #connections: PostgresConnections;
+  /** The network is real where the clock of a test is not. */
+  readonly #clock = createSystemClock();
   readonly #self = crypto.randomUUID();
   readonly #queue = createQueue();
   readonly #groups: PostgresGroups | null;
@@ -58,8 +62,7 @@ export class PostgresEngine implements DatabaseEngine {
       if (isShared) this.#listen(pool);
     };
     this.#connections = new PostgresConnections({
-      // The network is real where the clock of a test is not.
-      ...{ url: options.url, connectionsMax, clock: createSystemClock(), onOpen },
+      ...{ url: options.url, connectionsMax, clock: this.#clock, onOpen },
     });
     const groups = {
       connections: this.#connections,
@@ -165,10 +168,11 @@ export class PostgresEngine implements DatabaseEngine {
 
   /**
    * Tells other processes behind the commit: commits that notify wait for each other in the whole
-   * server. What comes meanwhile leaves with the next message.
+   * server.
    */
   async #send(): Promise<void> {
     while (this.#unsent.length > 0) {
+      await wait(this.#clock, GATHER_MS);
       const told = this.#unsent;
       this.#unsent = [];
       // The others look by themselves when their connection is lost, too.

@@ -67,8 +67,10 @@ async function addEvent(tx: Tx, { data, at, ...event }: OutboxEvent, is_pending:
   const text = writeEventData(data);
   const stored_bytes = measureRow(text);
   const row = { ...event, created_at: at, data: text, is_pending, stored_bytes };
-  await tx.run(sql`INSERT INTO outbox ${into(CountedOutboxRow, row)}`);
-  await countStored(tx, event.account_id, "events", stored_bytes);
+  await Promise.all([
+    tx.run(sql`INSERT INTO outbox ${into(CountedOutboxRow, row)}`),
+    countStored(tx, event.account_id, "events", stored_bytes),
+  ]);
 }
 
 /** Part of a transaction: makes an account's later events pending, or no longer so. */

@@ -47,8 +47,10 @@ export async function finish(tx: Tx, record: RunRecord, end: RunFinish): Promise
         WHERE id = ${run_id} AND epoch = ${epoch} AND status = 'running' RETURNING *`,
   );
   if (!row) return false;
-  await insertRecord(tx, record, row, "running");
-  const closed = await closeApprovals(tx, row, { before: "running", ids: [...end.fresh], at });
+  const [, closed] = await Promise.all([
+    insertRecord(tx, record, row, "running"),
+    closeApprovals(tx, row, { before: "running", ids: [...end.fresh], at }),
+  ]);
   await reportFinish(tx, closed, end.event_id, "running");
   return true;
 }
@@ -207,18 +209,20 @@ async function reportFinish(
   event_id: string,
   before: RunRow["status"],
 ): Promise<void> {
-  await settleLast(tx, row.id);
   tx.tell("run.ended", writeEnd(row));
-  if (isActive(before)) await countActive(tx, row.account_id, -1);
-  await addToDay(tx, row);
-  await recordEvents(tx, {
-    id: event_id,
-    account_id: row.account_id,
-    // agents.events.webhook.4, agents.states.p4: every final status but `succeeded`.
-    type: row.status === "succeeded" ? "run.completed" : "run.failed",
-    at: row.finished_at!,
-    data: { run: show(Run, row) },
-  });
+  await Promise.all([
+    settleLast(tx, row.id),
+    isActive(before) && countActive(tx, row.account_id, -1),
+    addToDay(tx, row),
+    recordEvents(tx, {
+      id: event_id,
+      account_id: row.account_id,
+      // agents.events.webhook.4, agents.states.p4: every final status but `succeeded`.
+      type: row.status === "succeeded" ? "run.completed" : "run.failed",
+      at: row.finished_at!,
+      data: { run: show(Run, row) },
+    }),
+  ]);
 }
 
 /** Part of a transaction: adds to the number of queued and running runs of an account. */

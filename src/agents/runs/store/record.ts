@@ -123,14 +123,16 @@ export async function insertRecord(
   status: RunRow["status"],
 ): Promise<void> {
   const { run_id, at, steps, outputs, effects, summary } = record;
-  await insertSteps(tx, run_id, steps, { last_seq: place.last_seq, at, status });
-  await addMessages(tx, record, place);
-  for (const { tool_call_id, content } of outputs) {
-    await tx.run(
-      sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
-          VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
-    );
-  }
+  await Promise.all([
+    insertSteps(tx, run_id, steps, { last_seq: place.last_seq, at, status }),
+    addMessages(tx, record, place),
+    ...outputs.map(({ tool_call_id, content }) =>
+      tx.run(
+        sql`INSERT INTO tool_outputs (run_id, tool_call_id, content)
+            VALUES (${run_id}, ${tool_call_id}, ${cleanText(content)}) ON CONFLICT DO NOTHING`,
+      ),
+    ),
+  ]);
   for (const { effect, external } of effects)
     await applyNoteEffect(tx, place, effect, external, at);
   if (summary) {

@@ -76,11 +76,13 @@ export async function recordIntent(
 ): Promise<Intent> {
   const earlier = await findRecorded(tx, record);
   if (earlier) return { kind: "written", recorded: earlier };
-  const disabled: string[] = [];
-  for (const name of tools) if (await isDisabled(tx, account_id, name)) disabled.push(name);
-  if (disabled.length > 0) return { kind: "tools_disabled", tools: disabled };
   const { run_id, epoch } = record;
-  const run = await findOwn(tx, run_id, epoch);
+  const [run, areDisabled] = await Promise.all([
+    findOwn(tx, run_id, epoch),
+    Promise.all(tools.map((name) => isDisabled(tx, account_id, name))),
+  ]);
+  const disabled = tools.filter((_, at) => areDisabled[at]);
+  if (disabled.length > 0) return { kind: "tools_disabled", tools: disabled };
   if (run?.cancel_requested) return { kind: "cancelled" };
   const recorded = await writeRecord(tx, record);
   return recorded ? { kind: "written", recorded } : { kind: "lost" };

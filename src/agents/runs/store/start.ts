@@ -85,8 +85,6 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
   await enforceLimits(tx, run, counts, limits);
-  if (prepared.thread_id === null) await addThread(tx, run);
-  else if (run.external_content) await markThread(tx, prepared.thread_id);
   // Lists are ordered by number and by time: a clock set back must not separate the two.
   const created_at = Math.max(run.created_at, counts?.last_created_at ?? 0);
   const row: RunRow = {
@@ -95,17 +93,22 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     number: (counts?.started ?? 0) + 1,
     created_at,
   };
-  await tx.run(
-    sql`INSERT INTO run_counts (account_id, started, active, last_created_at)
-        VALUES (${run.account_id}, 1, 1, ${created_at})
-        ON CONFLICT (account_id) DO UPDATE SET started = run_counts.started + 1,
-          active = run_counts.active + 1, last_created_at = excluded.last_created_at`,
-  );
-  await tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`);
-  await countStored(tx, run.account_id, "runs", own + thread);
-  await addMessages(tx, row, prepared);
-  // Uses the request's clock, by which `findEarlier` looks for the key.
-  if (idempotency) await remember(tx, run, idempotency);
+  // At once: none reads what another writes.
+  await Promise.all([
+    prepared.thread_id === null && addThread(tx, run),
+    prepared.thread_id !== null && run.external_content && markThread(tx, prepared.thread_id),
+    tx.run(
+      sql`INSERT INTO run_counts (account_id, started, active, last_created_at)
+          VALUES (${run.account_id}, 1, 1, ${created_at})
+          ON CONFLICT (account_id) DO UPDATE SET started = run_counts.started + 1,
+            active = run_counts.active + 1, last_created_at = excluded.last_created_at`,
+    ),
+    tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`),
+    countStored(tx, run.account_id, "runs", own + thread),
+    addMessages(tx, row, prepared),
+    // Uses the request's clock, by which `findEarlier` looks for the key.
+    idempotency && remember(tx, run, idempotency),
+  ]);
   tx.tell("runs.queued", run.account_id);
   return { run: row, isNew: true };
 }
