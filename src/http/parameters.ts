@@ -1,5 +1,5 @@
 // Reads the parameters of a URL: those in its path, and its query.
-import type { TObject } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import { type ApiError, apiError } from "../platform/errors.ts";
 import { shorten } from "../platform/text.ts";
 import { compileFields } from "./fields.ts";
@@ -80,15 +80,31 @@ function compileQuery(schema: TObject, ignoresUnknown: boolean): (query: string)
     const values: Values = {};
     let unknown: string | undefined;
     for (const [name, text] of new URLSearchParams(query)) {
-      const field = fields.get(name);
-      if (!field) unknown ??= name;
-      else if (Object.hasOwn(values, name)) throw refuseParameter(name, "must be sent once");
-      else values[name] = field.type === "integer" ? readWhole(text) : text;
+      const part = fields.has(name) ? null : readPart(fields, name);
+      const into = part ? openPart(values, part.of) : values;
+      const own = part?.name ?? name;
+      if (!fields.has(name) && !part) unknown ??= name;
+      else if (Object.hasOwn(into, own)) throw refuseParameter(shorten(name), "must be sent once");
+      else into[own] = fields.get(name)?.type === "integer" ? readWhole(text) : text;
     }
     check(values);
     if (unknown !== undefined && !ignoresUnknown) throw refuseUnknown(unknown);
     return values;
   };
+}
+
+const PART = /^([^[\]]+)\[(.*)\]$/s;
+
+/** Reads `name[part]` of a field that is an object: `deepObject` of OpenAPI. */
+function readPart(fields: ReadonlyMap<string, TSchema>, sent: string) {
+  const [, of, name] = PART.exec(sent) ?? [];
+  return of !== undefined && fields.get(of)?.type === "object" ? { of, name: name! } : null;
+}
+
+/** Without a prototype every name is an ordinary one. */
+function openPart(values: Values, of: string): Values {
+  values[of] ??= Object.create(null);
+  return values[of] as Values;
 }
 
 /** Keeps other texts, which the schema refuses by their name. */

@@ -11,7 +11,8 @@ export const DAY_MS = 86_400_000;
 /** Every run of the account. */
 export const EVERY: RunFilter = {
   ...{ account_id: "a-1", agent_id: null, thread_id: null, status: null, trigger_kind: null },
-  ...{ created_after: null, created_before: null, before: null, limit: 100 },
+  ...{ created_after: null, created_before: null, metadata: {}, after: null, before: null },
+  limit: 100,
 };
 /** The numbers from 1 on. */
 export const count = (to: number) => Array.from({ length: to }, (_, i) => i + 1);

@@ -241,6 +241,42 @@ const readCases: Case[] = [
     },
   },
   {
+    method: "runs.list",
+    title: "lists runs whose metadata has exactly these pairs, whatever stands around them",
+    async setup(stores) {
+      for (const [i, metadata] of [
+        { ticket: "A-17", team: "blue" },
+        { team: "blue", ticket: "A-17" },
+        { ticket: "a-17" },
+        { ticket: "A-170" },
+        { 'my","ticket': "A-17" },
+        { note: '{"ticket":"A-17"' },
+        { 'a"b\\': "ü\u0000%_", "": "" },
+      ].entries()) {
+        await start(stores, `r-${i + 1}`, { metadata });
+      }
+      await start(stores, "r-8", { metadata: { ticket: "A-17" }, account_id: "a-2" });
+    },
+    async act({ runs }) {
+      const ask = async (metadata: Record<string, string>, more: Partial<RunFilter> = {}) =>
+        (await runs.list({ ...EVERY, metadata, ...more })).map(({ id }) => id.slice(2)).join("");
+      return {
+        one: await ask({ ticket: "A-17" }),
+        both: await ask({ ticket: "A-17", team: "blue" }),
+        odd: await ask({ 'a"b\\': "ü\u0000%_" }),
+        empty: await ask({ "": "" }),
+        none: await ask({ ticket: "A-1" }),
+        first: await ask({ ticket: "A-17" }, { before: 2 }),
+        second: await ask({ ticket: "A-17" }, { after: 1 }),
+      };
+    },
+    check(answer) {
+      expect(answer).toEqual({
+        ...{ one: "21", both: "21", odd: "7", empty: "7", none: "", first: "1", second: "2" },
+      });
+    },
+  },
+  {
     method: "runs.countQueued",
     title: "counts runs that no process executes, with the oldest queued one",
     async setup(stores) {

@@ -14,7 +14,9 @@ import {
   requireInstant,
   Uuid,
 } from "../../http/index.ts";
-import { oneOf, show } from "../../platform/schema.ts";
+import { yieldToEventLoop } from "../../platform/clock.ts";
+import { oneOf, show, withRules } from "../../platform/schema.ts";
+import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { Run, type RunRow, TRIGGER_KINDS, type TriggerKind } from "./run.ts";
 import type { RunFilter } from "./store/reads.ts";
 import { STATUSES, type Status } from "./transitions.ts";
@@ -30,14 +32,23 @@ const fields = {
   thread_id: Type.Optional(Uuid("Only runs of this thread.")),
   created_after: Type.Optional(Instant("Only runs accepted then or later.")),
   created_before: Type.Optional(Instant("Only runs accepted before then.")),
+  metadata: Type.Optional({
+    ...SentMetadata,
+    description:
+      "Only runs whose `metadata` has these texts, such as `metadata[ticket]=A-17`. A page ends " +
+      "after 100,000 runs that were looked at: it may be short while `next_before` is set.",
+  }),
   before,
 };
 
-export const AgentRunsQuery = Type.Object(fields);
-export const RunsQuery = Type.Object({
-  ...fields,
-  agent_id: Type.Optional(Uuid("Only runs of this agent.")),
-});
+const rules = {
+  metadata: (query: { metadata?: object }) => validateMetadata(query.metadata),
+};
+export const AgentRunsQuery = withRules(Type.Object(fields), rules);
+export const RunsQuery = withRules(
+  Type.Object({ ...fields, agent_id: Type.Optional(Uuid("Only runs of this agent.")) }),
+  rules,
+);
 export type RunsQuery = Static<typeof RunsQuery>;
 
 /** agents.resources.p6 */
@@ -58,24 +69,57 @@ export function readRunsQuery(account_id: string, query: RunsQuery): RunFilter {
     trigger_kind: (query.trigger_kind as TriggerKind | undefined) ?? null,
     created_after: readTime("created_after", query.created_after),
     created_before: readTime("created_before", query.created_before),
+    metadata: (query.metadata ?? {}) as Record<string, string>,
+    after: null,
     before: query.before === undefined ? null : readPosition(account_id, query),
     limit: query.limit ?? PAGE_LIMIT.default,
   };
 }
 
+type ListRuns = (filter: RunFilter) => Promise<readonly RunRow[]>;
+
 /** Reads a page in parts, since the texts of runs may be long. */
-export function listRunPage(
-  query: RunsQuery,
-  filter: RunFilter,
-  list: (filter: RunFilter) => Promise<readonly RunRow[]>,
-): ListParts {
+export function listRunPage(query: RunsQuery, filter: RunFilter, list: ListRuns): ListParts {
+  const write = (number: number) => encodeCursor(nameList(filter.account_id, query), [number]);
+  if (Object.keys(filter.metadata).length > 0) return listMatching(filter, list, write);
   return listPage<RunRow>({
     limit: filter.limit,
     partSize: ITEMS_AT_ONCE,
     list: (last, limit) => list({ ...filter, before: last?.number ?? filter.before, limit }),
     show: (row) => show(Run, row),
-    cursor: ({ number }) => encodeCursor(nameList(filter.account_id, query), [number]),
+    cursor: ({ number }) => write(number),
   });
+}
+
+/** Runs of one read by metadata: no index knows them, so each is looked at. */
+const RANGE_SIZE = 2_000;
+/** Ranges that a page looks at. */
+const RANGES_MAX = 50;
+
+/** Reads a page by metadata, range by range, so that a rare text blocks nothing for long. */
+async function* listMatching(
+  filter: RunFilter,
+  list: ListRuns,
+  write: (number: number) => string,
+): ListParts {
+  let { before, limit: left } = filter;
+  for (let ranges = 0; ranges < RANGES_MAX; ranges++) {
+    const [first] = await list({ ...filter, metadata: {}, before, limit: 1 });
+    if (!first) return { next_before: null };
+    const after = first.number - RANGE_SIZE;
+    before = first.number + 1;
+    for (let isWhole = true; isWhole; ) {
+      const limit = Math.min(left, ITEMS_AT_ONCE);
+      const rows = await list({ ...filter, after, before, limit });
+      if (rows.length > 0) yield rows.map((row) => show(Run, row));
+      left -= rows.length;
+      isWhole = rows.length === limit;
+      before = isWhole ? rows.at(-1)!.number : after + 1;
+      if (left === 0) return { next_before: write(before) };
+    }
+    await yieldToEventLoop();
+  }
+  return { next_before: write(before!) };
 }
 
 function nameList(account_id: string, { agent_id }: RunsQuery): string {

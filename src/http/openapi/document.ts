@@ -92,7 +92,8 @@ function describeParameters(place: "path" | "query", schema?: TObject): SpecObje
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => {
     const { description, ...rest } = strip(field);
     const required = schema!.required?.includes(name) ?? false;
-    return { name, in: place, required, description, schema: rest };
+    const style = rest.type === "object" ? { style: "deepObject", explode: true } : {};
+    return { name, in: place, required, description, ...style, schema: rest };
   });
 }
 

@@ -190,7 +190,7 @@ describe("agents.p4 agents.versioning.4", () => {
         "AgentPatch.description NewAgent.description NewAgentVersion.description",
       "..512 characters":
         "AgentPatch.metadata{} NewAgent.metadata{} NewAgentVersion.metadata{} " +
-        "StartRun.metadata{}",
+        "StartRun.metadata{} listAgentRuns?metadata{} listRuns?metadata{}",
       "1..100, default 20": "listAgentVersions?limit listToolRevisions?limit",
       "1..200, default 50":
         "listAgentRuns?limit listApprovals?limit listDeliveries?limit listRuns?limit " +

@@ -167,6 +167,43 @@ test("runs are filtered by thread and by time", async () => {
   }
 });
 
+test("runs are filtered by their metadata, across pages and beside other filters", async () => {
+  await using front = await startRuns(MANY);
+  for (let i = 1; i <= 7; i++) {
+    const metadata = { ticket: i % 2 ? "A-17" : "B-1", "order no": String(i) };
+    await front.begin({ input: { message: String(i) }, metadata });
+  }
+  const odd = "metadata[ticket]=A-17";
+  const find = async (query: string) => (await front.read(`/v1/runs?${query}`)).data.map(numberOf);
+  expect(await find(odd)).toEqual([7, 5, 3, 1]);
+  expect(await find(`metadata%5Bticket%5D=B-1&agent_id=${front.agent.id}`)).toEqual([6, 4, 2]);
+  expect(await find(`${odd}&metadata[order+no]=3`)).toEqual([3]);
+  expect(await find(`${odd}&status=succeeded`)).toEqual([]);
+  expect(await find("metadata[__proto__]=x")).toEqual([]);
+  expect(await find("metadata[none]=x")).toEqual([]);
+  const { data, next_before } = await front.read(`/v1/runs?${odd}&limit=3`);
+  expect(data.map(numberOf)).toEqual([7, 5, 3]);
+  expect(await find(`${odd}&limit=3&before=${next_before}`)).toEqual([1]);
+  const ofAgent = `/v1/agents/${front.agent.id}/runs?${odd}`;
+  expect((await front.read(ofAgent)).next_before).toBeNull();
+});
+
+test("a filter by metadata is bounded, and may name a text once", async () => {
+  await using front = await startRuns();
+  const tooMany = Array.from({ length: 17 }, (_, i) => `metadata[n${i}]=x`).join("&");
+  for (const [query, param] of [
+    ["metadata=x", "metadata"],
+    [tooMany, "metadata"],
+    [`metadata[a]=${"x".repeat(513)}`, "metadata"],
+    [`metadata[${"n".repeat(65)}]=x`, "metadata"],
+    ["metadata[a]=x&metadata[a]=y", "metadata[a]"],
+    ["status[a]=x", "status[a]"],
+    ["other[a]=x", "other[a]"],
+  ] as const) {
+    await expectRefusal(await front.get(`/v1/runs?${query}`), 400, undefined, param);
+  }
+});
+
 test("agents.authentication.6, agents.errors.run_not_found: another account finds no run, and its ids are unknown, in path and query", async () => {
   await using front = await startRuns();
   const run = await front.begin();

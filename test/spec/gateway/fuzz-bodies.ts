@@ -82,10 +82,11 @@ export function drawQuery(
   const kind = draw(6);
   const pairs = Object.entries(fields)
     .filter(() => draw(3) === 0)
-    .map(([name, schema]) => {
+    .flatMap(([name, schema]): [string, string][] => {
       const isStrange = kind > 2 && draw(2) === 0;
       const value = isStrange ? pick(STRANGE_TEXTS, draw) : drawValue(document, schema, draw);
-      return [name, String(value)] as const;
+      if (typeof value !== "object" || value === null) return [[name, String(value)]];
+      return Object.entries(value).map(([part, text]) => [`${name}[${part}]`, String(text)]);
     });
   if (kind === 4 && pairs.length > 0) pairs.push(pick(pairs, draw));
   if (kind === 5 && draw(2) === 0) pairs.push([pick(NAMES, draw), pick(STRANGE_TEXTS, draw)]);

@@ -16,6 +16,10 @@ export interface RunFilter {
   /** Milliseconds since 1970. */
   created_after: number | null;
   created_before: number | null;
+  /** Pairs that the metadata of a run must have. */
+  metadata: Readonly<Record<string, string>>;
+  /** Only runs of higher numbers. */
+  after: number | null;
   before: number | null;
   limit: number;
 }
@@ -44,6 +48,8 @@ export async function listRuns(db: Db, filter: RunFilter): Promise<RunRow[]> {
       ${thread_id === null ? none : sql`AND runs.thread_id = ${thread_id}`}
       ${status === null ? none : ofStatus(status)}
       ${filter.trigger_kind === null ? none : ofTrigger(filter.trigger_kind)}
+      ${havingPairs(filter.metadata)}
+      ${filter.after === null ? none : sql`AND runs.number > ${filter.after}`}
       ${filter.before === null ? none : sql`AND runs.number < ${filter.before}`}
       ${from === null ? none : sql`AND runs.number >= ${from}`}
       ${until === null ? none : sql`AND runs.number < ${until}`}
@@ -90,6 +96,18 @@ function ofTrigger(kind: TriggerKind): Sql {
   return kind === "manual"
     ? sql`AND runs.trigger_kind = 'manual'`
     : sql`AND runs.trigger_kind <> 'manual' AND runs.trigger_kind = ${kind}`;
+}
+
+/**
+ * The column is JSON of one object of texts. A quote behind `{` or `,` begins a name there: inside
+ * a text a backslash stands before it.
+ */
+function havingPairs(metadata: RunFilter["metadata"]): Sql {
+  const has = (text: string) => sql`REPLACE(runs.metadata, ${text}, '') <> runs.metadata`;
+  return Object.entries(metadata).reduce((conditions, [name, value]) => {
+    const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    return sql`${conditions} AND (${has(`{${pair}`)} OR ${has(`,${pair}`)})`;
+  }, none);
 }
 
 /**
