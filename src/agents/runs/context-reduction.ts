@@ -2,6 +2,7 @@
 // messages, or by less room after the model rejected a prompt.
 import type { SummaryNeed } from "../threads/context-view.ts";
 import { cleanText } from "../tools/output.ts";
+import { checkBudgets } from "./budget.ts";
 import { addReply, formatAmount, priceRound } from "./cost.ts";
 import { type ModelReply, measureReply } from "./measures.ts";
 import { buildPrompt, type Prompt } from "./prompt.ts";
@@ -15,8 +16,9 @@ const SUMMARIES_MAX = 4;
 /** Maximum characters of a summary, since a server may ignore `max_tokens`. */
 const SUMMARY_CHARACTERS_MAX = 16_384;
 
-export function maySummarise({ summaries }: RunContext): boolean {
-  return summaries < SUMMARIES_MAX;
+/** A budget that a summary has used up is left to the reply that the summary was made for. */
+export function maySummarise({ summaries, state, workedMs }: RunContext): boolean {
+  return summaries < SUMMARIES_MAX && checkBudgets(state.row, workedMs) === null;
 }
 
 /**

@@ -44,8 +44,9 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
   const { messages, needsSummary, tokens, roomTokens } = viewThread(state, {
     windowTokens: model?.context_window ?? null,
     reserveTokens: countReserve(state, system, tools, model),
+    maySummarise,
   });
-  if (!needsSummary || !maySummarise) {
+  if (!needsSummary) {
     const request = makeRequest(state, [...system, ...messages], tools);
     return { request, summary: null, tokens, roomTokens };
   }
@@ -109,15 +110,16 @@ function writeSystem({ version, row, fence }: RunState, findTool: FindTool): Mod
 interface WindowBudget {
   windowTokens: number | null;
   reserveTokens: number;
+  maySummarise: boolean;
 }
 
-function viewThread(state: RunState, { windowTokens, reserveTokens }: WindowBudget) {
+function viewThread(state: RunState, { windowTokens, ...budget }: WindowBudget) {
   const { messages, messageTokens, runFrom, contextLimit } = state;
   const summary = fenceSummary(state);
   // Earlier runs may have ended between a call and its result, which no server accepts.
   const isWhole = runFrom === 0 && summary === null;
   const isShort =
-    windowTokens === null || messageTokens + reserveTokens <= windowTokens * SHORT_SHARE;
+    windowTokens === null || messageTokens + budget.reserveTokens <= windowTokens * SHORT_SHARE;
   if (isWhole && isShort && !contextLimit) {
     return {
       messages: messages.map(withoutTokens),
@@ -130,7 +132,7 @@ function viewThread(state: RunState, { windowTokens, reserveTokens }: WindowBudg
     messages,
     runFrom,
     windowTokens: windowTokens ?? Number.MAX_SAFE_INTEGER,
-    reserveTokens,
+    ...budget,
     summary,
     roomTokens: contextLimit?.roomTokens ?? null,
     mayReadOutput: state.version.tools.includes("read_output"),

@@ -66,7 +66,8 @@ async function runStep(context: RunContext): Promise<StepResult> {
     const message = `The model wrote invalid arguments in ${INVALID_ROUNDS_MAX} rounds in a row.`;
     return context.finish(failure("invalid_arguments", message));
   }
-  const exceeded = checkBudgets(state.row, context.workedMs);
+  // agents.does.cost.3: a summary is part of the round that it is made for.
+  const exceeded = state.isCompacted ? null : checkBudgets(state.row, context.workedMs);
   if (exceeded) return context.finishOverBudget(exceeded);
   if (control.isDraining()) return context.release();
   return runModelRound(context);

@@ -48,6 +48,8 @@ export interface RunState {
   summary: Summary | null;
   /** The thread's last message that `summary` replaces. */
   summarisedTo: number | null;
+  /** A summary was made for the next reply. */
+  isCompacted: boolean;
   contextLimit: { roomTokens: number; times: number } | null;
   openCalls: readonly OpenCall[];
   /** Fingerprints of denied calls, which are not requested again. */
@@ -112,6 +114,7 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
     messageTokens: 0,
     summary: null,
     summarisedTo: log.summarisedTo,
+    isCompacted: false,
     contextLimit: null,
     openCalls: [],
     deniedCalls: new Set(),
@@ -172,6 +175,7 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
   switch (kind) {
     case "assistant":
       state.openCalls = [];
+      state.isCompacted = false;
       // Undone by the first result other than `invalid_arguments`.
       if ((data as AssistantData).tool_calls.length > 0) state.invalidRounds += 1;
       return;
@@ -216,6 +220,8 @@ function applyEvent(state: RunState, { event, detail }: SystemData): void {
   } else if (event === "recovered") {
     const { hung } = detail as { hung?: string };
     if (hung !== undefined) state.hungCalls.set(hung, (state.hungCalls.get(hung) ?? 0) + 1);
+  } else if (event === "compacted") {
+    state.isCompacted = true;
   } else if (event === "model_retry") {
     const { roomTokens } = detail as { roomTokens?: number };
     if (roomTokens === undefined) return;

@@ -26,7 +26,7 @@ export interface BlockEntry {
   tokens: number;
 }
 
-const MESSAGE_TOKENS = 4;
+export const MESSAGE_TOKENS = 4;
 /** Result of a call whose run ended first; model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
@@ -82,6 +82,8 @@ function copyEntry(stored: ThreadMessage, index: number): BlockEntry {
 /** Share of the kept text that comes from its end, which often holds the conclusion. */
 const TAIL_SHARE = 0.25;
 const KEPT_CHARACTERS_MIN = 256;
+/** Maximum tokens of the sentence that says how much is left out. */
+const MARK_TOKENS = 20;
 
 /** Truncates a message to about `tokensMax`, or as near as possible. */
 export function truncateMessage(message: ShownMessage, tokensMax: number): ShownMessage {
@@ -102,7 +104,7 @@ function truncateText(text: string | null, tokensMax: number): string | null {
   if (text === null) return null;
   const tokens = estimateTokens(text);
   if (tokens <= tokensMax) return text;
-  let kept = Math.floor((text.length * Math.max(0, tokensMax)) / tokens);
+  let kept = Math.floor((text.length * Math.max(0, tokensMax - MARK_TOKENS)) / tokens);
   for (;;) {
     kept = Math.max(kept, KEPT_CHARACTERS_MIN);
     if (kept >= text.length) return text;

@@ -5,6 +5,7 @@ import {
   type BlockEntry,
   countMessageTokens,
   listBlocks,
+  MESSAGE_TOKENS,
   type ShownMessage,
   type ThreadMessage,
   truncateMessage,
@@ -36,13 +37,15 @@ export interface ContextInput {
   messages: readonly ThreadMessage[];
   runFrom: number;
   windowTokens: number;
-  /** Tokens of system prompt, tools and the longest reply. */
+  /** Tokens of system prompt, tools and the byLength reply. */
   reserveTokens: number;
   /** Reduced limit after the model rejected a view as too long; null without a rejection. */
   roomTokens: number | null;
   summary: Summary | null;
   /** The agent has `read_output`, which reads cleared results of the run. */
   mayReadOutput: boolean;
+  /** Without it the model is asked for a reply next, whatever a summary would save. */
+  maySummarise: boolean;
 }
 
 export interface SummaryNeed {
@@ -92,12 +95,18 @@ class ViewBuilder {
     let needsSummary: SummaryNeed | null = null;
     if (this.#isTooLong()) {
       const results = this.#shown.filter(({ message }) => message.role === "tool");
-      const old = results.slice(0, Math.max(0, results.length - RESULTS_KEPT));
+      const unread = this.#listUnread();
+      const kept = Math.max(RESULTS_KEPT, unread.length);
+      const old = results.slice(0, Math.max(0, results.length - kept));
       this.#clear(old, RESULTS_CLEARED);
       this.#truncateBlocks();
-      if (this.#isTooLong()) needsSummary = this.#findNeed();
+      const read = results.slice(old.length, results.length - unread.length);
+      const share = Math.floor(this.#limit * BLOCK_SHARE);
+      // Huge results leave no room that a summary of the rest could free.
+      if (countTokens(unread) > share) this.#makeRoom(read, unread, share);
+      if (this.#isTooLong() && this.#input.maySummarise) needsSummary = this.#findNeed();
       // The last resort before failing; the model can read cleared results in parts.
-      if (this.#isTooLong() && !needsSummary) this.#clear(results.slice(old.length), 1);
+      if (!needsSummary) this.#makeRoom(read, unread, 0);
     }
     return {
       messages: this.#shown.map((entry) => entry.message),
@@ -109,6 +118,29 @@ class ViewBuilder {
 
   #isTooLong(): boolean {
     return this.#tokens > this.#limit;
+  }
+
+  /** Results that no reply has followed: without them the model would only make the calls again. */
+  #listUnread(): BlockEntry[] {
+    return this.#blocks.at(-1)?.entries.filter(({ message }) => message.role === "tool") ?? [];
+  }
+
+  /** Clears results that the model has read, then truncates the others to the room that is left. */
+  #makeRoom(read: readonly BlockEntry[], unread: readonly BlockEntry[], roomMin: number): void {
+    this.#clear(read, 1);
+    if (!this.#isTooLong()) return;
+    const byLength = unread.toSorted((one, other) => one.tokens - other.tokens);
+    let room = Math.max(this.#limit - this.#tokens + countTokens(unread), roomMin);
+    for (const [place, entry] of byLength.entries()) {
+      // Shorter results leave their part of the room to longer ones.
+      const tokensMax = Math.floor(room / (byLength.length - place));
+      if (entry.tokens > tokensMax) {
+        const message = truncateMessage(entry.message, tokensMax - MESSAGE_TOKENS);
+        const tokens = countMessageTokens(message);
+        if (tokens < entry.tokens) this.#replace(entry, message, tokens);
+      }
+      room -= entry.tokens;
+    }
   }
 
   #clear(results: readonly BlockEntry[], stepSize: number): void {

@@ -146,7 +146,7 @@ test("a run that rereads results on a cleared and summarised thread ends the sam
   const seen = { deaths: 0, summaries: 0, cleared: 0, read: 0, cut: 0 };
   // Counts only runs that do not end at once.
   for (const seed of [2, 4].slice(0, countRounds(5))) {
-    const options = { tools: [library], context_window: 8_000 };
+    const options = { tools: [library], context_window: 4_000 };
     const { deaths, asks, results } = await expectSame(makeReader(seed), options, 2);
     const count = (part: string) => asks.filter((ask) => JSON.stringify(ask).includes(part)).length;
     seen.deaths += deaths;

@@ -1,5 +1,9 @@
 // Long threads: the model's view, the cost of summaries, and unchanged storage.
 import { afterEach, describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { DEFAULT_BUDGETS } from "../../../src/agents/definitions/version.ts";
+import type { RunRow } from "../../../src/agents/runs/run.ts";
+import { type BuiltinTool, success } from "../../../src/agents/tools/contract.ts";
 import { readThreads } from "../../support/thread-reader.ts";
 import { kindsOf, verifyLog } from "./log.ts";
 import {
@@ -84,6 +88,101 @@ describe("a thread that is too long for its model", () => {
     expect(await readThreads(trial.database).summary(thread_id)).toMatchObject({
       content: "They talked.",
     });
+  });
+
+  describe("whose summary uses up a budget of the run", () => {
+    /** Runs on one thread, of which some need a summary; one call uses up the budget. */
+    async function talkWithin(budgets: Partial<RunRow["budgets"]>) {
+      const model: Model = (ask) => say(isSummaryAsk(ask) ? "They talked." : TURN);
+      trial = await openTrial(model, { context_window: 4_000 });
+      await trial.engine.start();
+      const ends: RunRow[] = [];
+      for (let n = 0; n < 9; n++) {
+        const fields = { budgets: { ...DEFAULT_BUDGETS, max_rounds: 1, ...budgets } };
+        const thread_id = ends[0]?.thread_id ?? null;
+        const id = await trial.run(`Question ${n}: ${TURN}`, fields, thread_id);
+        ends.push(await trial.ended(id));
+      }
+      return ends;
+    }
+
+    test.each([{ max_total_tokens: 110 }, { max_cost_sar: "0.000120" }])(
+      "is answered all the same, since a summary is a part of its round (agents.does.cost.3): %p",
+      async (budgets) => {
+        const ends = await talkWithin(budgets);
+        expect(trial.asks.filter(isSummaryAsk).length).toBeGreaterThan(0);
+        for (const { status, output, usage } of ends) {
+          expect({ status, output, rounds: usage.rounds }).toEqual({
+            ...{ status: "succeeded", output: { message: TURN }, rounds: 1 },
+          });
+        }
+      },
+    );
+
+    test("asks for no second summary, which the budget could not pay", async () => {
+      // The summary saves too little, so that another one would follow.
+      const model: Model = (ask) => say(isSummaryAsk(ask) ? "z ".repeat(6_000) : TURN);
+      trial = await openTrial(model, { context_window: 4_000 });
+      await trial.engine.start();
+      const budgets = { ...DEFAULT_BUDGETS, max_total_tokens: 110 };
+      let thread_id: string | null = null;
+      for (let n = 0; n < 9; n++) {
+        const run = await trial.ended(await trial.run(TURN, { budgets }, thread_id));
+        thread_id = run.thread_id;
+        expect(run).toMatchObject({ status: "succeeded", output: { message: TURN } });
+        expect(run.usage.total_tokens).toBeLessThanOrEqual(220);
+      }
+      expect(trial.asks.filter(isSummaryAsk).length).toBeGreaterThan(0);
+    });
+
+    test("is answered also if the process ends between summary and answer", async () => {
+      const model: Model = (ask, signal) => {
+        if (isSummaryAsk(ask)) return say("They talked.");
+        return trial.asks.some(isSummaryAsk) ? untilAborted(signal) : say(TURN);
+      };
+      trial = await openTrial(model, { context_window: 4_000 });
+      await trial.engine.start();
+      const fields = { budgets: { ...DEFAULT_BUDGETS, max_total_tokens: 110 } };
+      let id = await trial.run(TURN, fields);
+      const { thread_id } = await trial.ended(id);
+      while (!trial.asks.some(isSummaryAsk)) {
+        id = await trial.run(TURN, fields, thread_id);
+        const asked = trial.asks.length;
+        await trial.until(async () => trial.asks.length > asked);
+        if (!trial.asks.some(isSummaryAsk)) await trial.ended(id);
+      }
+      await trial.until(async () => !isSummaryAsk(trial.asks.at(-1)!));
+      await trial.stop();
+      const { database, clock } = trial;
+      const options = { database, clock, context_window: 4_000, seed: 2 };
+      const second = await openTrial(() => say("done"), options);
+      await second.engine.start();
+      expect(await second.ended(id)).toMatchObject({ output: { message: "done" } });
+      await second.stop();
+    });
+  });
+
+  test("shows a round's only results, shortened, before the model has answered them", async () => {
+    const long = `begin ${"word ".repeat(12_000)} end`;
+    const look: BuiltinTool = {
+      ...{ name: "look", description: "Looks.", risk: "read", revision: 1 },
+      ...{ external_content: false, parameters: Type.Object({}), timeout_ms: 1_000, isFree: true },
+      run: async () => success(long),
+    };
+    const model: Model = (ask) =>
+      ask.messages.at(-1)!.role === "tool" ? say("Seen.") : call(["look", {}], ["look", {}]);
+    const version = { tools: ["look"] };
+    trial = await openTrial(model, { context_window: 4_000, tools: [look], version });
+    await trial.engine.start();
+    const id = await trial.run("What is there?");
+    expect(await trial.ended(id)).toMatchObject({ output: { message: "Seen." } });
+    const shown = trial.asks.at(-1)!.messages.filter(({ role }) => role === "tool");
+    expect(shown).toHaveLength(2);
+    for (const { content } of shown) {
+      expect(content).toMatch(
+        /^begin word [\s\S]+About \d+ characters are left out[\s\S]+word {2}end$/,
+      );
+    }
   });
 
   test("is sent without a summary if the model writes none", async () => {

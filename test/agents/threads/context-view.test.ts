@@ -33,6 +33,7 @@ const deps: Omit<ContextInput, "messages"> = {
   roomTokens: null,
   summary: null,
   mayReadOutput: true,
+  maySummarise: true,
 };
 
 function buildContextView(input: ContextInput) {
@@ -141,11 +142,43 @@ describe("the results of a long thread", () => {
     expect(first(false, 0)).not.toContain("read_output");
   });
 
-  test("are cleared even if newest, when nothing else is left", () => {
+  test("of the newest round are shortened, and never cleared before the model has read them", () => {
     const newest = [user("Go"), asks("a", "b"), result("a", words(9_000)), result("b", "small")];
     const view = buildContextView({ ...deps, messages: newest });
-    expect(view).toMatchObject({ cleared: 1, fits: true, needsSummary: null });
-    expect(contentsOf(view.messages)[2]).toContain("read_output");
+    expect(view).toMatchObject({ cleared: 0, fits: true, needsSummary: null });
+    const [, , long, short] = contentsOf(view.messages);
+    expect(long).toMatch(/^abcd[\s\S]+About \d+ characters are left out[\s\S]+abcd$/);
+    expect(short).toBe("small");
+    expect(view.tokens).toBeGreaterThan(7_500);
+  });
+
+  test("of one round with many calls share the room, so that none is lost", () => {
+    const ids = ["a", "b", "c", "d", "e", "f"];
+    const results = ids.map((id) => result(id, `${id} ${words(2_000)}`));
+    const view = buildContextView({ ...deps, messages: [user("Go"), asks(...ids), ...results] });
+    expect(view).toMatchObject({ cleared: 0, fits: true, needsSummary: null });
+    const shown = contentsOf(view.messages).slice(2);
+    expect(shown.map((text) => text[0]!)).toEqual(ids);
+    // Nearly as much of each.
+    const lengths = shown.map(({ length }) => length);
+    expect(Math.min(...lengths)).toBeGreaterThan(0.9 * Math.max(...lengths));
+  });
+
+  test("of earlier rounds are cleared before those of the newest are shortened", () => {
+    const rounds = [...writeRounds(2, 2_000), asks("new"), result("new", `new ${words(5_000)}`)];
+    const messages = [user("Go"), ...rounds];
+    const view = buildContextView({ ...deps, messages, maySummarise: false });
+    expect(view).toMatchObject({ cleared: 1, fits: true });
+    expect(contentsOf(view.messages).at(-1)!).toHaveLength(4 + 4 * 5_000);
+  });
+
+  test("are reduced at once where no summary may be asked for", () => {
+    const talk = [user("Go"), says(words(3_000)), user("On"), says(words(3_000))];
+    const messages = [...talk, user("More"), asks("new"), result("new", words(9_000))];
+    expect(buildContextView({ ...deps, messages }).needsSummary).not.toBeNull();
+    const view = buildContextView({ ...deps, messages, maySummarise: false });
+    expect(view).toMatchObject({ cleared: 0, fits: true, needsSummary: null });
+    expect(contentsOf(view.messages).at(-1)).toContain("are left out");
   });
 });
 
@@ -349,6 +382,7 @@ describe("any thread at all", () => {
       reserveTokens: draw(1_500),
       roomTokens: null,
       mayReadOutput: draw(2) === 1,
+      maySummarise: true,
     };
   }
 
@@ -368,6 +402,7 @@ describe("any thread at all", () => {
         const last = sight.messages.findLast((one) => one.role === "user")!;
         expect(contentsOf(view.messages)).toContain(last.content!);
         if (!view.needsSummary) {
+          expectUnreadShown(sight, view.messages);
           if (!view.fits) expectNothingLeft(sight, summary?.until ?? 0);
           break;
         }
@@ -399,6 +434,18 @@ describe("any thread at all", () => {
       .filter((place) => place !== -1);
     expect(places).toEqual([...places].sort((a, b) => a - b));
     expect(new Set(places).size).toBe(places.length);
+  }
+
+  /** Results that the model has not read yet may be shortened, but are not cleared. */
+  function expectUnreadShown(
+    { messages }: Pick<ContextInput, "messages">,
+    seen: readonly ModelMessage[],
+  ) {
+    const read = messages.findLastIndex(({ role }) => role !== "tool");
+    for (const { tool_call_id } of messages.slice(read + 1)) {
+      const shown = seen.find((one) => one.tool_call_id === tool_call_id);
+      expect(shown!.content).toStartWith(`r${tool_call_id}`);
+    }
   }
 
   /** The view may exceed the room only if the rest is no longer than a summary. */
