@@ -6,6 +6,7 @@ import { apiError } from "../../platform/errors.ts";
 import type { ModelSettings } from "../../settings/index.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { LookupTools } from "../tools/catalog.ts";
+import type { CheckSchema } from "../tools/json-schema/check.ts";
 import { decide } from "../tools/policy.ts";
 import { type AgentRow, makeSlug } from "./agent.ts";
 import {
@@ -42,11 +43,14 @@ const ATTEMPTS_MAX = 10;
 export class Definitions {
   readonly #deps: DefinitionsDeps;
   readonly #lookupTools: LookupTools;
+  readonly #checkSchema: CheckSchema | undefined;
   readonly #agents: Bound<typeof agentStore>;
 
-  constructor(deps: DefinitionsDeps, lookupTools: LookupTools) {
+  /** Without `checkSchema` no version has an output schema. */
+  constructor(deps: DefinitionsDeps, lookupTools: LookupTools, checkSchema?: CheckSchema) {
     this.#deps = deps;
     this.#lookupTools = lookupTools;
+    this.#checkSchema = checkSchema;
     this.#agents = deps.database.bind(agentStore);
   }
 
@@ -68,6 +72,7 @@ export class Definitions {
     // agents.errors.permission_denied: the agent would have no owner.
     if (account_id === null) throw apiError("permission_denied");
     const behaviour = inherit(DEFAULT_BEHAVIOUR, this.#readChange(body));
+    await this.#requireSchema(body, caller);
     const tool_revisions = await this.#validate(account_id, behaviour, [], body, caller);
     disk.require();
     const [agent_id, now] = [ids.uuid(), clock.now()];
@@ -110,6 +115,7 @@ export class Definitions {
     const { clock, disk } = this.#deps;
     const change = this.#readChange(body);
     const agentChange = readAgentChange(body);
+    await this.#requireSchema(body, caller);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { agent, version: old } = await this.require(agent_id, caller);
       const { account_id } = agent;
@@ -153,6 +159,14 @@ export class Definitions {
     const toolScopes = data.flatMap(({ missing_scope }) => missing_scope ?? []);
     const missing_scopes = [...new Set([...modelScopes.filter(lacks), ...toolScopes])];
     return { agent_id: id, version: version.version, missing_scopes, data };
+  }
+
+  /** agents.errors.invalid_request */
+  async #requireSchema({ output_schema }: Pick<NewVersion, "output_schema">, caller: Caller) {
+    if (!output_schema) return;
+    if (!this.#checkSchema) throw new Error("nothing checks an output schema here");
+    const message = await this.#checkSchema(output_schema, accountOf(caller));
+    if (message !== null) throw apiError("invalid_request", { param: "output_schema", message });
   }
 
   #limits() {

@@ -13,7 +13,14 @@ import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { FilledText, maybe, oneOf, StoredText, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "./agent.ts";
 import type { AgentChange } from "./store.ts";
-import { type BehaviourChange, Budgets, ModelParams, type Partly, Policy } from "./version.ts";
+import {
+  type BehaviourChange,
+  Budgets,
+  ModelParams,
+  OutputSchema,
+  type Partly,
+  Policy,
+} from "./version.ts";
 
 const NAME_CHARACTERS_MAX = 200;
 const PROMPT_CHARACTERS_MAX = 100_000;
@@ -64,6 +71,7 @@ const behaviour = {
   policy: partOf<Policy>(Policy),
   budgets: partOf<SentBudgets>(Budgets, { max_cost_sar }),
   model_params: partOf<ModelParams>(ModelParams),
+  output_schema: Type.Optional(maybe(OutputSchema)),
 };
 const metadata = Type.Optional(maybe(SentMetadata));
 const own = {
@@ -173,12 +181,13 @@ function partOf<T>(
 type SentBehaviour = Pick<NewVersion, "system_prompt" | keyof typeof behaviour>;
 
 export function readBehaviour(body: SentBehaviour): BehaviourChange {
-  const { system_prompt, model, tools, policy, model_params } = body;
+  const { system_prompt, model, tools, policy, model_params, output_schema } = body;
   const change: BehaviourChange = {
     model,
     tools,
     policy,
     model_params,
+    output_schema,
     budgets: readBudgets(body.budgets),
   };
   if (system_prompt !== undefined) change.system_prompt = system_prompt.toWellFormed();

@@ -195,7 +195,8 @@ async function findAgent(db: Db, id: string, account_id: string): Promise<FoundA
           v.system_prompt AS version_system_prompt, v.model AS version_model,
           v.tools AS version_tools, v.tool_revisions AS version_tool_revisions,
           v.policy AS version_policy, v.budgets AS version_budgets,
-          v.model_params AS version_model_params, v.created_at AS version_created_at,
+          v.model_params AS version_model_params, v.output_schema AS version_output_schema,
+          v.created_at AS version_created_at,
           v.created_by_key_id AS version_created_by_key_id
         FROM agents JOIN agent_versions AS v
           ON v.agent_id = agents.id AND v.version = agents.current_version

@@ -108,6 +108,18 @@ export const ModelParams = Type.Object(
 );
 export type ModelParams = Static<typeof ModelParams>;
 
+export const OutputSchema = Type.Unsafe<Record<string, unknown>>(
+  Type.Object(
+    {},
+    {
+      description:
+        "The form of a run's output: JSON Schema 2020-12 of type object, at most 32 KB and 16 " +
+        "levels deep, without remote `$ref`. The answer is parsed and checked as `output.data`, " +
+        "and asked for once more if it does not fit. Null: any text.",
+    },
+  ),
+);
+
 export const ToolPin = Type.Object(
   {
     name: Type.String({ description: "The tool's name." }),
@@ -136,6 +148,7 @@ export const Version = Resource(
     policy: Policy,
     budgets: Budgets,
     model_params: ModelParams,
+    output_schema: maybe(OutputSchema),
     created_at: Timestamp("Time of creation."),
     created_by_key_id: maybe(Type.String({ description: "The key that created it, if known." })),
   },
@@ -162,7 +175,7 @@ function defaultsOf<S extends TObject>({ properties }: S): Static<S> {
 
 export type Behaviour = Pick<
   VersionRow,
-  "system_prompt" | "model" | "tools" | "policy" | "budgets" | "model_params"
+  "system_prompt" | "model" | "tools" | "policy" | "budgets" | "model_params" | "output_schema"
 >;
 
 export type Partly<T> = { [K in keyof T]?: T[K] | null };
@@ -175,6 +188,7 @@ export interface BehaviourChange {
   policy?: Partly<Policy> | null;
   budgets?: Partly<Budgets> | null;
   model_params?: Partly<ModelParams> | null;
+  output_schema?: Record<string, unknown> | null;
 }
 
 /** Defaults that a first version inherits; its request always has a prompt. */
@@ -185,6 +199,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   policy: DEFAULT_POLICY,
   budgets: DEFAULT_BUDGETS,
   model_params: DEFAULT_MODEL_PARAMS,
+  output_schema: null,
 };
 
 /** agents.does.version: inherits field by field, also inside objects. */
@@ -196,6 +211,7 @@ export function inherit(old: Behaviour, change: BehaviourChange): Behaviour {
     policy: inheritFields(old.policy, change.policy, DEFAULT_POLICY),
     budgets: inheritFields(old.budgets, change.budgets, DEFAULT_BUDGETS),
     model_params: inheritFields(old.model_params, change.model_params, DEFAULT_MODEL_PARAMS),
+    output_schema: change.output_schema === undefined ? old.output_schema : change.output_schema,
   };
 }
 

@@ -6,12 +6,13 @@ import type { ErrorCode } from "../../platform/errors.ts";
 import { reachPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
 import { createArgumentsCheck } from "../tools/arguments.ts";
-import { checkCalls } from "./budget.ts";
+import { checkBudgets, checkCalls } from "./budget.ts";
 import { makeApproval } from "./calls/approval-request.ts";
 import { CallPlanner, readReply } from "./calls/plan.ts";
 import { maySummarise, reduceContext, takeSummary } from "./context-reduction.ts";
-import { addCost, addReply, priceRound } from "./cost.ts";
+import { type Amount, addCost, addReply, priceRound } from "./cost.ts";
 import { type ModelReply, measurePrompt, measureReply } from "./measures.ts";
+import { checkOutput } from "./output.ts";
 import { buildPrompt, type Prompt } from "./prompt.ts";
 import { sourceOf } from "./run.ts";
 import {
@@ -21,6 +22,8 @@ import {
   type RunContext,
   type StepResult,
 } from "./run-context.ts";
+import type { RunEntry } from "./run-entry.ts";
+import type { AssistantData, StepExecution } from "./step.ts";
 
 const HUNG = failure(
   "internal_error",
@@ -187,6 +190,9 @@ async function takeReply(
   const counted = addReply(row, reply.usage, cost, 1);
   const output = data.content ? { message: data.content } : row.output;
   const entry = context.newEntry({ ...counted, output });
+  if (state.version.output_schema && data.tool_calls.length === 0) {
+    return takeOutput(context, entry, { data, execution, cost });
+  }
   const planner = new CallPlanner({
     ids: deps.ids,
     state,
@@ -194,7 +200,7 @@ async function takeReply(
     checkArguments: createArgumentsCheck(deps.compute),
     entry,
   });
-  planner.addReply(data, execution);
+  entry.addReply(data, execution);
   const exceeded = checkCalls(entry.progress, data.tool_calls.length);
   // A plan that is not followed would leave calls without results.
   const calls = exceeded ? [] : await planner.planCalls(data.tool_calls);
@@ -206,6 +212,42 @@ async function takeReply(
   }
   for (const call of calls) {
     if (call.approval_id !== null) entry.addApproval(makeApproval(context, call));
+  }
+  await context.write("plan", entry);
+  return "next";
+}
+
+interface ReadAnswer {
+  data: AssistantData;
+  execution: StepExecution;
+  cost: Amount;
+}
+
+/** Ends a run with its checked output, or asks once more for an answer that does not fit. */
+async function takeOutput(
+  context: RunContext,
+  entry: RunEntry,
+  { data, execution, cost }: ReadAnswer,
+): Promise<StepResult> {
+  const { state, deps, workedMs } = context;
+  const { row, version } = state;
+  context.reportUnpriced(entry, row.model, cost);
+  const checked = await checkOutput(deps.compute, version.output_schema!, data, row.account_id);
+  if (checked.ok) {
+    entry.addReply(data, execution);
+    entry.progress = { ...entry.progress, output: { message: data.content!, data: checked.value } };
+    return context.finish({ status: "succeeded", error: null }, entry);
+  }
+  const { faults } = checked;
+  const asked_again = !state.rejected && checkBudgets(entry.progress, workedMs) === null;
+  // Only the answer that stays is a message of the thread.
+  if (asked_again) entry.addStep({ kind: "assistant", data }, execution);
+  else entry.addReply(data, execution);
+  const says = "The answer does not fit the output schema";
+  const message = asked_again ? `${says}; the model is asked once more.` : `${says}.`;
+  entry.addEvent("output_invalid", message, { faults, asked_again });
+  if (!asked_again) {
+    return context.finish(failure("invalid_output", `${says}. ${faults.join(" ")}`), entry);
   }
   await context.write("plan", entry);
   return "next";

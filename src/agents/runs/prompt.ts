@@ -7,6 +7,7 @@ import type { ThreadMessage } from "../threads/context-blocks.ts";
 import { buildContextView, type SummaryNeed, summaryMessage } from "../threads/context-view.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { Tool } from "../tools/contract.ts";
+import { askAgain, describeForm, holdsForm, writeForm } from "./output.ts";
 import type { RunState } from "./state.ts";
 
 /** Share of the window below which a thread is sent whole, without building a view. */
@@ -38,16 +39,24 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
   const { state, deps, findTool } = context;
   const { internal } = deps;
   const { version, row } = state;
-  const tools = listTools(version, findTool);
+  const offered = listTools(version, findTool);
   const model = internal.chat.find(row.model);
-  const system = writeSystem(state, findTool);
+  const { output_schema } = version;
+  const isHeld = holdsForm(output_schema, model, offered.length > 0);
+  const system = writeSystem(state, findTool, isHeld);
+  // An answer that is asked for again needs no tools, without which its server can hold the form.
+  const tools = state.rejected ? NO_TOOLS : offered;
+  const again = state.rejected ? askAgain(state.rejected) : [];
   const { messages, needsSummary, tokens, roomTokens } = viewThread(state, {
     windowTokens: model?.context_window ?? null,
-    reserveTokens: countReserve(state, system, tools, model),
+    reserveTokens: countReserve(state, [...system, ...again], tools, model),
     maySummarise,
   });
   if (!needsSummary) {
-    const request = makeRequest(state, [...system, ...messages], tools);
+    const request = makeRequest(state, [...system, ...messages, ...again], tools);
+    if (holdsForm(output_schema, model, tools.length > 0)) {
+      request.response_format = writeForm(output_schema);
+    }
     return { request, summary: null, tokens, roomTokens };
   }
   const earlier = fenceSummary(state);
@@ -65,6 +74,7 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
   return { request, summary: needsSummary, tokens, roomTokens };
 }
 
+const NO_TOOLS: ModelTool[] = [];
 const toolLists = new WeakMap<VersionRow, ModelTool[]>();
 
 /** Returns the same list while the tools are the same, so that texts made from it stay cached. */
@@ -98,12 +108,18 @@ function makeRequest(
 }
 
 /** Explains the fence to the model wherever content from outside is or may come. */
-function writeSystem({ version, row, fence }: RunState, findTool: FindTool): ModelMessage[] {
+function writeSystem(
+  { version, row, fence }: RunState,
+  findTool: FindTool,
+  isFormHeld: boolean,
+): ModelMessage[] {
+  const { system_prompt, output_schema } = version;
   const mayBeOutside =
     row.external_content || version.tools.some((name) => findTool(name)?.external_content);
-  const content = [version.system_prompt, ...(mayBeOutside ? [fence.rule] : [])]
-    .filter((part) => part !== "")
-    .join("\n\n");
+  const parts = [system_prompt];
+  if (output_schema && !isFormHeld) parts.push(describeForm(output_schema));
+  if (mayBeOutside) parts.push(fence.rule);
+  const content = parts.filter((part) => part !== "").join("\n\n");
   return content === "" ? [] : [{ role: "system", content }];
 }
 

@@ -101,11 +101,18 @@ export async function rebuildRound(
 
 /** Counts the messages that steps have added to the thread. */
 function countMessages(steps: readonly StepRow[]): number {
-  return steps.filter(({ kind, data }) => {
+  return steps.filter(({ kind, data }, at) => {
     if (kind !== "assistant") return kind === "tool_result";
+    if (isAskedAgain(steps[at + 1])) return false;
     const { content, tool_calls } = data as AssistantData;
     return content !== null || tool_calls.length > 0;
   }).length;
+}
+
+/** The answer before such a step was given again, and is no message of the thread. */
+function isAskedAgain(next: StepRow | undefined): boolean {
+  const { event, detail } = next?.kind === "system" ? (next.data as SystemData) : {};
+  return event === "output_invalid" && (detail as { asked_again: boolean }).asked_again;
 }
 
 /** Finds the summary that was in use; its text is null where another run made it. */

@@ -6,7 +6,14 @@ import type { NewMessage } from "../threads/thread.ts";
 import { toolMessage } from "./calls/open-calls.ts";
 import { type Amount, addCost, addPriced } from "./cost.ts";
 import type { RunRow } from "./run.ts";
-import type { NewStep, StepContent, StepExecution, SystemData, ToolResultData } from "./step.ts";
+import type {
+  AssistantData,
+  NewStep,
+  StepContent,
+  StepExecution,
+  SystemData,
+  ToolResultData,
+} from "./step.ts";
 import type { RunRecord } from "./store/record.ts";
 import type { ApprovalRequest } from "./store/round.ts";
 
@@ -30,8 +37,20 @@ export class RunEntry {
     this.steps.push({ ...place, ...content, ...(execution && { execution }) });
   }
 
-  addMessage(message: Omit<NewMessage, "id">): void {
-    this.messages.push({ id: this.#ids.uuid(), ...message });
+  /** Adds a model's reply as a step and as a message of the thread. */
+  addReply(reply: AssistantData, execution?: StepExecution): void {
+    const { content, tool_calls } = reply;
+    this.addStep({ kind: "assistant", data: reply }, execution);
+    // Model servers reject an assistant's message without content.
+    if (content === null && tool_calls.length === 0) return;
+    this.messages.push({
+      id: this.#ids.uuid(),
+      role: "assistant",
+      content,
+      tool_calls: tool_calls.length > 0 ? tool_calls : null,
+      tool_call_id: null,
+      external: false,
+    });
   }
 
   addEvent(

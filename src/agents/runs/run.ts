@@ -57,7 +57,14 @@ export const Run = Resource(
     input: RunInput,
     output: maybe(
       Type.Object(
-        { message: Type.String({ description: "The model's last text." }) },
+        {
+          message: Type.String({ description: "The model's last text." }),
+          data: Type.Optional(
+            Type.Record(Type.String(), Type.Unknown(), {
+              description: "The text as JSON, valid by the version's `output_schema`, if it is.",
+            }),
+          ),
+        },
         { description: "What came of it, also when it ended early; null: no text came." },
       ),
     ),

@@ -55,6 +55,9 @@ export interface RunState {
   /** Fingerprints of denied calls, which are not requested again. */
   readonly deniedCalls: Set<string>;
   invalidRounds: number;
+  lastText: string | null;
+  /** An answer that did not fit the output schema, which the next round repairs. */
+  rejected: RejectedOutput | null;
   readonly results: Map<string, ToolResultData>;
   readonly shown: { characters: number; truncated: number };
   readonly sources: ContentSource[];
@@ -63,6 +66,11 @@ export interface RunState {
   readonly unpriced: Set<string>;
   /** Calls that blocked the event loop until the watchdog ended the process, with their count. */
   readonly hungCalls: Map<string, number>;
+}
+
+export interface RejectedOutput {
+  text: string | null;
+  faults: readonly string[];
 }
 
 export interface StoredRunLog {
@@ -119,6 +127,8 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
     openCalls: [],
     deniedCalls: new Set(),
     invalidRounds: 0,
+    lastText: null,
+    rejected: null,
     results: new Map(),
     shown: { characters: 0, truncated: 0 },
     sources: [],
@@ -176,6 +186,7 @@ export function applyStep(state: RunState, { seq, kind, data }: WrittenStep): vo
     case "assistant":
       state.openCalls = [];
       state.isCompacted = false;
+      state.lastText = (data as AssistantData).content;
       // Undone by the first result other than `invalid_arguments`.
       if ((data as AssistantData).tool_calls.length > 0) state.invalidRounds += 1;
       return;
@@ -222,6 +233,9 @@ function applyEvent(state: RunState, { event, detail }: SystemData): void {
     if (hung !== undefined) state.hungCalls.set(hung, (state.hungCalls.get(hung) ?? 0) + 1);
   } else if (event === "compacted") {
     state.isCompacted = true;
+  } else if (event === "output_invalid") {
+    const { faults, asked_again } = detail as { faults: string[]; asked_again: boolean };
+    if (asked_again) state.rejected = { text: state.lastText, faults };
   } else if (event === "model_retry") {
     const { roomTokens } = detail as { roomTokens?: number };
     if (roomTokens === undefined) return;

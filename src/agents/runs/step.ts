@@ -114,6 +114,7 @@ const SYSTEM_EVENTS = [
   "model_retry",
   "cancel_requested",
   "budget",
+  "output_invalid",
 ] as const;
 
 export const SystemData = Type.Object(

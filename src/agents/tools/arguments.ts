@@ -28,20 +28,26 @@ export type CheckArguments = (
   options: ComputeOptions,
 ) => Promise<CheckedArguments>;
 
-/** Checks by callers' schemas in a Worker, since they may take long for a value. */
-export function createArgumentsCheck(compute: Compute): CheckArguments {
+/**
+ * Checks by callers' schemas in a Worker, since they may take long for a value. Faults begin with
+ * what the value is `called`.
+ */
+export function createArgumentsCheck(compute: Compute, called = ARGUMENTS_CALLED): CheckArguments {
   return async (parameters, text, options) => {
     // `Kind` is a symbol, which no JSON of a caller has.
     if (Kind in parameters) return checkArguments(parameters as TSchema, text);
+    const name = (fault: string) =>
+      fault.startsWith(ARGUMENTS_CALLED) ? called + fault.slice(ARGUMENTS_CALLED.length) : fault;
     const value = readObject(text);
-    if (typeof value === "string") return { ok: false, faults: [value] };
+    if (typeof value === "string") return { ok: false, faults: [name(value)] };
     const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
     const computed = await compute.run(ARGUMENTS, input, options);
-    if (computed.ok) return toChecked(value, computed.value);
-    const fault = `The arguments: Checking them ${UNCOMPUTED[computed.reason]}.`;
+    if (computed.ok) return toChecked(value, computed.value.map(name));
+    const fault = `${called}: Checking them ${UNCOMPUTED[computed.reason]}.`;
     return { ok: false, faults: [fault] };
   };
 }
+const ARGUMENTS_CALLED = "The arguments";
 
 /** Checks by a built-in tool's parameters, which take no time. */
 export function checkArguments(parameters: TSchema, text: string): CheckedArguments {

@@ -28,6 +28,7 @@ import { keyEndings } from "./0027-key-endings.ts";
 import { playgroundRequests } from "./0028-playground-requests.ts";
 import { approvalLinks } from "./0029-approval-links.ts";
 import { requestCapacity } from "./0030-request-capacity.ts";
+import { outputAndImages } from "./0032-output-and-images.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -36,5 +37,5 @@ export const migrations: readonly Migration[] = [
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
-  requestCapacity,
+  ...[requestCapacity, outputAndImages],
 ];

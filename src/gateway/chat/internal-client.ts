@@ -6,6 +6,7 @@ import type {
   ModelRegistry,
   ModelTool,
   NamedModel,
+  ResponseFormat,
   ServedModel,
   TokenUsage,
   ToolCall,
@@ -32,6 +33,8 @@ export interface InternalChatRequest {
   /** The default is the model's; both are capped as for HTTP callers. */
   max_tokens: number | null;
   reasoning: boolean;
+  /** Only for a model with the capability. */
+  response_format?: ResponseFormat | null;
 }
 
 /** Times of a reply, and the server that gave it. */

@@ -19,7 +19,7 @@ function options(context_window: number | null): RebuildOptions {
     store: trial.store,
     findVersion: async () => trial.version,
     openTools: async () => (name) => builtins.get(name),
-    findModel: () => ({ id: "stub-1", context_window }) as never,
+    findModel: () => ({ id: "stub-1", context_window, capabilities: [] }) as never,
   };
 }
 
@@ -60,6 +60,24 @@ test("content from outside has the delimiters that its execution drew", async ()
   expect(found.content).toMatch(/^<outside-\w{16}>\n/);
   expect(rounds[2]!.messages.map(({ round }) => round)).toEqual([null, null, 1, 1, 2, 2, 2]);
   expect(rounds[0]!.tools).toEqual(trial.version.tools);
+});
+
+test("an answer that was asked for again is shown with its mistakes, though the thread lacks it", async () => {
+  const output_schema = { type: "object", required: ["sum"] };
+  const model: Model = (_ask, _signal, turn) =>
+    [call(add("1+1")), say("two"), say('{"sum":2}'), say('{"sum":3}')][turn] ?? say("again");
+  trial = await openTrial(model, { version: { output_schema } });
+  await trial.engine.start();
+  const first = await trial.run("Add.");
+  const { thread_id } = await trial.ended(first);
+  const second = await trial.run("Once more.", {}, thread_id);
+  await trial.ended(second);
+  const rounds = await compare([first, second]);
+  expect(rounds[2]!.messages.slice(-2).map(({ role, content }) => [role, content])).toEqual([
+    ["assistant", "two"],
+    ["user", expect.stringContaining("no valid JSON")],
+  ]);
+  expect(rounds[2]!.tools).toEqual([]);
 });
 
 test("a summary stands where it stood, within one run and in later ones", async () => {

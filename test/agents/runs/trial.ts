@@ -133,6 +133,8 @@ export interface TrialOptions {
   concurrent_runs?: number;
   /** null if unknown. */
   context_window?: number | null;
+  /** Of the model. */
+  capabilities?: readonly string[];
   seed?: number;
   /** Egress for tools; by default every request fails. */
   egress?: AgentsDeps["egress"];
@@ -186,7 +188,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     access: { findCaller: async (key_id) => callers.get(key_id) },
     internal: {
       chat: {
-        find: () => ({ id: "stub-1", context_window }),
+        find: () => ({ id: "stub-1", context_window, capabilities: options.capabilities ?? [] }),
         ask: async (_who: unknown, ask: InternalChatRequest, signal: AbortSignal) => {
           asks.push(structuredClone(ask));
           return model(ask, signal, asks.length - 1);

@@ -31,6 +31,7 @@ const DEFAULTS = {
     ...{ max_tool_calls: null, max_total_tokens: null, max_run_seconds: null },
   },
   model_params: { temperature: null, top_p: null, max_tokens: null, reasoning: null },
+  output_schema: null,
 };
 
 describe("POST /v1/agents", () => {
@@ -77,7 +78,7 @@ describe("POST /v1/agents", () => {
   test("null equals an omitted field, where the field has a default", async () => {
     const none = { model: null, slug: null, description: null, tools: null, metadata: null };
     const whole = await createAgent(app, {
-      ...{ ...none, policy: null, budgets: null, model_params: null },
+      ...{ ...none, policy: null, budgets: null, model_params: null, output_schema: null },
     });
     expect(whole).toMatchObject({ description: null, metadata: {} });
     expect(whole.version).toMatchObject({ model: "svc", tools: [], ...DEFAULTS });

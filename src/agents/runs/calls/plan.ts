@@ -11,7 +11,7 @@ import { decide } from "../../tools/policy.ts";
 import { type Amount, formatAmount } from "../cost.ts";
 import type { RunEntry } from "../run-entry.ts";
 import type { RunState } from "../state.ts";
-import type { AssistantData, StepExecution, StepOutcome, ToolCallData } from "../step.ts";
+import type { AssistantData, StepOutcome, ToolCallData } from "../step.ts";
 import { fingerprint, makeResult } from "./open-calls.ts";
 
 const CALLS_A_ROUND_MAX = 32;
@@ -66,21 +66,6 @@ export class CallPlanner {
 
   constructor(options: CallPlannerOptions) {
     this.#options = options;
-  }
-
-  addReply(reply: AssistantData, execution?: StepExecution): void {
-    const { entry } = this.#options;
-    const { content, tool_calls } = reply;
-    entry.addStep({ kind: "assistant", data: reply }, execution);
-    // Model servers reject an assistant's message without content.
-    if (content === null && tool_calls.length === 0) return;
-    entry.addMessage({
-      role: "assistant",
-      content,
-      tool_calls: tool_calls.length > 0 ? tool_calls : null,
-      tool_call_id: null,
-      external: false,
-    });
   }
 
   async planCalls(calls: readonly ToolCallText[]): Promise<ToolCallData[]> {

@@ -11,16 +11,17 @@ const BUSY_RETRY_S = "1";
 
 export type CheckSchema = (parameters: Parameters, account: string) => Promise<string | null>;
 
-export function createSchemaCheck(compute: Compute): CheckSchema {
-  return async (parameters, account) => {
-    const problem = findJsonProblem(parameters, SCHEMA_BOUNDS);
-    if (problem !== null) return `\`parameters\` ${problem}.`;
-    if (Buffer.byteLength(JSON.stringify(parameters)) > SCHEMA_BYTES_MAX) {
-      return `\`parameters\` must be at most ${SCHEMA_BYTES_MAX} bytes of JSON.`;
+/** Checks the schema in a field of that name. */
+export function createSchemaCheck(compute: Compute, field = "parameters"): CheckSchema {
+  return async (schema, account) => {
+    const problem = findJsonProblem(schema, SCHEMA_BOUNDS);
+    if (problem !== null) return `\`${field}\` ${problem}.`;
+    if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {
+      return `\`${field}\` must be at most ${SCHEMA_BYTES_MAX} bytes of JSON.`;
     }
-    const computed = await compute.run(SCHEMA, parameters, { account });
-    if (computed.ok) return computed.value;
-    const message = `Checking \`parameters\` ${UNCOMPUTED[computed.reason]}.`;
+    const computed = await compute.run(SCHEMA, schema, { account });
+    if (computed.ok) return computed.value?.replaceAll("`parameters`", `\`${field}\``) ?? null;
+    const message = `Checking \`${field}\` ${UNCOMPUTED[computed.reason]}.`;
     if (computed.reason === "timeout") return message;
     if (computed.reason === "failed") throw new Error(message);
     const headers = { "retry-after": BUSY_RETRY_S };
