@@ -1,13 +1,11 @@
 // Starts of runs by operators, for a key of the agent's account.
-import { createOperatorStarts, type RunRow } from "../agents/index.ts";
+import { createOperatorStarts, type RunRequest, type RunRow } from "../agents/index.ts";
 import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById } from "./errors.ts";
 
-export interface OperatorRunStart {
+export interface OperatorRunStart
+  extends Pick<RunRequest, "message" | "content" | "images" | "hook"> {
   agent: string;
-  message: string;
-  /** Body of a hook that the run gets, too. */
-  hook?: unknown;
   /** Id of the key that the run acts for; null: the one that made the agent's version. */
   key: string | null;
   operator: string;

@@ -120,8 +120,10 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
     describe: view.describe,
     /** Starts a run of the agent's current version with the same input. */
     async startAgain(typed: string, key: string | null, operator: string) {
-      const { agent_id, input, started_by_key_id } = await requireRun(typed);
-      return starts({ agent: agent_id, ...input, key: key ?? started_by_key_id, operator });
+      const { id, agent_id, input, started_by_key_id } = await requireRun(typed);
+      const images = input.content ? await runs.listImages(id) : [];
+      const own = { agent: agent_id, key: key ?? started_by_key_id, operator };
+      return starts({ ...own, ...input, images });
     },
     async readRound(typed: string, round: number) {
       return view.readRound(await requireRun(typed), round);

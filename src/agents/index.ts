@@ -28,9 +28,9 @@ export {
   STAGES,
 } from "./runs/overview.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
+export { MESSAGE_CHARACTERS_MAX } from "./runs/question.ts";
 export { Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
-export { MESSAGE_CHARACTERS_MAX } from "./runs/start-request.ts";
 export { Step, type StepRow } from "./runs/step.ts";
 export { RunMark } from "./runs/store/marks.ts";
 export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";

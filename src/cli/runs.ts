@@ -46,10 +46,15 @@ function drawRun(run: ShownRow): string {
     cost: cost!.total,
     budgets: JSON.stringify(budgets),
     input: quote(input!.message),
+    ...("content" in input! && { images: countImages(input.content as { type: string }[]) }),
     ...("hook" in input! && { hook: quote(JSON.stringify(input.hook)) }),
     output: output && quote(output.message),
     error: error && `${error.code}: ${quote(error.message)}`,
   });
+}
+
+function countImages(content: readonly { type: string }[]): number {
+  return content.filter(({ type }) => type === "image_url").length;
 }
 
 /** `3  2026-11-20T17:42:00.000Z  tool_result  calculator ok "42"` */

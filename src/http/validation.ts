@@ -193,7 +193,11 @@ function findTagFault(variants: TSchema[], value: unknown, path: string): FieldE
   const meant = alike.length > 0 ? alike : variants;
   const wrong = meant.flatMap(listTags).filter(([name, tag]) => fields[name] !== tag);
   const tag = (wrong.find(([name]) => Object.hasOwn(fields, name)) ?? wrong[0])?.[0];
-  if (tag === undefined) return findFieldError(variants[0]!, value, path)!;
+  if (tag === undefined) {
+    const isWhole = ({ required = [] }: TSchema) =>
+      required.every((name: string) => Object.hasOwn(fields, name));
+    return findFieldError(variants.find(isWhole) ?? variants[0]!, value, path)!;
+  }
   const place = join(path, tag);
   if (!Object.hasOwn(fields, tag)) return explain(place, "is required");
   const choices = meant.flatMap((variant) => (variant as TObject).properties[tag] ?? []);

@@ -21,7 +21,14 @@ const KEPT = [
 
 /** Tables that the population leaves empty; store cases show that their rows go. */
 const ELSEWHERE = [
-  ...["approval_links", "notes", "thread_summaries", "tool_outputs", "webhook_endpoints_gone"],
+  ...[
+    "approval_links",
+    "notes",
+    "run_images",
+    "thread_summaries",
+    "tool_outputs",
+    "webhook_endpoints_gone",
+  ],
 ];
 
 let app: TestApp | undefined;

@@ -70,6 +70,27 @@ test("a run is started again with the same input, for the same key", async () =>
   await expect(again(first.id)).rejects.toThrow("give another with --key");
 });
 
+test("a run that is started again has the same images, without fetching them", async () => {
+  const model = `capabilities = ["vision"]\nupstream = { kind = "stub" }\n`;
+  front = await startRuns({ more: `[[models]]\nid = "seeing"\nself_hosted = true\n${model}` });
+  const agent = await front.createAgent({ model: "seeing" });
+  const url = `data:image/gif;base64,${btoa("GIF89a")}`;
+  const content = [
+    { type: "image_url", image_url: { url } },
+    { type: "image_url", image_url: { url: "https://images.example.org/a.gif" } },
+  ];
+  const first = await front.begin({ input: { content } }, agent);
+  const epoch = await front.claim();
+  await front.store.storeImage(first.id, epoch, { place: 1, url });
+  const again = { id: first.id };
+  const run = (await perform(front.app.admin, runOperations.startAgain, again, ACTOR)) as Json;
+  expect(run).toMatchObject({ input: first.input, external_content: true });
+  expect(await front.store.listImages(run.id)).toEqual([
+    { place: 0, url },
+    { place: 1, url },
+  ]);
+});
+
 test("a run that a key starts names no operator", async () => {
   front = await startRuns();
   const { id } = await front.begin();

@@ -21,7 +21,7 @@ const FAILING = "Work.\n!error upstream_error";
 
 /** Steps that lead a server to its fail point; the first are started in each case. */
 interface Scene {
-  starts: readonly { agent: "free" | "asking"; message: string }[];
+  starts: readonly { agent: "free" | "asking"; message: string; hasImages?: boolean }[];
   act?(server: Server, ids: readonly (string | undefined)[]): Promise<unknown>;
   /** A crash that has been before. */
   isSecond?: boolean;
@@ -30,6 +30,7 @@ interface Scene {
 }
 const free = (message: string) => ({ agent: "free", message }) as const;
 const asking = (message: string) => ({ agent: "asking", message }) as const;
+const looking = (message: string) => ({ ...free(message), hasImages: true });
 const cancelAll = async (server: Server, ids: readonly (string | undefined)[]) => {
   for (const id of ids) if (id) await server.ask("POST", `/v1/runs/${id}/cancel`);
 };
@@ -38,6 +39,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   "runs.start": { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
   "processes.register": { starts: [free(ROUNDS)] },
   "runs.claim": { starts: [free(ROUNDS), free(ROUNDS)] },
+  "runs.storeImage": { starts: [looking(ROUNDS)], passes: [2] },
   "runs.plan": { starts: [free(ROUNDS), asking(ROUNDS)], passes: [2, 3] },
   "runs.settle": { starts: [free(ROUNDS)], passes: [2] },
   "runs.finish": { starts: [free(ROUNDS), free(ROUNDS)], passes: [2] },
@@ -61,13 +63,23 @@ interface Server {
   ask(method: string, path: string, body?: object, key?: string): Promise<Response | undefined>;
 }
 
+/** Serves an image at every path. */
+const images = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => new Response("GIF89a"),
+});
+afterAll(() => images.stop(true));
+
 let secret = "";
 const agents = { free: "", asking: "" };
 /** A data directory with two agents, in which nothing has run. */
 const template = join(root, "template");
 
 async function serve(data: string, failPoint = ""): Promise<Server | undefined> {
-  const child = startProgram(["serve", "--json", "--port", "0", "--data", data], failPoint);
+  const egress = ["--allow-egress", `127.0.0.1:${images.port}`];
+  const command = ["serve", "--json", "--port", "0", "--data", data, ...egress];
+  const child = startProgram(command, failPoint);
   const line = await child.next();
   if (line === undefined) {
     expect(await child.ended).toMatchObject({ signal: "SIGKILL" });
@@ -152,11 +164,16 @@ async function live(data: string, scene: Scene, failPoint: string): Promise<void
   expect(await server.child.ended).toMatchObject({ signal: "SIGKILL" });
 }
 
+const IMAGES = ["a", "b"].map((name) => {
+  return { type: "image_url", image_url: { url: `http://127.0.0.1:${images.port}/${name}` } };
+});
+
 /** The nth start of a scene, which is the same request each time; undefined: it was not accepted. */
 async function start(server: Server, { starts }: Scene, n: number): Promise<string | undefined> {
-  const { agent, message } = starts[n]!;
+  const { agent, message, hasImages } = starts[n]!;
   const path = `/v1/agents/${agents[agent]}/runs`;
-  const reply = await server.ask("POST", path, { input: { message } }, `start ${n}`);
+  const input = hasImages ? { content: [{ type: "text", text: message }, ...IMAGES] } : { message };
+  const reply = await server.ask("POST", path, { input }, `start ${n}`);
   const text = await reply?.text().catch(() => undefined);
   if (reply === undefined || text === undefined) return undefined;
   expect(reply.status).toBe(202);

@@ -56,6 +56,7 @@ import { outboxCases } from "./outbox-cases.ts";
 import { processCases } from "./process-cases.ts";
 import { requestLogCases } from "./request-log-cases.ts";
 import { runCases } from "./run-cases.ts";
+import { runImageCases } from "./run-image-cases.ts";
 import { runOverviewCases } from "./run-overview-cases.ts";
 import { runRecordCases } from "./run-record-cases.ts";
 import { runRouteCases } from "./run-route-cases.ts";
@@ -797,6 +798,7 @@ export const cases: readonly Case[] = [
   ...processCases,
   ...runStartCases,
   ...runCases,
+  ...runImageCases,
   ...runWorkCases,
   ...runRecordCases,
   ...runRouteCases,

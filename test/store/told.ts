@@ -203,6 +203,7 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
     "writes a repeated record once, also after later decisions": ["run r-1"],
     "keeps an unknown price unknown": ["run r-1"],
   },
+  "runs.storeImage": {},
   "runs.wait": {
     "releases a run, which no longer counts as active, and keeps its thread busy": ["run r-1"],
   },

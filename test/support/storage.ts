@@ -22,7 +22,11 @@ const reader = store(
         [length(sql`content`), sql`tool_outputs WHERE run_id IN ${runs}`],
         [length(sql`arguments`, sql`external_sources`), sql`approvals WHERE run_id IN ${runs}`],
         [length(), sql`threads WHERE id IN ${threads}`],
-        [length(sql`content`, sql`tool_calls`), sql`messages WHERE thread_id IN ${threads}`],
+        [length(sql`url`), sql`run_images WHERE run_id IN ${runs}`],
+        [
+          length(sql`content`, sql`tool_calls`, sql`parts`),
+          sql`messages WHERE thread_id IN ${threads}`,
+        ],
         [length(sql`data`), sql`outbox WHERE account_id = ${account_id}`],
       ];
       let bytes = 0;

@@ -42,10 +42,16 @@ export function measureMessages(
 ): Pick<SentPrompt, "messages" | "characters"> {
   let characters = 0;
   for (const { content, tool_calls = [] } of messages) {
-    characters += typeof content === "string" ? content.length : 0;
+    characters += readContent(content).length;
     for (const { function: called } of tool_calls) {
       characters += called.name.length + called.arguments.length;
     }
   }
   return { messages: messages.length, characters };
+}
+
+/** The text of a message's content, with a text in place of each image. */
+export function readContent(content: ModelMessage["content"], image = ""): string {
+  if (!Array.isArray(content)) return content ?? "";
+  return content.map((part) => (part.type === "text" ? part.text : image)).join("\n");
 }

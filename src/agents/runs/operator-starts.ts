@@ -5,13 +5,11 @@ import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.t
 import { createShownCatalog } from "../tools/catalog.ts";
 import { createPriceOf } from "../tools/prices.ts";
 import type { RunRow } from "./run.ts";
-import { RunStarter } from "./start.ts";
+import { type RunRequest, RunStarter } from "./start.ts";
 import { runStore } from "./store/index.ts";
 
-export interface OperatorStart {
+export interface OperatorStart extends Pick<RunRequest, "message" | "content" | "images" | "hook"> {
   agent_id: string;
-  message: string;
-  hook?: unknown;
   operator: string;
 }
 

@@ -120,9 +120,13 @@ export function measureRun(run: MeasuredRun, now: number): RunSpans {
 const BEGIN = /^\{"message":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)/;
 const TITLE_CHARACTERS_MAX = 120;
 
+/** Only a run that is asked about images may have no text. */
+const IMAGE_TITLE = "(image)";
+
 /** Reads the first line of the message from the begin of a stored input. */
 export function readTitle(input_begin: string): string {
   const text = BEGIN.exec(input_begin)?.[1] ?? "";
+  if (text === "") return IMAGE_TITLE;
   const [line] = (JSON.parse(`"${text}"`) as string).split("\n", 1);
   return line!.slice(0, TITLE_CHARACTERS_MAX).toWellFormed();
 }

@@ -3,8 +3,9 @@ import type { InternalChatRequest } from "../../gateway/index.ts";
 import { estimateTokens, type ModelMessage, type ModelTool } from "../../models/index.ts";
 import type { VersionRow } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
-import type { ThreadMessage } from "../threads/context-blocks.ts";
+import type { ShownMessage, ThreadMessage } from "../threads/context-blocks.ts";
 import { buildContextView, type SummaryNeed, summaryMessage } from "../threads/context-view.ts";
+import { writeParts } from "../threads/parts.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { Tool } from "../tools/contract.ts";
 import { askAgain, describeForm, holdsForm, writeForm } from "./output.ts";
@@ -26,6 +27,7 @@ export interface Prompt {
 
 /** The parts of a tool that a prompt is made of. */
 export type PromptTool = Pick<Tool, "name" | "description" | "parameters" | "external_content">;
+type FoundModel = ReturnType<AgentsDeps["internal"]["chat"]["find"]>;
 type FindTool = (name: string) => PromptTool | undefined;
 
 interface PromptContext {
@@ -53,7 +55,11 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
     maySummarise,
   });
   if (!needsSummary) {
-    const request = makeRequest(state, [...system, ...messages, ...again], tools);
+    const request = makeRequest(
+      state,
+      [...system, ...showImages(state, messages, model), ...again],
+      tools,
+    );
     if (holdsForm(output_schema, model, tools.length > 0)) {
       request.response_format = writeForm(output_schema);
     }
@@ -63,7 +69,7 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
   const instructions: ModelMessage[] = [
     { role: "system", content: SUMMARY_PROMPT },
     ...(earlier ? [summaryMessage(earlier.text)] : []),
-    ...needsSummary.messages,
+    ...showImages(state, needsSummary.messages, model),
     { role: "user", content: SUMMARY_PROMPT },
   ];
   const request = {
@@ -105,6 +111,19 @@ function makeRequest(
     max_tokens,
     reasoning: reasoning === true,
   };
+}
+
+/** Puts images into the messages that have some. */
+function showImages(
+  { images }: RunState,
+  messages: readonly ShownMessage[],
+  model: FoundModel,
+): ModelMessage[] {
+  const isSeen = model?.capabilities.includes("vision") === true;
+  const source = { isSeen, find: (key: string) => images.get(key) };
+  return messages.map(({ parts, ...message }) =>
+    parts ? { ...message, content: writeParts(parts, source) } : message,
+  );
 }
 
 /** Explains the fence to the model wherever content from outside is or may come. */
@@ -161,7 +180,7 @@ function fenceSummary({ row, fence, summary }: RunState): RunState["summary"] {
   return { ...summary, text: fence.wrap(summary.text, null) };
 }
 
-function withoutTokens({ tokens: _, ...message }: ThreadMessage): ModelMessage {
+function withoutTokens({ tokens: _, ...message }: ThreadMessage): ShownMessage {
   return message;
 }
 
@@ -169,7 +188,7 @@ function countReserve(
   { version }: RunState,
   system: readonly ModelMessage[],
   tools: readonly ModelTool[],
-  model: ReturnType<AgentsDeps["internal"]["chat"]["find"]>,
+  model: FoundModel,
 ): number {
   const prompt = system.map(({ content }) => String(content)).join("");
   const texts = estimateTokens(prompt) + (tools.length === 0 ? 0 : countTools(tools));

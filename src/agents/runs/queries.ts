@@ -32,6 +32,8 @@ export function createRunQueries({ database, clock, ids }: RunQueriesOptions) {
       const thread = await threads.find(thread_id, account_id);
       return thread !== undefined && thread.created_at < created_at;
     },
+    /** Images of its input that are stored. */
+    listImages: store.listImages,
     /** Cheaper than `find`. */
     findStatus: async (id: string) => (await store.findPosition(id))?.status,
     /** Cancels a run, whose state decides how; undefined: it was deleted meanwhile. */

@@ -4,8 +4,10 @@ import type { ModelCheck } from "../../gateway/index.ts";
 import type { ModelMessage } from "../../models/index.ts";
 import type { VersionRow } from "../definitions/version.ts";
 import { countMessageTokens, type ShownMessage } from "../threads/context-blocks.ts";
+import { listImages, nameImage } from "../threads/parts.ts";
+import type { Message } from "../threads/thread.ts";
 import { createFence } from "../tools/fence.ts";
-import { measureMessages } from "./measures.ts";
+import { measureMessages, readContent } from "./measures.ts";
 import { buildPrompt, type PromptTool } from "./prompt.ts";
 import type { RunRow } from "./run.ts";
 import { restoreState } from "./state.ts";
@@ -81,6 +83,7 @@ export async function rebuildRound(
       version,
       messages: log.messages,
       steps: before,
+      images: nameImages([...log.messages, { run_id: run.id, parts: run.input.content ?? null }]),
       summary: text,
       summarisedTo: summary.to,
     },
@@ -150,7 +153,7 @@ function describeMessages(
     }
   }
   return messages.map((message) => {
-    const content = typeof message.content === "string" ? message.content : "";
+    const content = readContent(message.content, "[An image.]");
     const calls = message.tool_calls ?? [];
     const id = message.tool_call_id ?? calls[0]?.id ?? "";
     return {
@@ -161,7 +164,15 @@ function describeMessages(
       tool: tools.get(message.tool_call_id ?? "") ?? null,
       round: rounds.get(id) ?? null,
       external: content.startsWith(`<outside-${nonce}`),
-      tokens: countMessageTokens(message as ShownMessage),
+      tokens: countMessageTokens({ ...(message as ShownMessage), content }),
     };
   });
+}
+
+/** Every image of these messages, without its bytes. */
+function nameImages(messages: readonly Pick<Message, "run_id" | "parts">[]): Map<string, string> {
+  const keys = messages.flatMap(({ run_id, parts }) =>
+    listImages(parts).map(({ place }) => nameImage({ run_id, place })),
+  );
+  return new Map(keys.map((key) => [key, ""]));
 }

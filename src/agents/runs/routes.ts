@@ -13,6 +13,7 @@ import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
 import { cancelRun, type RunsDeps } from "./deps.ts";
 import { AgentRunsQuery, listRunPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
+import { readQuestion } from "./question.ts";
 import { Run } from "./run.ts";
 import type { RunRequest, RunStarter } from "./start.ts";
 import { readIdempotency, StartRun } from "./start-request.ts";
@@ -46,6 +47,7 @@ const StepList = Type.Object(
 /** agents.errors.p12 */
 const START_ERRORS: readonly ErrorCode[] = [
   "invalid_request",
+  "url_refused",
   "agent_held",
   "model_not_permitted",
   "agent_not_found",
@@ -64,13 +66,17 @@ const START_ERRORS: readonly ErrorCode[] = [
 ];
 
 export function openRunRoutes(router: Router, deps: RunsDeps, starter: RunStarter): void {
-  openStart(router, starter);
+  openStart(router, deps, starter);
   openLists(router, deps);
   openSteps(router, deps);
   openOne(router, deps);
 }
 
-function openStart(router: Router, starter: RunStarter): void {
+function openStart(
+  router: Router,
+  { egress }: Pick<RunsDeps, "egress">,
+  starter: RunStarter,
+): void {
   // agents.endpoints.runs.post_agents_id_runs
   router.post(
     "/v1/agents/:id/runs",
@@ -91,7 +97,7 @@ function openStart(router: Router, starter: RunStarter): void {
       const { input, metadata, ...options } = body;
       const run: RunRequest = {
         ...options,
-        message: input.message.toWellFormed(),
+        ...readQuestion(input, (url) => egress.validate(url)),
         metadata: (metadata ?? {}) as Record<string, string>,
       };
       const started = await starter.start(caller, params.id, run, idempotency);

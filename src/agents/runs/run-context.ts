@@ -4,6 +4,7 @@ import type { Caller } from "../../access/index.ts";
 import { retryUnavailable } from "../../database/index.ts";
 import { apiError, type ErrorCode } from "../../platform/errors.ts";
 import type { AgentsDeps } from "../deps.ts";
+import { nameImage } from "../threads/parts.ts";
 import type { Tool } from "../tools/contract.ts";
 import type { Toolset } from "../tools/toolsets.ts";
 import type { Exceeded } from "./budget.ts";
@@ -146,6 +147,16 @@ export class RunContext {
     );
     if (!recorded) throw new RunLost();
     this.#apply(entry, record, recorded);
+  }
+
+  /** Stores an image of the input, by the index of its part. */
+  async storeImage(place: number, url: string): Promise<void> {
+    const { row, images } = this.state;
+    const isStored = await this.#retry(() =>
+      this.#options.store.storeImage(row.id, this.#epoch, { place, url }),
+    );
+    if (!isStored) throw new RunLost();
+    images.set(nameImage({ run_id: row.id, place }), url);
   }
 
   /** Writes that calls are about to be sent; only `written` ones may be. */

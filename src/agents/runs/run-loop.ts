@@ -7,6 +7,7 @@ import { createFence } from "../tools/fence.ts";
 import type { OpenToolset } from "../tools/toolsets.ts";
 import { checkBudgets, checkTime } from "./budget.ts";
 import { runCalls } from "./calls/round.ts";
+import { fetchImages, listMissing, loadImages } from "./images.ts";
 import { runModelRound } from "./model-round.ts";
 import type { RunRow } from "./run.ts";
 import {
@@ -42,7 +43,8 @@ export async function executeRun(
   if (!version) throw new Error("the version of a run is missing");
   const toolset = await retry(() => openToolset(row.account_id, version));
   const log = newThreadLog(row) ?? (await retry(() => store.load(row)));
-  const state = restoreState({ row, version, ...log }, createFence(deps.ids.token(16)));
+  const images = await retry(() => loadImages(store, row, log.messages));
+  const state = restoreState({ row, version, ...log, images }, createFence(deps.ids.token(16)));
   await runLoop(new RunContext({ deps, store, state, control, toolset, findCaller }));
 }
 
@@ -61,6 +63,7 @@ async function runStep(context: RunContext): Promise<StepResult> {
   // agents.states.running_cancel: at its next step.
   if (state.row.cancel_requested) return context.finish(CANCELLED);
   if (control.signal.aborted) return "interrupted";
+  if (listMissing(state.row, state.images).length > 0) return fetchImages(context);
   if (state.openCalls.length > 0) return runCalls(context);
   if (state.invalidRounds >= INVALID_ROUNDS_MAX) {
     const message = `The model wrote invalid arguments in ${INVALID_ROUNDS_MAX} rounds in a row.`;

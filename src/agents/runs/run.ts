@@ -4,6 +4,7 @@ import type { RunSource } from "../../http/index.ts";
 import { Money, maybe, oneOf, Resource, Row, spread, Timestamp } from "../../platform/schema.ts";
 import { Metadata } from "../definitions/agent.ts";
 import { Budgets } from "../definitions/version.ts";
+import { MessagePart } from "../threads/parts.ts";
 import { STATUSES } from "./transitions.ts";
 
 export const TRIGGER_KINDS = ["manual", "cron", "webhook"] as const;
@@ -36,6 +37,9 @@ export type Prices = Static<typeof Prices>;
 const RunInput = Type.Object(
   {
     message: Type.String({ description: "What the run was asked." }),
+    content: Type.Optional(
+      Type.Array(MessagePart, { description: "Its texts and images, if it has images." }),
+    ),
     hook: Type.Optional(Type.Unknown({ description: "The body of the hook that started it." })),
   },
   { description: "What it was started with." },
@@ -146,10 +150,16 @@ export type RunRow = Static<typeof RunRow>;
  * Lists the messages that start a run. A hook's body comes first, as content from outside: the
  * owner's message comes last, and stays when a long body is summarised.
  */
-export function listAsks(input: RunRow["input"]): { content: string; external: boolean }[] {
-  const asked = { content: input.message, external: false };
+export function listAsks(input: RunRow["input"]): AskedMessage[] {
+  const asked = { content: input.message, parts: input.content ?? null, external: false };
   if (!("hook" in input)) return [asked];
-  return [{ content: JSON.stringify(input.hook), external: true }, asked];
+  return [{ content: JSON.stringify(input.hook), parts: null, external: true }, asked];
+}
+
+interface AskedMessage {
+  content: string;
+  parts: MessagePart[] | null;
+  external: boolean;
 }
 
 /** Names a run in the request log. */

@@ -4,12 +4,12 @@ import { Uuid } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
 import { writeCanonical } from "../../platform/json.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
-import { FilledText, maybe, withRules } from "../../platform/schema.ts";
+import { maybe, withRules } from "../../platform/schema.ts";
 import { SentMetadata, validateMetadata } from "../definitions/agent.ts";
 import { type Budgets, COUNT_MAX } from "../definitions/version.ts";
+import { RunQuestion } from "./question.ts";
 import type { Idempotency } from "./store/start.ts";
 
-export const MESSAGE_CHARACTERS_MAX = 100_000;
 const AMOUNT_CHARACTERS_MAX = 24;
 
 const lower = (what: string, minimum: number) =>
@@ -47,12 +47,7 @@ type LowerBudgets = Static<typeof LowerBudgets>;
 export const StartRun = withRules(
   Type.Object(
     {
-      input: Type.Object(
-        {
-          message: FilledText("What is asked, in 1 to 100,000 characters.", MESSAGE_CHARACTERS_MAX),
-        },
-        { additionalProperties: false, description: "What the run is started with." },
-      ),
+      input: RunQuestion,
       thread_id: Type.Optional(
         maybe(Uuid("The thread that the run adds to; null or left out: one of its own.")),
       ),

@@ -3,17 +3,28 @@ import type { Caller } from "../../access/index.ts";
 import type { ModelCheck } from "../../gateway/index.ts";
 import { ConcurrencyLimit } from "../../platform/concurrency-limit.ts";
 import { apiError } from "../../platform/errors.ts";
+import { shorten } from "../../platform/text.ts";
+import type { ModelSettings } from "../../settings/index.ts";
 import { requireModel } from "../definitions/validation.ts";
 import type { FindVersion } from "../definitions/version-cache.ts";
 import type { AgentsDeps } from "../deps.ts";
+import type { MessagePart } from "../threads/parts.ts";
+import { listImages } from "../threads/parts.ts";
 import { freezePrices, type PriceOf } from "./cost.ts";
+import { listFetched } from "./images.ts";
 import type { RunRow, TriggerKind } from "./run.ts";
 import { lowerBudgets, type StartRun } from "./start-request.ts";
+import type { StoredImage } from "./store/images.ts";
 import type { RunStore } from "./store/index.ts";
 import type { Idempotency, PreparedRun, Startable, Started } from "./store/start.ts";
 
 export interface RunRequest {
   message: string;
+  /** Texts and images of the message, if it has images. */
+  content?: MessagePart[];
+  /** Images that came with the request. */
+  images?: readonly StoredImage[];
+  /** Body of a hook that the run gets, too. */
   hook?: unknown;
   thread_id?: string | null;
   metadata?: Record<string, string>;
@@ -98,6 +109,7 @@ export class RunStarter {
     if (!version) throw apiError("agent_version_not_found");
     const budgets = lowerBudgets(version.budgets, request.budgets);
     const model = await requireModel(internal.chat, version.model, alias, caller);
+    requireVision(model, request.content);
     disk.require();
     const { active_runs, daily_runs, stored_bytes } = settings().limits;
     const { message, trigger, thread_id = null } = request;
@@ -111,14 +123,18 @@ export class RunStarter {
       trigger_kind: trigger?.kind ?? "manual",
       trigger_id: trigger?.id ?? null,
       fire_id: trigger?.fire_id ?? null,
-      input: isHook ? { message, hook: request.hook } : { message },
+      input: {
+        message,
+        ...(request.content && { content: request.content }),
+        ...(isHook && { hook: request.hook }),
+      },
       cost: {
         model: 0,
         tools: 0,
         total: 0,
         prices: freezePrices(model, version.tool_revisions, priceOf),
       },
-      external_content: isHook,
+      external_content: isHook || listFetched(request.content).length > 0,
       metadata: request.metadata ?? {},
       started_by_key_id: caller.key_id,
       fired_by_key_id: trigger?.fired_by_key_id ?? null,
@@ -131,6 +147,7 @@ export class RunStarter {
     return {
       run,
       thread_id,
+      ...(request.images && { images: request.images }),
       message_id: ids.uuid(),
       hook_message_id: isHook ? ids.uuid() : null,
       limits: { active_runs, daily_runs, stored_bytes },
@@ -148,6 +165,14 @@ export class RunStarter {
       release();
     }
   }
+}
+
+/** Without this, every round of the run would fail. */
+function requireVision({ id, capabilities }: ModelSettings, content: MessagePart[] | undefined) {
+  const [image] = listImages(content);
+  if (!image || capabilities.includes("vision")) return;
+  const message = `The model ${shorten(id)} has no capability \`vision\`.`;
+  throw apiError("invalid_request", { param: `input.content.${image.place}`, message });
 }
 
 /** agents.states.none_post_v1_agents_id_runs: the transaction sets number and position. */

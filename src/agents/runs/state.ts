@@ -6,6 +6,7 @@ import {
   type ThreadMessage,
 } from "../threads/context-blocks.ts";
 import type { Summary } from "../threads/context-view.ts";
+import { showParts } from "../threads/parts.ts";
 import type { Message, NewMessage } from "../threads/thread.ts";
 import type { KnownAddresses } from "../tools/address-memory.ts";
 import type { Fence } from "../tools/fence.ts";
@@ -42,6 +43,8 @@ export interface RunState {
   readonly fence: Fence;
   /** The thread from `firstSeq` on, with outside content fenced. */
   readonly messages: ThreadMessage[];
+  /** Images by their keys, as `data:` URLs. */
+  readonly images: Map<string, string>;
   readonly firstSeq: number;
   readonly runFrom: number;
   messageTokens: number;
@@ -78,6 +81,7 @@ export interface StoredRunLog {
   version: VersionRow;
   messages: readonly Message[];
   steps: readonly StepRow[];
+  images?: ReadonlyMap<string, string>;
   /** Replaces the messages before these. */
   summary: string | null;
   summarisedTo: number | null;
@@ -89,7 +93,7 @@ export function newThreadLog(
 ): Pick<StoredRunLog, "messages" | "steps" | "summary" | "summarisedTo"> | undefined {
   const asks = listAsks(row.input);
   if (row.last_seq > 0 || row.message_seq > asks.length) return undefined;
-  const messages = asks.map(({ content, external }, at): Message => {
+  const messages = asks.map(({ content, parts, external }, at): Message => {
     return {
       id: row.id,
       thread_id: row.thread_id,
@@ -97,6 +101,7 @@ export function newThreadLog(
       seq: at + 1,
       role: "user",
       content,
+      parts,
       tool_calls: null,
       tool_call_id: null,
       external,
@@ -117,6 +122,7 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
     version,
     fence,
     messages: [],
+    images: new Map(log.images),
     firstSeq: (messages[0]?.seq ?? row.message_seq + 1) - (isSummarised ? 1 : 0),
     runFrom: isSummarised ? 0 : own === -1 ? messages.length : own,
     messageTokens: 0,
@@ -136,7 +142,10 @@ export function restoreState(log: StoredRunLog, fence: Fence): RunState {
     unpriced: new Set(),
     hungCalls: new Map(),
   };
-  if (isSummarised) applyMessage(state, { ...NOTHING, role: "user", content: row.input.message });
+  if (isSummarised) {
+    const { message: content, content: parts = null } = row.input;
+    applyMessage(state, { ...NOTHING, role: "user", content, parts, run_id: row.id });
+  }
   if (summary !== null) state.summary = { text: summary, until: isSummarised ? 1 : 0 };
   for (const message of messages) applyMessage(state, message);
   for (const step of steps) applyStep(state, step);
@@ -151,13 +160,16 @@ function trimOrphans(messages: readonly Message[]): readonly Message[] {
   return first > 0 ? messages.slice(first) : messages;
 }
 
-export function applyMessage(state: RunState, message: Omit<NewMessage, "id">): void {
+type AddedMessage = Omit<NewMessage, "id"> & Partial<Pick<Message, "parts" | "run_id">>;
+
+export function applyMessage(state: RunState, message: AddedMessage): void {
   const { role, tool_call_id, external } = message;
   const content =
     external && message.content !== null
       ? state.fence.wrap(message.content, null)
       : message.content;
   const shown: ShownMessage = { role, content };
+  if (message.parts) shown.parts = showParts(message.run_id!, message.parts);
   if (tool_call_id !== null) shown.tool_call_id = tool_call_id;
   if (message.tool_calls?.length) {
     shown.tool_calls = message.tool_calls.map(({ id, name, arguments: text }) => {

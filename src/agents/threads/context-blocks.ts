@@ -1,10 +1,14 @@
 // Blocks of a thread that stay together: a user's message, or an assistant's with the results of
 // its calls. Also counts a message's tokens and truncates one that is too long.
+
 import { estimateTokens, type ToolCall } from "../../models/index.ts";
+import { countShownImages, type ShownPart } from "./parts.ts";
 
 export interface ShownMessage {
   role: "user" | "assistant" | "tool";
   content: string | null;
+  /** Texts and images in their order, which stand for `content`. */
+  parts?: readonly ShownPart[];
   tool_calls?: ToolCall[];
   tool_call_id?: string;
 }
@@ -27,11 +31,14 @@ export interface BlockEntry {
 }
 
 export const MESSAGE_TOKENS = 4;
+/** Estimate for an image, between those of small and of large ones. */
+const IMAGE_TOKENS = 1_000;
 /** Result of a call whose run ended first; model servers require one. */
 const NO_RESULT = "There is no result: the run ended before this call was made.";
 
-export function countMessageTokens({ content, tool_calls = [] }: ShownMessage): number {
-  return MESSAGE_TOKENS + Math.ceil(estimateTokens(content ?? "") + countCallTokens(tool_calls));
+export function countMessageTokens({ content, parts, tool_calls = [] }: ShownMessage): number {
+  const tokens = estimateTokens(content ?? "") + countCallTokens(tool_calls);
+  return MESSAGE_TOKENS + Math.ceil(tokens) + IMAGE_TOKENS * countShownImages(parts);
 }
 
 function countCallTokens(calls: readonly ToolCall[]): number {
@@ -72,12 +79,15 @@ function readBlock(messages: readonly ThreadMessage[], from: number): Block {
 
 /** Copies field by field, so that nothing else is sent and the stored message stays unchanged. */
 function copyEntry(stored: ThreadMessage, index: number): BlockEntry {
-  const { role, content, tool_calls, tool_call_id, tokens } = stored;
+  const { role, content, parts, tool_calls, tool_call_id, tokens } = stored;
   const message: ShownMessage = { role, content };
+  if (parts) message.parts = parts;
   if (tool_calls) message.tool_calls = tool_calls;
   if (tool_call_id !== undefined) message.tool_call_id = tool_call_id;
   return { index, message, tokens };
 }
+
+const NO_IMAGES = "[Images stood here, which are left out to save room.]";
 
 /** Share of the kept text that comes from its end, which often holds the conclusion. */
 const TAIL_SHARE = 0.25;
@@ -87,6 +97,7 @@ const MARK_TOKENS = 20;
 
 /** Truncates a message to about `tokensMax`, or as near as possible. */
 export function truncateMessage(message: ShownMessage, tokensMax: number): ShownMessage {
+  if (message.parts) return truncateParts(message, tokensMax);
   const { content, tool_calls = [] } = message;
   const calls = countCallTokens(tool_calls);
   if (calls <= tokensMax / 2) {
@@ -98,6 +109,16 @@ export function truncateMessage(message: ShownMessage, tokensMax: number): Shown
   });
   const left = tokensMax - countCallTokens(emptied);
   return { ...message, content: truncateText(content, left), tool_calls: emptied };
+}
+
+/** Keeps all images, or none where they alone are too long. */
+function truncateParts({ parts = [], ...message }: ShownMessage, tokensMax: number): ShownMessage {
+  const images = parts.filter(({ type }) => type === "image");
+  const left = tokensMax - IMAGE_TOKENS * images.length;
+  const content = truncateText(message.content, Math.max(left, tokensMax / 2));
+  const text = content === null || content === "" ? [] : [{ type: "text" as const, text: content }];
+  if (left >= tokensMax / 2) return { ...message, content, parts: [...text, ...images] };
+  return { ...message, content: [content, NO_IMAGES].filter(Boolean).join("\n\n") };
 }
 
 function truncateText(text: string | null, tokensMax: number): string | null {

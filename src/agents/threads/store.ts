@@ -32,7 +32,7 @@ export interface ThreadFilter {
 }
 
 const MESSAGE_BYTES = sql`COALESCE(OCTET_LENGTH(content), 0)
-  + COALESCE(OCTET_LENGTH(tool_calls), 0)`;
+  + COALESCE(OCTET_LENGTH(tool_calls), 0) + COALESCE(OCTET_LENGTH(parts), 0)`;
 
 export const threadStore = store(
   "threads",

@@ -1,6 +1,7 @@
 // A thread: a conversation to which every run started on it adds messages.
 import { type Static, Type } from "@sinclair/typebox";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
+import { MessagePart } from "./parts.ts";
 
 /** agents.does.thread */
 export const Thread = Resource(
@@ -51,6 +52,11 @@ export const Message = Resource(
     seq: Type.Integer({ description: "From 1, per thread, without gaps." }),
     role: oneOf(["user", "assistant", "tool"] as const, "Who speaks."),
     content: maybe(Type.String({ description: "Text; null: only calls." })),
+    parts: maybe(
+      Type.Array(MessagePart, {
+        description: "Of a message with images: its texts and images. null: it has none.",
+      }),
+    ),
     tool_calls: maybe(
       Type.Array(ToolCallText, { description: "Of an assistant; null: it called no tool." }),
     ),
@@ -64,7 +70,8 @@ export const Message = Resource(
 );
 export type Message = Static<typeof Message>;
 
-export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at">;
+/** A message that a run adds in its course; only those it starts with have parts. */
+export type NewMessage = Omit<Message, "thread_id" | "run_id" | "seq" | "created_at" | "parts">;
 
 export const MessageRow = Row(Message, {});
 export type MessageRow = Static<typeof MessageRow>;

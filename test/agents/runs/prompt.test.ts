@@ -9,7 +9,7 @@ import { BEGIN, makeRun } from "../../support/runs.ts";
 
 const message = (seq: number, run_id: string): Message => ({
   ...{ id: `m-${seq}`, thread_id: "th-1", run_id, seq, role: "user", content: "What?" },
-  ...{ tool_calls: null, tool_call_id: null, external: false, created_at: BEGIN },
+  ...{ tool_calls: null, parts: null, tool_call_id: null, external: false, created_at: BEGIN },
 });
 
 /** Tokens that a thread may have beside a reply of this length. */
@@ -21,7 +21,8 @@ function roomOf(max_tokens: number | null, limits: object): number {
     ...{ summary: null, summarisedTo: null },
   };
   log.version.model_params = params;
-  const find = () => ({ id: "stub-1", context_window: 8_000, ...limits }) as never;
+  const find = () =>
+    ({ id: "stub-1", context_window: 8_000, capabilities: [], ...limits }) as never;
   const state = restoreState(log, createFence("0123456789abcdef"));
   const deps = { internal: { chat: { find } } };
   return buildPrompt({ state, deps, findTool: () => undefined }, true).roomTokens;

@@ -8,7 +8,7 @@ import { BEGIN, makeRun } from "../../support/runs.ts";
 
 const message = (seq: number, role: Message["role"], run_id = "r-0"): Message => ({
   ...{ id: `m-${seq}`, thread_id: "th-1", run_id, seq, role, content: `${role} ${seq}` },
-  ...{ tool_calls: null, tool_call_id: role === "tool" ? `c-${seq}` : null },
+  ...{ tool_calls: null, parts: null, tool_call_id: role === "tool" ? `c-${seq}` : null },
   ...{ external: false, created_at: BEGIN },
 });
 

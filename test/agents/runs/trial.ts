@@ -15,6 +15,7 @@ import { noteStore } from "../../../src/agents/notes/store.ts";
 import { RunEngine } from "../../../src/agents/runs/engine.ts";
 import type { Prices, RunRow } from "../../../src/agents/runs/run.ts";
 import { type RunStore, runStore } from "../../../src/agents/runs/store/index.ts";
+import type { PreparedRun } from "../../../src/agents/runs/store/start.ts";
 import { FINAL } from "../../../src/agents/runs/transitions.ts";
 import { createBuiltins, createCatalog } from "../../../src/agents/tools/catalog.ts";
 import type { BuiltinTool } from "../../../src/agents/tools/contract.ts";
@@ -283,12 +284,18 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
     switchTool: outside.switch,
     allow: (fields: Partial<Caller> = {}) => allow(callers, fields),
     /** Starts a run, and returns its id. */
-    async run(message = "Go on.", fields: Partial<RunRow> = {}, thread_id: string | null = null) {
+    async run(
+      message = "Go on.",
+      fields: Partial<RunRow> = {},
+      thread_id: string | null = null,
+      images: PreparedRun["images"] = [],
+    ) {
       const id = fields.id ?? `r-${++started}-${options.seed ?? 1}`;
       const run = makeRun(id, { input: { message }, budgets: version.budgets, ...fields });
       run.created_at = clock.now();
       if (thread_id !== null) run.thread_id = thread_id;
       await bound.start({
+        images,
         ...{ run, thread_id, message_id: `m-${id}`, hook_message_id: `h-${id}`, idempotency: null },
         limits: { active_runs: 1_000_000, daily_runs: 1_000_000, stored_bytes: 1e12 },
       });

@@ -339,6 +339,48 @@ test("does not count a long user's message as space that a summary would free", 
   expect(buildContextView({ ...deps, messages }).needsSummary).toMatchObject({ from: 0, to: 12 });
 });
 
+describe("a message with images", () => {
+  const picture = (n: number) => ({ type: "image" as const, key: `r-1 ${n}`, detail: undefined });
+  const message = (tokens: number, images: number) =>
+    weigh({
+      ...{ role: "user", content: words(tokens) },
+      parts: [
+        { type: "text", text: words(tokens) },
+        ...Array.from({ length: images }, (_, n) => picture(n)),
+      ],
+    });
+
+  test("counts a thousand tokens for each", () => {
+    expect(message(10, 3).tokens).toBe(10 + 4 + 3_000);
+  });
+
+  test("keeps them where its text is shortened", () => {
+    const view = buildContextView({
+      ...deps,
+      messages: [message(9_000, 1), says("ok"), user("And?")],
+    });
+    const [shown] = view.messages;
+    expect(shown!.parts!.map(({ type }) => type)).toEqual(["text", "image"]);
+    expect(shown!.content).toContain("are left out here");
+    expect(shown!.parts![0]).toEqual({ type: "text", text: shown!.content! });
+    expect(view.fits).toBe(true);
+  });
+
+  test("loses them where they alone take too much", () => {
+    const view = buildContextView({
+      ...deps,
+      messages: [message(10, 9), says("ok"), user("And?")],
+    });
+    expect(view.messages[0]).toEqual({
+      ...{
+        role: "user",
+        content: `${words(10)}\n\n[Images stood here, which are left out to save room.]`,
+      },
+    });
+    expect(view.fits).toBe(true);
+  });
+});
+
 test("gives a call that never ran a result that says so", () => {
   const messages = [user("Go"), asks("a", "b"), result("a", "1"), user("Again")];
   const view = buildContextView({ ...deps, messages, runFrom: 3 });

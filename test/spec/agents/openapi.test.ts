@@ -199,6 +199,9 @@ describe("agents.p4 agents.versioning.4", () => {
         "NewTrigger.cron TriggerPatch.cron listAgentRuns?before listApprovals?before " +
         "listDeliveries?before listRuns?before listThreads?before listTriggerFires?before",
       "1..500": "listRunSteps?limit listThreadMessages?limit",
+      "..16 characters": "StartRun.input.content[].image_url.detail",
+      "1..32 items": "StartRun.input.content",
+      "1..262144 characters": "StartRun.input.content[].image_url.url",
       "1..8192 characters": "NewConnection.secret NewSecret.secret",
       "..20 items":
         "ConnectionPatch.allowed_hosts NewConnection.allowed_hosts " + "NewSecret.allowed_hosts",

@@ -155,7 +155,7 @@ describe("GET /v1/threads/{id}/messages", () => {
     const [first] = (await read(path)).data;
     expect(first).toEqual({
       ...{ id: expect.any(String), thread_id: run.thread_id, run_id: run.id, seq: 1 },
-      ...{ role: "user", content: "Hello", tool_calls: null, tool_call_id: null },
+      ...{ role: "user", content: "Hello", parts: null, tool_calls: null, tool_call_id: null },
       ...{ external: false, created_at: new Date(app.clock.now()).toISOString() },
     });
     const epoch = await app.app.database.bind(processStore).register(app.clock.now());

@@ -7,6 +7,7 @@ import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release }
 import { countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
+import { listImages, storeImage } from "./images.ts";
 import { listRunMarks } from "./marks.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
 import {
@@ -74,6 +75,7 @@ const declared = store(
         sql`SELECT * FROM steps WHERE run_id = ${run_id} AND round = ${round}
               AND kind = 'approval' ORDER BY seq`,
       ),
+    listImages,
     load: loadLog,
     loadBefore,
     listWaiting: async (db) => {
@@ -112,6 +114,7 @@ const declared = store(
     settle: recordRound,
     note: recordRound,
     wait: beginWait,
+    storeImage,
     finish,
     decide,
     expire,

@@ -160,6 +160,7 @@ async function addMessages(
       ...message,
       // Models and tools may write any character; the steps keep the original as JSON.
       content: content === null ? null : cleanText(content),
+      parts: null,
       thread_id,
       run_id,
       seq: first + i,

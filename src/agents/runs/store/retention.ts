@@ -73,6 +73,7 @@ export function sweepStarts(tx: Tx, until: number, limit: number): Promise<numbe
 
 async function dropDetails(tx: Tx, run_id: string): Promise<void> {
   await tx.run(sql`DELETE FROM tool_outputs WHERE run_id = ${run_id}`);
+  await tx.run(sql`DELETE FROM run_images WHERE run_id = ${run_id}`);
   await tx.run(sql`DELETE FROM approvals WHERE run_id = ${run_id}`);
 }
 

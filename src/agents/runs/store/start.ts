@@ -13,6 +13,7 @@ import {
 import { markThread } from "../../threads/store.ts";
 import { MessageRow, ThreadRow } from "../../threads/thread.ts";
 import { listAsks, RunRow } from "../run.ts";
+import { insertImage, type StoredImage } from "./images.ts";
 import { measureStart } from "./stored-bytes.ts";
 
 export interface PreparedRun {
@@ -20,6 +21,8 @@ export interface PreparedRun {
   run: RunRow;
   /** Existing thread; null creates one with the run's `thread_id`. */
   thread_id: string | null;
+  /** Images that came with the request, as `data:` URLs. */
+  images?: readonly StoredImage[];
   message_id: string;
   hook_message_id: string | null;
   limits: StartLimits;
@@ -68,7 +71,7 @@ const Live = Type.Object({ id: Type.String() });
  * rejects before its first write, so that the fire can be recorded.
  */
 export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
-  const { run, limits, idempotency } = prepared;
+  const { run, limits, idempotency, images = [] } = prepared;
   // The root row: starts of an account wait for each other.
   const counts = await tx.one(
     Counts,
@@ -80,7 +83,7 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     if (earlier) return { run: earlier, isNew: false };
   }
   const position = await resolveThread(tx, prepared);
-  const { own, thread } = measureStart(run, prepared.thread_id === null);
+  const { own, thread } = measureStart(run, prepared.thread_id === null, images);
   // agents.errors: storage_limit_reached
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
@@ -106,6 +109,7 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     tx.run(sql`INSERT INTO runs ${into(CountedRunRow, { ...row, stored_bytes: own })}`),
     countStored(tx, run.account_id, "runs", own + thread),
     addMessages(tx, row, prepared),
+    ...images.map((image) => insertImage(tx, run.id, image)),
     // Uses the request's clock, by which `findEarlier` looks for the key.
     idempotency && remember(tx, run, idempotency),
   ]);
@@ -220,7 +224,7 @@ async function addMessages(
 ): Promise<void> {
   const asks = listAsks(input);
   const messageIds = asks.map(({ external }) => (external ? hook_message_id! : message_id));
-  for (const [at, { content, external }] of asks.entries()) {
+  for (const [at, { content, parts, external }] of asks.entries()) {
     await tx.run(
       sql`INSERT INTO messages ${into(MessageRow, {
         id: messageIds[at]!,
@@ -229,6 +233,7 @@ async function addMessages(
         seq: message_seq - asks.length + 1 + at,
         role: "user",
         content: cleanText(content),
+        parts,
         tool_calls: null,
         tool_call_id: null,
         external,

@@ -38,10 +38,15 @@ export async function settleLast(tx: Tx, run_id: string): Promise<void> {
 export function measureStart(
   { input, metadata, cost }: Pick<RunRow, "input" | "metadata" | "cost">,
   isNewThread: boolean,
+  images: readonly { url: string }[],
 ): RunBytes {
-  const messages = listAsks(input).reduce((sum, { content }) => sum + measureRow(content), 0);
+  const messages = listAsks(input).reduce(
+    (sum, { content, parts }) => sum + measureRow(content, parts && JSON.stringify(parts)),
+    0,
+  );
+  const imageBytes = images.reduce((sum, { url }) => sum + measureRow(url), 0);
   const texts = [input, metadata, cost.prices].map((value) => JSON.stringify(value));
   // Rows of runs have more fields and indexes than others.
-  const own = 4 * ROW_BYTES + measureRow(...texts);
+  const own = 4 * ROW_BYTES + measureRow(...texts) + imageBytes;
   return { own, thread: messages + (isNewThread ? ROW_BYTES : 0) };
 }

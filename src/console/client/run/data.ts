@@ -12,7 +12,7 @@ export interface ShownRun {
   trigger_id: string | null;
   trigger_kind: "manual" | "cron" | "webhook";
   started_by: string | null;
-  input: { message: string; hook?: unknown };
+  input: { message: string; content?: { type: string }[]; hook?: unknown };
   output: { message: string } | null;
   error: { code: string; message: string } | null;
   cost: {
@@ -34,7 +34,7 @@ export interface ShownRun {
 const TITLE_CHARACTERS = 120;
 
 export const titleOf = ({ input }: ShownRun): string =>
-  input.message.split("\n", 1)[0]!.slice(0, TITLE_CHARACTERS);
+  input.message === "" ? "(image)" : input.message.split("\n", 1)[0]!.slice(0, TITLE_CHARACTERS);
 
 export interface ReplyStep {
   content: string | null;

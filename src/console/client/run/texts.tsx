@@ -19,6 +19,9 @@ export function InputOutput({ run }: { run: ShownRun }) {
         <dt>{t("runs.input")}</dt>
         <dd>
           <LongText text={input.message} />
+          {input.content && (
+            <span class="dim"> {t("run.input.images", input.content.filter(isImage).length)}</span>
+          )}
           {"hook" in input && <Hook hook={input.hook} />}
         </dd>
       </div>
@@ -35,6 +38,8 @@ export function InputOutput({ run }: { run: ShownRun }) {
     </dl>
   );
 }
+
+const isImage = ({ type }: { type: string }) => type === "image_url";
 
 function LongText({ text }: { text: string }) {
   const isOpen = useSignal(false);

@@ -38,6 +38,7 @@ export const run = {
   "run.legend.model": "model writes",
   "run.legend.tool": "tool",
   "run.legend.wait": "waits for a person",
+  "run.input.images": (images: number) => (images === 1 ? "and an image" : `and ${images} images`),
   "run.input.hook": (size: string) => `and a signed request of ${size}`,
   "run.hook": "Signed request",
   "run.output.wait": "None yet. The run goes on after the decision.",

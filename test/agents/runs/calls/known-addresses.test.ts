@@ -13,7 +13,14 @@ const recall = (input: { message: string; hook?: unknown }, own: boolean) => {
   const messages = listAsks(input).map(({ content, external }, at): Message => {
     return {
       ...{ id: `m-${at}`, thread_id: "thread of r-1", run_id: "r-1", seq: at + 1, role: "user" },
-      ...{ content, tool_calls: null, tool_call_id: null, external, created_at: BEGIN },
+      ...{
+        content,
+        tool_calls: null,
+        parts: null,
+        tool_call_id: null,
+        external,
+        created_at: BEGIN,
+      },
     };
   });
   return recallAddresses({ version, row }, messages)!;
@@ -39,13 +46,21 @@ test("an output that an earlier run read again brings no address: a tool may hav
   const rest = { thread_id: "thread of r-1", run_id: "r-1", created_at: BEGIN };
   const tell = (seq: number, name: string, args: object, content: string): Message[] => [
     {
-      ...{ ...rest, id: `m-${seq}`, seq, role: "assistant", content: null, external: false },
+      ...{
+        ...rest,
+        id: `m-${seq}`,
+        seq,
+        role: "assistant",
+        content: null,
+        parts: null,
+        external: false,
+      },
       ...{ tool_calls: [{ id: `c-${seq}`, name, arguments: JSON.stringify(args) }] },
       tool_call_id: null,
     },
     {
       ...{ ...rest, id: `m-${seq + 1}`, seq: seq + 1, role: "tool", content, external: true },
-      ...{ tool_calls: null, tool_call_id: `c-${seq}` },
+      ...{ tool_calls: null, parts: null, tool_call_id: `c-${seq}` },
     },
   ];
   const messages = [
