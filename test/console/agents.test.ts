@@ -43,7 +43,9 @@ function walkAgents() {
     const policy = { unattended_writes: true, require_approval: ["calculator"] };
     const version = { system_prompt: SECOND, policy, budgets: { max_rounds: 7 } };
     await askAsOwner(server, "POST", `/v1/agents/${clerk}/versions`, version);
-    await askAsOwner(server, "POST", "/v1/agents", { name: "Night", system_prompt: "Report." });
+    const output_schema = { type: "object", title: HOSTILE };
+    const night = { name: "Night", system_prompt: "Report.", output_schema };
+    await askAsOwner(server, "POST", "/v1/agents", night);
     for (const message of ["!say Yes.", "!say No."]) {
       await askAsOwner(server, "POST", `/v1/agents/${clerk}/runs`, { input: { message } });
     }
@@ -151,12 +153,14 @@ function walkAgents() {
     expect(opened.faults).toEqual([]);
   });
 
-  test("says that an id or a version is unknown", async () => {
+  test("says that an id or a version is unknown, and shows an output schema", async () => {
     const { page, server } = opened;
     await page.goto(`${server.url}/console/agents/0198f000-0000-7000-8000-000000000001`);
     await page.getByText("There is no agent 00000001, or no such version of it.").waitFor();
     await page.getByRole("link", { name: "All agents" }).click();
-    await page.getByText("Night").waitFor();
+    await page.getByRole("link").filter({ hasText: "Night" }).click();
+    await page.getByRole("heading", { name: "Output schema" }).waitFor();
+    await judgePage(page);
     await page.goto(`${server.url}/console/agents/${clerk}?version=9`);
     await page.getByText(/or no such version of it/).waitFor();
   });

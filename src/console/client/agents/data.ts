@@ -55,6 +55,7 @@ export interface ShownVersion {
   model_params: Record<"temperature" | "top_p" | "max_tokens", number | null> & {
     reasoning: boolean | null;
   };
+  output_schema: Record<string, unknown> | null;
   created_at: string;
 }
 
@@ -129,13 +130,14 @@ const write = (value: unknown): string =>
 
 /** Fields of a version but its prompt, by path. */
 function listFields(version: ShownVersion): [path: string, value: string][] {
-  const { model, tools, policy, budgets, model_params } = version;
+  const { model, tools, policy, budgets, model_params, output_schema } = version;
   const nested = Object.entries({ policy, budgets, model_params }).flatMap(([name, fields]) =>
     Object.entries(fields).map(([field, value]): [string, string] => {
       return [`${name}.${field}`, write(value)];
     }),
   );
-  return [["model", model], ["tools", write(tools)], ...nested];
+  const form = JSON.stringify(output_schema);
+  return [["model", model], ["tools", write(tools)], ...nested, ["output_schema", form]];
 }
 
 /** Lists the fields in which two versions differ. */

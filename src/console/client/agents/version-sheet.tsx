@@ -2,7 +2,7 @@
 
 import { type Fact, Facts } from "../facts.tsx";
 import { writeSpan } from "../format.ts";
-import { CodeBlock } from "../json.tsx";
+import { CodeBlock, Json } from "../json.tsx";
 import { Head, Icon, Money, Outside, State } from "../parts.tsx";
 import { writeCount } from "../texts/plural.ts";
 import { t } from "../texts.ts";
@@ -154,6 +154,12 @@ export function VersionSheet({ agent }: { agent: OpenedAgentRow }) {
         <Head title={t("agents.prompt")} />
         <CodeBlock text={version.system_prompt} label={t("agents.prompt")} />
       </section>
+      {version.output_schema && (
+        <section>
+          <Head title={t("agents.output_schema")} />
+          <Json value={version.output_schema} label={t("agents.output_schema")} />
+        </section>
+      )}
       <Tools tools={tools} />
       <div class="thirds">
         <Policy policy={version.policy} />

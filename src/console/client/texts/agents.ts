@@ -39,6 +39,7 @@ export const agents = {
   "agents.compare": "Compare with",
   "agents.compare.none": "nothing",
   "agents.prompt": "Prompt",
+  "agents.output_schema": "Output schema",
   "agents.tools.title": "Tools",
   "agents.tools.says": "and what the policy does with a call",
   "agents.tools.empty": "It has no tools: it only writes.",
