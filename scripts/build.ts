@@ -147,7 +147,9 @@ const packLibrary = async (entry: string): Promise<BunPlugin> => {
     import file from ${JSON.stringify(packed)};
     const bytes = Bun.zstdDecompressSync(await Bun.file(file).bytes());
     const module = { exports: {} };
-    new Function("module", "exports", new TextDecoder().decode(bytes))(module, module.exports);
+    const code = new TextDecoder().decode(bytes);
+    const run = new Function("module", "exports", "require", code);
+    run(module, module.exports, (name) => process.getBuiltinModule(name));
     export const { ${names} } = module.exports;
   `;
   return {
