@@ -43,14 +43,7 @@ export interface MetricSample {
 
 /** Loads the library at first need: programs without metrics pay nothing. */
 export async function openMetrics(): Promise<Metrics> {
-  // The package's index also loads clusters, push gateways and event-loop monitors.
-  const [{ default: Registry }, { default: Counter }, { default: Gauge }, { default: Histogram }] =
-    await Promise.all([
-      import("prom-client/lib/registry.js"),
-      import("prom-client/lib/counter.js"),
-      import("prom-client/lib/gauge.js"),
-      import("prom-client/lib/histogram.js"),
-    ]);
+  const { Counter, Gauge, Histogram, Registry } = await import("./metrics-library.ts");
   const registry = new Registry();
   const options = <L extends string>({ name, help, labels = [] }: MetricSpec<L>) => {
     return { name, help, labelNames: labels, registers: [registry] };

@@ -61,15 +61,21 @@ function* parseTokens(bytes: Uint8Array): Generator<string> {
   }
 }
 
-/** The executable embeds the number of tokens, the length of each and all bytes, compressed. */
+/** Reads what scripts/build.ts packs: the ranks of both parts of each token, in planes of bytes. */
 function* unpackTokens(bytes: Uint8Array): Generator<string> {
   const packed = Bun.zstdDecompressSync(bytes);
-  const count = packed.readUInt32LE(0);
-  let start = 4 + count;
-  for (let at = 4; at < 4 + count; at++) {
-    const end = start + packed[at]!;
-    yield packed.toString("latin1", start, end);
-    start = end;
+  const count = packed.length / 6;
+  const rankAt = (at: number, plane: number) =>
+    packed[at + plane * count]! +
+    packed[at + (plane + 1) * count]! * 256 +
+    packed[at + (plane + 2) * count]! * 65_536;
+  const tokens: string[] = [];
+  for (let at = 0; at < count; at++) {
+    const [first, second] = [rankAt(at, 0), rankAt(at, 3)];
+    // A single byte stands as itself, with its own rank.
+    const token = second === at ? String.fromCharCode(first) : `${tokens[first]}${tokens[second]}`;
+    tokens.push(token);
+    yield token;
   }
 }
 
