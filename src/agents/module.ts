@@ -57,7 +57,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   const traces = tracer && new RunTraces(tracer);
   const countCall: AgentsDeps["countCall"] = (outcome) => figures.countCall(outcome);
   const deps: AgentsDeps = { ...given, countCall, traces };
-  if (traces) traceEnds(traces, given);
+  if (traces) recordRoots(traces, given);
   const runsDeps = createRunsDeps(deps);
   const { runs } = runsDeps;
   const { database, access, egress, compute, clock, log } = deps;
@@ -116,7 +116,10 @@ function openTools(router: Router, deps: ToolsDeps) {
 }
 
 /** Records the root of each run that this process ends, of idle ones too. */
-function traceEnds(traces: RunTraces, { database, log }: AgentsDeps): void {
+export function recordRoots(
+  traces: RunTraces,
+  { database, log }: Pick<AgentsDeps, "database" | "log">,
+): void {
   const runs = database.bind(runStore);
   const record = async (id: string) => {
     const run = await runs.find(id, null);

@@ -225,6 +225,20 @@ test("a continued deletion never deletes a new account of the same name", async 
   }
 });
 
+test("the row at which a deletion goes on is one of its own kind, and of no later one", async () => {
+  const { app, admin, access, database, create } = await open();
+  const { secret, key } = await create("acme");
+  await populate(app, secret);
+  const deletion = createSlowDeletion({ access, database, clock: app.clock });
+  await deletion.remove("acme");
+  const last = `${key.account_id}.0.${"f".repeat(36)}`;
+  await expect(deletion.remove("acne", last)).rejects.toThrow("no deletion");
+  expect(await admin.accountDeletion.remove("acme", last)).toMatchObject({ is_done: true });
+  const { contents } = await admin.accountDeletion.count("acme");
+  const left = contents.filter(({ rows }) => rows > 0);
+  expect(left.length).toBeLessThan(2);
+});
+
 test("an unknown account is refused with the nearest name", async () => {
   const { remove, create } = await open();
   await create("acme");

@@ -81,6 +81,24 @@ test("a small window leaves room for a reply without a requested length", async 
   expect(readModel(block)).toMatchObject({ context_window: 512, default_max_tokens: 256 });
 });
 
+test.each([
+  [1_024, "512"],
+  [1_025, null],
+])("a window of %i tokens gets %p as length of a reply", async (max_model_len, length) => {
+  const card = { id: "small", owned_by: "vllm", max_model_len };
+  const { block } = await probe(vllm({ "GET /v1/models": () => ({ data: [card] }) }));
+  expect(block!.match(/^default_max_tokens = (\d+)$/m)?.[1] ?? null).toBe(length);
+});
+
+test.each(["sk-se cret", "sk-secret\nx", "", "schlüssel"])(
+  "a key that is no line of ASCII is refused without being shown: %p",
+  async (api_key) => {
+    const request = { api_key, api_key_env: "QWEN_KEY" };
+    const failure = await probe(vllm(), request).catch((error) => error);
+    expect(failure.message).toBe("QWEN_KEY holds no key in one line of ASCII");
+  },
+);
+
 test("an unknown fact is a comment, and no setting", async () => {
   const list = { data: [{ id: "gpt-x", owned_by: "acme" }] };
   const { block } = await probe({

@@ -58,6 +58,22 @@ test("a conversation that is cleared begins anew, with the messages of its start
   ]);
 });
 
+test("a line that arrives in two parts is read whole", async () => {
+  const whole = [say("Ye"), say("s."), "[DONE]"].map((data) => `data: ${data}\n\n`).join("");
+  const cut = whole.lastIndexOf("content");
+  const rest = Promise.withResolvers<void>();
+  async function* write() {
+    yield whole.slice(0, cut);
+    await rest.promise;
+    yield whole.slice(cut);
+  }
+  await using room = open([() => new Response(write() as never)]);
+  const onText = () => rest.resolve();
+  expect(await room.session.ask("One?", { ...LISTENER, onText })).toMatchObject({
+    content: "Yes.",
+  });
+});
+
 test("an answer says why it ended, whatever comes behind its last text", async () => {
   const end = JSON.stringify({ choices: [{ delta: {}, finish_reason: "length" }] });
   const usage = JSON.stringify({ model: "stub-1", choices: [], usage: {} });

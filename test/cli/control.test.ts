@@ -153,7 +153,7 @@ test.if(canTakeOver)("a socket that was removed is put back, and only then", asy
 });
 
 test.if(canTakeOver)("a new process is told to take over, and may say why it cannot", async () => {
-  const { channel, upgrade } = await startControl();
+  const { channel, clock, upgrade } = await startControl();
   const pipe = join(directory, "told");
   Bun.spawnSync(["mkfifo", pipe]);
   const say = `echo "$WADI_UPGRADE|$WATCHDOG_PID|$*" > ${pipe}`;
@@ -167,6 +167,8 @@ test.if(canTakeOver)("a new process is told to take over, and may say why it can
     if (reason !== null) await channel.request("report", { token, reason });
     await Bun.spawn(["sh", "-c", `echo > ${pipe}`]).exited;
     const sentence = await refusal;
+    const late = Predecessor.begin(file!, { version: "2", token: token!, clock });
+    expect(await late.catch(({ message }) => message)).toContain("has ended");
     expect([file, watchdog]).toEqual([join(directory, "control.sock"), ""]);
     expect(args!.split(" ").filter((arg) => arg === "--takeover")).toHaveLength(1);
     return sentence;

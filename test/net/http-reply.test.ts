@@ -68,6 +68,11 @@ const GOOD: [title: string, text: string, expected: object][] = [
     { state: "whole", body: "Hello world", isKept: true },
   ],
   [
+    "in chunks whose size is written with ten digits",
+    chunked("0000000005", "Hello", "0", "", ""),
+    { state: "whole", body: "Hello", isKept: true },
+  ],
+  [
     "in chunks whose lines end with LF alone",
     "HTTP/1.1 200 OK\nTransfer-Encoding: Chunked\n\n2\nok\n0\n\n",
     { state: "whole", body: "ok", isKept: true },
@@ -179,6 +184,7 @@ const BAD: [title: string, text: string][] = [
   ["a chunk whose size has a sign", chunked("-5", "Hello")],
   ["a chunk whose size is written 0x5", chunked("0x5", "Hello")],
   ["a chunk whose size is beyond counting", chunked("FFFFFFFFFFF", "Hello")],
+  ["a chunk whose size is written with eleven digits", chunked("00000000005", "Hello")],
   ["a chunk that is longer than its size", chunked("4", "Hello", "0", "", "")],
   ["a chunk that is shorter than its size", chunked("8", "Hello", "0", "", "")],
   ["a chunk with a lone CR after its size", chunked("5\rx", "Hello")],
