@@ -1,6 +1,6 @@
 // Tests backups on a timer: when they are made, which are kept, in a folder and in a bucket.
 import { beforeAll, expect, test } from "bun:test";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type BackupDestination,
@@ -31,7 +31,11 @@ const read = (lines: string) =>
   readSettings(`[backup]\n${lines}`, "wadi.toml", { SECRET: "abc" }, {}).backup;
 
 /** A timer that says when it has made, or failed to make, its next backup. */
-function openTimer(lines: string, changed: Partial<BackupDestination> = {}) {
+function openTimer(
+  lines: string,
+  changed: Partial<BackupDestination> = {},
+  readId = async () => ID,
+) {
   const clock = createManualClock();
   const settings = read(lines);
   const destination = openBackupDestination(settings, "unused", clock);
@@ -43,7 +47,7 @@ function openTimer(lines: string, changed: Partial<BackupDestination> = {}) {
   const timer = new BackupTimer({
     ...{ place, program: "1.2.3", clock, log: { info: note, warn: note, error: note } },
     destination: { ...destination, ...changed },
-    readId: async () => ID,
+    readId,
     everyMs: settings.every_ms,
     keep: settings.keep,
   });
@@ -156,6 +160,34 @@ test("a folder that cannot be written to is logged, and tried again after a minu
   failed = said();
   await clock.advance(MINUTE_MS);
   expect(await failed).toEqual([FAILED, { reason }]);
+  expect(timer.readState()).toEqual({ made_at: null, failure: reason });
+  unlinkSync(file);
+  const made = said();
+  await clock.advance(MINUTE_MS);
+  expect((await made)[0]).toBe("backup: made");
+  expect(timer.readState()).toEqual({ made_at: clock.now(), failure: null });
+  await timer.stop(1_000);
+});
+
+test("an interval above the longest delay of a timer is waited for in hours", async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, nameAt("115700")), "made before the start");
+  const days = 30 * 24 * 60 * MINUTE_MS;
+  let looks = 0;
+  const countLooks = async () => {
+    looks += 1;
+    return ID;
+  };
+  const { timer, clock, said } = openTimer(`every = "30d"\nto = "${directory}"`, {}, countLooks);
+  const made = said();
+  timer.start();
+  await clock.advance(2 * 60 * MINUTE_MS);
+  expect(looks).toBe(3);
+  await clock.advance(days - 2 * 60 * MINUTE_MS);
+  expect((await made)[0]).toBe("backup: made");
+  looks = 0;
+  await clock.advance(60 * MINUTE_MS);
+  expect(looks).toBe(1);
   await timer.stop(1_000);
 });
 

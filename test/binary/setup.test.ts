@@ -220,10 +220,15 @@ test("the dev account may call an external model, and its other account may not"
   await fresh.close();
 });
 
-test("init names the file that the next command writes", async () => {
-  const { stderr } = await run("init other.toml");
-  expect(stderr).toContain("--write --config other.toml");
-});
+test.each(["init other.toml", "init --config another.toml"])(
+  "`%s` names the file that the next command writes",
+  async (line) => {
+    const file = line.split(" ").at(-1)!;
+    const { stdout, stderr } = await run(line);
+    expect(stdout).toBe(`${file}\n`);
+    expect(stderr).toContain(`--write --config ${file}`);
+  },
+);
 
 test("init --grafana writes a dashboard and alert rules, and leaves existing files alone", async () => {
   const first = await run("init --grafana --json");

@@ -165,6 +165,9 @@ test.if(canTakeOver)("a new process is told to take over, and may say why it can
     const [origin, watchdog, args] = told.trimEnd().split("|");
     const [, token, file] = /^(\w+):(.+)$/.exec(origin!) ?? [];
     if (reason !== null) await channel.request("report", { token, reason });
+    // The program that it starts makes contact, and would go on alone.
+    const below = (await connectToControl(file!, async () => null))!;
+    await below.request("begin", { pid: 7, namespace: null, version: "2", token });
     await Bun.spawn(["sh", "-c", `echo > ${pipe}`]).exited;
     const sentence = await refusal;
     const late = Predecessor.begin(file!, { version: "2", token: token!, clock });

@@ -25,6 +25,77 @@ function listAll(field: Described, path: string): [string, Described][] {
 
 const ALL = listAll(Table, "").slice(1);
 
+/** A smaller range would refuse files that were valid, and a larger one is unbounded work. */
+const BOUNDS = [
+  ".server.port 0..65535",
+  ".server.data 1..",
+  ".server.trusted_proxies ..1000",
+  ".server.connections_per_address 1..1000000",
+  ".server.reserved_descriptors 0..100000",
+  ".server.cors_origins ..1000",
+  ".server.stop_timeout 1000..3600000",
+  ".service.operator 1..64",
+  ".models 1..1000",
+  ".models[].provider 1..64",
+  ".models[].context_window 1..100000000",
+  ".models[].max_output_tokens 1..100000000",
+  ".models[].default_max_tokens 1..100000000",
+  ".models[].frequency_penalty -2..2",
+  ".models[].upstream.urls 1..256",
+  ".models[].upstream.connect_timeout 1..86400000",
+  ".models[].upstream.max_in_flight 0..100000",
+  ".models[].upstream.health_every ..86400000",
+  ".models[].upstream.first_token_timeout 1..86400000",
+  ".models[].upstream.stall_timeout 1..86400000",
+  ".models[].upstream.start.command ..64",
+  ".models[].upstream.start.command[] 1..",
+  ".models[].upstream.start.timeout 1000..86400000",
+  ".models[].upstream.start.stop_command ..64",
+  ".models[].upstream.start.stop_command[] 1..",
+  ".models[].upstream.start.idle_stop ..604800000",
+  ".models[].upstream.start.min_up ..604800000",
+  ".models[].upstream.tokens_per_second 0..100000",
+  ".models[].upstream.first_token_delay ..600000",
+  ".models[].upstream.start_delay ..600000",
+  ".limits.requests_per_minute 1..1000000",
+  ".limits.active_runs 1..1000000",
+  ".limits.daily_runs 1..100000000",
+  ".limits.concurrent_runs 1..100000",
+  ".limits.tools 1..100000",
+  ".limits.connections 1..100000",
+  ".limits.triggers 1..100000",
+  ".limits.endpoints 1..10000",
+  ".limits.waiting_deliveries 1..10000000",
+  ".limits.agents 1..1000000",
+  ".limits.versions 1..1000000",
+  ".limits.stored_bytes 1048576..1125899906842624",
+  ".limits.free_disk_bytes 0..1125899906842624",
+  ".limits.hook_requests_per_minute 1..1000000",
+  ".limits.address_requests_per_minute 1..1000000",
+  ".operator.requests_per_minute 1..1000000",
+  ".telemetry.sample 0..1",
+  ".telemetry.metrics_every ..3600000",
+  ".backup.every ..34560000000",
+  ".backup.keep 1..10000",
+  ".egress.allow ..1000",
+  ".think.attempts 3..9",
+  ".think.attempts_more 0..6",
+  ".embeddings.urls ..256",
+  ".embeddings.model 1..256",
+  ".embeddings.connect_timeout 1..86400000",
+  ".embeddings.max_batch 0..64",
+  ".embeddings.health_every ..86400000",
+  ".embeddings.timeout 1..3600000",
+  ".embeddings.max_concurrent 1..10000",
+  ".embeddings.max_queued 0..10000",
+  ".embeddings.requests_per_minute 1..1000000",
+  ".search.connect_timeout 1..86400000",
+  ".search.timeout 1..3600000",
+  ".search.max_concurrent 1..10000",
+  ".search.max_queued 0..10000",
+  ".search.requests_per_minute 1..1000000",
+];
+
 describe("every setting", () => {
   test("has a description", () => {
     const bare = ALL.filter(([, field]) => !field.description);
@@ -57,6 +128,14 @@ describe("every setting", () => {
         expect([path, typeof field.maximum]).toEqual([path, "number"]);
       }
     }
+  });
+
+  test("accepts at least and at most what operators were promised", () => {
+    const bounds = ALL.map(([path, field]) => {
+      const least = field.minimum ?? field.minLength ?? field.minItems ?? "";
+      return `${path} ${least}..${field.maximum ?? field.maxLength ?? field.maxItems ?? ""}`;
+    });
+    expect(BOUNDS.filter((line) => !bounds.includes(line))).toEqual([]);
   });
 
   test("has an existing format", () => {

@@ -62,6 +62,12 @@ describe("POST /v1/tools/connections", () => {
     expect(await create(basic)).toMatchObject({ header_name: "Authorization" });
   });
 
+  test("half of a pair in a name is replaced, at creation and in a change", async () => {
+    const { id, name } = await create({ name: "half \ud83d of it" });
+    expect(name).toBe("half \ufffd of it");
+    expect((await readJson(await patch(id, { name: "\udc0d" }))).name).toBe("\ufffd");
+  });
+
   test("agents.errors.connection_name_taken a name is unique per owner", async () => {
     const { id, name } = await create();
     const other = await create();

@@ -48,6 +48,15 @@ describe("a start", () => {
     expect(await front.read(`/v1/runs/${run.id}`)).toEqual(run);
   });
 
+  test("half of a pair in the message is replaced, in the run and in its thread", async () => {
+    await using front = await startRuns();
+    const { id, input, thread_id } = await front.begin({ input: { message: "a\ud83db" } });
+    expect(input).toEqual({ message: "a\ufffdb" });
+    expect((await front.read(`/v1/runs/${id}`)).input).toEqual(input);
+    const { data } = await front.read(`/v1/threads/${thread_id}/messages`);
+    expect(data[0].content).toBe(input.message);
+  });
+
   test("agents.does.thread: a run without a thread creates one, which the next run continues", async () => {
     await using front = await startRuns();
     const first = await front.begin();

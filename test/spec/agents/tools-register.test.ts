@@ -55,6 +55,13 @@ describe("agents.endpoints.tools.post_tools", () => {
     expect((await app.post("/v1/agents", agent)).status).toBe(201);
   });
 
+  test("half of a pair in a title or description is replaced", async () => {
+    const halves = { name: "halves", title: "a\ud83d", description: "b\udc0d" };
+    expect(await register(app, halves)).toMatchObject({
+      ...{ title: "a\ufffd", description: "b\ufffd" },
+    });
+  });
+
   test("agents.endpoints.tools.post_tools a field beyond its bounds is refused by its name", async () => {
     const wrong: [field: string, values: unknown[]][] = [
       ["name", ["", "Send", "a-b", "a b", "é", "a".repeat(65), 1, null, "a\u0000"]],
