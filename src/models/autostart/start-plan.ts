@@ -135,8 +135,9 @@ export async function startServer(
   };
   try {
     const result = await Promise.race([failed.promise, poll()]);
-    deadline.cancel();
+    // Before the cancel, which would part the deadline from this end.
     if (!result.isUp) end.abort();
+    deadline.cancel();
     return result;
   } catch (bug) {
     end.abort();

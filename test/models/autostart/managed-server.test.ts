@@ -1,7 +1,7 @@
 // Tests a managed server: shared starts, failures and backoff, idle stops, and its stored state.
 import { describe, expect, test } from "bun:test";
 import { HealthProbe } from "../../../src/models/autostart/health-probe.ts";
-import { managedServerStore } from "../../../src/models/autostart/store.ts";
+import { findUsualStart, managedServerStore } from "../../../src/models/autostart/store.ts";
 import { NOBODY, openBench } from "./bench.ts";
 
 const OFFLINE = "model_offline";
@@ -185,6 +185,16 @@ describe("a failed start", () => {
     await bench.clock.advance(10_000);
     await bench.call("mended");
     expect(bench.ended.at(-1)).toBe("mended up");
+  });
+
+  test("is over: afterwards the server is looked at each ten seconds, and no more each second", async () => {
+    await using bench = await openBench();
+    const { clock, server, call } = bench;
+    server.start = async () => "no memory";
+    await call(1);
+    const { looks } = server;
+    await clock.advance(30_000);
+    expect(server.looks - looks).toBe(3);
   });
 
   test("by a bug counts too, and is logged", async () => {
@@ -377,6 +387,11 @@ describe("an idle server", () => {
     void next.call(2);
     await next.clock.advance(30_000);
     expect([next.ended, next.server.starts, await next.state()]).toEqual([[], 1, "starting"]);
+    const holder = await openBench({ database: bench.database, isHeld: false });
+    holder.server.isHealthy = true;
+    holder.managed.hold(NOBODY);
+    await holder.clock.advance(0);
+    expect(holder.managed.isUp).toBe(false);
     const last = await openBench({ database: bench.database });
     last.server.isHealthy = true;
     void last.call(3);
@@ -386,6 +401,25 @@ describe("an idle server", () => {
     after.server.isHealthy = true;
     await after.call(4);
     expect([after.ended, after.server.starts]).toEqual([["4 up"], 0]);
+  });
+
+  test("is up again once it was seen down, although its command stays in the foreground", async () => {
+    await using bench = await openBench({ plan: IDLE });
+    const { clock, server, managed, call, ended } = bench;
+    server.isHealthy = true;
+    await call(1);
+    managed.leave();
+    await clock.advance(600_000);
+    expect(await bench.state()).toBe("stopped");
+    server.start = () => new Promise(() => {});
+    void call(2);
+    await clock.advance(5_000);
+    expect(ended).toEqual(["1 up"]);
+    server.isHealthy = false;
+    await clock.advance(1_000);
+    server.isHealthy = true;
+    await clock.advance(1_000);
+    expect(ended).toEqual(["1 up", "2 up"]);
   });
 
   test("is stopped only once it is stored that it has to be started again", async () => {
@@ -608,6 +642,15 @@ test("a check that began in an earlier state does not decide about a later one",
   expect([await Promise.all(after), checks.length]).toEqual([[true, true, true], 2]);
 });
 
+test.each([
+  [[], null],
+  [[5], 5],
+  [[2, 9], 9],
+  [[900, 20, 30, 10, 40], 30],
+])("of the starts %j the usual one is %p", (recentStartsMs, usual) => {
+  expect(findUsualStart(recentStartsMs)).toBe(usual);
+});
+
 test("states are stored one after the other, so that the last one stands", async () => {
   await using bench = await openBench();
   const stored = Promise.withResolvers<void>();
@@ -662,6 +705,26 @@ describe("an operator", () => {
     server.isHealthy = true;
     await clock.advance(1_000);
     expect([managed.isUp, server.starts, managed.startNow()]).toEqual([true, 2, false]);
+  });
+
+  test("starts a server that has its idle time before it, however long ago its last request", async () => {
+    const plan = { idleStopMs: 60_000 };
+    await using bench = await openBench({ plan });
+    const { clock, server, managed, call } = bench;
+    server.isHealthy = true;
+    await call(1);
+    managed.leave();
+    server.stop = async () => {
+      server.isHealthy = false;
+      return null;
+    };
+    await clock.advance(3_600_000);
+    managed.startNow();
+    server.isHealthy = true;
+    await clock.advance(59_999);
+    expect([managed.isUp, server.stops]).toEqual([true, 1]);
+    await clock.advance(2_000);
+    expect(server.stops).toBe(2);
   });
 
   test("stops a server that is up, which the next request starts again", async () => {
