@@ -1,14 +1,22 @@
 // Tests that a failed start leaves nothing running, and that a fatal error ends the process.
 import { afterEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { runServer, type ServerRun, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
+import { canTakeOver, listenForControl, Predecessor } from "../../src/takeover/index.ts";
 import { createManualClock } from "../support/clock.ts";
 import { NO_INSTALLATION } from "../support/installation.ts";
 
 // The server's process listeners would hide bugs of other tests in this process.
 const HEARD = ["SIGHUP", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection"];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const event of HEARD) process.removeAllListeners(event);
+  process.stderr.removeAllListeners("error");
+  for (const clean of cleanups.splice(0).reverse()) clean();
 });
 
 /** A server that records its calls. */
@@ -107,6 +115,130 @@ test("a stop that does not finish is not waited for", async () => {
   await clock.advance(1);
   await heard;
   expect(ended).toEqual([1]);
+});
+
+/** A file in a directory that is removed after the test. */
+function placeFile(name: string) {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-server-"));
+  cleanups.push(() => rmSync(directory, { recursive: true }));
+  return join(directory, name);
+}
+
+test("the note of a crash is told to the start after it, and kept until one succeeds", async () => {
+  const file = placeFile("watchdog.json");
+  const note = { at: "2026-11-20T11:00:00.000Z", hung: null, runs: ["r-1"] };
+  writeFileSync(file, JSON.stringify(note));
+  const script = placeFile("idle.js");
+  writeFileSync(script, "onmessage = () => {};");
+  const watchdog = { script: pathToFileURL(script), file };
+  const crashes: unknown[] = [];
+  const start = (fails: boolean) => {
+    const { options, fail } = pretend({ watchdog });
+    return runServer({
+      ...options,
+      output: { ...options.output, print: fail },
+      async build(deps) {
+        crashes.push(await deps.installation.readCrash());
+        if (fails) throw new Error("no");
+        return options.build(deps);
+      },
+    });
+  };
+  await expect(start(true)).rejects.toThrow("no");
+  expect([await start(false), existsSync(file)]).toEqual([1, false]);
+  await start(false);
+  const crash = { at: note.at, run_id: null, call: null, runs: 1 };
+  expect(crashes).toEqual([crash, crash, null]);
+});
+
+/** A server that another one has replaced, and that still has clients until `leave`. */
+async function startReplaced() {
+  const clock = createManualClock();
+  const listening = Promise.withResolvers<void>();
+  const { events, options } = pretend({ clock });
+  const clients = Promise.withResolvers<void>();
+  const goesOn = Promise.withResolvers<void>();
+  const retire = (deadlineMs: number, waiting: AbortSignal) => {
+    events.push(`retire ${deadlineMs}`);
+    waiting.addEventListener("abort", () => goesOn.resolve());
+    return clients.promise;
+  };
+  const file = placeFile("control.sock");
+  const parts = { epoch: 1, installation: "i", addresses: [], spare() {}, retire };
+  const code = runServer({
+    ...options,
+    control: { file, takesOver: false },
+    output: { ...options.output, print: () => listening.resolve() },
+    build: async (deps) => ({
+      ...(await options.build(deps)),
+      handover: parts as Partial<Serving["handover"]> as Serving["handover"],
+    }),
+  });
+  await listening.promise;
+  events.length = 0;
+  const next = (await Predecessor.begin(file, { version: "2", token: null, clock }))!;
+  await next.ready();
+  return { clock, events, code, next, leave: clients.resolve, goesOn: goesOn.promise };
+}
+
+test.if(canTakeOver)("a replaced server stops in what its clients left of its time", async () => {
+  const { clock, events, code, leave } = await startReplaced();
+  await clock.advance(10_000);
+  leave();
+  expect(await code).toBe(0);
+  expect(events).toEqual(["retire 30000", "stop 20000"]);
+});
+
+test.if(canTakeOver)("a replaced server that is late stops at once", async () => {
+  const { clock, events, code, leave } = await startReplaced();
+  await clock.advance(31_000);
+  leave();
+  expect(await code).toBe(0);
+  expect(events).toEqual(["retire 30000", "stop 0"]);
+});
+
+test.if(canTakeOver)(
+  "the first signal leaves a replaced server as it is, and the second ends it",
+  async () => {
+    const { events, code } = await startReplaced();
+    process.emit("SIGTERM");
+    expect(events).toEqual(["retire 30000"]);
+    process.emit("SIGTERM");
+    expect(await code).toBe(1);
+    expect(events).toEqual(["retire 30000"]);
+  },
+);
+
+test.if(canTakeOver)(
+  "a replaced server that goes on stops at a signal like any other",
+  async () => {
+    const { events, code, next, leave, goesOn } = await startReplaced();
+    await next.failed("");
+    await goesOn;
+    leave();
+    process.emit("SIGTERM");
+    expect(await code).toBe(0);
+    expect(events).toEqual(["retire 30000", "stop 30000"]);
+  },
+);
+
+test.if(canTakeOver)("the running server is told why a new one did not start", async () => {
+  const told: unknown[] = [];
+  const file = placeFile("control.sock");
+  const socket = await listenForControl(file, async (method, params) => {
+    told.push([method, params.reason]);
+    return method === "begin" ? { pid: 7, epoch: 1, installation: "i", addresses: [] } : null;
+  });
+  cleanups.push(() => socket.close());
+  const { options } = pretend({ control: { file, takesOver: true } });
+  const build = async () => {
+    throw new Error("The disk is full.");
+  };
+  await expect(runServer({ ...options, build })).rejects.toThrow("The disk is full.");
+  expect(told).toEqual([
+    ["begin", undefined],
+    ["failed", "The disk is full."],
+  ]);
 });
 
 test("a bug in a timer's callback is one log line, and ends nothing", async () => {

@@ -261,6 +261,17 @@ describe("upstreams", () => {
       upstream('[models.upstream.headers]\nHost = "x"'),
       "wadi.toml:7:1: models[0].upstream.headers.Host is set by the gateway itself",
     ],
+    ...[
+      ...["accept", "Connection", "Content-Length", "content-type", "Transfer-Encoding"],
+      "X-Request-Id",
+    ].map((name) => [
+      upstream(`headers = { ${name} = "x" }`),
+      `wadi.toml:6:13: models[0].upstream.headers.${name} is set by the gateway itself`,
+    ]),
+    ...["messages", "model", "stream", "stream_options", "tool_choice", "tools"].map((name) => [
+      upstream(`reasoning_on = { ${name} = 1 }`),
+      `wadi.toml:6:18: models[0].upstream.reasoning_on.${name} is set by the gateway itself`,
+    ]),
     [
       upstream("reasoning_on = true"),
       "wadi.toml:6:1: models[0].upstream.reasoning_on must be a table, but is a boolean",

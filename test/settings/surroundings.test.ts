@@ -80,7 +80,7 @@ test("the file of the collector's headers has one a line, and no message quotes 
     Authorization: "Bearer a b",
     "x-scope": "team",
   });
-  for (const line of ["s3cr3t", "content-type: text/plain", "x: caf\u00e9"]) {
+  for (const line of ["s3cr3t", "Content-Type: text/plain", "content-length: 3", "x: caf\u00e9"]) {
     expect(() => read(`x-scope: team\n${line}\n`)).toThrow(
       "telemetry.headers_file names a file whose line 2 is no header for a collector",
     );

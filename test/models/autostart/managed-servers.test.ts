@@ -1,6 +1,7 @@
 // Tests managed servers from the settings: their requests, shared starts, and reloads.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Database, openDatabase } from "../../../src/database/index.ts";
+import { managedServerStore } from "../../../src/models/autostart/store.ts";
 import { buildModels } from "../../../src/models/index.ts";
 import { createTrustedEgress } from "../../../src/net/index.ts";
 import { createLog } from "../../../src/platform/log.ts";
@@ -96,6 +97,9 @@ describe("models with the same start", () => {
     const endings = await Promise.all([ask("one"), ask("two"), ask("one")]);
     expect(endings.map(({ ok }) => ok)).toEqual([true, true, true]);
     expect(count("/wake")).toBe(1);
+    // Addresses may hold secrets, so none is stored.
+    const [row] = await database.bind(managedServerStore).list();
+    expect(row!.id).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test("and those with another do not", async () => {

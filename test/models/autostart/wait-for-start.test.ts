@@ -133,6 +133,19 @@ test("a server that answered with a status is there, whatever its health says th
   expect([asked(), server.starts]).toEqual([1, 0]);
 });
 
+test("a failure that another try would not change is final, although the server is gone", async () => {
+  const failure: Completion = { ...REFUSED, retryable: false };
+  const { server, ask, asked } = await openGate([
+    async () => {
+      server.isHealthy = false;
+      return failure;
+    },
+  ]);
+  server.isHealthy = true;
+  expect(await ask()).toEqual(failure);
+  expect([asked(), server.starts]).toEqual([1, 0]);
+});
+
 test("a request is not repeated after a chunk was sent, nor for a caller who left", async () => {
   const speak: Complete = async (_, onChunk) => {
     await onChunk({ kind: "text", text: "Hel" });
