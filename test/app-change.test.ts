@@ -1,6 +1,10 @@
 // Other settings in the whole app: from the next request on, and never under one that runs.
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { readSettings } from "../src/settings/index.ts";
+import type { Predecessor } from "../src/takeover/index.ts";
 import { startApp } from "./support/app.ts";
 import { readRequestLog } from "./support/request-log.ts";
 import { answerText, startUpstream, writeSettings } from "./support/upstream.ts";
@@ -104,8 +108,11 @@ test("a request in progress ends with the model that it began with, even if that
 test("a change that the database cannot record has no effect", async () => {
   const app = await startApp({ settings: writeModel("one") });
   await app.app.database.close();
-  const other = read(`${writeModel("two")}[limits]\nrequests_per_minute = 1\n`);
-  await expect(app.app.change(other)).rejects.toThrow();
+  const origin = "https://app.example.com";
+  const lines = `[server]\ncors_origins = ["${origin}"]\n[limits]\nrequests_per_minute = 1\n`;
+  await expect(app.app.change(read(lines + writeModel("two")))).rejects.toThrow();
+  const asked = { headers: { origin, "access-control-request-method": "POST" } };
+  expect((await app.ask("OPTIONS", "/v1/models", asked)).status).toBe(404);
   await expect(app.app.admin.models.turn("two", "off")).rejects.toThrow('"two"');
   await app.stop().catch(() => {});
 });
@@ -128,4 +135,40 @@ test("a run keeps the tool prices of its start, and the next run has the current
     { tools: { web_search: "0.200000" } },
   ]);
   await app.stop();
+});
+
+test("a build that fails leaves the data to the next one", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-build-"));
+  const options = {
+    place: { kind: "sqlite", file: join(directory, "wadi.db") },
+    secretsKeyFile: join(directory, "secrets.key"),
+  } as const;
+  const openBackend = () => () => {
+    throw new Error("no backend");
+  };
+  await expect(startApp({ ...options, openBackend })).rejects.toThrow("no backend");
+  await (await startApp(options)).stop();
+  rmSync(directory, { recursive: true });
+});
+
+test("every limit of requests changes hands in a takeover", async () => {
+  const app = await startApp();
+  const names = ["accounts", "addresses", "embeddings", "hooks", "keys", "operators", "search"];
+  expect(Object.keys(app.app.handover.limits.export())).toEqual(expect.arrayContaining(names));
+  await app.stop();
+});
+
+test("a takeover that would change the port is refused before anything listens", async () => {
+  const asked: number[] = [];
+  const predecessor = {
+    installation: undefined,
+    addresses: [],
+    requirePort(port: number) {
+      asked.push(port);
+      throw new Error("another port");
+    },
+  };
+  const options = { predecessor: predecessor as unknown as Predecessor };
+  await expect(startApp(options)).rejects.toThrow("another port");
+  expect(asked).toEqual([0]);
 });

@@ -5,6 +5,7 @@ import { type App, buildApp, WRITER } from "../../src/app.ts";
 import type { DatabaseLocation } from "../../src/database/index.ts";
 import { createLog, type Log } from "../../src/platform/log.ts";
 import { readSettings } from "../../src/settings/index.ts";
+import type { Predecessor } from "../../src/takeover/index.ts";
 import { createManualClock, type ManualClock } from "./clock.ts";
 import { inlineCompute } from "./compute.ts";
 import { createSeededIds } from "./ids.ts";
@@ -26,6 +27,7 @@ export interface TestAppOptions {
   openBackend?(log: Log): OpenBackend;
   hasOpenMetrics?: boolean;
   installation?: Installation;
+  predecessor?: Predecessor;
 }
 
 export interface AskOptions {
@@ -84,6 +86,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     hasOpenMetrics: options.hasOpenMetrics,
     compute: inlineCompute,
     openBackend: options.openBackend?.(log),
+    predecessor: options.predecessor,
     onFatal: (failure) => {
       throw failure;
     },
