@@ -109,8 +109,8 @@ export function createAccountAdmin(
       return (await this.list()).find((one) => one.name === name);
     },
     async list(): Promise<ListedAccount[]> {
-      const held = (await holds.list()).filter(({ kind }) => kind === "account");
-      const holdsById = new Map(held.map((hold) => [hold.id, hold]));
+      // An agent's hold has another id.
+      const holdsById = new Map((await holds.list()).map((hold) => [hold.id, hold]));
       const bytesById = new Map(
         (await storage.list()).map(({ account_id, bytes }) => [account_id, bytes]),
       );

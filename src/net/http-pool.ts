@@ -118,7 +118,7 @@ export class Pool {
         this.#dials -= 1;
       },
       onFree: (connection) => {
-        if (this.#isClosed || this.#isBarred()) connection.close();
+        if (this.#isBarred()) connection.close();
         else idle.keep(pooled!);
       },
       onGone: (connection) => {

@@ -17,7 +17,10 @@ function open(failure: Error, times: number) {
         events.push("locks");
       },
     },
-    services: { pause: async () => {}, resume() {} },
+    services: {
+      pause: async () => void events.push("pauses"),
+      resume: () => void events.push("resumes"),
+    },
     process: {
       epoch: 2,
       spare: (spares: (epoch: number) => boolean) => events.push(`${spares(1)}`),
@@ -36,13 +39,25 @@ function open(failure: Error, times: number) {
     while (Bun.peek.status(done) === "pending") await clock.advance(10);
     return done;
   };
-  return { inherit, events, countTries: () => tries };
+  return { handover, inherit, events, countTries: () => tries };
 }
 
 test("a process that has ended leaves its lock, model servers, slots and budgets to this one", async () => {
   const { inherit, events } = open(new DatabaseInUse("x"), 2);
   expect(await inherit()).toBe("done");
   expect(events).toEqual(["locks", "false", "stops keeping", "slots {}", "settles 100"]);
+});
+
+test("model servers are kept while two processes may use them, and no longer", async () => {
+  const { handover, inherit, events } = open(new DatabaseInUse("x"), 0);
+  handover.resume();
+  expect(events.splice(0)).toEqual(["resumes", "keeps"]);
+  await inherit();
+  events.length = 0;
+  await handover.pause();
+  expect(events.splice(0)).toEqual(["keeps", "pauses"]);
+  handover.resume();
+  expect(events).toEqual(["resumes", "stops keeping"]);
 });
 
 test("a lock that stays taken is tried a hundred times, and any other failure once", async () => {
