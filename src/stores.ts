@@ -7,6 +7,7 @@ import { sessionStore } from "./access/sessions/store.ts";
 import { accountStore, keyStore } from "./access/store.ts";
 import { approvalStore } from "./agents/approvals/store.ts";
 import { agentStore } from "./agents/definitions/store.ts";
+import { evaluationStore } from "./agents/evaluations/store.ts";
 import { noteStore } from "./agents/notes/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
@@ -41,7 +42,7 @@ export const stores = [
   ],
   ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
-  ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore],
+  ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore, evaluationStore],
   ...[approvalStore, toolStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore],
   ...[idStore, activityStore, accountDeletionStore],

@@ -20,6 +20,7 @@ import { createApprovalAdmin } from "./approvals.ts";
 import { createAuditLog } from "./audit.ts";
 import { createConnectionAdmin } from "./connections.ts";
 import type { AdminDeps } from "./deps.ts";
+import { createEvaluationAdmin } from "./evaluations.ts";
 import { createDevKeys, createFirstKey, DEV } from "./first-keys.ts";
 import { createIdResolver } from "./id-parts.ts";
 import type { Installation } from "./installation.ts";
@@ -67,6 +68,7 @@ export function buildAdmin(deps: AdminDeps) {
     linkSessions: createLinkSessions(deps, { approvals, audit, directory }),
     audit,
     connections: createConnectionAdmin(deps, directory),
+    evaluations: createEvaluationAdmin(deps),
     keys: createKeyAdmin(deps, directory),
     limits: createLimitAdmin(deps, directory),
     models: createModelAdmin(deps),

@@ -17,6 +17,7 @@ import { maybe, Resource, Timestamp } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
 import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById, unknownId } from "./errors.ts";
+import { diffVersions } from "./version-diff.ts";
 
 const fields = {
   id: Type.String({ description: "Identifier." }),
@@ -96,6 +97,7 @@ export function createAgentAdmin(deps: AdminDeps, directory: AccountDirectory) {
     },
     list: reader.list,
     show: reader.show,
+    diff: reader.diff,
     listVersions: reader.listVersions,
     async hold(typed: string, reason: string | null): Promise<HoldRow> {
       const { id, account_id } = await requireAgent(agents, typed);
@@ -129,6 +131,8 @@ function createAgentReader(deps: AdminDeps, directory: AccountDirectory) {
   const nameKey = async (id: string | null) =>
     id === null ? null : ((await access.keys.findById(id))?.name ?? null);
 
+  const findVersion = createVersionReader(agents);
+
   return {
     async list(account: string | null) {
       const rows = await directory.list(account, async (accountId) =>
@@ -153,20 +157,20 @@ function createAgentReader(deps: AdminDeps, directory: AccountDirectory) {
     async show(typed: string, number: number | null) {
       const { id, account_id } = await requireAgent(agents, typed);
       const found = (await agents.find(id, account_id)) ?? unknownId("agent", id);
-      const { current_version } = found.agent;
-      const wanted = number ?? current_version;
-      const version =
-        wanted === current_version ? found.version : await agents.findVersion(id, wanted);
-      if (!version) {
-        const message = `the agent has no version ${wanted}, but up to ${current_version}`;
-        throw new AdminError(message, "not found");
-      }
+      const version = await findVersion(found, number);
       return {
         agent: await directory.addName(describe(found)),
         version: showModel(version, alias),
         created_by_key_name: await nameKey(version.created_by_key_id),
         tools: await preview(account_id, version),
       };
+    },
+    async diff(typed: string, from: number, to: number) {
+      const { id, account_id } = await requireAgent(agents, typed);
+      const found = (await agents.find(id, account_id)) ?? unknownId("agent", id);
+      const [before, after] = [await findVersion(found, from), await findVersion(found, to)];
+      const changes = diffVersions(showModel(before, alias), showModel(after, alias));
+      return { agent: id, from, to, changes };
     },
     async listVersions(typed: string, limit: number) {
       const { id } = await requireAgent(agents, typed);
@@ -180,6 +184,20 @@ function createAgentReader(deps: AdminDeps, directory: AccountDirectory) {
         created_by_key_name: names.get(line.created_by_key_id) ?? null,
       }));
     },
+  };
+}
+
+/** Finds a version of an agent, the current one for null. */
+function createVersionReader(agents: AgentQueries) {
+  type Found = NonNullable<Awaited<ReturnType<AgentQueries["find"]>>>;
+  return async ({ agent, version }: Found, number: number | null): Promise<VersionRow> => {
+    const { id, current_version } = agent;
+    const wanted = number ?? current_version;
+    if (wanted === current_version) return version;
+    const found = await agents.findVersion(id, wanted);
+    if (found) return found;
+    const message = `the agent has no version ${wanted}, but up to ${current_version}`;
+    throw new AdminError(message, "not found");
   };
 }
 

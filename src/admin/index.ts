@@ -3,6 +3,7 @@ export { PERIODS, ROLES } from "../access/index.ts";
 export {
   ANSWER_CHARACTERS_MAX,
   APPROVAL_STATUSES,
+  type Evaluation,
   FINAL as FINAL_STATUSES,
   REASON_CHARACTERS_MAX,
   STATUSES,
@@ -38,6 +39,7 @@ export { agentOperations } from "./operations/agents.ts";
 export { approvalLinkOperations } from "./operations/approval-links.ts";
 export { approvalOperations } from "./operations/approvals.ts";
 export { connectionOperations } from "./operations/connections.ts";
+export { evaluationOperations } from "./operations/evaluations.ts";
 export { keyOperations, type NewKeyInput } from "./operations/keys.ts";
 export type { LimitFields } from "./operations/limits.ts";
 export { modelOperations } from "./operations/models.ts";

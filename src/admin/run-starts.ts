@@ -1,22 +1,25 @@
 // Starts of runs by operators, for a key of the agent's account.
-import { createOperatorStarts, type RunRequest, type RunRow } from "../agents/index.ts";
+import { createOperatorStarts, type RerunRun, type RunRow } from "../agents/index.ts";
 import { type AdminDeps, openDisk } from "./deps.ts";
 import { AdminError, explainApiError, requireById } from "./errors.ts";
 
-export interface OperatorRunStart
-  extends Pick<RunRequest, "message" | "content" | "images" | "hook"> {
-  agent: string;
+export interface RunActor {
   /** Id of the key that the run acts for; null: the one that made the agent's version. */
   key: string | null;
   operator: string;
+}
+
+export interface OperatorRunStart extends RunActor {
+  agent: string;
+  message: string;
 }
 
 export function createRunStarts(deps: AdminDeps) {
   const { access } = deps;
   const starts = createOperatorStarts({ ...deps, disk: openDisk(deps) });
 
-  /** Starts a run with the present rights of a key, which may not decide its approvals. */
-  return async ({ agent, key, ...request }: OperatorRunStart): Promise<RunRow> => {
+  /** Finds the key that a run of the agent acts for, with its present rights. */
+  const findCaller = async (agent: string, key: string | null) => {
     const found = await requireById("agent", agent, starts.findAgent);
     const key_id = key ?? found.created_by_key_id;
     if (key_id === null) {
@@ -36,6 +39,23 @@ export function createRunStarts(deps: AdminDeps) {
         "conflict",
       );
     }
-    return explainApiError(() => starts.start(caller, { agent_id: found.agent_id, ...request }));
+    return { caller, agent_id: found.agent_id };
+  };
+  return {
+    findCaller,
+    /** Starts a run for a key, which may not decide its approvals. */
+    async start({ agent, key, ...request }: OperatorRunStart): Promise<RunRow> {
+      const { caller, agent_id } = await findCaller(agent, key);
+      return explainApiError(() => starts.start(caller, { agent_id, ...request }));
+    },
+    /** Starts a run with the same input; `how` makes it one that repeats the record. */
+    async startAgain(run: RunRow, how: RerunRun | null, actor: RunActor): Promise<RunRow> {
+      const key = actor.key ?? run.started_by_key_id;
+      const { caller, agent_id } = await findCaller(run.agent_id, key);
+      return explainApiError(async () => {
+        const request = how ? await starts.planRerun(run, how) : await starts.readInput(run);
+        return starts.start(caller, { ...request, agent_id, operator: actor.operator });
+      });
+    },
   };
 }

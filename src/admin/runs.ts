@@ -5,6 +5,7 @@ import {
   createRunQueries,
   measureRun,
   type OverviewRow,
+  type RerunRun,
   type RunPage,
   type RunQueries,
   type RunSearch,
@@ -17,7 +18,7 @@ import type { AccountDirectory } from "./accounts.ts";
 import { nameAgents, requireAgent } from "./agents.ts";
 import type { AdminDeps } from "./deps.ts";
 import { requireById, unknownId } from "./errors.ts";
-import { createRunStarts } from "./run-starts.ts";
+import { createRunStarts, type RunActor } from "./run-starts.ts";
 import { createRunView, SPANS } from "./run-view.ts";
 import { requireTime } from "./time.ts";
 
@@ -116,14 +117,13 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
     },
     require: requireRun,
     find: runs.find,
-    start: starts,
+    start: starts.start,
     describe: view.describe,
-    /** Starts a run of the agent's current version with the same input. */
-    async startAgain(typed: string, key: string | null, operator: string) {
-      const { id, agent_id, input, started_by_key_id } = await requireRun(typed);
-      const images = input.content ? await runs.listImages(id) : [];
-      const own = { agent: agent_id, key: key ?? started_by_key_id, operator };
-      return starts({ ...own, ...input, images });
+    async startAgain(typed: string, how: RerunRun | null, actor: RunActor) {
+      return starts.startAgain(await requireRun(typed), how, actor);
+    },
+    async compare(one: string, other: string) {
+      return runs.compare(await requireRun(one), await requireRun(other));
     },
     async readRound(typed: string, round: number) {
       return view.readRound(await requireRun(typed), round);

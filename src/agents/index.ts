@@ -15,8 +15,12 @@ export { createOperatorDefinitions } from "./definitions/operator-definitions.ts
 export { createPolicyPreview, PreviewedTool } from "./definitions/policy-preview.ts";
 export { type AgentQueries, createAgentQueries } from "./definitions/queries.ts";
 export { Version, type VersionRow } from "./definitions/version.ts";
+export { Evaluation } from "./evaluations/evaluation.ts";
+export { type StartEvaluation, startFields } from "./evaluations/evaluations.ts";
+export { createOperatorEvaluations } from "./evaluations/operator-evaluations.ts";
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
+export { RunComparison } from "./runs/compare.ts";
 export { createOperatorRounds } from "./runs/operator-rounds.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export {
@@ -29,7 +33,8 @@ export {
 } from "./runs/overview.ts";
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
 export { MESSAGE_CHARACTERS_MAX } from "./runs/question.ts";
-export { Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
+export { RerunRun } from "./runs/rerun.ts";
+export { RERUN_TOOLS, Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { Step, type StepRow } from "./runs/step.ts";
 export { RunMark } from "./runs/store/marks.ts";

@@ -8,11 +8,15 @@ import { openApprovalRoutes } from "./approvals/routes.ts";
 import { Definitions } from "./definitions/definitions.ts";
 import { openDefinitionRoutes } from "./definitions/routes.ts";
 import { agentStore } from "./definitions/store.ts";
-import { createVersionCache } from "./definitions/version-cache.ts";
+import { createVersionCache, type FindVersion } from "./definitions/version-cache.ts";
 import type { AgentsDeps } from "./deps.ts";
+import { Evaluations } from "./evaluations/evaluations.ts";
+import { openEvaluationRoutes } from "./evaluations/routes.ts";
+import { evaluationStore } from "./evaluations/store.ts";
+import { EvaluationWorker } from "./evaluations/worker.ts";
 import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
-import { createRunsDeps } from "./runs/deps.ts";
+import { createRunsDeps, type RunsDeps } from "./runs/deps.ts";
 import { RunEngine } from "./runs/engine.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
 import { RunStreams } from "./runs/events/streams.ts";
@@ -82,6 +86,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   openUsageRoute(router, deps);
   openRunRoutes(router, runsDeps, starter);
   openApprovalRoutes(router, runsDeps);
+  const evaluations = openEvaluations(router, { ...runsDeps, findVersion, starter });
   openEventRoute(router, runsDeps, streams);
   const engine = new RunEngine({
     deps,
@@ -91,7 +96,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   });
   return {
     prepareRun: (...run) => starter.prepare(...run),
-    services: [new ApprovalExpiry(deps, runs), engine],
+    services: [new ApprovalExpiry(deps, runs), engine, evaluations],
     listening: [streams],
     drain: () => engine.drain(),
     endStreams: () => streams.endAll(),
@@ -113,6 +118,16 @@ function openTools(router: Router, deps: ToolsDeps) {
   });
   openTrialRoute(router, deps, createTool);
   return createTool;
+}
+
+type EvaluationRouteDeps = RunsDeps & { findVersion: FindVersion; starter: RunStarter };
+
+function openEvaluations(router: Router, deps: EvaluationRouteDeps): Service {
+  const evaluations = deps.database.bind(evaluationStore);
+  const checkSchema = createSchemaCheck(deps.compute);
+  openEvaluationRoutes(router, new Evaluations({ ...deps, evaluations, checkSchema }));
+  const prepareRun = deps.starter.prepare.bind(deps.starter);
+  return new EvaluationWorker({ ...deps, evaluations, prepareRun });
 }
 
 /** Records the root of each run that this process ends, of idle ones too. */

@@ -2,11 +2,15 @@
 import { outboxStore } from "../outbox/index.ts";
 import { type Sweep, sweepRows } from "../retention/index.ts";
 import type { AgentsDeps } from "./deps.ts";
+import { evaluationStore } from "./evaluations/store.ts";
 import { runStore } from "./runs/store/index.ts";
 import { IDEMPOTENCY_MS } from "./runs/store/start.ts";
 
 /** Maximum runs of one write; each has many rows, and callers wait for the write. */
 const RUNS_AT_ONCE = 20;
+
+/** Maximum evaluations of one write; each has up to 500 rows. */
+const EVALUATIONS_AT_ONCE = 2;
 
 type SweepDeps = Pick<AgentsDeps, "database"> & {
   settings(): Pick<ReturnType<AgentsDeps["settings"]>, "retention">;
@@ -14,6 +18,7 @@ type SweepDeps = Pick<AgentsDeps, "database"> & {
 
 export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
   const runs = database.bind(runStore);
+  const evaluations = database.bind(evaluationStore);
   const outbox = database.bind(outboxStore);
   return [
     {
@@ -42,6 +47,19 @@ export function createRunSweeps({ database, settings }: SweepDeps): Sweep[] {
       what: "keys of run starts",
       run: (now, isStopping) =>
         sweepRows(isStopping, (limit) => runs.sweepStarts(now - IDEMPOTENCY_MS, limit)),
+    },
+    {
+      what: "evaluations",
+      async run(now, isStopping) {
+        const keepMs = settings().retention.runs;
+        if (keepMs === null) return 0;
+        let rows = 0;
+        for (let swept = EVALUATIONS_AT_ONCE; swept === EVALUATIONS_AT_ONCE; rows += swept) {
+          if (await isStopping()) break;
+          swept = await evaluations.sweep(now - keepMs, EVALUATIONS_AT_ONCE);
+        }
+        return rows;
+      },
     },
   ];
 }

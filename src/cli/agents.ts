@@ -11,6 +11,8 @@ import {
   readText,
   UsageError,
 } from "./command.ts";
+import { drawDiff } from "./comparisons.ts";
+import { evaluate, evaluation } from "./evaluation.ts";
 import { call } from "./operations.ts";
 import {
   drawRow,
@@ -101,6 +103,24 @@ export const commands: readonly Command[] = [
       return printTable(output, found, VERSION_COLUMNS);
     },
   },
+  {
+    name: "agents diff",
+    args: ["AGENT_ID", "VERSION", "OTHER"],
+    help: "Show in which fields two versions differ",
+    example: "wadi agents diff 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 2 3",
+    async run(input, output) {
+      const [id, ...typed] = input.args as [string, string, string];
+      const [from, to] = typed.map(Number) as [number, number];
+      if (!Number.isInteger(from) || !Number.isInteger(to)) {
+        throw new UsageError("VERSION and OTHER are whole numbers");
+      }
+      const found = await call(input, operations.diff, { id, from, to });
+      output.print(found, drawDiff(found));
+      return 0;
+    },
+  },
+  evaluate,
+  evaluation,
   {
     name: "agents hold",
     args: ["AGENT_ID"],

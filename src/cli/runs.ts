@@ -16,10 +16,12 @@ import {
   hasFlag,
   limit,
   readLimit,
+  readNumber,
   readText,
   readWord,
   UsageError,
 } from "./command.ts";
+import { drawComparison } from "./comparisons.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
@@ -218,14 +220,38 @@ export const commands: readonly Command[] = [
   {
     name: "runs again",
     args: ["RUN_ID"],
-    flags: { key: { takes: "KEY_ID", help: "key to act for (default that of the run)" } },
-    help: "Start a run with the same input, of the agent's current version",
-    example: "wadi runs again 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
+    flags: {
+      key: { takes: "KEY_ID", help: "key to act for (default that of the run)" },
+      version: { takes: "N", help: "version of the agent (default the current one)" },
+      "from-round": { takes: "N", help: "take earlier rounds from the record (default none)" },
+      recorded: { help: "answer calls from the record, and make none" },
+    },
+    help: "Start a run with the same input, or repeat it from its record",
+    example: "wadi runs again 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 --recorded --version 3",
     isUnsuggested: true,
     async run(input, output) {
-      const request = { id: input.args[0]!, key: readText(input, "key") };
+      const request = {
+        id: input.args[0]!,
+        key: readText(input, "key"),
+        version: readNumber(input, "version"),
+        from_round: readNumber(input, "from-round"),
+        ...(hasFlag(input, "recorded") && { tools: "recorded" as const }),
+      };
       const run = (await call(input, operations.startAgain, request)) as ShownRow;
       return printRow(output, run, { id: run.id!, status: run.status! });
+    },
+  },
+  {
+    name: "runs compare",
+    args: ["RUN_ID", "OTHER_ID"],
+    help: "Show two runs side by side",
+    example:
+      "wadi runs compare 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 0198a6f3-118c-7d02-8a40-9c1e27b4d3f5",
+    async run(input, output) {
+      const [id, other] = input.args as [string, string];
+      const found = await call(input, operations.compare, { id, other });
+      output.print(found, drawComparison(output, found));
+      return 0;
     },
   },
   {

@@ -8,6 +8,7 @@ import chat from "./chat.md" with { type: "file" };
 import console from "./console.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
+import evaluation from "./evaluation.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import messages from "./messages.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
@@ -63,6 +64,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
     ]),
     ...inGroup("Agents", [
       page("agents", "agents, versions, runs, threads, budgets and streams", agents),
+      page("evaluation", "repeat runs without effects, evaluate a version on many", evaluation),
       page("approvals", "which calls wait for a person, and how to decide", approvals),
       page("tools", "built-in tools, your own endpoints, connections", tools),
       page("triggers", "start runs on a schedule or by a signed request", triggers),

@@ -12,6 +12,7 @@ import { type ApiDialect, DIALECTS, idHeaders, statusOf } from "./dialects.ts";
 const AGENT_SEGMENTS = new Set([
   "agents",
   "runs",
+  "evaluations",
   "threads",
   "approvals",
   "tools",

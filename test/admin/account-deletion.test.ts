@@ -95,7 +95,7 @@ test("no table has a row of it afterwards, and another account keeps all of its 
   const preview = await perform(admin, accountOperations.countContents, { name: "acme" }, ACTOR);
   const counted = Object.fromEntries(preview.contents.map(({ what, rows }) => [what, rows]));
   expect(counted).toMatchObject({
-    ...{ keys: 1, agents: 3, runs: 4, "unfinished runs": 1, approvals: 2, tools: 1 },
+    ...{ keys: 1, agents: 3, runs: 5, "unfinished runs": 1, approvals: 2, tools: 1 },
     ...{ connections: 1, triggers: 1, endpoints: 1, requests: expect.any(Number) },
   });
   expect(await count()).toEqual(filled);

@@ -177,3 +177,24 @@ test("a malformed agent id is not quoted, an unknown one is", async () => {
     await expect(verb(TWO)).rejects.toThrow(`there is no agent "${TWO}": see \`wadi agents list\``);
   }
 });
+
+test("two versions differ field by field, and not in when and by whom they were made", async () => {
+  await createAgent(ONE, "acme");
+  const { agents } = fixture.admin;
+  const { id: account_id } = (await fixture.access.accounts.find("acme"))!;
+  const change = { system_prompt: "Be loud.", policy: { unattended_writes: true } };
+  const plan = makeVersionPlan({
+    ...{ agent_id: ONE, account_id, change, tool_revisions: [] },
+    now: fixture.clock.now() + 1,
+  });
+  await fixture.database.bind(agentStore).addVersion(plan);
+  expect(await agents.diff(ONE, 1, 2)).toEqual({
+    ...{ agent: ONE, from: 1, to: 2 },
+    changes: [
+      { field: "system_prompt", before: "", after: "Be loud." },
+      { field: "policy.unattended_writes", before: false, after: true },
+    ],
+  });
+  expect((await agents.diff(ONE, 2, 2)).changes).toEqual([]);
+  await expect(agents.diff(ONE, 1, 3)).rejects.toThrow("no version 3, but up to 2");
+});

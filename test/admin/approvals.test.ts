@@ -149,6 +149,13 @@ test("an approval is shown with what its run had read before it asked", async ()
   const waits = await follow(own, later.id, ({ status }) => status === "waiting_approval");
   const shown = await verbs.show(waits.pending_approvals[0]);
   expect(shown.context).toMatchObject({ has_earlier_messages: true, results: [] });
+  // The thread of a rerun has a copy of them.
+  await own.post(`/v1/runs/${later.id}/cancel`, undefined);
+  const repeated = await own.post(`/v1/runs/${later.id}/rerun`, { tools: "live" });
+  const { id } = (await repeated.json()) as { id: string };
+  const asks = await follow(own, id, ({ status }) => status === "waiting_approval");
+  const { context: copied } = await verbs.show(asks.pending_approvals[0]);
+  expect(copied).toMatchObject({ has_earlier_messages: true, results: [] });
 });
 
 test("an approval of a registered tool shows the tool and the destination of its arguments", async () => {

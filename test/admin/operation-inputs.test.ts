@@ -9,6 +9,8 @@ import { createManualClock } from "../support/clock.ts";
 const clock = createManualClock();
 const ACTOR = { kind: "operator", name: "noura", via: "operator API" } as const;
 
+const FROM_2 = { from_round: 2, tools: "live" };
+
 /** Returns the first call of a part, which then fails. */
 async function findCall(name: string, input: object): Promise<[string, ...unknown[]]> {
   const operation = OPERATIONS.find((one) => one.name === name)!;
@@ -52,6 +54,15 @@ const OPTIONAL: Row[] = [
   ["agents hold", { id: "a-1" }, ["agents.hold", "a-1", null]],
   ["agents list", {}, ["agents.list", null]],
   ["agents show", { id: "a-1" }, ["agents.show", "a-1", null]],
+  ["agents diff", { id: "a-1", from: 1, to: 2 }, ["agents.diff", "a-1", 1, 2]],
+  [
+    "agents evaluate",
+    { agent: "a-1" },
+    ["evaluations.start", "a-1", { key: null, operator: "noura" }, {}],
+  ],
+  ["agents evaluation", { id: "e-1" }, ["evaluations.find", "e-1"]],
+  ["agents evaluation --cancel", { id: "e-1" }, ["evaluations.cancel", "e-1"]],
+  ["runs compare", { id: "r-1", other: "r-2" }, ["runs.compare", "r-1", "r-2"]],
   ["agents versions", { id: "a-1" }, ["agents.listVersions", "a-1", 20]],
   [
     "approvals list",
@@ -86,7 +97,7 @@ const OPTIONAL: Row[] = [
     { agent: "a-1", message: "Hello" },
     ["runs.start", { agent: "a-1", message: "Hello", key: null, operator: "noura" }],
   ],
-  ["runs again", { id: "r-1" }, ["runs.startAgain", "r-1", null, "noura"]],
+  ["runs again", { id: "r-1" }, ["runs.startAgain", "r-1", null, { key: null, operator: "noura" }]],
   ["runs follow", { id: "r-1" }, ["runs.listSteps", "r-1", 0, undefined]],
   ["runs failures", {}, ["countFailures", clock.now() - 86_400_000]],
   ["runs usage", {}, ["runUsage", { by: "day" }]],
@@ -125,6 +136,14 @@ const GIVEN: Row[] = [
   ],
   ["agents hold", { id: "a-1", reason: "odd" }, ["agents.hold", "a-1", "odd"]],
   ["agents list", { account: "acme" }, ["agents.list", "acme"]],
+  [
+    "agents evaluate",
+    { agent: "a-1", key: "k-1", last: 5, checks: [{ end: "failed" }] },
+    [
+      "evaluations.start",
+      ...["a-1", { key: "k-1", operator: "noura" }, { last: 5, checks: [{ end: "failed" }] }],
+    ],
+  ],
   ["agents show", { id: "a-1", version: 2 }, ["agents.show", "a-1", 2]],
   ["agents versions", { id: "a-1", limit: 5 }, ["agents.listVersions", "a-1", 5]],
   [
@@ -234,7 +253,11 @@ const GIVEN: Row[] = [
     { agent: "a-1", message: "Hello", key: "k-1" },
     ["runs.start", { agent: "a-1", message: "Hello", key: "k-1", operator: "noura" }],
   ],
-  ["runs again", { id: "r-1", key: "k-1" }, ["runs.startAgain", "r-1", "k-1", "noura"]],
+  [
+    "runs again",
+    { id: "r-1", key: "k-1", from_round: 2 },
+    ["runs.startAgain", "r-1", FROM_2, { key: "k-1", operator: "noura" }],
+  ],
   ["runs follow", { id: "r-1", after: 7, limit: 5 }, ["runs.listSteps", "r-1", 7, 5]],
   ["runs round", { id: "r-1", round: 2 }, ["runs.readRound", "r-1", 2]],
   ["runs failures", { since: "1h" }, ["countFailures", HOUR_AGO]],

@@ -252,7 +252,7 @@ test("its document is valid, complete, and apart from the public one", async () 
       "connectionsCreate.allowed_hosts connectionsSetSecret.allowed_hosts " +
       "keysCreate.models keysCreate.scopes keysUpdate.models keysUpdate.scopes",
     "1..":
-      "agentsShow?version approvalsLink.lifetime_ms keysCreate.lifetime_ms " +
+      "agentsDiff?from agentsDiff?to agentsShow?version approvalsLink.lifetime_ms keysCreate.lifetime_ms " +
       "keysUpdate.lifetime_ms operatorsCreate.lifetime_ms runsRound?round",
     "0..604800": "triggersRotate.overlap_seconds",
     "1..60 characters": "approvalsLink.for",
@@ -266,7 +266,19 @@ test("its document is valid, complete, and apart from the public one", async () 
       "agentsVersions?limit approvalsList?limit auditList?limit requestsList?limit " +
       "runsList?limit triggersFires?limit webhooksDeliveries?limit",
     "..128 items": "agentsCreate.tools",
-    "1..64 characters": "agentsCreate.tools[]",
+    "1..64 characters":
+      "agentsCreate.tools[] agentsEvaluate.checks[].called.tool " +
+      "agentsEvaluate.checks[].not_called.tool",
+    "..20 items": "agentsEvaluate.checks",
+    "..24 characters": "agentsEvaluate.checks[].max_cost_sar",
+    "..36 characters": "agentsEvaluate.runs[] agentsEvaluation?id agentsEvaluationCancel?id",
+    "0..2147483647":
+      "agentsEvaluate.checks[].max_rounds agentsEvaluate.checks[].max_seconds " +
+      "agentsEvaluate.checks[].max_total_tokens",
+    "1..1000 characters": "agentsEvaluate.checks[].output_pattern",
+    "1..2147483647": "agentsEvaluate.version runsAgain.from_round runsAgain.version",
+    "1..500": "agentsEvaluate.last",
+    "1..500 items": "agentsEvaluate.runs",
     "1..200 characters": "agentsCreate.name",
     "1..100000 characters": "agentsCreate.system_prompt runsStart.message",
     "1..1000": "runsFollow?limit",

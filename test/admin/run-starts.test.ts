@@ -62,7 +62,12 @@ test("a run is started again with the same input, for the same key", async () =>
   expect(run.id).not.toBe(first.id);
   const { agent_id, input, started_by_key_id } = first;
   expect(run).toMatchObject({ agent_id, input, started_by_key_id, started_by: "noura" });
-  const [entry] = await front.app.admin.audit.list({ limit: 1 });
+  expect(run.rerun_of).toBeNull();
+  const repeated = await again(first.id, { tools: "recorded" });
+  expect(repeated).toMatchObject({ rerun_of: first.id, input, started_by_operator: "noura" });
+  await expect(again(first.id, { version: 9 })).rejects.toThrow("no version");
+  await expect(again(run.id, { tools: "live" })).rejects.toThrow("has not ended yet");
+  const [, , , entry] = await front.app.admin.audit.list({ limit: 4 });
   expect(entry).toMatchObject({ operation: "runs again", target: run.id });
   const { id: other } = await findKey("-approver");
   expect(await again(first.id, { key: other })).toMatchObject({ started_by_key_id: other, input });

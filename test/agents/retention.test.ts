@@ -6,7 +6,7 @@ import { makeSteps, type RunsFront, startRuns } from "../spec/agents/runs-front.
 
 const DAY_MS = 86_400_000;
 
-/** Sweeps by these settings; returns how many runs, events and keys were deleted. */
+/** Sweeps by these settings; returns how many runs, events, keys and evaluations were deleted. */
 async function sweep({ app, clock }: RunsFront, runs: number | null, events: number | null) {
   const { database } = app;
   const settings = () => ({
@@ -35,7 +35,7 @@ test("deletes old ended runs with their steps; messages, sums and active runs st
 
   await sweep(front, null, null);
   expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(200);
-  expect(await sweep(front, 10 * DAY_MS - 1, null)).toEqual([1, 0, 0]);
+  expect(await sweep(front, 10 * DAY_MS - 1, null)).toEqual([1, 0, 0, 0]);
   expect((await front.get(`/v1/runs/${old.id}`)).status).toBe(404);
   expect(await front.store.listSteps(old.id, 0, null)).toEqual([]);
   expect(await front.store.findOutput(old.id, "c")).toBeUndefined();
@@ -85,7 +85,24 @@ test("deletes events after their retention, and idempotency keys after a day", a
     );
   expect(await find()).toBe("idempotency_conflict");
   await front.clock.advance(2);
-  expect(await sweep(front, null, DAY_MS)).toEqual([0, 1, 1]);
+  expect(await sweep(front, null, DAY_MS)).toEqual([0, 1, 1, 0]);
   expect(await outbox.list(front.account_id)).toEqual([]);
   expect(await find()).toBe("free");
+});
+
+test("deletes old evaluations with the retention of runs, and none that is under way", async () => {
+  await using front = await startRuns();
+  await front.finish(await front.begin());
+  const evaluate = async () => {
+    const reply = await front.post(`/v1/agents/${front.agent.id}/evaluations`, {});
+    return ((await reply.json()) as { id: string }).id;
+  };
+  const [over, going] = [await evaluate(), await evaluate()];
+  await front.post(`/v1/evaluations/${over}/cancel`, undefined);
+  await front.clock.advance(DAY_MS);
+  expect(await sweep(front, DAY_MS, null)).toEqual([0, 0, 0, 0]);
+  await front.clock.advance(1);
+  expect(await sweep(front, DAY_MS, null)).toEqual([1, 0, 0, 1]);
+  expect((await front.get(`/v1/evaluations/${over}`)).status).toBe(404);
+  expect((await front.read(`/v1/evaluations/${going}`)).total).toBe(1);
 });

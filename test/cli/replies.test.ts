@@ -107,6 +107,7 @@ test("a status tells pauses, crashes, backups, unhealthy replicas and a doubtful
 
 const FAILED = {
   ...{ id: RUN, status: "failed", metadata: {}, output: null, started_by_operator: null },
+  rerun_of: null,
   ...{ agent_id: "g", version: 1, thread_id: "t", cancel_requested: false, trigger_kind: null },
   ...{ trigger_id: null, fire_id: null, external_content: true, started_by_key_id: null },
   ...{ recoveries: 0, created_at: AT, started_at: AT, finished_at: AT, pending_approvals: [] },

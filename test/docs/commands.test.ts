@@ -149,6 +149,7 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
   for (const [name, shown] of [
     ["responses", '"text":"You said: Hello"'],
     ["agents", '"output":{"message":"One."}'],
+    ["evaluation", "1 of 1 passed"],
     ["tools", '"effect":"asks"'],
     ["triggers", '"upcoming":['],
     ["webhooks", "https://hooks.example.com/wadi"],
@@ -234,7 +235,7 @@ test("every page with shell blocks is run, and skipped blocks are commands of th
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
   run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console", "responses");
-  run.push("messages");
+  run.push("messages", "evaluation");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

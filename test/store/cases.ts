@@ -9,6 +9,7 @@ import { sessionStore } from "../../src/access/sessions/store.ts";
 import { accountStore, keyStore } from "../../src/access/store.ts";
 import { approvalStore } from "../../src/agents/approvals/store.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
+import { evaluationStore } from "../../src/agents/evaluations/store.ts";
 import { noteStore } from "../../src/agents/notes/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
@@ -45,6 +46,7 @@ import { approvalLinkCases } from "./approval-link-cases.ts";
 import { budgetCases, limitCases } from "./budget-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
 import { dueCases } from "./due-cases.ts";
+import { evaluationCases } from "./evaluation-cases.ts";
 import { fireCases } from "./fire-cases.ts";
 import { holdCases } from "./hold-cases.ts";
 import { inventoryIdCases } from "./id-cases.ts";
@@ -96,6 +98,7 @@ export function bindStores(database: Database) {
     held: readHolds(database),
     written: readRequestLog(database),
     agents: database.bind(agentStore),
+    evaluations: database.bind(evaluationStore),
     threads: database.bind(threadStore),
     processes: database.bind(processStore),
     runs: database.bind(runStore),
@@ -796,6 +799,7 @@ export const cases: readonly Case[] = [
   ...sweepCases,
   ...threadCases,
   ...processCases,
+  ...evaluationCases,
   ...runStartCases,
   ...runCases,
   ...runImageCases,

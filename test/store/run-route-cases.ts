@@ -84,6 +84,30 @@ const routeCases: Case[] = [
     },
   },
   {
+    method: "runs.loadHistory",
+    title: "returns what a run found in its thread, numbered from 1, with an earlier summary",
+    async setup(stores) {
+      await start(stores, "r-1");
+      await claimRuns(stores, 1);
+      const messages = ["m-2", "m-3"].map((id) => makeMessage(id));
+      const summary = { through_seq: 2, content: "So far." };
+      await stores.runs.note(makeRecord("r-1", { messages, summary }));
+      await end(stores, "r-1");
+      const thread_id = "thread of r-1";
+      await start(stores, "r-2", { external_content: true }, { thread_id });
+    },
+    act: ({ runs }) => runs.loadHistory({ id: "r-2", thread_id: "thread of r-1" }),
+    async check(answer, { runs }) {
+      expect(answer).toEqual({
+        messages: [expect.objectContaining({ id: "m-3", run_id: "r-1", seq: 1 })],
+        ...{ summary: "So far.", external: true },
+      });
+      // A summary that covers the run itself says too much.
+      const first = { id: "r-1", thread_id: "thread of r-1" };
+      expect(await runs.loadHistory(first)).toBeUndefined();
+    },
+  },
+  {
     method: "runs.findThreadOwner",
     title: "returns the account of a thread",
     setup: (stores) => start(stores, "r-1"),

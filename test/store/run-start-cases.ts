@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { RunRow } from "../../src/agents/runs/run.ts";
 import type { PreparedRun } from "../../src/agents/runs/store/start.ts";
-import { BEGIN, FREE, makeRun } from "../support/runs.ts";
+import { BEGIN, FREE, makeMessage, makeRun } from "../support/runs.ts";
 import type { Case } from "./cases.ts";
 import { claimRuns, codeOf, DAY_MS, EVERY, end, start, startMany } from "./run-acts.ts";
 
@@ -87,6 +87,34 @@ export const runStartCases: Case[] = [
         { id: "h-3", seq: 2, run_id: "r-3", content: "null", external: true },
         { id: "message of r-3", seq: 3, content: "Look.", external: false },
       ]);
+    },
+  },
+  {
+    method: "runs.start",
+    title: "begins a rerun's thread with a copy of another one's messages and summary",
+    async act(stores) {
+      const copied = {
+        ...makeMessage("m-9"),
+        run_id: "r-9",
+        thread_id: "other",
+        created_at: 5,
+        parts: null,
+      };
+      const history = { messages: [{ ...copied, seq: 1 }], summary: "So far.", external: true };
+      const rerun = { rerun_of: "r-9", rerun_tools: "recorded", rerun_from_round: 2 } as const;
+      return (await start(stores, "r-1", { ...rerun, external_content: true }, { history })).run;
+    },
+    async check(answer, { runs, ran, threads }) {
+      const run = answer as RunRow;
+      expect(await runs.find("r-1", "a-1")).toEqual(run);
+      expect(run).toMatchObject({ message_seq: 2, rerun_of: "r-9", rerun_from_round: 2 });
+      const { thread_id } = run;
+      expect(await ran.messages(thread_id)).toMatchObject([
+        { id: "m-9", seq: 1, run_id: "r-9", created_at: 5 },
+        { id: "message of r-1", seq: 2, run_id: "r-1" },
+      ]);
+      expect((await threads.find(thread_id, "a-1"))!.external_content).toBe(true);
+      expect(await runs.load(run)).toMatchObject({ summary: "So far.", summarisedTo: 0 });
     },
   },
   {

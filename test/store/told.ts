@@ -90,10 +90,26 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   "processes.register": {},
   "processes.beat": {},
   "processes.end": {},
+  "evaluations.create": {
+    "stores an evaluation with its runs, and counts its bytes": ["evaluation e-1"],
+    "refuses more under way than an account may have, and more bytes": ["evaluation e-7"],
+  },
+  "evaluations.note": {
+    "names reruns and writes assessments, each once; the last one ends the evaluation": [
+      "evaluation e-1",
+    ],
+  },
+  "evaluations.cancel": {
+    "ends an evaluation that is under way": ["evaluation e-1"],
+  },
+  "evaluations.sweep": {},
   "runs.start": {
     "accepts a run with its thread, its message and its number": ["runs.queued a-1"],
     "appends to an idle thread, with its taint": ["runs.queued a-1"],
     "puts a hook's body before the run's input, as external content": ["runs.queued a-1"],
+    "begins a rerun's thread with a copy of another one's messages and summary": [
+      "runs.queued a-1",
+    ],
     "gives an idle thread to one of many concurrent starts": ["runs.queued a-1"],
     "numbers concurrent starts without a gap": ["runs.queued a-0", "runs.queued a-1"],
     "returns the first run for an identical request, for a day": [

@@ -68,6 +68,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
     started_by_operator: null,
     ...{ recoveries: 0, created_at: BEGIN, started_at: null, finished_at: null },
     ...{ account_id: "a-1", number: 0, epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1" },
+    ...{ rerun_of: null, rerun_tools: null, rerun_from_round: null },
     ...{ budgets: DEFAULT_BUDGETS, priced: 0, worked_ms: 0, crashes: 0 },
     ...fields,
   };
@@ -94,6 +95,7 @@ export function makePreparedRun(
       thread_id: null,
       message_id: `message of ${id}`,
       hook_message_id: null,
+      history: null,
       limits: FREE,
       idempotency: null,
     },

@@ -59,6 +59,7 @@ const TOPICS_OF_STORES: Readonly<Record<string, readonly ChangeTopic[]>> = {
   processes: NONE,
   // Channels tell of all but a start.
   runs: NONE,
+  evaluations: NONE,
   usage: NONE,
   outbox: NONE,
   approvals: NONE,

@@ -6,6 +6,7 @@ import { rulesOf, show, withRules } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { AgentLine, ListedAgent, ListedVersion, OpenedAgent } from "../agents.ts";
 import { defineOperation } from "../operation.ts";
+import { VersionDiff } from "../version-diff.ts";
 import { account, idOf, input, LIMIT, limit, maybeText } from "./fields.ts";
 
 const Mark = ListedAgent.properties.recent_runs.items;
@@ -93,6 +94,19 @@ export const agentOperations = {
       const found = await agents.listVersions(asked.id, asked.limit ?? LIMIT);
       return found.map((row) => show(ListedVersion, row));
     },
+  }),
+  diff: defineOperation({
+    name: "agents diff",
+    method: "GET",
+    path: "/agents/:id/diff",
+    summary: "Show in which fields two versions of an agent differ.",
+    input: input({
+      id: idOf("agent"),
+      from: Type.Integer({ minimum: 1, description: "Number of the first version." }),
+      to: Type.Integer({ minimum: 1, description: "Number of the second version." }),
+    }),
+    reply: VersionDiff,
+    run: ({ agents }, asked) => agents.diff(asked.id, asked.from, asked.to),
   }),
   hold: defineOperation({
     name: "agents hold",

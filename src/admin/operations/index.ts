@@ -5,6 +5,7 @@ import { agentOperations } from "./agents.ts";
 import { approvalLinkOperations } from "./approval-links.ts";
 import { approvalOperations } from "./approvals.ts";
 import { connectionOperations } from "./connections.ts";
+import { evaluationOperations } from "./evaluations.ts";
 import { keyOperations } from "./keys.ts";
 import { modelOperations } from "./models.ts";
 import { operatorOperations } from "./operators.ts";
@@ -21,7 +22,13 @@ import { webhookOperations } from "./webhooks.ts";
 
 const FAMILIES = [
   ...[accountOperations, keyOperations, operatorOperations, sessionOperations],
-  ...[agentOperations, runOperations, approvalOperations, approvalLinkOperations],
+  ...[
+    agentOperations,
+    evaluationOperations,
+    runOperations,
+    approvalOperations,
+    approvalLinkOperations,
+  ],
   ...[toolOperations, connectionOperations],
   ...[triggerOperations, webhookOperations, modelOperations, playgroundOperations],
   ...[searchOperations, requestOperations, runCountOperations, upkeepOperations],

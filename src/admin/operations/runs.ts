@@ -1,6 +1,14 @@
 // Operations on runs of every account.
 import { Type } from "@sinclair/typebox";
-import { MESSAGE_CHARACTERS_MAX, STAGES, STATUSES, TRIGGER_KINDS } from "../../agents/index.ts";
+import {
+  MESSAGE_CHARACTERS_MAX,
+  RERUN_TOOLS,
+  RerunRun,
+  RunComparison,
+  STAGES,
+  STATUSES,
+  TRIGGER_KINDS,
+} from "../../agents/index.ts";
 import { FilledText, oneOf, show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation } from "../operation.ts";
@@ -126,16 +134,40 @@ export const runOperations = {
     name: "runs again",
     method: "POST",
     path: "/runs/:id/again",
-    summary: "Start a run of the agent's current version with the same input, for the same key.",
-    input: input({ id: idOf("run"), key: Type.Optional(idOf("key")) }),
+    summary: "Start a run with the same input for the same key, or repeat one from its record.",
+    input: input({
+      id: idOf("run"),
+      key: Type.Optional(idOf("key")),
+      version: RerunRun.properties.version,
+      from_round: RerunRun.properties.from_round,
+      tools: Type.Optional(
+        oneOf(
+          RERUN_TOOLS,
+          "`recorded`: calls are answered from the record; `live`: they are made. Without this " +
+            "and the two above it is a new run that has nothing from the record.",
+        ),
+      ),
+    }),
     reply: OperatorRun,
     audit: {
       ...audit,
       target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
     },
-    async run({ runs }, { id: again, key = null }, { name: operator }) {
-      return show(OperatorRun, await runs.describe(await runs.startAgain(again, key, operator)));
+    async run({ runs }, { id: again, key = null, ...asked }, { name: operator }) {
+      const isRerun = Object.keys(asked).length > 0;
+      const how = isRerun ? { ...asked, tools: asked.tools ?? ("live" as const) } : null;
+      const run = await runs.startAgain(again, how, { key, operator });
+      return show(OperatorRun, await runs.describe(run));
     },
+  }),
+  compare: defineOperation({
+    name: "runs compare",
+    method: "GET",
+    path: "/runs/:id/comparison",
+    summary: "Show two runs side by side: ends, calls, texts, tokens, cost and time.",
+    input: input({ id: idOf("run"), other: idOf("run") }),
+    reply: RunComparison,
+    run: ({ runs }, asked) => runs.compare(asked.id, asked.other),
   }),
   cancel: defineOperation({
     name: "runs cancel",

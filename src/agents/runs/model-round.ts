@@ -1,7 +1,11 @@
 // One round of the model: it is called until it replies or fails for good, and its reply ends the
 // run or plans calls.
 import type { Caller } from "../../access/index.ts";
-import type { InternalChatError, InternalChatRequest } from "../../gateway/index.ts";
+import type {
+  InternalChatError,
+  InternalChatRequest,
+  InternalCompletion,
+} from "../../gateway/index.ts";
 import type { ErrorCode } from "../../platform/errors.ts";
 import { reachPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
@@ -9,6 +13,7 @@ import { createArgumentsCheck } from "../tools/arguments.ts";
 import { checkBudgets, checkCalls } from "./budget.ts";
 import { makeApproval } from "./calls/approval-request.ts";
 import { CallPlanner, readReply } from "./calls/plan.ts";
+import { notRecorded } from "./calls/replay.ts";
 import { maySummarise, reduceContext, takeSummary } from "./context-reduction.ts";
 import { type Amount, addCost, addReply, priceRound } from "./cost.ts";
 import { type ModelReply, measurePrompt, measureReply } from "./measures.ts";
@@ -34,6 +39,8 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
   await context.refreshTools();
   const name = context.roundName;
   if (context.hasHung(name)) return context.finish(HUNG);
+  const round = context.state.row.usage.rounds + 1;
+  if (context.recording?.mustReplay(round)) return replayRound(context, round);
   const prompt = context.watch(name, () => buildPrompt(context, maySummarise(context)));
   const result = await callModel(context, prompt.request);
   switch (result.kind) {
@@ -53,6 +60,25 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
       });
   }
 }
+
+/** Takes a round of a rerun from the record; the model is not asked, and nothing is paid. */
+async function replayRound(context: RunContext, round: number): Promise<StepResult> {
+  const recorded = context.recording!.findReply(round);
+  if (!recorded) return context.finish(notRecorded(`round ${round}`));
+  const { content, finish_reason, model } = recorded;
+  const reply: InternalCompletion = {
+    ...{ ok: true, model, content, finish_reason, usage: NO_USAGE, usage_estimated: false },
+    tool_calls: recorded.tool_calls.map(({ id, name, arguments: text }) => {
+      return { id, type: "function", function: { name, arguments: text } };
+    }),
+    duration_ms: 0,
+  };
+  const answer = { reply, askedAt: context.deps.clock.now() };
+  const prompt = context.watch(context.roundName, () => buildPrompt(context, false));
+  return context.watch(context.roundName, () => takeReply(context, prompt, answer, 0));
+}
+
+const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 type ModelCallResult =
   | ({ kind: "reply" } & ModelReply)
@@ -175,17 +201,21 @@ export function planRetry(
   return elapsedMs + waitMs > limitMs ? null : Math.ceil(waitMs);
 }
 
+function priceReply({ state: { row } }: RunContext, { reply }: ModelReply): Amount {
+  return priceRound(row.cost.prices, row.model, reply.usage, reply.usage_estimated);
+}
+
 async function takeReply(
   context: RunContext,
   { request }: Prompt,
   answer: ModelReply,
+  cost = priceReply(context, answer),
 ): Promise<StepResult> {
   const { reply } = answer;
-  const { state, deps } = context;
+  const { state, deps, recording } = context;
   const execution = { ...measureReply(answer), prompt: measurePrompt(state, request) };
   const { row } = state;
   context.summaries = 0;
-  const cost = priceRound(row.cost.prices, row.model, reply.usage, reply.usage_estimated);
   const data = readReply(reply, cost, deps.ids);
   const counted = addReply(row, reply.usage, cost, 1);
   const output = data.content ? { message: data.content } : row.output;
@@ -198,6 +228,7 @@ async function takeReply(
     state,
     findTool: context.findTool,
     checkArguments: createArgumentsCheck(deps.compute),
+    isRecorded: recording?.answersCalls(counted.usage.rounds) === true,
     entry,
   });
   entry.addReply(data, execution);

@@ -4,11 +4,12 @@ import { agentStore } from "../definitions/store.ts";
 import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
 import { createPriceOf } from "../tools/prices.ts";
+import { planRerun, type RerunRun, readInput } from "./rerun.ts";
 import type { RunRow } from "./run.ts";
 import { type RunRequest, RunStarter } from "./start.ts";
 import { runStore } from "./store/index.ts";
 
-export interface OperatorStart extends Pick<RunRequest, "message" | "content" | "images" | "hook"> {
+export interface OperatorStart extends RunRequest {
   agent_id: string;
   operator: string;
 }
@@ -30,6 +31,8 @@ export function createOperatorStarts(options: OperatorDepsOptions) {
       const version = agent && (await agents.findVersion(id, agent.current_version));
       return version && { account_id: agent.account_id, ...version };
     },
+    readInput: (run: RunRow) => readInput(runs, run),
+    planRerun: (run: RunRow, how: RerunRun) => planRerun({ runs, ids: deps.ids }, run, how),
     /** Checks a run of a trigger, whose fire starts it. */
     prepare: starter.prepare.bind(starter),
     /** The run acts for the caller; throws what the route of starts answers with. */

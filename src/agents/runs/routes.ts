@@ -14,6 +14,7 @@ import { show } from "../../platform/schema.ts";
 import { cancelRun, type RunsDeps } from "./deps.ts";
 import { AgentRunsQuery, listRunPage, RunPage, RunsQuery, readRunsQuery } from "./list.ts";
 import { readQuestion } from "./question.ts";
+import { planRerun, RerunRun } from "./rerun.ts";
 import { Run } from "./run.ts";
 import type { RunRequest, RunStarter } from "./start.ts";
 import { readIdempotency, StartRun } from "./start-request.ts";
@@ -70,6 +71,7 @@ export function openRunRoutes(router: Router, deps: RunsDeps, starter: RunStarte
   openLists(router, deps);
   openSteps(router, deps);
   openOne(router, deps);
+  openRerun(router, deps, starter);
 }
 
 function openStart(
@@ -207,6 +209,35 @@ function openOne(router: Router, deps: RunsDeps): void {
       const run = await cancelRun(deps, await deps.findRun(caller, params.id));
       if (!run) throw apiError("run_not_found");
       return [200, show(Run, run)];
+    },
+  );
+}
+
+function openRerun(router: Router, deps: RunsDeps, starter: RunStarter): void {
+  router.post(
+    "/v1/runs/:id/rerun",
+    {
+      summary: "Repeat a run",
+      description:
+        "Of one that has ended, with the same input and a thread of its own, acting for the " +
+        "calling key. With `recorded` tools each call takes the next recorded result of the " +
+        "same tool and arguments: no tool is called, nobody is asked, no note is written, no " +
+        "webhook is sent, and a call without a record ends the run `failed` with " +
+        "`not_recorded`. What comes from the record costs nothing. `Idempotency-Key` works as " +
+        "for a start.",
+      scope: "agents",
+      params: IdParams,
+      request_headers: ["idempotency-key"],
+      body: RerunRun,
+      replies: { 202: { description: "The queued rerun.", schema: Run } },
+      refusals: ["run_not_found", "run_not_finished", ...START_ERRORS],
+    },
+    async ({ caller, params, body, request }) => {
+      const idempotency = readIdempotency(request, { rerun_of: params.id, ...body });
+      const run = await deps.findRun(caller, params.id);
+      const planned = await planRerun(deps, run, body);
+      const started = await starter.start(caller, run.agent_id, planned, idempotency);
+      return [202, show(Run, started.run)];
     },
   );
 }

@@ -10,6 +10,7 @@ import type { Toolset } from "../tools/toolsets.ts";
 import type { Exceeded } from "./budget.ts";
 import { cancelledResult, isSent } from "./calls/open-calls.ts";
 import type { Amount } from "./cost.ts";
+import type { RunRecording } from "./recording.ts";
 import type { Run, RunRow } from "./run.ts";
 import { RunEntry } from "./run-entry.ts";
 import { applyMessage, applyStep, type RunState } from "./state.ts";
@@ -67,6 +68,7 @@ export interface RunContextOptions {
   state: RunState;
   control: RunControl;
   toolset: Toolset;
+  recording?: RunRecording | null;
   findCaller(keyId: string | null): Promise<Caller | undefined>;
 }
 
@@ -74,6 +76,8 @@ export class RunContext {
   readonly deps: AgentsDeps;
   readonly state: RunState;
   readonly control: RunControl;
+  /** Record of the run that this one repeats, as far as it is taken from there. */
+  readonly recording: RunRecording | null;
   /** Summaries of the thread since the last reply. */
   summaries = 0;
   readonly #options: RunContextOptions;
@@ -82,10 +86,11 @@ export class RunContext {
   readonly #startedAt: number;
 
   constructor(options: RunContextOptions) {
-    const { deps, state, control } = options;
+    const { deps, state, control, recording = null } = options;
     this.deps = deps;
     this.state = state;
     this.control = control;
+    this.recording = recording;
     this.#options = options;
     this.#epoch = state.row.epoch;
     this.#workedBeforeMs = state.row.worked_ms;
@@ -102,18 +107,18 @@ export class RunContext {
 
   /** agents.authentication.1: asked before each use; undefined once the key has ended. */
   findCaller(): Promise<Caller | undefined> {
-    return this.#retry(() => this.#options.findCaller(this.state.row.started_by_key_id));
+    return this.retry(() => this.#options.findCaller(this.state.row.started_by_key_id));
   }
 
   readonly findTool = (name: string): Tool | undefined => this.#options.toolset.find(name);
 
   async refreshTools(): Promise<void> {
     const { refresh } = this.#options.toolset;
-    if (refresh) await this.#retry(refresh);
+    if (refresh) await this.retry(refresh);
   }
 
   findOutput(tool_call_id: string): Promise<string | undefined> {
-    return this.#retry(() => this.#options.store.findOutput(this.state.row.id, tool_call_id));
+    return this.retry(() => this.#options.store.findOutput(this.state.row.id, tool_call_id));
   }
 
   /** A call, or a model's round, that blocked the event loop too often to be repeated. */
@@ -152,7 +157,7 @@ export class RunContext {
   /** Stores an image of the input, by the index of its part. */
   async storeImage(place: number, url: string): Promise<void> {
     const { row, images } = this.state;
-    const isStored = await this.#retry(() =>
+    const isStored = await this.retry(() =>
       this.#options.store.storeImage(row.id, this.#epoch, { place, url }),
     );
     if (!isStored) throw new RunLost();
@@ -205,7 +210,7 @@ export class RunContext {
   /** Waits for decisions unless the run was cancelled or all are made already. */
   async wait(): Promise<"over" | "next"> {
     const { store } = this.#options;
-    const outcome = await this.#retry(() =>
+    const outcome = await this.retry(() =>
       store.wait(this.state.row.id, this.#epoch, this.workedMs),
     );
     if (outcome === "lost") throw new RunLost();
@@ -224,7 +229,7 @@ export class RunContext {
   async takeDecisions(): Promise<void> {
     const { state } = this;
     const { id, usage } = state.row;
-    const steps = await this.#retry(() => this.#options.store.listDecisions(id, usage.rounds));
+    const steps = await this.retry(() => this.#options.store.listDecisions(id, usage.rounds));
     for (const step of steps) applyStep(state, step);
     const asking = state.openCalls.filter(({ status }) => status === "awaiting_approval");
     const pending_approvals = asking.flatMap(({ call }) => call.approval_id ?? []);
@@ -233,7 +238,7 @@ export class RunContext {
 
   async release(): Promise<"over"> {
     const { store } = this.#options;
-    await this.#retry(() => store.release(this.#epoch, this.state.row.id, this.workedMs));
+    await this.retry(() => store.release(this.#epoch, this.state.row.id, this.workedMs));
     return "over";
   }
 
@@ -273,13 +278,13 @@ export class RunContext {
     for (const message of record.messages) applyMessage(this.state, message);
   }
 
-  #retry<T>(work: (isRetry: boolean) => Promise<T>): Promise<T> {
+  retry<T>(work: (isRetry: boolean) => Promise<T>): Promise<T> {
     return retryUnavailable(this.deps.clock, work);
   }
 
   /** Repeats a write until the database is back: what was received must not be lost. */
   #retryRecord<T>(record: RunRecord, write: (record: RunRecord) => Promise<T>): Promise<T> {
-    return this.#retry((isRetry) => write(isRetry ? { ...record, isRetry } : record));
+    return this.retry((isRetry) => write(isRetry ? { ...record, isRetry } : record));
   }
 }
 

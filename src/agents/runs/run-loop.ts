@@ -9,6 +9,7 @@ import { checkBudgets, checkTime } from "./budget.ts";
 import { runCalls } from "./calls/round.ts";
 import { fetchImages, listMissing, loadImages } from "./images.ts";
 import { runModelRound } from "./model-round.ts";
+import { openRecording } from "./recording.ts";
 import type { RunRow } from "./run.ts";
 import {
   CANCELLED,
@@ -44,8 +45,10 @@ export async function executeRun(
   const toolset = await retry(() => openToolset(row.account_id, version));
   const log = newThreadLog(row) ?? (await retry(() => store.load(row)));
   const images = await retry(() => loadImages(store, row, log.messages));
+  const recording = await retry(() => openRecording(store, row, log.steps));
   const state = restoreState({ row, version, ...log, images }, createFence(deps.ids.token(16)));
-  await runLoop(new RunContext({ deps, store, state, control, toolset, findCaller }));
+  const options = { deps, store, state, control, toolset, recording, findCaller };
+  await runLoop(new RunContext(options));
 }
 
 async function runLoop(context: RunContext): Promise<void> {

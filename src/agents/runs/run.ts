@@ -107,6 +107,9 @@ export const Run = Resource(
       description: "The approvals that it waits for.",
     }),
     metadata: Metadata,
+    rerun_of: maybe(
+      Type.String({ format: "uuid", description: "The run that it repeats; null: none." }),
+    ),
     started_by_key_id: maybe(
       Type.String({ description: "The key that it acts for; null: unknown." }),
     ),
@@ -118,6 +121,8 @@ export const Run = Resource(
   "One execution of an agent's version.",
 );
 export type Run = Static<typeof Run>;
+
+export const RERUN_TOOLS = ["recorded", "live"] as const;
 
 export const RunRow = Row(Run, {
   account_id: Type.String(),
@@ -139,6 +144,10 @@ export const RunRow = Row(Run, {
       description: "Operator who started it for the key by command; null: none did.",
     }),
   ),
+  /** Source of a rerun's results: the record, or new calls; null for other runs. */
+  rerun_tools: maybe(oneOf(RERUN_TOOLS, "Where results come from.")),
+  /** First round of a rerun in which the model is asked; null: it is asked in each. */
+  rerun_from_round: maybe(Type.Integer()),
   /** Milliseconds of work without waiting, as of the last write. */
   worked_ms: Type.Integer(),
   /** Crashes of processes since the last progress. */

@@ -16,7 +16,7 @@ import type { RunRow, TriggerKind } from "./run.ts";
 import { lowerBudgets, type StartRun } from "./start-request.ts";
 import type { StoredImage } from "./store/images.ts";
 import type { RunStore } from "./store/index.ts";
-import type { Idempotency, PreparedRun, Startable, Started } from "./store/start.ts";
+import type { Idempotency, PreparedRun, Startable, Started, ThreadHistory } from "./store/start.ts";
 
 export interface RunRequest {
   message: string;
@@ -31,7 +31,14 @@ export interface RunRequest {
   budgets?: StartRun["budgets"];
   /** Name of the operator who starts it for the key. */
   operator?: string;
+  /** Number of the version; absent: the current one. */
+  version?: number | undefined;
+  rerun?: Rerun;
   trigger?: { kind: TriggerKind; id: string; fire_id: string; fired_by_key_id: string | null };
+}
+
+export interface Rerun extends Pick<RunRow, "rerun_of" | "rerun_tools" | "rerun_from_round"> {
+  history: ThreadHistory | null;
 }
 
 export type RunStarterDeps = Pick<AgentsDeps, "clock" | "ids" | "alias" | "disk" | "settings"> & {
@@ -104,7 +111,7 @@ export class RunStarter {
     // agents.errors.agent_held
     if (agent.is_held) throw apiError("agent_held");
     if (agent.status !== "active") throw apiError("agent_archived");
-    const version = await findVersion(agent_id, agent.current_version);
+    const version = await findVersion(agent_id, request.version ?? agent.current_version);
     // agents.errors.agent_version_not_found
     if (!version) throw apiError("agent_version_not_found");
     const budgets = lowerBudgets(version.budgets, request.budgets);
@@ -113,6 +120,7 @@ export class RunStarter {
     disk.require();
     const { active_runs, daily_runs, stored_bytes } = settings().limits;
     const { message, trigger, thread_id = null } = request;
+    const { history = null, ...rerun } = request.rerun ?? NO_RERUN;
     const isHook = "hook" in request;
     const run: RunRow = {
       ...NEW_RUN,
@@ -134,7 +142,9 @@ export class RunStarter {
         total: 0,
         prices: freezePrices(model, version.tool_revisions, priceOf),
       },
-      external_content: isHook || listFetched(request.content).length > 0,
+      external_content:
+        isHook || listFetched(request.content).length > 0 || history?.external === true,
+      ...rerun,
       metadata: request.metadata ?? {},
       started_by_key_id: caller.key_id,
       fired_by_key_id: trigger?.fired_by_key_id ?? null,
@@ -150,6 +160,7 @@ export class RunStarter {
       ...(request.images && { images: request.images }),
       message_id: ids.uuid(),
       hook_message_id: isHook ? ids.uuid() : null,
+      history,
       limits: { active_runs, daily_runs, stored_bytes },
       idempotency: null,
     };
@@ -166,6 +177,13 @@ export class RunStarter {
     }
   }
 }
+
+const NO_RERUN: Rerun = {
+  rerun_of: null,
+  rerun_tools: null,
+  rerun_from_round: null,
+  history: null,
+};
 
 /** Without this, every round of the run would fail. */
 function requireVision({ id, capabilities }: ModelSettings, content: MessagePart[] | undefined) {

@@ -29,6 +29,7 @@ import { playgroundRequests } from "./0028-playground-requests.ts";
 import { approvalLinks } from "./0029-approval-links.ts";
 import { requestCapacity } from "./0030-request-capacity.ts";
 import { outputAndImages } from "./0032-output-and-images.ts";
+import { reruns } from "./0033-reruns.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -37,5 +38,5 @@ export const migrations: readonly Migration[] = [
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
-  ...[requestCapacity, outputAndImages],
+  ...[requestCapacity, outputAndImages, reruns],
 ];

@@ -8,6 +8,7 @@ const GROUPS = {
   search: "Pages of the web.",
   agents: "Agents and their immutable versions.",
   runs: "Executions of agents, with their steps and events.",
+  evaluations: "Ended runs, repeated on a version and checked.",
   threads: "Conversations to which runs add.",
   approvals: "Tool calls that wait for a person.",
   usage: "Limits of keys and accounts, and sums of what was used.",
@@ -49,6 +50,12 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
     "GET /v1/runs/:id/steps": "listRunSteps",
     "GET /v1/runs/:id/events": "streamRunEvents",
     "POST /v1/runs/:id/cancel": "cancelRun",
+    "POST /v1/runs/:id/rerun": "rerunRun",
+  },
+  evaluations: {
+    "POST /v1/agents/:id/evaluations": "startEvaluation",
+    "GET /v1/evaluations/:id": "getEvaluation",
+    "POST /v1/evaluations/:id/cancel": "cancelEvaluation",
   },
   threads: {
     "GET /v1/threads": "listThreads",

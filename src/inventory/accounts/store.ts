@@ -4,6 +4,7 @@ import { dropApprovalLinks } from "../../access/approval-links/store.ts";
 import { dropHolds } from "../../access/holds/store.ts";
 import { removeAccount } from "../../access/store.ts";
 import { deleteAgents } from "../../agents/definitions/store.ts";
+import { deleteEvaluations } from "../../agents/evaluations/store.ts";
 import { deleteRunSums, deleteRuns } from "../../agents/runs/store/retention.ts";
 import { deleteThreads } from "../../agents/threads/store.ts";
 import { deleteConnections } from "../../agents/tools/connections/store.ts";
@@ -47,6 +48,7 @@ const PARTS = {
   endpoints: indexed(deleteEndpoints),
   runs: indexed(deleteRuns),
   "sums of runs": indexed(deleteRunSums),
+  evaluations: indexed(deleteEvaluations),
   threads: indexed(deleteThreads),
   agents: indexed(deleteAgents),
   tools: indexed(deleteTools),

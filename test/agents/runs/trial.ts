@@ -297,6 +297,7 @@ export async function openTrial(model: Model, options: TrialOptions = {}) {
       await bound.start({
         images,
         ...{ run, thread_id, message_id: `m-${id}`, hook_message_id: `h-${id}`, idempotency: null },
+        history: null,
         limits: { active_runs: 1_000_000, daily_runs: 1_000_000, stored_bytes: 1e12 },
       });
       return id;
@@ -356,6 +357,7 @@ export function makeRun(id: string, fields: Partial<RunRow> = {}): RunRow {
     ...{ created_at: 0, started_at: null, finished_at: null, account_id: ACCOUNT, number: 0 },
     ...{ epoch: 0, last_seq: 0, message_seq: 0, model: "stub-1", budgets: DEFAULT_BUDGETS },
     ...{ priced: 0, worked_ms: 0, crashes: 0 },
+    ...{ rerun_of: null, rerun_tools: null, rerun_from_round: null },
     ...fields,
   };
 }

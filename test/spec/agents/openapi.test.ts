@@ -123,7 +123,10 @@ describe("agents.p4 agents.versioning.4", () => {
         ...["createChatCompletion", "createAgent", "createAgentVersion", "createConnection"],
         ...["registerTool", "createToolRevision", "createTrigger", "createWebhook"],
       ],
-      "202": ["startRun", "fireTrigger", "testWebhook", "recoverDeliveries", "replayDelivery"],
+      "202": [
+        ...["startRun", "rerunRun", "startEvaluation"],
+        ...["fireTrigger", "testWebhook", "recoverDeliveries", "replayDelivery"],
+      ],
       "204": ["deleteConnection", "deleteTrigger", "deleteWebhook"],
     });
   });
@@ -160,12 +163,16 @@ describe("agents.p4 agents.versioning.4", () => {
         "NewConnection.name NewTrigger.name TriggerPatch.name",
       "1..100000 characters":
         "NewAgent.system_prompt NewAgentVersion.system_prompt NewTrigger.input.message " +
-        "StartRun.input.message TriggerPatch.input.message",
+        "RerunRun.input.message StartRun.input.message TriggerPatch.input.message",
       "1..128 characters": "NewAgent.model NewAgentVersion.model",
       "..128 items":
         "NewAgent.policy.require_approval NewAgent.tools " +
         "NewAgentVersion.policy.require_approval NewAgentVersion.tools",
-      "1..64 characters": "NewAgent.tools[] NewAgentVersion.tools[] NewConnection.header_name",
+      "1..64 characters":
+        "NewAgent.tools[] NewAgentVersion.tools[] NewConnection.header_name " +
+        "StartEvaluation.checks[].called.tool StartEvaluation.checks[].not_called.tool",
+      "1..1000 characters": "StartEvaluation.checks[].output_pattern",
+      "1..500 items": "StartEvaluation.runs",
       "60..2592000":
         "NewAgent.policy.approval_ttl_seconds NewAgentVersion.policy.approval_ttl_seconds",
       "..64 characters":
@@ -178,12 +185,15 @@ describe("agents.p4 agents.versioning.4", () => {
       "1..200": "NewAgent.budgets.max_rounds NewAgentVersion.budgets.max_rounds",
       "0..2147483647":
         "NewAgent.budgets.max_tool_calls NewAgentVersion.budgets.max_tool_calls " +
-        "StartRun.budgets.max_tool_calls listRunSteps?after_seq",
+        "StartEvaluation.checks[].max_rounds StartEvaluation.checks[].max_seconds " +
+        "StartEvaluation.checks[].max_total_tokens StartRun.budgets.max_tool_calls " +
+        "listRunSteps?after_seq",
       "1..2147483647":
         "NewAgent.budgets.max_run_seconds NewAgent.budgets.max_total_tokens " +
         "NewAgent.model_params.max_tokens NewAgentVersion.budgets.max_run_seconds " +
         "NewAgentVersion.budgets.max_total_tokens NewAgentVersion.expected_version " +
-        "NewAgentVersion.model_params.max_tokens StartRun.budgets.max_rounds " +
+        "NewAgentVersion.model_params.max_tokens RerunRun.from_round RerunRun.version " +
+        "StartEvaluation.version StartRun.budgets.max_rounds " +
         "StartRun.budgets.max_run_seconds StartRun.budgets.max_total_tokens " +
         "listAgentVersions?before listToolRevisions?before",
       "..2000 characters":
@@ -198,13 +208,14 @@ describe("agents.p4 agents.versioning.4", () => {
       "..128 characters":
         "NewTrigger.cron TriggerPatch.cron listAgentRuns?before listApprovals?before " +
         "listDeliveries?before listRuns?before listThreads?before listTriggerFires?before",
-      "1..500": "listRunSteps?limit listThreadMessages?limit",
+      "1..500": "StartEvaluation.last listRunSteps?limit listThreadMessages?limit",
       "..16 characters": "StartRun.input.content[].image_url.detail",
       "1..32 items": "StartRun.input.content",
       "1..262144 characters": "StartRun.input.content[].image_url.url",
       "1..8192 characters": "NewConnection.secret NewSecret.secret",
       "..20 items":
-        "ConnectionPatch.allowed_hosts NewConnection.allowed_hosts " + "NewSecret.allowed_hosts",
+        "ConnectionPatch.allowed_hosts NewConnection.allowed_hosts NewSecret.allowed_hosts " +
+        "StartEvaluation.checks",
       "1..259 characters":
         "ConnectionPatch.allowed_hosts[] NewConnection.allowed_hosts[] " +
         "NewSecret.allowed_hosts[]",
@@ -212,7 +223,7 @@ describe("agents.p4 agents.versioning.4", () => {
       "1..2048 characters":
         "NewTool.endpoint NewToolRevision.endpoint NewWebhook.url WebhookPatch.url",
       "1000..120000": "NewTool.timeout_ms NewToolRevision.timeout_ms",
-      "..24 characters": "StartRun.budgets.max_cost_sar",
+      "..24 characters": "StartEvaluation.checks[].max_cost_sar StartRun.budgets.max_cost_sar",
       "..40 characters":
         "RecoverDeliveries.since RecoverDeliveries.until listAgentRuns?created_after " +
         "listAgentRuns?created_before listRuns?created_after listRuns?created_before",
@@ -271,7 +282,9 @@ describe("agents.p4 agents.versioning.4", () => {
           201,
         );
         const approval = mine.approvals[route.path.endsWith("/approve") ? 0 : 1];
-        const own = { ...listOwn(mine), agent: id };
+        // An evaluation needs runs that have ended.
+        const isEvaluation = route.path.endsWith("/evaluations");
+        const own = { ...listOwn(mine), ...(!isEvaluation && { agent: id }) };
         const params = listParams(route, own);
         if (isDecision(route)) params.id = approval.id;
         const routeInput = { params, body: ownBody(route, { agent_id: id }, n) };

@@ -130,8 +130,8 @@ describe("agents.authentication.6", () => {
     // agents.errors.tool_not_found, agents.errors.connection_not_found,
     // agents.errors.approval_not_found, agents.errors.trigger_not_found,
     // agents.errors.webhook_not_found, agents.errors.delivery_not_found
-    const kinds = ["agent", "approval", "connection", "delivery", "run", "thread", "tool"];
-    kinds.push("trigger", "webhook");
+    const kinds = ["agent", "approval", "connection", "delivery", "evaluation", "run", "thread"];
+    kinds.push("tool", "trigger", "webhook");
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 
@@ -193,7 +193,7 @@ describe("agents.authentication.6", () => {
         expect([route.path, text.includes(id)]).toEqual([route.path, false]);
     }
     const usage = await readJson(await app.get("/v1/agents/usage", { key: OTHER }));
-    expect(usage.totals.runs).toBe(2);
+    expect(usage.totals.runs).toBe(3);
   });
 
   test("agents.authentication.6 a cursor of another account's list is invalid", async () => {

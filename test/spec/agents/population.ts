@@ -29,6 +29,8 @@ export const ENDPOINT = "http://127.0.0.1:9/notes";
 export interface Population {
   /** As registered: the second revision of a tool with a unique name. */
   tool: Json;
+  /** A finished evaluation. */
+  evaluation: Json;
   /** A connection that no tool uses. */
   connection: Json;
   agent: Json;
@@ -69,6 +71,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     tool: await registerTool(app, key),
     connection: await createConnection(app, { name: "Populated" }, { key }),
     ...(await createTestedWebhook(app, key)),
+    evaluation: await evaluate(app, agent.id, key),
     agent: await read(`/v1/agents/${agent.id}`),
     versions: [agent.version, version],
     ...{ queued, run, frames },
@@ -78,6 +81,16 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
     thread: await read(`/v1/threads/${run.thread_id}`),
     messages: (await read(`/v1/threads/${run.thread_id}/messages`)).data,
   };
+}
+
+async function evaluate(app: TestApp, agent_id: string, key: string): Promise<Json> {
+  const begun = await app.post(`/v1/agents/${agent_id}/evaluations`, {}, { key });
+  const { id } = await readJson(begun, 202);
+  for (;;) {
+    const found = await readJson(await app.get(`/v1/evaluations/${id}`, { key }));
+    if (found.finished_at !== null) return found;
+    await app.clock.advance(0);
+  }
 }
 
 async function fireByHand(app: TestApp, agent_id: string, key: string) {
@@ -95,6 +108,7 @@ export const listOwn = (of: Population): Record<string, string> => ({
   tool: of.tool.name,
   connection: of.connection.id,
   run: of.run.id,
+  evaluation: of.evaluation.id,
   thread: of.thread.id,
   approval: of.approvals[0].id,
   trigger: of.trigger.id,

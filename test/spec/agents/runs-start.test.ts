@@ -39,6 +39,7 @@ describe("a start", () => {
       external_content: false,
       pending_approvals: [],
       metadata: { ticket: "7" },
+      rerun_of: null,
       started_by_key_id: expect.any(String),
       recoveries: 0,
       created_at: "2026-11-20T12:00:00.000Z",

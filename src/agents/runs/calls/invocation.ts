@@ -5,7 +5,7 @@ import { abortAfter } from "../../../platform/clock.ts";
 import { reachPoison } from "../../../platform/failpoint.ts";
 import type { NoteEffect } from "../../notes/store.ts";
 import type { StoredOutput, Tool, ToolResult, ToolUse } from "../../tools/contract.ts";
-import { cutOutput } from "../../tools/output.ts";
+import { cutOutput, type OutputLimits } from "../../tools/output.ts";
 import { type Amount, formatAmount, priceCall } from "../cost.ts";
 import { sourceOf } from "../run.ts";
 import type { RunContext } from "../run-context.ts";
@@ -36,6 +36,8 @@ export interface FinishedCall {
   hadExternal?: boolean;
   /** The tool was disabled: the call is not sent again, not even after an approval. */
   isDisabled?: boolean;
+  /** From a record, in which it was not run either: it counts against no budget. */
+  isUncounted?: boolean;
 }
 
 function endCall(
@@ -74,7 +76,7 @@ export async function runCall(
   const tool = context.findTool(call.name);
   // Attempt 0: no intent is stored, since the tool was disabled then, so nothing may be sent.
   if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(call);
-  const { row, shown, version } = state;
+  const { row } = state;
   const hadExternal = row.external_content;
   const started_at = deps.clock.now();
   const startedAt = deps.clock.monotonic();
@@ -82,11 +84,7 @@ export async function runCall(
   const result = await retryUnavailable(deps.clock, () =>
     useTool(context, tool, call, caller, signal),
   );
-  const mayReadOutput = version.tools.includes("read_output");
-  const cut = cutOutput(result.content, mayReadOutput ? call.tool_call_id : null, {
-    isWide: shown.characters < SHOWN_CHARACTERS_MAX,
-    keepsWhole: shown.truncated < WHOLES_MAX,
-  });
+  const cut = cutOutput(result.content, ...limitOutput(context, call));
   const cost = result.outcome === "ok" ? priceCall(row.cost.prices, tool.name) : 0;
   const finished: FinishedCall = {
     call,
@@ -109,6 +107,18 @@ export async function runCall(
   };
   deps.traces?.recordCall(row, { call, result: finished.result, startedAt: traceStart });
   return finished;
+}
+
+/** Decides how much of a result the model is shown, and by which id it may read the rest. */
+export function limitOutput(
+  { state: { shown, version } }: RunContext,
+  { tool_call_id }: ToolCallData,
+): [tool_call_id: string | null, limits: OutputLimits] {
+  const limits = {
+    isWide: shown.characters < SHOWN_CHARACTERS_MAX,
+    keepsWhole: shown.truncated < WHOLES_MAX,
+  };
+  return [version.tools.includes("read_output") ? tool_call_id : null, limits];
 }
 
 /** Uses a tool within its time; throws only DatabaseUnavailable. */

@@ -7,7 +7,7 @@ import type { ToolCallText } from "../../threads/thread.ts";
 import type { CheckArguments } from "../../tools/arguments.ts";
 import type { Tool } from "../../tools/contract.ts";
 import { cleanText } from "../../tools/output.ts";
-import { decide } from "../../tools/policy.ts";
+import { type CallDecision, decide } from "../../tools/policy.ts";
 import { type Amount, formatAmount } from "../cost.ts";
 import type { RunEntry } from "../run-entry.ts";
 import type { RunState } from "../state.ts";
@@ -53,11 +53,15 @@ export function readReply(reply: InternalCompletion, cost: Amount, ids: Ids): As
 const ALREADY_DENIED =
   "The same call was not allowed earlier in this run: it is not asked for again.";
 
+const UNASKED: CallDecision = { decision: "auto", why: [] };
+
 export interface CallPlannerOptions {
   ids: Pick<Ids, "uuid">;
   state: Pick<RunState, "version" | "deniedCalls">;
   findTool(name: string): Tool | undefined;
   checkArguments: CheckArguments;
+  /** The calls are answered from a record, and need no approval. */
+  isRecorded: boolean;
   entry: RunEntry;
 }
 
@@ -79,7 +83,7 @@ export class CallPlanner {
   }
 
   async #planCall(call: ToolCallText, index: number): Promise<ToolCallData | undefined> {
-    const { ids, state, findTool, checkArguments, entry } = this.#options;
+    const { ids, state, findTool, checkArguments, isRecorded, entry } = this.#options;
     const { version, deniedCalls } = state;
     const tool = findTool(call.name);
     const pin = version.tool_revisions.find(({ name }) => name === call.name);
@@ -117,7 +121,9 @@ export class CallPlanner {
     if (isDenied) return answerWithoutRun("rejected", ALREADY_DENIED, value);
     const { risk, name } = tool;
     const { policy } = version;
-    const { decision, why } = decide({ risk, name, policy, hasExternal: external_content });
+    const { decision, why } = isRecorded
+      ? UNASKED
+      : decide({ risk, name, policy, hasExternal: external_content });
     const data: ToolCallData = {
       ...refused,
       arguments: value,

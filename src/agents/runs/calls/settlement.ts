@@ -65,11 +65,11 @@ async function writeEnded(context: RunContext, ended: readonly FinishedCall[]): 
   await context.write("settle", entry);
 }
 
-function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
+export function addKnown(context: RunContext, entry: RunEntry, finished: FinishedCall): void {
   const { call, result, whole = null, cost, url = null, effect, isDisabled } = finished;
   const { name: tool, tool_call_id, external } = result;
   const isFirst = external && !entry.progress.external_content;
-  if (!isDisabled) entry.countCall(cost, external);
+  if (!isDisabled && !finished.isUncounted) entry.countCall(cost, external);
   entry.addResult(result, finished.execution);
   context.reportUnpriced(entry, tool, cost);
   // The first outside content taints the run; later ones are reported with their address.

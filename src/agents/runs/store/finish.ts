@@ -214,14 +214,16 @@ async function reportFinish(
     settleLast(tx, row.id),
     isActive(before) && countActive(tx, row.account_id, -1),
     addToDay(tx, row),
-    recordEvents(tx, {
-      id: event_id,
-      account_id: row.account_id,
-      // agents.events.webhook.4, agents.states.p4: every final status but `succeeded`.
-      type: row.status === "succeeded" ? "run.completed" : "run.failed",
-      at: row.finished_at!,
-      data: { run: show(Run, row) },
-    }),
+    // A receiver that acts on answers would act again.
+    row.rerun_tools !== "recorded" &&
+      recordEvents(tx, {
+        id: event_id,
+        account_id: row.account_id,
+        // agents.events.webhook.4, agents.states.p4: every final status but `succeeded`.
+        type: row.status === "succeeded" ? "run.completed" : "run.failed",
+        at: row.finished_at!,
+        data: { run: show(Run, row) },
+      }),
   ]);
 }
 

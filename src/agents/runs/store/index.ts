@@ -16,6 +16,7 @@ import {
   listRuns,
   listSteps,
   loadBefore,
+  loadHistory,
   loadLog,
   RunPosition,
 } from "./reads.ts";
@@ -78,6 +79,7 @@ const declared = store(
     listImages,
     load: loadLog,
     loadBefore,
+    loadHistory,
     listWaiting: async (db) => {
       const rows = await db.all(
         Account,

@@ -6,6 +6,7 @@ import { MessageRow } from "../../threads/thread.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import { StepRow, ToolResultData } from "../step.ts";
 import type { Status } from "../transitions.ts";
+import type { ThreadHistory } from "./start.ts";
 
 export interface RunFilter {
   account_id: string;
@@ -214,14 +215,54 @@ export async function loadBefore(
   return { messages, summary: summary?.content ?? null };
 }
 
+/** Maximum messages and characters of a thread that are copied for a rerun. */
+const COPY_BOUNDS: LoadBounds = { messagesMax: 500, charactersMax: 1_048_576 };
+
+/** Loads what a run found in its thread at its start, numbered anew; undefined: nothing. */
+export async function loadHistory(
+  db: Db,
+  { id, thread_id }: Pick<RunRow, "id" | "thread_id">,
+): Promise<ThreadHistory | undefined> {
+  const first = await db.one(
+    FirstMessage,
+    sql`SELECT seq, (SELECT external_content FROM threads WHERE id = ${thread_id}) AS external
+        FROM messages WHERE thread_id = ${thread_id} AND run_id = ${id} ORDER BY seq LIMIT 1`,
+  );
+  if (!first || first.seq === 1) return undefined;
+  const summary = await db.one(
+    Summary,
+    sql`SELECT through_seq, content FROM thread_summaries
+        WHERE thread_id = ${thread_id} AND through_seq < ${first.seq}`,
+  );
+  const place = { thread_id, message_seq: first.seq - 1 };
+  const found = await loadNewest(db, place, summary?.through_seq ?? 0, COPY_BOUNDS);
+  return {
+    messages: found.map((message, at) => ({ ...message, seq: at + 1 })),
+    summary: summary?.content ?? null,
+    // Later runs may have brought it, which is not told apart.
+    external: first.external,
+  };
+}
+
+const FirstMessage = Type.Object({ seq: Type.Integer(), external: Type.Boolean() });
+
+interface LoadBounds {
+  messagesMax: number;
+  charactersMax: number;
+}
+
 async function loadNewest(
   db: Db,
   { thread_id, message_seq }: Pick<RunRow, "thread_id" | "message_seq">,
   after_seq: number,
+  { messagesMax, charactersMax }: LoadBounds = {
+    messagesMax: MESSAGES_MAX,
+    charactersMax: CHARACTERS_MAX,
+  },
 ): Promise<MessageRow[]> {
   const newest: MessageRow[] = [];
   let characters = 0;
-  while (newest.length < MESSAGES_MAX && characters < CHARACTERS_MAX) {
+  while (newest.length < messagesMax && characters < charactersMax) {
     const rows = await db.all(
       MessageRow,
       sql`SELECT * FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}
@@ -229,7 +270,7 @@ async function loadNewest(
           ORDER BY seq DESC LIMIT ${MESSAGES_AT_ONCE}`,
     );
     for (const row of rows) {
-      if (characters >= CHARACTERS_MAX) break;
+      if (characters >= charactersMax || newest.length >= messagesMax) break;
       characters += countCharacters(row);
       newest.push(row);
     }

@@ -25,8 +25,18 @@ export interface PreparedRun {
   images?: readonly StoredImage[];
   message_id: string;
   hook_message_id: string | null;
+  /** Begin of the new thread, copied from another one; null: the run begins it. */
+  history: ThreadHistory | null;
   limits: StartLimits;
   idempotency: Idempotency | null;
+}
+
+export interface ThreadHistory {
+  /** Numbered from 1, without gaps. */
+  messages: readonly MessageRow[];
+  /** Replaces older messages, which are not copied. */
+  summary: string | null;
+  external: boolean;
 }
 
 export interface Idempotency {
@@ -83,7 +93,7 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
     if (earlier) return { run: earlier, isNew: false };
   }
   const position = await resolveThread(tx, prepared);
-  const { own, thread } = measureStart(run, prepared.thread_id === null, images);
+  const { own, thread } = measureStart(run, prepared);
   // agents.errors: storage_limit_reached
   if (counts) requireStoredBytes(counts.stored_bytes + own + thread, limits.stored_bytes);
   else await requireStorage(tx, run.account_id, own + thread, limits.stored_bytes);
@@ -98,7 +108,7 @@ export async function start(tx: Tx, prepared: PreparedRun): Promise<Started> {
   };
   // At once: none reads what another writes.
   await Promise.all([
-    prepared.thread_id === null && addThread(tx, run),
+    prepared.thread_id === null && addThread(tx, run, prepared.history),
     prepared.thread_id !== null && run.external_content && markThread(tx, prepared.thread_id),
     tx.run(
       sql`INSERT INTO run_counts (account_id, started, active, last_created_at)
@@ -158,10 +168,16 @@ type ThreadPosition = Pick<RunRow, "thread_id" | "message_seq" | "external_conte
 const LastMessage = Type.Object({ seq: Type.Integer() });
 
 /** Decides the thread and message position of a run, without writing. */
-async function resolveThread(tx: Tx, { run, thread_id }: PreparedRun): Promise<ThreadPosition> {
+async function resolveThread(
+  tx: Tx,
+  { run, thread_id, history }: PreparedRun,
+): Promise<ThreadPosition> {
   const { account_id, agent_id, external_content } = run;
   const added = listAsks(run.input).length;
-  if (thread_id === null) return { thread_id: run.thread_id, message_seq: added, external_content };
+  if (thread_id === null) {
+    const message_seq = (history?.messages.length ?? 0) + added;
+    return { thread_id: run.thread_id, message_seq, external_content };
+  }
   const thread = await tx.one(ThreadRow, sql`SELECT * FROM threads WHERE id = ${thread_id}`);
   // agents.errors.thread_not_found, agents.authentication.6
   if (!thread || thread.account_id !== account_id)
@@ -183,10 +199,19 @@ async function resolveThread(tx: Tx, { run, thread_id }: PreparedRun): Promise<T
   };
 }
 
-async function addThread(tx: Tx, run: RunRow): Promise<void> {
+async function addThread(tx: Tx, run: RunRow, history: ThreadHistory | null): Promise<void> {
   const { thread_id: id, account_id, agent_id, external_content, created_at } = run;
   const thread = { id, account_id, agent_id, title: null, external_content, created_at };
   await tx.run(sql`INSERT INTO threads ${into(ThreadRow, thread)}`);
+  if (!history) return;
+  for (const message of history.messages) {
+    await tx.run(sql`INSERT INTO messages ${into(MessageRow, { ...message, thread_id: id })}`);
+  }
+  if (history.summary === null) return;
+  await tx.run(
+    sql`INSERT INTO thread_summaries (thread_id, through_seq, content)
+        VALUES (${id}, 0, ${history.summary})`,
+  );
 }
 
 /** agents.limits.run_admission_trigger_endpoint */

@@ -1,6 +1,7 @@
 // Bytes that a run stores, counted in its row and added to its account's counter now and then.
 import { type Sql, sql, type Tx } from "../../../database/index.ts";
-import { measureRow, ROW_BYTES } from "../../../storage/store.ts";
+import { measureRow, measureWhole, ROW_BYTES } from "../../../storage/store.ts";
+import { MessageRow } from "../../threads/thread.ts";
 import { listAsks, type RunRow } from "../run.ts";
 
 /** Bytes that a run counts alone before it updates its account's counter, which others lock too. */
@@ -35,18 +36,25 @@ export async function settleLast(tx: Tx, run_id: string): Promise<void> {
   );
 }
 
+interface StoredStart {
+  thread_id: string | null;
+  /** Begin of the new thread, copied from another one. */
+  history: { messages: readonly MessageRow[]; summary: string | null } | null;
+  images?: readonly { url: string }[];
+}
+
 export function measureStart(
   { input, metadata, cost }: Pick<RunRow, "input" | "metadata" | "cost">,
-  isNewThread: boolean,
-  images: readonly { url: string }[],
+  { thread_id, history, images = [] }: StoredStart,
 ): RunBytes {
-  const messages = listAsks(input).reduce(
-    (sum, { content, parts }) => sum + measureRow(content, parts && JSON.stringify(parts)),
-    0,
+  const asks = listAsks(input).map(({ content, parts }) =>
+    measureRow(content, parts && JSON.stringify(parts)),
   );
+  const copied = history?.messages.map((message) => measureWhole(MessageRow, message)) ?? [];
+  const thread = (thread_id === null ? ROW_BYTES : 0) + Buffer.byteLength(history?.summary ?? "");
   const imageBytes = images.reduce((sum, { url }) => sum + measureRow(url), 0);
   const texts = [input, metadata, cost.prices].map((value) => JSON.stringify(value));
   // Rows of runs have more fields and indexes than others.
   const own = 4 * ROW_BYTES + measureRow(...texts) + imageBytes;
-  return { own, thread: messages + (isNewThread ? ROW_BYTES : 0) };
+  return { own, thread: [...asks, ...copied].reduce((sum, bytes) => sum + bytes, thread) };
 }

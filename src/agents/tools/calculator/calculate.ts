@@ -48,7 +48,7 @@ export interface CalculationResult {
 
 export function calculate(text: string): CalculationResult {
   try {
-    const value = new Evaluation().evaluate(parseCalculation(text), 1);
+    const value = new Evaluator().evaluate(parseCalculation(text), 1);
     return { ok: true, text: value.toSignificantDigits(DIGITS).toString() };
   } catch (error) {
     if (error instanceof CalculationError) return { ok: false, text: error.message };
@@ -57,7 +57,7 @@ export function calculate(text: string): CalculationResult {
 }
 
 /** Evaluates each term once, innermost first, and bounds every intermediate value. */
-class Evaluation {
+class Evaluator {
   #slowCalls = 0;
 
   evaluate(expression: jsep.Expression, depth: number): Decimal {

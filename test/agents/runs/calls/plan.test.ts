@@ -29,6 +29,7 @@ function openPlanner(tool: Tool, kind: string, policy: object, fields: Partial<R
     state: { version, deniedCalls: new Set() },
     findTool: () => tool,
     checkArguments: createArgumentsCheck(inlineCompute),
+    isRecorded: false,
     entry: new RunEntry(ids, makeRun("r-1", fields)),
   });
 }

@@ -1,0 +1,120 @@
+// The record of a run, from which its rerun takes replies and results.
+import { hashArguments } from "../approvals/approval.ts";
+import { READ_OUTPUT } from "./calls/known-addresses.ts";
+import { fingerprint } from "./calls/open-calls.ts";
+import type { RunRow } from "./run.ts";
+import type { AssistantData, StepRow, ToolCallData, ToolResultData } from "./step.ts";
+import type { RunStore } from "./store/index.ts";
+
+export interface ReplayedResult {
+  result: ToolResultData;
+  /** The whole output where `result` shows parts of it. */
+  content: string;
+}
+
+type LoggedStep = Pick<StepRow, "kind" | "round" | "data">;
+
+type RerunRow = Pick<RunRow, "rerun_of" | "rerun_tools" | "rerun_from_round">;
+
+export class RunRecording {
+  readonly #row: RerunRow;
+  readonly #findOutput: RunStore["findOutput"];
+  readonly #replies = new Map<number, AssistantData>();
+  /** Results by call, in the order of the calls. */
+  readonly #results = new Map<string, ToolResultData[]>();
+
+  constructor(row: RerunRow, steps: readonly LoggedStep[], findOutput: RunStore["findOutput"]) {
+    this.#row = row;
+    this.#findOutput = findOutput;
+    for (const { kind, round, data } of steps) {
+      if (kind === "assistant" && this.mustReplay(round)) {
+        this.#replies.set(round, data as AssistantData);
+      }
+    }
+    for (const { call, result } of pairCalls(steps)) {
+      if (result.outcome === "cancelled") continue;
+      const name = nameCall(call);
+      const found = this.#results.get(name);
+      if (found) found.push(result);
+      else this.#results.set(name, [result]);
+    }
+  }
+
+  /** The round is taken from the record. */
+  mustReplay(round: number): boolean {
+    return round < (this.#row.rerun_from_round ?? 1);
+  }
+
+  /** Calls of the round are answered from the record. */
+  answersCalls(round: number): boolean {
+    return this.#row.rerun_tools === "recorded" || this.mustReplay(round);
+  }
+
+  findReply(round: number): AssistantData | undefined {
+    return this.#replies.get(round);
+  }
+
+  /** Drops the results that the rerun took before it was interrupted. */
+  skip(steps: readonly LoggedStep[]): void {
+    for (const { call, round } of pairCalls(steps)) {
+      if (call.decision !== "refused" && this.answersCalls(round)) this.#take(call);
+    }
+  }
+
+  /** Takes the next result of the same call; undefined: there is none, or no longer. */
+  async take(call: ToolCallData): Promise<ReplayedResult | undefined> {
+    const result = this.#take(call);
+    if (!result) return undefined;
+    const { truncated, tool_call_id, content } = result;
+    const whole = truncated ? await this.#findOutput(this.#row.rerun_of!, tool_call_id) : undefined;
+    return { result, content: whole ?? content };
+  }
+
+  #take(call: ToolCallData): ToolResultData | undefined {
+    return this.#results.get(nameCall(call))?.shift();
+  }
+}
+
+/** Opens the record of a rerun; null for other runs, and where calls are made from the start. */
+export async function openRecording(
+  { listSteps, findOutput }: Pick<RunStore, "listSteps" | "findOutput">,
+  row: RunRow,
+  ownSteps: readonly StepRow[],
+): Promise<RunRecording | null> {
+  if (row.rerun_of === null) return null;
+  if (row.rerun_tools === "live" && row.rerun_from_round === null) return null;
+  const recording = new RunRecording(row, await listSteps(row.rerun_of, 0, null), findOutput);
+  recording.skip(ownSteps);
+  return recording;
+}
+
+interface AnsweredCall {
+  call: ToolCallData;
+  round: number;
+  result: ToolResultData;
+}
+
+/** Calls with their results, in the order of the calls. A call without arguments was no call. */
+function pairCalls(steps: readonly LoggedStep[]): AnsweredCall[] {
+  const calls = new Map<string, { call: ToolCallData; round: number }>();
+  const results = new Map<string, ToolResultData>();
+  for (const { kind, round, data } of steps) {
+    if (kind === "tool_call") {
+      const call = data as ToolCallData;
+      calls.set(call.tool_call_id, { call, round });
+    } else if (kind === "tool_result") {
+      const result = data as ToolResultData;
+      results.set(result.tool_call_id, result);
+    }
+  }
+  return [...calls.values()].flatMap(({ call, round }) => {
+    const result = results.get(call.tool_call_id);
+    // A read of an output names a call of its own run, and is never recorded.
+    const isKept = result && call.arguments !== null && call.name !== READ_OUTPUT;
+    return isKept ? [{ call, round, result }] : [];
+  });
+}
+
+function nameCall({ name, arguments: values }: ToolCallData): string {
+  return fingerprint(name, hashArguments(values));
+}

@@ -1,0 +1,250 @@
+// Evaluations: many runs repeated on a version, and what came of each.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { evaluationOperations, nameLocalActor, perform } from "../../../src/admin/index.ts";
+import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
+import { type AskOptions, startApp, type TestApp } from "../../support/app.ts";
+import {
+  type AskedRequest,
+  answerText,
+  type ScriptedUpstream,
+  startUpstream,
+} from "../../support/upstream.ts";
+import { createAgent, type Json, readJson } from "./service.ts";
+import { register } from "./tools-bodies.ts";
+
+const settings = (url: string) => `
+[limits]
+requests_per_minute = 1_000_000
+address_requests_per_minute = 1_000_000
+active_runs = 50
+[egress]
+allow = ["127.0.0.1:*"]
+[[models]]
+id = "own"
+self_hosted = true
+capabilities = ["tools"]
+upstream = { kind = "openai", urls = ["${url}"] }
+`;
+
+type Message = { role: string; content: string };
+
+/** Calls the tool with the question, then answers in the manner of its system prompt. */
+function reply({ body }: AskedRequest): Response {
+  const messages = body.messages as Message[];
+  const last = messages.at(-1)!;
+  if (last.role === "tool") {
+    const manner = messages[0]!.content.includes("SHOUT") ? "FOUND" : "found";
+    return answerText(`${manner} ${messages.find(({ role }) => role === "user")!.content}`);
+  }
+  const call = { name: "look_up", arguments: JSON.stringify({ to: last.content }) };
+  const message = {
+    ...{ role: "assistant", content: null },
+    tool_calls: [{ id: "call-1", type: "function", function: call }],
+  };
+  return Response.json({
+    ...{ id: "u", object: "chat.completion", created: 1, model: "own" },
+    choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+    usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+  });
+}
+
+let model: ScriptedUpstream;
+let receiver: Receiver;
+let app: TestApp;
+let agent: Json;
+beforeAll(async () => {
+  model = startUpstream(reply);
+  receiver = openReceiver();
+  app = await startApp({ listens: true, settings: settings(model.url) });
+  agent = await prepare(app);
+});
+afterAll(async () => {
+  await app.stop();
+  receiver[Symbol.dispose]();
+  await model.stop();
+});
+
+async function prepare(at: TestApp): Promise<Json> {
+  await register(at, { name: "look_up", endpoint: `${receiver.origin}/`, risk: "read" });
+  return createAgent(at, { system_prompt: "Be calm.", tools: ["look_up"] });
+}
+
+async function record(at: TestApp, { id }: Json, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let from = 0; from < count; from += 25) {
+    const begun = Array.from({ length: Math.min(25, count - from) }, async (_, n) => {
+      const body = { input: { message: `question ${from + n}` } };
+      const run = await readJson(await at.post(`/v1/agents/${id}/runs`, body), 202);
+      await (await at.get(`/v1/runs/${run.id}/events`)).text();
+      return run.id as string;
+    });
+    ids.push(...(await Promise.all(begun)));
+  }
+  return ids;
+}
+
+const askStart = (body: object, options?: AskOptions) =>
+  app.post(`/v1/agents/${agent.id}/evaluations`, body, options);
+
+async function finished(at: TestApp, { id }: Json): Promise<Json> {
+  for (;;) {
+    const found = await readJson(await at.get(`/v1/evaluations/${id}`));
+    if (found.finished_at !== null) return found;
+    await at.clock.advance(0);
+  }
+}
+
+const evaluate = async (body: object) => finished(app, await readJson(await askStart(body), 202));
+
+test("300 recorded runs are evaluated on a new version: no request reaches the tool's receiver, and a changed prompt's difference stands in the results", async () => {
+  const ids = await record(app, agent, 300);
+  expect(receiver.received).toHaveLength(300);
+  await readJson(
+    await app.post(`/v1/agents/${agent.id}/versions`, { system_prompt: "SHOUT." }),
+    201,
+  );
+  const checks = [{ end: "succeeded" }, { called: { tool: "look_up" } }, { max_rounds: 2 }];
+  const found = await evaluate({ last: 300, checks });
+  expect(receiver.received).toHaveLength(300);
+  expect(found).toMatchObject({
+    ...{ status: "finished", version: 2, tools: "recorded", total: 300, done: 300, passed: 300 },
+    checks,
+  });
+  expect(found.results.map(({ run_id }: Json) => run_id).toSorted()).toEqual(ids.toSorted());
+  for (const { before, after, same, rerun_id } of found.results as Json[]) {
+    expect(same).toEqual({ end: true, calls: true, text: false });
+    expect([before.version, after.version, after.run_id]).toEqual([1, 2, rerun_id]);
+    expect(before.text).toStartWith("found question");
+    expect(after.text).toBe(before.text.replace("found", "FOUND"));
+  }
+  const { rerun_id, run_id } = found.results[0];
+  const rerun = await readJson(await app.get(`/v1/runs/${rerun_id}`));
+  expect(rerun).toMatchObject({ rerun_of: run_id, status: "succeeded" });
+}, 60_000);
+
+test("a check that fails and a run that could not be repeated are told per run, and a run named twice counts once", async () => {
+  const [first, second] = await record(app, agent, 2);
+  const runs = [first!, second!];
+  const failing = await evaluate({ runs, version: 1, checks: [{ output_pattern: "FOUND" }] });
+  expect(failing).toMatchObject({ total: 2, passed: 0 });
+  expect(failing.results[0].failures).toEqual([
+    { check: 0, message: "Its text does not match FOUND" },
+  ]);
+  const unchecked = await evaluate({ runs: [first!, first!] });
+  expect(unchecked).toMatchObject({ total: 1, passed: 1 });
+  // The key ends while no rerun can start.
+  const { admin } = app.app;
+  const asked = { account: "dev", name: null, is_internal: false, max_output_tokens: null };
+  const made = await admin.keys.create({
+    ...{ ...asked, lifetimeMs: null, scopes: ["agents"], models: null },
+  });
+  await admin.agents.hold(agent.id, null);
+  const begin = () =>
+    perform(
+      admin,
+      evaluationOperations.start,
+      { agent: agent.id, runs, key: made.key.id },
+      nameLocalActor(),
+    ) as Promise<Json>;
+  const whileHeld = await finished(app, await begin());
+  expect(whileHeld.results).toMatchObject(Array(2).fill({ error: { code: "agent_held" } }));
+  expect(whileHeld).toMatchObject({ passed: 0, done: 2 });
+  await admin.agents.release(agent.id);
+});
+
+test("with live tools the calls are made", async () => {
+  const runs = await record(app, agent, 2);
+  const calls = receiver.received.length;
+  expect(await evaluate({ runs, tools: "live" })).toMatchObject({ passed: 2, tools: "live" });
+  expect(receiver.received).toHaveLength(calls + 2);
+});
+
+test("a start is refused with the place of what is wrong", async () => {
+  const [run] = await record(app, agent, 1);
+  const refused = async (body: object, status: number, options?: AskOptions) =>
+    (await readJson(await askStart(body, options), status)).error as Json;
+  expect((await refused({ version: 9 }, 404)).code).toBe("agent_version_not_found");
+  const unknown = "0198f000-0000-7000-8000-000000000001";
+  expect(await refused({ runs: [run, unknown] }, 404)).toMatchObject({
+    ...{ code: "run_not_found", param: "runs.1" },
+  });
+  expect(await refused({ checks: [{ end: "succeeded" }, {}] }, 400)).toMatchObject({
+    ...{ code: "invalid_request", param: "checks.1" },
+  });
+  expect(await refused({ checks: [{ output_pattern: "(?=x)" }] }, 400)).toMatchObject({
+    ...{ code: "invalid_request", param: "checks.0.output_pattern" },
+  });
+  for (const body of [{ last: 0 }, { last: 501 }, { runs: [] }, { checks: [{ end: "queued" }] }]) {
+    await refused(body, 400);
+  }
+  const foreign = { key: "svc_sk_test-other" };
+  expect((await refused({}, 404, foreign)).code).toBe("agent_not_found");
+  const mine = await readJson(await askStart({ runs: [run] }), 202);
+  const other = await app.get(`/v1/evaluations/${mine.id}`, foreign);
+  expect((await readJson(other, 404)).error.code).toBe("evaluation_not_found");
+  await finished(app, mine);
+  const fresh = await createAgent(app, { name: "Idle" });
+  const idle = await app.post(`/v1/agents/${fresh.id}/evaluations`, {});
+  expect((await readJson(idle, 400)).error.message).toContain("no run that has ended");
+});
+
+test("a cancelled evaluation starts no further rerun, and a fourth under way is refused", async () => {
+  const held = Promise.withResolvers<void>();
+  const runs = await record(app, agent, 10);
+  model.script = async (asked) => {
+    await held.promise;
+    return reply(asked);
+  };
+  const started = await Promise.all(
+    [1, 2, 3].map(async () => readJson(await askStart({ runs }), 202)),
+  );
+  expect((await readJson(await askStart({ runs }), 429)).error.code).toBe("evaluations_limit");
+  for (const { id } of started) {
+    const cancelled = await readJson(await app.post(`/v1/evaluations/${id}/cancel`, undefined));
+    expect(cancelled).toMatchObject({ status: "cancelled", total: 10 });
+    expect(cancelled.done).toBe(0);
+  }
+  held.resolve();
+  model.script = reply;
+  await evaluate({ runs });
+  for (const { id } of started) {
+    const { results, status } = await readJson(await app.get(`/v1/evaluations/${id}`));
+    expect(status).toBe("cancelled");
+    expect(results.filter(({ rerun_id }: Json) => rerun_id).length).toBeLessThanOrEqual(8);
+  }
+});
+
+test("an evaluation goes on after a restart, and repeats no run twice", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "wadi-evaluation-"));
+  const place = { kind: "sqlite", file: join(directory, "wadi.db") } as const;
+  const options = { listens: true, settings: settings(model.url), place };
+  const first = await startApp({ ...options, seed: 1 });
+  const clerk = await prepare(first);
+  const runs = await record(first, clerk, 20);
+  const held = Promise.withResolvers<void>();
+  let asks = 0;
+  model.script = async (asked) => {
+    if (++asks > 6) await held.promise;
+    return reply(asked);
+  };
+  const path = `/v1/agents/${clerk.id}/evaluations`;
+  const begun = await readJson(
+    await first.post(path, { runs, checks: [{ end: "succeeded" }] }),
+    202,
+  );
+  while (asks <= 6) await first.clock.advance(0);
+  const stopped = first.stop();
+  held.resolve();
+  await stopped;
+  model.script = reply;
+  const second = await startApp({ ...options, seed: 2 });
+  const found = await finished(second, begun);
+  expect(found).toMatchObject({ status: "finished", total: 20, passed: 20 });
+  const reruns = await readJson(await second.get(`/v1/agents/${clerk.id}/runs?limit=200`));
+  expect(reruns.data.filter(({ rerun_of }: Json) => rerun_of)).toHaveLength(20);
+  await second.stop();
+  rmSync(directory, { recursive: true });
+}, 30_000);
