@@ -18,9 +18,9 @@ const LAWS: Readonly<Record<keyof RunBreaches, string>> = {
     GROUP BY runs.id HAVING COUNT(seq) <> last_seq OR COALESCE(MAX(seq), 0) <> last_seq`,
   message_gaps: `SELECT thread_id FROM messages GROUP BY thread_id
     HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1`,
-  // Each end is reported once.
+  // Each end is reported once, but for reruns from a record.
   unreported: `SELECT * FROM (SELECT id, CASE status WHEN 'succeeded' THEN 'run.completed'
-          ELSE 'run.failed' END FROM runs
+          ELSE 'run.failed' END FROM runs WHERE rerun_tools IS NOT 'recorded'
         EXCEPT SELECT json_extract(data, '$.run.id'), type FROM outbox)
     UNION ALL SELECT json_extract(data, '$.run.id') AS run_id, '' FROM outbox
       WHERE type LIKE 'run.%' GROUP BY run_id HAVING COUNT(*) > 1`,
