@@ -253,6 +253,13 @@ function walkRuns() {
     await dialog.waitFor({ state: "detached" });
     await page.getByText("Cancelled").first().waitFor();
     await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
+    const cancelled = page.url().split("/").at(-1)!;
+    await page.getByRole("button", { name: "Repeat from record" }).click();
+    const first = page.getByRole("link", { name: /^repeats / });
+    await first.waitFor();
+    expect(page.url()).not.toContain(cancelled);
+    expect(await first.getAttribute("href")).toBe(`/console/runs/${cancelled}`);
+    await page.getByText("not_recorded").first().waitFor();
     expect(walk.faults).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 // Runs that are asked about images, through the API: what is accepted, shown and refused.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { runStore } from "../../../src/agents/runs/store/index.ts";
 import { startApp, type TestApp } from "../../support/app.ts";
 import { startRun } from "./population.ts";
 import { expectRefusal } from "./refusal.ts";
@@ -61,6 +62,24 @@ async function runOnce(content: unknown): Promise<Json> {
   await (await app.get(`/v1/runs/${id}/events`)).text();
   return readJson(await app.get(`/v1/runs/${id}`));
 }
+
+test("a rerun is asked about the stored images, which are not fetched again; another message has none", async () => {
+  const url = `http://127.0.0.1:${server.port}/sign.png`;
+  const run = await runOnce([text("Compare"), image(DATA), image(url)]);
+  served = 0;
+  const rerun = async (body: object) => {
+    const { id } = await readJson(await app.post(`/v1/runs/${run.id}/rerun`, body), 202);
+    await (await app.get(`/v1/runs/${id}/events`)).text();
+    return readJson(await app.get(`/v1/runs/${id}`));
+  };
+  const repeated = await rerun({});
+  expect(repeated).toMatchObject({ status: "succeeded", input: run.input, external_content: true });
+  const runs = app.app.database.bind(runStore);
+  expect(await runs.listImages(repeated.id)).toEqual(await runs.listImages(run.id));
+  expect(await runs.listImages(run.id)).toHaveLength(2);
+  expect((await rerun({ input: { message: "Hello" } })).input).toEqual({ message: "Hello" });
+  expect(served).toBe(0);
+});
 
 test("a run is asked about texts and images; run and thread show them without the bytes", async () => {
   const url = `http://127.0.0.1:${server.port}/sign.png`;

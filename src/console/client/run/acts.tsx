@@ -19,10 +19,10 @@ export function Acts({ run, onChange }: ActsProps) {
   const isStarting = useSignal(false);
   const failure = useSignal<ApiFailure | null>(null);
   const { route } = useLocation();
-  const startAgain = async () => {
+  const startAgain = async (how: { tools?: "recorded" }) => {
     isStarting.value = true;
     try {
-      const { id } = await post<{ id: string }>(`/runs/${run.id}/again`, {});
+      const { id } = await post<{ id: string }>(`/runs/${run.id}/again`, how);
       route(`/console/runs/${id}`);
       showToast({ text: t("run.again.done") });
     } catch (problem) {
@@ -45,21 +45,21 @@ export function Acts({ run, onChange }: ActsProps) {
           {t("runs.cancel")}
         </button>
       )}
-      <button class="b" type="button" disabled={isStarting.value} onClick={startAgain}>
+      <button class="b" type="button" disabled={isStarting.value} onClick={() => startAgain({})}>
         {t("run.again")}
       </button>
-      <span class="p2">
-        <ChoiceMenu
-          label={t("run.copy")}
-          value=""
-          options={[
-            { value: "", text: t("run.copy") },
-            { value: "curl", text: t("run.copy.curl") },
-            { value: "command", text: t("run.copy.command") },
-          ]}
-          onChange={(form) => copyText(form === "curl" ? writeCurl(run) : writeStart(run))}
-        />
-      </span>
+      {!isActive(run) && (
+        <button
+          class="b p2"
+          type="button"
+          title={t("run.repeat.says")}
+          disabled={isStarting.value}
+          onClick={() => startAgain({ tools: "recorded" })}
+        >
+          {t("run.repeat")}
+        </button>
+      )}
+      <CopyMenu run={run} />
       {failure.value && (
         <div class="bar-note">
           <FailureNote what={t("run.again")} failure={failure.value} isFinal />
@@ -75,6 +75,23 @@ export function Acts({ run, onChange }: ActsProps) {
         />
       )}
     </>
+  );
+}
+
+function CopyMenu({ run }: { run: ShownRun }) {
+  return (
+    <span class="p2">
+      <ChoiceMenu
+        label={t("run.copy")}
+        value=""
+        options={[
+          { value: "", text: t("run.copy") },
+          { value: "curl", text: t("run.copy.curl") },
+          { value: "command", text: t("run.copy.command") },
+        ]}
+        onChange={(form) => copyText(form === "curl" ? writeCurl(run) : writeStart(run))}
+      />
+    </span>
   );
 }
 

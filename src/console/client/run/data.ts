@@ -12,6 +12,7 @@ export interface ShownRun {
   trigger_id: string | null;
   trigger_kind: "manual" | "cron" | "webhook";
   started_by: string | null;
+  rerun_of: string | null;
   input: { message: string; content?: { type: string }[]; hook?: unknown };
   output: { message: string } | null;
   error: { code: string; message: string } | null;

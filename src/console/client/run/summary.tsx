@@ -38,7 +38,7 @@ export function Summary({ run }: { run: ShownRun }) {
       <div>
         <dt>{t("runs.started_by")}</dt>
         <dd class="fit">
-          <Starter run={run} />
+          <Starter run={run} /> <Repeated run={run} />
         </dd>
       </div>
       <div>
@@ -75,6 +75,11 @@ export function Summary({ run }: { run: ShownRun }) {
       <CostOfBudget run={run} />
     </dl>
   );
+}
+
+function Repeated({ run: { rerun_of } }: { run: ShownRun }) {
+  if (rerun_of === null) return null;
+  return <a href={`/console/runs/${rerun_of}`}>{t("run.repeats", shortenId(rerun_of))}</a>;
 }
 
 function Starter({ run: { trigger_id, trigger_kind, started_by } }: { run: ShownRun }) {
