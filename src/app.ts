@@ -314,7 +314,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     own: site.operators.own,
   });
   const pages = [...metrics, ...health, ...docs, document, consoleRedirect];
-  server.open(routers, pages, [...site.operators.routes, ...page]);
+  server.open(routers, pages, () => [...site.operators.listRoutes(), ...page]);
 }
 
 type AgentServiceDeps = Omit<Parameters<typeof createAgents>[1], "process" | "disk"> &

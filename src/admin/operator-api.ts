@@ -58,7 +58,7 @@ const CHANGES_DESCRIPTION =
   "or token, or when the server restarts: read again what is shown after each reconnection.";
 
 export interface OperatorApi {
-  routes: OperatorRoute[];
+  listRoutes(): OperatorRoute[];
   limiter: RateLimiter;
   own: OwnAddresses;
   /** Writes its OpenAPI document, for the pages of the documentation. */
@@ -103,30 +103,29 @@ export function createOperatorApi(options: OperatorApiOptions): OperatorApi {
       open: (caller, openStream) => options.changes.open(caller, openStream),
     },
   ];
-  const routes = createOperatorRoutes(OPERATIONS, {
-    ...api,
-    version: options.version,
-    streams,
-  });
-  const linkRoutes = createLinkRoutes(OPERATIONS, {
-    ...api,
-    cookie: `wadi_approvals_${installation}`,
-    identify: (token) => admin().linkSessions.identify(token),
-    open: (token, client) => admin().linkSessions.open(token, client),
-    readSession: (token) => admin().linkSessions.read(token),
-    signOut: (token) => endLink(admin(), token),
-  });
-  const sessionRoutes = createSessionRoutes({
-    ...common,
-    signIn: (token, client) => admin().sessions.signIn(token, client),
-    findSessionById: (id) => admin().sessions.find(id),
-    endSession({ session_id: id, name }) {
-      const actor = { kind: "operator", name, via: "console" } as const;
-      return performFor(admin(), sessionOperations.end, { id }, actor);
-    },
-  });
+  const listApiRoutes = () =>
+    createOperatorRoutes(OPERATIONS, { ...api, version: options.version, streams });
+  const listLinkRoutes = () =>
+    createLinkRoutes(OPERATIONS, {
+      ...api,
+      cookie: `wadi_approvals_${installation}`,
+      identify: (token) => admin().linkSessions.identify(token),
+      open: (token, client) => admin().linkSessions.open(token, client),
+      readSession: (token) => admin().linkSessions.read(token),
+      signOut: (token) => endLink(admin(), token),
+    });
+  const listSessionRoutes = () =>
+    createSessionRoutes({
+      ...common,
+      signIn: (token, client) => admin().sessions.signIn(token, client),
+      findSessionById: (id) => admin().sessions.find(id),
+      endSession({ session_id: id, name }) {
+        const actor = { kind: "operator", name, via: "console" } as const;
+        return performFor(admin(), sessionOperations.end, { id }, actor);
+      },
+    });
   return {
-    routes: [...routes, ...sessionRoutes, ...linkRoutes],
+    listRoutes: () => [...listApiRoutes(), ...listSessionRoutes(), ...listLinkRoutes()],
     limiter,
     own: common.own,
     writeDocument: () =>

@@ -19,7 +19,7 @@ export interface OperatorServiceOptions extends Pick<AdminDeps, "clock" | "ids">
 }
 
 export interface OperatorService
-  extends Pick<OperatorApi, "routes" | "limiter" | "own" | "writeDocument"> {
+  extends Pick<OperatorApi, "listRoutes" | "limiter" | "own" | "writeDocument"> {
   /** Ends the streams of changes for good. */
   drain(): void;
   /** Pages open them again, to the server that has taken over. */
@@ -70,7 +70,7 @@ export function createOperatorService(
     },
     drain: () => changes.stop(),
     endStreams: () => changes.endAll(),
-    routes: api.routes,
+    listRoutes: api.listRoutes,
     limiter: api.limiter,
     own: api.own,
     writeDocument: api.writeDocument,

@@ -49,12 +49,16 @@ export interface HttpServerOptions {
   endRequests(): void;
 }
 
+type ElysiaApp = Pick<Elysia, "fetch">;
 type IsLeaving = () => boolean;
 type AnswerRequest = (request: Request) => Response | Promise<Response>;
 
 export class HttpServer implements Service {
   readonly name = "http";
-  readonly #app = new Elysia({ strictPath: true, normalize: false });
+  readonly #app = this.#createApp();
+  /** Made at the first request of an operator: most servers have none, and starts are faster. */
+  #operatorApp: ElysiaApp | null = null;
+  #listOperatorRoutes: () => readonly OperatorRoute[] = () => [];
   /** Requests under way with a valid key; their connections are not closed. */
   readonly callers: OpenRequests;
   /** Requests already refused whose sender still sends the body. */
@@ -113,26 +117,13 @@ export class HttpServer implements Service {
   open(
     routers: readonly Router[],
     pages: readonly StaticPage[],
-    operatorRoutes: readonly OperatorRoute[] = [],
+    listOperatorRoutes: () => readonly OperatorRoute[] = () => [],
   ): void {
-    const { ids, log } = this.#options;
-    // Elysia applies this only to routes that are registered after it.
-    this.#app.onError({ as: "global" }, ({ code, error, request }) => {
-      if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);
-      if (error instanceof ApiError) return this.#refuse(error, request);
-      log.error("http: a request failed outside of its route", { error });
-      return this.#refuse(apiError("internal_error"), request);
-    });
+    const { ids } = this.#options;
+    this.#listOperatorRoutes = listOperatorRoutes;
     for (const { method, path, spec, answer } of routers.flatMap((one) => one.routes)) {
       const handle = ({ request }: { request: Request }) =>
         this.#isStopping ? this.#refuse(stoppingError(), request, spec.dialect) : answer(request);
-      this.#app.route(method, path, handle, { parse: "none" });
-    }
-    for (const { method, path, answer } of operatorRoutes) {
-      const handle = ({ request }: { request: Request }) => {
-        if (!this.#mayReachOperator(request)) return this.#refuse(apiError("not_found"), request);
-        return this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
-      };
       this.#app.route(method, path, handle, { parse: "none" });
     }
     for (const { path, answer } of pages) {
@@ -140,6 +131,38 @@ export class HttpServer implements Service {
       this.#app.get(path, ({ request }) => withRequestId(request, answer, ids), { parse: "none" });
     }
     this.#app.compile();
+  }
+
+  #createApp() {
+    const app = new Elysia({ strictPath: true, normalize: false });
+    // Elysia applies this only to routes that are registered after it.
+    return app.onError({ as: "global" }, ({ code, error, request }) => {
+      if (code === "NOT_FOUND") return this.#refuse(apiError("not_found"), request);
+      if (error instanceof ApiError) return this.#refuse(error, request);
+      this.#options.log.error("http: a request failed outside of its route", { error });
+      return this.#refuse(apiError("internal_error"), request);
+    });
+  }
+
+  #createOperatorApp(): ElysiaApp {
+    const app = this.#createApp();
+    for (const { method, path, answer } of this.#listOperatorRoutes()) {
+      const handle = ({ request }: { request: Request }) => {
+        if (!this.#mayReachOperator(request)) return this.#refuse(apiError("not_found"), request);
+        return this.#isStopping ? this.#refuse(stoppingError(), request) : answer(request);
+      };
+      app.route(method, path, handle, { parse: "none" });
+    }
+    return app.compile();
+  }
+
+  #findRoute(request: Request): Response | Promise<Response> {
+    const path = pathOf(request.url);
+    if (!OPERATOR_PREFIXES.some((prefix) => path.startsWith(prefix))) {
+      return this.#app.fetch(request);
+    }
+    this.#operatorApp ??= this.#createOperatorApp();
+    return this.#operatorApp.fetch(request);
   }
 
   /** Answers one request without a socket. */
@@ -255,7 +278,7 @@ export class HttpServer implements Service {
 
   readonly #route: AnswerRequest = (request) => {
     const origin = this.#origins.match(request);
-    return origin === null ? this.#app.fetch(request) : this.#routeCrossOrigin(request, origin);
+    return origin === null ? this.#findRoute(request) : this.#routeCrossOrigin(request, origin);
   };
 
   readonly #refuseUnknown: AnswerRequest = (request) =>
@@ -263,7 +286,7 @@ export class HttpServer implements Service {
 
   async #routeCrossOrigin(request: Request, origin: string): Promise<Response> {
     const preflight = this.#origins.answerPreflight(request, origin);
-    if (!preflight) return this.#origins.expose(await this.#app.fetch(request), origin);
+    if (!preflight) return this.#origins.expose(await this.#findRoute(request), origin);
     preflight.headers.set("x-request-id", chooseRequestId(request, this.#options.ids));
     return preflight;
   }

@@ -393,7 +393,9 @@ describe("start and stop", () => {
     const ids = { uuid: () => "", token: () => "" };
     const server = new HttpServer({ ...PLAIN_SERVER, clock, ids, log });
     const path = "/operator/v1/things";
-    server.open([], [], [{ method: "GET", path, answer: async () => new Response("things") }]);
+    server.open([], [], () => [
+      { method: "GET" as const, path, answer: async () => new Response("things") },
+    ]);
     const statusOf = async (headers: Record<string, string>) =>
       (await server.answer(new Request(`http://localhost${path}`, { headers }))).status;
     const listStatuses = async () => [
