@@ -4,6 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { evaluationOperations, nameLocalActor, perform } from "../../../src/admin/index.ts";
+import { readArguments } from "../../../src/cli/arguments.ts";
+import type { CommandTable } from "../../../src/cli/command.ts";
+import { loadAllCommands } from "../../../src/cli/families.ts";
+import { createOutput } from "../../../src/cli/output.ts";
 import { openReceiver, type Receiver } from "../../agents/tools/http/receiver.ts";
 import { type AskOptions, startApp, type TestApp } from "../../support/app.ts";
 import {
@@ -97,9 +101,31 @@ async function finished(at: TestApp, { id }: Json): Promise<Json> {
   }
 }
 
+/** The table of `wadi agents evaluation`. */
+async function printEvaluation(id: string): Promise<string> {
+  const command = (await loadAllCommands()).find(({ name }) => name === "agents evaluation")!;
+  const { token: own } = await app.app.admin.operators.create({ name: "noura", role: "operator" });
+  const { WADI_OPERATOR_TOKEN: token } = process.env;
+  process.env.WADI_OPERATOR_TOKEN = own;
+  const printed: string[] = [];
+  try {
+    const output = createOutput(
+      false,
+      (text) => printed.push(text),
+      () => {},
+    );
+    const input = await readArguments(command, [id, "--server", app.url]);
+    expect(await command.run(input, output, {} as CommandTable)).toBe(0);
+  } finally {
+    if (token === undefined) delete process.env.WADI_OPERATOR_TOKEN;
+    else process.env.WADI_OPERATOR_TOKEN = token;
+  }
+  return printed.join("");
+}
+
 const evaluate = async (body: object) => finished(app, await readJson(await askStart(body), 202));
 
-test("300 recorded runs are evaluated on a new version: no request reaches the tool's receiver, and a changed prompt's difference stands in the results", async () => {
+test("300 recorded runs are evaluated on a new version: no request reaches the tool's receiver, and a changed prompt's difference stands in the table", async () => {
   const ids = await record(app, agent, 300);
   expect(receiver.received).toHaveLength(300);
   await readJson(
@@ -120,6 +146,11 @@ test("300 recorded runs are evaluated on a new version: no request reaches the t
     expect(before.text).toStartWith("found question");
     expect(after.text).toBe(before.text.replace("found", "FOUND"));
   }
+  const table = await printEvaluation(found.id);
+  const lines = table.split("\n").filter((line) => /^[0-9a-f-]{36} +passed /.test(line));
+  expect(lines).toHaveLength(300);
+  for (const line of lines) expect(line).toMatch(/ 2 +same .* differs$/);
+  expect(table).toMatch(/"found question \d+" -> "FOUND question \d+"/);
   const { rerun_id, run_id } = found.results[0];
   const rerun = await readJson(await app.get(`/v1/runs/${rerun_id}`));
   expect(rerun).toMatchObject({ rerun_of: run_id, status: "succeeded" });
