@@ -11,6 +11,7 @@ import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { Settings } from "../settings/index.ts";
 import type { DiskSpace } from "../storage/index.ts";
+import type { LiveRuns } from "./runs/events/live.ts";
 import type { StepOutcome } from "./runs/step.ts";
 import type { RunTraces } from "./runs/trace.ts";
 
@@ -30,6 +31,8 @@ export interface AgentsDeps {
   countCall?(outcome: StepOutcome): void;
   /** Absent where no traces are recorded. */
   traces?: RunTraces | undefined;
+  /** Shows replies while they are written; absent where no client can follow. */
+  live?: LiveRuns | undefined;
   secrets: Secrets;
   /** Permanent name of the default model. */
   alias: string;

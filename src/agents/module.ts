@@ -18,6 +18,7 @@ import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
 import { createRunsDeps, type RunsDeps } from "./runs/deps.ts";
 import { RunEngine } from "./runs/engine.ts";
+import { LiveRuns } from "./runs/events/live.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
 import { RunStreams } from "./runs/events/streams.ts";
 import { openRunRoutes } from "./runs/routes.ts";
@@ -60,7 +61,8 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   const figures = new RunFigures(given.database);
   const traces = tracer && new RunTraces(tracer);
   const countCall: AgentsDeps["countCall"] = (outcome) => figures.countCall(outcome);
-  const deps: AgentsDeps = { ...given, countCall, traces };
+  const live = new LiveRuns();
+  const deps: AgentsDeps = { ...given, countCall, traces, live };
   if (traces) recordRoots(traces, given);
   const runsDeps = createRunsDeps(deps);
   const { runs } = runsDeps;
@@ -82,7 +84,8 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     findVersion,
     priceOf: createPriceOf(deps.settings, catalog),
   });
-  const streams = new RunStreams({ runs, database, findCaller: access.findCaller, clock, log });
+  const { findCaller } = access;
+  const streams = new RunStreams({ runs, live, database, findCaller, clock, log });
   openUsageRoute(router, deps);
   openRunRoutes(router, runsDeps, starter);
   openApprovalRoutes(router, runsDeps);

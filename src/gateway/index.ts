@@ -2,13 +2,15 @@
 export { createLimitReader } from "./budgets/limit-reader.ts";
 export { createBudgetSweeps } from "./budgets/retention.ts";
 export { writeChanges } from "./chat/deprecation.ts";
+export type { ReplyWatch } from "./chat/execution.ts";
+export { Halves, TEXT } from "./chat/halves.ts";
 export type {
   InternalChatError,
   InternalChatRequest,
   InternalCompletion,
 } from "./chat/internal-client.ts";
 export { createModelCheck, type ModelCheck } from "./chat/model-check.ts";
-export { ChatChunk, ChatReply } from "./chat/reply.ts";
+export { ChatChunk, ChatReply, type PartialReply } from "./chat/reply.ts";
 export { openEmbedder } from "./embeddings/backend.ts";
 export { DIMENSIONS, MODEL } from "./embeddings/contract.ts";
 export { InFlight } from "./in-flight.ts";

@@ -53,6 +53,10 @@ function follow(event: Schema<"RunEvent">): string {
     case "approval.requested":
     case "approval.decided":
       return event.approval.tool;
+    case "message.delta":
+      return event.text ?? event.tool_call?.arguments ?? "";
+    case "message.snapshot":
+      return event.text;
     case "run.completed":
     case "run.failed":
       return event.run.id;

@@ -207,6 +207,7 @@ export class RunEngine implements Service {
       if (this.#active.get(id) === run) {
         this.#active.delete(id);
         deps.activity.leave(id);
+        deps.live?.leave(id);
       }
       this.#slots.release();
       this.#claims.wake();

@@ -1,11 +1,7 @@
 // One round of the model: it is called until it replies or fails for good, and its reply ends the
 // run or plans calls.
 import type { Caller } from "../../access/index.ts";
-import type {
-  InternalChatError,
-  InternalChatRequest,
-  InternalCompletion,
-} from "../../gateway/index.ts";
+import type { InternalChatError, InternalCompletion } from "../../gateway/index.ts";
 import type { ErrorCode } from "../../platform/errors.ts";
 import { reachPoison } from "../../platform/failpoint.ts";
 import { drawFraction } from "../../platform/ids.ts";
@@ -42,7 +38,7 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
   const round = context.state.row.usage.rounds + 1;
   if (context.recording?.mustReplay(round)) return replayRound(context, round);
   const prompt = context.watch(name, () => buildPrompt(context, maySummarise(context)));
-  const result = await callModel(context, prompt.request);
+  const result = await callModel(context, prompt);
   switch (result.kind) {
     case "interrupted":
       return "interrupted";
@@ -87,7 +83,7 @@ type ModelCallResult =
 
 async function callModel(
   context: RunContext,
-  request: InternalChatRequest,
+  { request, summary }: Prompt,
 ): Promise<ModelCallResult> {
   const { deps, state, control } = context;
   const { internal, clock, ids } = deps;
@@ -100,10 +96,13 @@ async function callModel(
     const trace = deps.traces?.open(state.row) ?? null;
     const sender = { caller, request_id: ids.uuid(), trace, run: sourceOf(state.row) };
     const askedAt = clock.now();
+    // A summary is no reply to anybody.
+    const live = summary ? undefined : deps.live?.begin(state.row);
     const reply = await context.watch(context.roundName, () => {
       reachPoison("model", request);
-      return internal.chat.ask(sender, request, control.signal);
+      return internal.chat.ask(sender, request, control.signal, live);
     });
+    live?.end(reply.ok);
     if (reply.ok) return { kind: "reply", reply, askedAt };
     // agents.does.cost.1: tokens were generated at an unknown cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };

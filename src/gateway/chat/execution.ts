@@ -1,6 +1,7 @@
 // One execution of a chat request, for the HTTP route and internal callers.
 import { accountOf, type Caller } from "../../access/index.ts";
 import type {
+  Chunk,
   Complete,
   CompletionOk,
   CompletionStats,
@@ -20,7 +21,7 @@ import type { GatewayRecorder } from "../request-log/recorder.ts";
 import type { NamedBy } from "./authorize.ts";
 import { estimateUsage, withinBudgets } from "./budget-check.ts";
 import { checkContext } from "./context-check.ts";
-import { createMessageCollector, type ReplyMessage } from "./reply.ts";
+import { createMessageCollector, type PartialReply, type ReplyMessage } from "./reply.ts";
 import { type ThinkSettings, think } from "./think/think.ts";
 
 export interface PreparedChat {
@@ -39,6 +40,16 @@ export type WholeReply = CompletionOk & {
   /** Whole milliseconds, waiting included. */
   durationMs: number;
 };
+
+/** Reader of a reply while it is written; none of its functions throws. */
+export interface ReplyWatch {
+  /** Has the model asked for pieces, which cost more than a whole reply. */
+  readonly wantsPieces: boolean;
+  /** Looked at for each piece; null while the pieces have no reader. */
+  readonly onPiece: ((piece: Chunk) => void) | null;
+  /** Called before the model is asked. */
+  begin(read: () => PartialReply): void;
+}
 
 export interface ChatExecutionOptions {
   budgets: CallerBudgets;
@@ -71,15 +82,18 @@ export class ChatExecution {
     return withinBudgets(options, check, complete);
   }
 
-  async completeWhole(chat: PreparedChat, signal: AbortSignal) {
+  /** A `watch` sees the reply while it is written. */
+  async completeWhole(chat: PreparedChat, signal: AbortSignal, watch?: ReplyWatch) {
     const { running, clock } = this.#options;
     const collector = createMessageCollector();
     const startedAt = clock.monotonic();
     let firstChunkMs: number | null = null;
     const onChunk: OnChunk = (chunk) => {
       firstChunkMs ??= clock.monotonic() - startedAt;
-      return collector.onChunk(chunk);
+      void collector.onChunk(chunk);
+      watch?.onPiece?.(chunk);
     };
+    watch?.begin(collector.read);
     chat.recorder.markAsked();
     const pending = chat.complete(chat.request, onChunk, signal);
     const completion: (CompletionOk | UpstreamError) & CompletionStats = await untilStop(

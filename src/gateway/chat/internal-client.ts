@@ -19,7 +19,12 @@ import type { ModelSettings } from "../../settings/index.ts";
 import { type InternalFailure, recordInternal, toInternalFailure } from "../internal-request.ts";
 import type { GatewayRecorder, InternalCaller } from "../request-log/recorder.ts";
 import { modelAccessError, nameScopes, requireFeatures } from "./authorize.ts";
-import { type ChatExecution, type PreparedChat, requestLogFields } from "./execution.ts";
+import {
+  type ChatExecution,
+  type PreparedChat,
+  type ReplyWatch,
+  requestLogFields,
+} from "./execution.ts";
 import { errorOfCompletion } from "./failure.ts";
 import { buildModelRequest } from "./model-request.ts";
 import { STATUS } from "./reply.ts";
@@ -102,15 +107,21 @@ export class InternalChatClient {
     return { refusal: apiError(error.code, { param: "model" }) };
   }
 
-  /** Checks the rights again; errors are values. */
+  /** Checks the rights again; errors are values. A `watch` sees the reply as it comes. */
   async ask(
     who: InternalCaller,
     round: InternalChatRequest,
     signal: AbortSignal,
+    watch?: ReplyWatch,
   ): Promise<InternalChatReply> {
     const { meter, clock, log } = this.#options;
     const recorder = meter.open({ ...who, started_at: clock.monotonic() });
-    const complete = async () => this.#complete(await this.#prepare(who, round, recorder), signal);
+    const complete = async () => {
+      const chat = await this.#prepare(who, round, recorder);
+      const { capabilities } = chat.model.settings;
+      if (watch?.wantsPieces) chat.request.stream = capabilities.includes("streaming");
+      return this.#complete(chat, signal, watch);
+    };
     return recordInternal(recorder, STATUS, complete, (error) =>
       log.error("chat: an internal request failed", { ...requestLogFields(who), error }),
     );
@@ -137,8 +148,12 @@ export class InternalChatClient {
     return { caller, recorder, request, model, by, complete, user: null };
   }
 
-  async #complete(chat: PreparedChat, signal: AbortSignal): Promise<InternalChatReply> {
-    const result = await this.#execution.completeWhole(chat, signal);
+  async #complete(
+    chat: PreparedChat,
+    signal: AbortSignal,
+    watch?: ReplyWatch,
+  ): Promise<InternalChatReply> {
+    const result = await this.#execution.completeWhole(chat, signal, watch);
     if (!result.ok) return toChatError(errorOfCompletion(result, chat), result);
     const { content, tool_calls = [] } = result.message;
     return {

@@ -102,11 +102,28 @@ export const ChatChunk = Type.Object(
 export type ReplyMessage = Static<typeof ReplyMessage>;
 type Call = Static<typeof ToolCall>;
 
-export function createMessageCollector(): { onChunk: OnChunk; write(): ReplyMessage } {
+/** A reply as far as it is written. */
+export interface PartialReply {
+  text: string;
+  tool_calls: readonly Call[];
+  /** Number of pieces that it was joined from. */
+  pieces: number;
+}
+
+interface MessageCollector {
+  onChunk: OnChunk;
+  read(): PartialReply;
+  write(): ReplyMessage;
+}
+
+export function createMessageCollector(): MessageCollector {
   let content = "";
+  let pieces = 0;
   const tool_calls: Call[] = [];
   return {
+    read: () => ({ text: content, tool_calls, pieces }),
     onChunk(piece: Chunk) {
+      pieces += 1;
       if (piece.kind === "text") {
         content += piece.text;
         return;

@@ -116,7 +116,9 @@ export class ReplayLibrary {
 
   /** Returns one reply after the other, and then the last one again and again. */
   next(model: string, request: ModelRequest): ReplayedReply | undefined {
-    const found = this.#replies.get(`${hashRequest(request)} ${model}`);
+    const find = (one: ModelRequest) => this.#replies.get(`${hashRequest(one)} ${model}`);
+    // Rounds of runs are streamed for followers only, who may be others than recorded.
+    const found = find(request) ?? find({ ...request, stream: !request.stream });
     if (!found) return undefined;
     const reply = found.recorded[found.next];
     if (found.next < found.recorded.length - 1) found.next += 1;

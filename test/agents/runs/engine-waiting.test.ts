@@ -1,6 +1,7 @@
 // A run that waits for approval: ends of its waiting, and its load meanwhile.
 import { afterEach, describe, expect, test } from "bun:test";
 import { ANSWER_BEGIN } from "../../../src/agents/index.ts";
+import { LiveRuns } from "../../../src/agents/runs/events/live.ts";
 import { RunStreams } from "../../../src/agents/runs/events/streams.ts";
 import type { EventStream } from "../../../src/http/index.ts";
 import { readThreads } from "../../support/thread-reader.ts";
@@ -220,7 +221,7 @@ describe("a waiting run", () => {
     const trial = await open(script(call(pay(1), pay(2))), payer);
     const { store, database, clock, callers } = trial;
     const streams = new RunStreams({
-      ...{ runs: store, database, clock, log: console as never },
+      ...{ runs: store, live: new LiveRuns(), database, clock, log: console as never },
       findCaller: async (key_id) => callers.get(key_id),
     });
     let frames = "";

@@ -1,4 +1,4 @@
-// The frames of a run's event stream: steps, changes of status, and the end.
+// The frames of a run's event stream: steps, changes of status, replies under way, and the end.
 import { writeFrame } from "../../../http/index.ts";
 import { show } from "../../../platform/schema.ts";
 import { Run, type RunRow } from "../run.ts";
@@ -56,6 +56,32 @@ export function newsFrames(
   if (status === "queued" && now.started_at !== null) move("running");
   move(now.status);
   return frames;
+}
+
+interface LiveCallPiece {
+  index: number;
+  id?: string;
+  name?: string;
+  arguments: string;
+}
+
+/** A piece of a reply that is being written; `index` counts the pieces of the reply. */
+export type LivePiece = { index: number } & ({ text: string } | { tool_call: LiveCallPiece });
+
+/** A reply as far as it is written; `index` is that of its next piece. */
+export interface LiveSnapshot {
+  round: number;
+  index: number;
+  text: string;
+  tool_calls: { id: string; name: string; arguments: string }[];
+}
+
+export function deltaFrame(round: number, piece: LivePiece): string {
+  return writeFrame(JSON.stringify({ type: "message.delta", round, ...piece }));
+}
+
+export function snapshotFrame(snapshot: LiveSnapshot): string {
+  return writeFrame(JSON.stringify({ type: "message.snapshot", ...snapshot }));
 }
 
 /** agents.events.stream.p1 */

@@ -15,6 +15,33 @@ const frame = (type: string, name: string, fields: TProperties, description: str
     { $id: name, description },
   );
 const status = oneOf(STATUSES, "Where the run stands.");
+const round = Type.Integer({ description: "Number of the model round, from 1." });
+const CALL = {
+  name: Type.String({ description: "The tool." }),
+  arguments: Type.String({ description: "JSON text, or its next piece." }),
+};
+const id = Type.String({ description: "The model's own id of the call; its step has another." });
+const DELTA = {
+  text: Type.Optional(Type.String({ description: "The next text." })),
+  tool_call: Type.Optional(
+    Type.Object(
+      {
+        index: Type.Integer({ description: "Pieces with the same index are one call." }),
+        id: Type.Optional(id),
+        name: Type.Optional(CALL.name),
+        arguments: CALL.arguments,
+      },
+      { description: "The next piece of a call; `id` and `name` are in its first." },
+    ),
+  ),
+};
+const SNAPSHOT = {
+  index: Type.Integer({ description: "Number of the next piece." }),
+  text: Type.String({ description: "The text so far." }),
+  tool_calls: Type.Array(Type.Object({ id, ...CALL }, { description: "A call." }), {
+    description: "The calls so far, by their index.",
+  }),
+};
 
 const RunEvent = Type.Union(
   [
@@ -32,12 +59,30 @@ const RunEvent = Type.Union(
       { approval: Approval },
       "Behind a step that closes an approval.",
     ),
+    frame(
+      "message.delta",
+      "MessageDeltaFrame",
+      { round, index: Type.Integer({ description: "Number of the piece, from 0." }), ...DELTA },
+      "With `deltas`: the next piece of a reply, either `text` or `tool_call`.",
+    ),
+    frame(
+      "message.snapshot",
+      "MessageSnapshotFrame",
+      { round, ...SNAPSHOT },
+      "With `deltas`: a reply so far, in the place of all pieces of its round before. It comes " +
+        "in the middle of a round, to a slow reader, and empty where a round is tried again.",
+    ),
     frame("run.completed", "RunCompletedFrame", { run: Run }, "The run succeeded."),
     frame("run.failed", "RunFailedFrame", { run: Run }, "The run ended otherwise."),
   ],
   { $id: "RunEvent", discriminator: "type", description: "One frame of a run's stream." },
 );
 
+const EventsQuery = Type.Object({
+  deltas: Type.Optional(
+    oneOf(["true", "false"] as const, "`true`: with the frames of replies under way."),
+  ),
+});
 const STREAM = 200;
 
 export function openEventRoute(router: Router, { findRun }: RunsDeps, streams: RunStreams): void {
@@ -49,17 +94,18 @@ export function openEventRoute(router: Router, { findRun }: RunsDeps, streams: R
       description:
         "Server-sent events: the status, every step from the first, then what happens, up to " +
         "`[DONE]`. Comments come in silence. It ends after an hour, or when the server restarts: " +
-        "a client that reconnects drops the steps it has by `seq`.",
+        "a client that reconnects drops the steps it has by `seq`. With `deltas=true` replies " +
+        "come while they are written, before their steps; reasoning is not among them.",
       scope: "agents",
       params: IdParams,
+      query: EventsQuery,
       replies: { [STREAM]: { description: "The events.", stream: RunEvent } },
       refusals: ["run_not_found", "too_many_streams"],
     },
-    async ({ caller, params, request, requestId }) => {
+    async ({ caller, params, query, request, requestId }) => {
       const run = await findRun(caller, params.id);
-      const stream = streams.open(caller.key_id, run, (onBug) =>
-        openEventStream(request.signal, onBug),
-      );
+      const open = (onBug: (bug: unknown) => void) => openEventStream(request.signal, onBug);
+      const stream = streams.open(caller.key_id, run, open, query.deltas === "true");
       return stream.answer(STREAM, { "x-request-id": requestId });
     },
   );

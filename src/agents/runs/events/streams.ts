@@ -11,6 +11,8 @@ import type { RunRow } from "../run.ts";
 import type { RunStore } from "../store/index.ts";
 import { FINAL } from "../transitions.ts";
 import { endFrame, statusFrame, stepFrame } from "./frames.ts";
+import type { LiveRuns } from "./live.ts";
+import { LiveReader } from "./live-reader.ts";
 import { type Listener, STEPS_AT_ONCE, Tail } from "./tail.ts";
 
 /** agents.limits.open_event_streams */
@@ -23,6 +25,7 @@ const UNREAD_BYTES_MAX = 1024 * 1024;
 export interface RunStreamsOptions {
   runs: RunStore;
   database: Pick<Database, "listen">;
+  live: LiveRuns;
   findCaller: FindCaller;
   clock: Clock;
   log: Log;
@@ -65,10 +68,12 @@ export class RunStreams implements Service {
     return this.#keys.count(key_id);
   }
 
+  /** `hasDeltas`: replies are sent while they are written, too. */
   open(
     key_id: string,
     run: RunRow,
     openStream: (onBug: (bug: unknown) => void) => EventStream,
+    hasDeltas = false,
   ): EventStream {
     if (this.#isStopping) throw apiError("service_unavailable");
     // agents.errors.too_many_streams, agents.events.stream.p5
@@ -77,7 +82,7 @@ export class RunStreams implements Service {
     stream.onEnd(this.#keys.add(key_id, stream.end));
     this.#open.add(stream);
     stream.onEnd(() => void this.#open.delete(stream));
-    this.#follow(run, stream).catch((failure) => {
+    this.#follow(run, stream, hasDeltas).catch((failure) => {
       this.#onFailure(failure);
       stream.end();
     });
@@ -88,7 +93,7 @@ export class RunStreams implements Service {
     this.#options.log.error("runs: events could not be read", { error: failure });
   };
 
-  async #follow(run: RunRow, stream: RunStream): Promise<void> {
+  async #follow(run: RunRow, stream: RunStream, hasDeltas: boolean): Promise<void> {
     const isWhole = await this.#replay(run, stream);
     if (!isWhole || !stream.isOpen) return stream.end();
     if (FINAL.has(run.status)) {
@@ -96,9 +101,11 @@ export class RunStreams implements Service {
       return stream.end();
     }
     const tail = this.#findTail(run.id);
+    const reader = hasDeltas ? new LiveReader(stream, run.last_seq) : null;
     const pass = (frames: string) => {
-      if (stream.events.countUnread() > UNREAD_BYTES_MAX) stream.end();
-      else void stream.pass(frames);
+      if (stream.events.countUnread() > UNREAD_BYTES_MAX) return stream.end();
+      void stream.pass(frames);
+      reader?.advance(listener.position.seq);
     };
     // A bug of one listener ends no other stream.
     const onBug = (bug: unknown) => {
@@ -109,6 +116,7 @@ export class RunStreams implements Service {
     const listener: Listener = { position, pass: guardCallback(onBug, pass), end: stream.end };
     stream.onEnd(() => tail.leave(listener));
     tail.join(listener);
+    if (reader) stream.onEnd(this.#options.live.follow(run.id, reader.guard(onBug)));
   }
 
   /** agents.events.stream.p4: sends stored steps at the client's pace; false if they are gone. */

@@ -1,0 +1,80 @@
+// Tells one event stream of replies under way: each piece, or a snapshot where it is behind.
+import { guardCallback } from "../../../platform/error-boundary.ts";
+import { snapshotFrame } from "./frames.ts";
+import type { LiveFollower, LiveReply } from "./live.ts";
+
+/** Maximum unread bytes of a client that gets each piece; a slower one gets a snapshot later. */
+const UNREAD_BYTES_MAX = 64 * 1024;
+
+interface LiveStream {
+  events: { countUnread(): number };
+  pass(frames: string): void | Promise<void>;
+}
+
+export class LiveReader implements LiveFollower {
+  readonly #stream: LiveStream;
+  #reply: LiveReply | null = null;
+  /** Number of the last step that the stream has been sent. */
+  #seq: number;
+  /** Round of the last frame; null before the first of this stream. */
+  #round: number | null = null;
+  #needsSnapshot = true;
+  /** Gets each piece, since it has all pieces before. */
+  #isLive = false;
+
+  constructor(stream: LiveStream, seq: number) {
+    this.#stream = stream;
+    this.#seq = seq;
+  }
+
+  /** A bug of one follower must neither reach the run nor another follower. */
+  guard(onBug: (bug: unknown) => void): LiveFollower {
+    return {
+      onBegin: guardCallback(onBug, (reply) => this.onBegin(reply)),
+      onPiece: guardCallback(onBug, (reply, frame) => this.onPiece(reply, frame)),
+      onEnd: guardCallback(onBug, (reply, isWhole) => this.onEnd(reply, isWhole)),
+    };
+  }
+
+  /** The stream has been sent the steps up to `seq`. */
+  advance(seq: number): void {
+    this.#seq = seq;
+    if (this.#reply && !this.#isLive) this.#catchUp();
+  }
+
+  onBegin(reply: LiveReply): void {
+    this.#reply = reply;
+    this.#isLive = false;
+    // A client may hold text of a round from an earlier attempt, or from an earlier stream.
+    this.#needsSnapshot = this.#round === null || this.#round === reply.round;
+    this.#catchUp();
+  }
+
+  onPiece(_: LiveReply, frame: string): void {
+    if (!this.#isLive) {
+      this.#catchUp();
+      return;
+    }
+    this.#isLive = this.#stream.events.countUnread() <= UNREAD_BYTES_MAX;
+    if (this.#isLive) void this.#stream.pass(frame);
+  }
+
+  onEnd(_: LiveReply, isWhole: boolean): void {
+    // Pieces come before the step of their reply, and never after it.
+    if (isWhole && !this.#isLive) this.#catchUp(Number.POSITIVE_INFINITY);
+    this.#reply = null;
+    this.#isLive = false;
+  }
+
+  /** Sends what is written by now, once the steps before the reply have been sent. */
+  #catchUp(unreadMax = UNREAD_BYTES_MAX): void {
+    const reply = this.#reply!;
+    if (this.#seq < reply.after_seq || this.#stream.events.countUnread() > unreadMax) return;
+    const snapshot = reply.read();
+    const isNeeded = this.#needsSnapshot || snapshot.index > 0;
+    if (isNeeded) void this.#stream.pass(snapshotFrame(snapshot));
+    this.#round = reply.round;
+    this.#needsSnapshot = false;
+    this.#isLive = true;
+  }
+}
