@@ -26,6 +26,7 @@ import { RunStarter } from "./runs/start.ts";
 import { readEnd } from "./runs/store/finish.ts";
 import { runStore } from "./runs/store/index.ts";
 import { RunTraces } from "./runs/trace.ts";
+import { RunWaits } from "./runs/waits.ts";
 import { openThreadRoutes } from "./threads/routes.ts";
 import { createBuiltins, createCatalog, createToolLookup } from "./tools/catalog.ts";
 import { createCredentials } from "./tools/connections/connections.ts";
@@ -87,7 +88,8 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   const { findCaller } = access;
   const streams = new RunStreams({ runs, live, database, findCaller, clock, log });
   openUsageRoute(router, deps);
-  openRunRoutes(router, runsDeps, starter);
+  const waits = new RunWaits({ runs, database, findCaller, clock, log });
+  openRunRoutes(router, { ...runsDeps, starter, waits });
   openApprovalRoutes(router, runsDeps);
   const evaluations = openEvaluations(router, { ...runsDeps, findVersion, starter });
   openEventRoute(router, runsDeps, streams);
@@ -100,9 +102,12 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   return {
     prepareRun: (...run) => starter.prepare(...run),
     services: [new ApprovalExpiry(deps, runs), engine, evaluations],
-    listening: [streams],
+    listening: [streams, waits],
     drain: () => engine.drain(),
-    endStreams: () => streams.endAll(),
+    endStreams() {
+      streams.endAll();
+      waits.endAll();
+    },
     countStreams: (key_id) => streams.count(key_id),
     show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };

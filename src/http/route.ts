@@ -55,7 +55,7 @@ export interface RouteSpec<
   /** Replaces the surface's limit. */
   bodyBytesMax?: number;
   /** Turns the idle time-out of the connection off while the handler works. */
-  isSlow?: boolean;
+  isSlow?: boolean | ((request: Request) => boolean);
   meter?: RecorderFactory<T>;
   replies: Record<number, DocumentedReply>;
   /** Error codes of this route beside those of every route. */

@@ -134,7 +134,7 @@ function createPipeline(
     if (!check) checkLength(request, bytesMax);
     const checked = check?.(await readBody(context));
     const body = takesNone ? undefined : checked;
-    const release = spec.isSlow ? holdOpenLater(options, context) : undefined;
+    const release = isSlow(spec, request) ? holdOpenLater(options, context) : undefined;
     try {
       const asked = {
         caller,
@@ -154,6 +154,10 @@ function createPipeline(
       release?.();
     }
   };
+}
+
+function isSlow({ isSlow: slow = false }: RouteSpec, request: Request): boolean {
+  return typeof slow === "function" ? slow(request) : slow;
 }
 
 function holdOpenLater(

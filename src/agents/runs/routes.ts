@@ -19,6 +19,7 @@ import { Run } from "./run.ts";
 import type { RunRequest, RunStarter } from "./start.ts";
 import { readIdempotency, StartRun } from "./start-request.ts";
 import { RunStep, Step, type StepRow } from "./step.ts";
+import { hasChangedSince, hasStopped, hasWait, type RunWaits } from "./waits.ts";
 
 /** agents.limits.steps */
 const STEPS_MAX = 500;
@@ -66,19 +67,20 @@ const START_ERRORS: readonly ErrorCode[] = [
   "no_model_available",
 ];
 
-export function openRunRoutes(router: Router, deps: RunsDeps, starter: RunStarter): void {
-  openStart(router, deps, starter);
+export interface RunRoutesDeps extends RunsDeps {
+  starter: RunStarter;
+  waits: RunWaits;
+}
+
+export function openRunRoutes(router: Router, deps: RunRoutesDeps): void {
+  openStart(router, deps);
   openLists(router, deps);
   openSteps(router, deps);
   openOne(router, deps);
-  openRerun(router, deps, starter);
+  openRerun(router, deps, deps.starter);
 }
 
-function openStart(
-  router: Router,
-  { egress }: Pick<RunsDeps, "egress">,
-  starter: RunStarter,
-): void {
+function openStart(router: Router, { starter, waits, runs, egress }: RunRoutesDeps): void {
   // agents.endpoints.runs.post_agents_id_runs
   router.post(
     "/v1/agents/:id/runs",
@@ -86,12 +88,20 @@ function openStart(
       summary: "Start a run",
       description:
         "Of the agent's current version, acting for the calling key. A header `Idempotency-Key` " +
-        "of 1 to 128 printable ASCII characters makes it safe to send again for 24 hours.",
+        "of 1 to 128 printable ASCII characters makes it safe to send again for 24 hours. With " +
+        "`Prefer: wait=N` the reply comes once the run has ended or waits for a person.",
       scope: "agents",
       params: IdParams,
-      request_headers: ["idempotency-key"],
+      request_headers: ["idempotency-key", "prefer"],
+      isSlow: hasWait,
       body: StartRun,
-      replies: { 202: { description: "The queued run.", schema: Run } },
+      replies: {
+        202: {
+          description: "The queued run; after a wait as it is then.",
+          schema: Run,
+          headers: ["preference-applied"],
+        },
+      },
       refusals: START_ERRORS,
     },
     async ({ caller, params, body, request }) => {
@@ -103,7 +113,12 @@ function openStart(
         metadata: (metadata ?? {}) as Record<string, string>,
       };
       const started = await starter.start(caller, params.id, run, idempotency);
-      return [202, show(Run, started.run)];
+      const { key_id } = caller;
+      const asked = { key_id, run: started.run, request, isOver: hasStopped };
+      const applied = await waits.wait(asked);
+      // A run that has been started is answered even if it cannot be read again.
+      const now = hasWait(request) && (await runs.find(started.run.id, null).catch(() => null));
+      return [202, show(Run, now || started.run), applied];
     },
   );
 }
@@ -179,18 +194,30 @@ function openSteps(router: Router, { runs, findRun, log }: RunsDeps): void {
   );
 }
 
-function openOne(router: Router, deps: RunsDeps): void {
+function openOne(router: Router, deps: RunRoutesDeps): void {
   // agents.endpoints.runs.get_runs_id
   router.get(
     "/v1/runs/:id",
     {
       summary: "Show a run",
+      description: "With `Prefer: wait=N` the reply comes at the run's next change, or its end.",
       scope: "agents",
       params: IdParams,
-      replies: { 200: { description: "The run.", schema: Run } },
+      request_headers: ["prefer"],
+      isSlow: hasWait,
+      replies: {
+        200: { description: "The run.", schema: Run, headers: ["preference-applied"] },
+      },
       refusals: ["run_not_found"],
     },
-    async ({ caller, params }) => [200, show(Run, await deps.findRun(caller, params.id))],
+    async ({ caller, params, request }) => {
+      const run = await deps.findRun(caller, params.id);
+      if (!hasWait(request)) return [200, show(Run, run)];
+      const { key_id } = caller;
+      const isOver = hasChangedSince(run);
+      const applied = await deps.waits.wait({ key_id, run, request, isOver });
+      return [200, show(Run, await deps.findRun(caller, params.id)), applied];
+    },
   );
   // agents.endpoints.runs.post_runs_id_cancel
   router.post(

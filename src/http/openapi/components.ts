@@ -88,6 +88,10 @@ export const HEADERS = {
       "`upstream_rate_limited` and `too_many_streams`.",
     { type: "integer", minimum: 1 },
   ),
+  "preference-applied": header(
+    "`wait=N`: the preference was applied, with the seconds that were allowed. Absent: none was " +
+      "sent, or the key has 20 waits already.",
+  ),
   "x-should-retry": header(
     "`false`: the work was spent, the wait is long, or a budget never allows it; do not retry " +
       "by yourself.",
@@ -138,6 +142,14 @@ export const PARAMETERS = {
       "The caller's own word for this request: within 24 hours the same word with the same body " +
       "is answered with what it made the first time, and with another body refused.",
     schema: { type: "string", pattern: "^[ -~]{1,128}$" },
+  },
+  prefer: {
+    name: "Prefer",
+    in: "header",
+    description:
+      "`wait=N` (RFC 7240): answer later, after N seconds at most; above 60 means 60. Other " +
+      "preferences are ignored.",
+    schema: { type: "string" },
   },
   "webhook-id": requiredHeader(
     "webhook-id",
