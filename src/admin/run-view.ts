@@ -2,14 +2,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   createAgentQueries,
-  createOperatorRounds,
+  createRoundReader,
   createRunQueries,
   measureRun,
+  RoundContext,
   Run,
+  RunRound,
   RunRow,
   Step,
   type StepRow,
 } from "../agents/index.ts";
+import { createModelCheck } from "../gateway/index.ts";
 import { maybe, Resource, show, Timestamp } from "../platform/schema.ts";
 import { createTriggerQueries } from "../triggers/index.ts";
 import type { AccountDirectory } from "./accounts.ts";
@@ -103,7 +106,8 @@ const SeenMessage = Type.Object({
 });
 
 export const OperatorRound = Type.Object({
-  round: Type.Integer({ description: "Number of the round." }),
+  ...RunRound.properties,
+  context: RoundContext,
   messages: Type.Array(SeenMessage, { description: "In the order in which they were sent." }),
   tools: Type.Array(Type.String(), { description: "Names of the tools that it was shown." }),
   is_exact: Type.Boolean({
@@ -118,7 +122,7 @@ export function createRunView(deps: AdminDeps, directory: AccountDirectory) {
   const agents = createAgentQueries(database);
   const runs = createRunQueries(deps);
   const triggers = createTriggerQueries({ database, clock });
-  const rebuild = createOperatorRounds(database, settings);
+  const rebuild = createRoundReader(database, createModelCheck(database, settings).find);
   const nameStarter = async (run: RunRow): Promise<string | null> => {
     const { trigger_id, started_by_operator, started_by_key_id } = run;
     if (trigger_id !== null) return (await triggers.find(trigger_id))?.name ?? null;
@@ -142,7 +146,7 @@ export function createRunView(deps: AdminDeps, directory: AccountDirectory) {
     async readRound(run: RunRow, round: number): Promise<Static<typeof OperatorRound>> {
       const found = await rebuild(run, round);
       if (!found) throw new AdminError(`round ${round} of the run has no reply`, "not found");
-      const { messages, tools, isExact } = found;
+      const { messages, tools } = found;
       let left = ROUND_CHARACTERS_MAX;
       const cut = (text: string) => {
         const part = text.slice(0, Math.min(left, CONTENT_CHARACTERS_MAX)).toWellFormed();
@@ -155,7 +159,7 @@ export function createRunView(deps: AdminDeps, directory: AccountDirectory) {
         characters: content.length,
         tool_calls: tool_calls.map((call) => ({ ...call, arguments: cut(call.arguments) })),
       }));
-      return { round, messages: shown, tools, is_exact: isExact };
+      return { ...found, messages: shown, tools: tools.map(({ name }) => name) };
     },
   };
 }

@@ -21,7 +21,6 @@ export { createOperatorEvaluations } from "./evaluations/operator-evaluations.ts
 export { createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { RunComparison } from "./runs/compare.ts";
-export { createOperatorRounds } from "./runs/operator-rounds.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export {
   measureRun,
@@ -34,6 +33,8 @@ export {
 export { createRunQueries, type RunQueries } from "./runs/queries.ts";
 export { MESSAGE_CHARACTERS_MAX } from "./runs/question.ts";
 export { RerunRun } from "./runs/rerun.ts";
+export { RoundContext, RunRound } from "./runs/round.ts";
+export { createRoundReader } from "./runs/round-reader.ts";
 export { RERUN_TOOLS, Run, RunRow, TRIGGER_KINDS, type TriggerKind } from "./runs/run.ts";
 export type { RunRequest, RunStarter } from "./runs/start.ts";
 export { Step, type StepRow } from "./runs/step.ts";

@@ -21,6 +21,7 @@ import { RunEngine } from "./runs/engine.ts";
 import { LiveRuns } from "./runs/events/live.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
 import { RunStreams } from "./runs/events/streams.ts";
+import { openRoundRoutes } from "./runs/round-routes.ts";
 import { openRunRoutes } from "./runs/routes.ts";
 import { RunStarter } from "./runs/start.ts";
 import { readEnd } from "./runs/store/finish.ts";
@@ -90,6 +91,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   openUsageRoute(router, deps);
   const waits = new RunWaits({ runs, database, findCaller, clock, log });
   openRunRoutes(router, { ...runsDeps, starter, waits });
+  openRoundRoutes(router, { ...runsDeps, findVersion });
   openApprovalRoutes(router, runsDeps);
   const evaluations = openEvaluations(router, { ...runsDeps, findVersion, starter });
   openEventRoute(router, runsDeps, streams);

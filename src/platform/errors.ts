@@ -70,6 +70,7 @@ export const ERROR_CODES = {
   connection_not_found: { status: 404, message: "There is no such connection." },
   delivery_not_found: { status: 404, message: "There is no such delivery." },
   evaluation_not_found: { status: 404, message: "There is no such evaluation." },
+  round_not_found: { status: 404, message: "The run has no reply of such a round." },
   run_not_found: { status: 404, message: "There is no such run." },
   thread_not_found: { status: 404, message: "There is no such thread." },
   tool_not_found: { status: 404, message: "There is no such tool." },

@@ -213,6 +213,9 @@ export const runOperations = {
       round: Type.Integer({ minimum: 1, description: "Number of the round, from 1." }),
     }),
     reply: OperatorRound,
-    run: ({ runs }, asked) => runs.readRound(asked.id, asked.round),
+    async run({ runs }, asked) {
+      const round = await runs.readRound(asked.id, asked.round);
+      return show(OperatorRound, round) as unknown as typeof round;
+    },
   }),
 };

@@ -1,20 +1,23 @@
 // Measures of how a round was executed, which its step keeps for operators.
-import type { InternalChatRequest, InternalCompletion } from "../../gateway/index.ts";
+import type { InternalCompletion } from "../../gateway/index.ts";
 import type { ModelMessage } from "../../models/index.ts";
+import type { Prompt } from "./prompt.ts";
 import type { RunState } from "./state.ts";
 import type { StepExecution } from "./step.ts";
 
-/** A reply, and when the model was asked for it. */
+/** A reply, when the model was asked for it, and by which request; null: it is from a record. */
 export interface ModelReply {
   reply: InternalCompletion;
   askedAt: number;
+  request_id: string | null;
 }
 
-export function measureReply({ reply, askedAt }: ModelReply): StepExecution {
+export function measureReply({ reply, askedAt, request_id }: ModelReply): StepExecution {
   const { waited_ms, first_token_ms, replica, attempts } = reply.timing ?? {};
   return {
     started_at: askedAt,
     ended_at: askedAt + reply.duration_ms,
+    ...(request_id !== null && { request_id }),
     ...(waited_ms != null && { waited_ms }),
     ...(first_token_ms != null && { first_token_ms }),
     ...(replica != null && { replica }),
@@ -26,13 +29,14 @@ type SentPrompt = NonNullable<StepExecution["prompt"]>;
 
 export function measurePrompt(
   { fence, row, summarisedTo }: RunState,
-  { messages }: Pick<InternalChatRequest, "messages">,
+  { request, toolsOff }: Pick<Prompt, "request" | "toolsOff">,
 ): SentPrompt {
   return {
-    ...measureMessages(messages),
+    ...measureMessages(request.messages),
     nonce: fence.nonce,
     has_external: row.external_content,
     summarised_to: summarisedTo,
+    ...(toolsOff.length > 0 && { tools_off: toolsOff }),
   };
 }
 

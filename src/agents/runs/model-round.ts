@@ -69,7 +69,7 @@ async function replayRound(context: RunContext, round: number): Promise<StepResu
     }),
     duration_ms: 0,
   };
-  const answer = { reply, askedAt: context.deps.clock.now() };
+  const answer = { reply, askedAt: context.deps.clock.now(), request_id: null };
   const prompt = context.watch(context.roundName, () => buildPrompt(context, false));
   return context.watch(context.roundName, () => takeReply(context, prompt, answer, 0));
 }
@@ -103,7 +103,8 @@ async function callModel(
       return internal.chat.ask(sender, request, control.signal, live);
     });
     live?.end(reply.ok);
-    if (reply.ok) return { kind: "reply", reply, askedAt };
+    const { request_id } = sender;
+    if (reply.ok) return { kind: "reply", reply, askedAt, request_id };
     // agents.does.cost.1: tokens were generated at an unknown cost.
     if (reply.usage) state.row = { ...state.row, cost: addCost(state.row.cost, "model", null) };
     if (control.signal.aborted) return { kind: "interrupted" };
@@ -206,13 +207,13 @@ function priceReply({ state: { row } }: RunContext, { reply }: ModelReply): Amou
 
 async function takeReply(
   context: RunContext,
-  { request }: Prompt,
+  prompt: Prompt,
   answer: ModelReply,
   cost = priceReply(context, answer),
 ): Promise<StepResult> {
   const { reply } = answer;
   const { state, deps, recording } = context;
-  const execution = { ...measureReply(answer), prompt: measurePrompt(state, request) };
+  const execution = { ...measureReply(answer), prompt: measurePrompt(state, prompt) };
   const { row } = state;
   context.summaries = 0;
   const data = readReply(reply, cost, deps.ids);

@@ -4,7 +4,12 @@ import { estimateTokens, type ModelMessage, type ModelTool } from "../../models/
 import type { VersionRow } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { ShownMessage, ThreadMessage } from "../threads/context-blocks.ts";
-import { buildContextView, type SummaryNeed, summaryMessage } from "../threads/context-view.ts";
+import {
+  buildContextView,
+  type ContextView,
+  type SummaryNeed,
+  summaryMessage,
+} from "../threads/context-view.ts";
 import { writeParts } from "../threads/parts.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { Tool } from "../tools/contract.ts";
@@ -23,6 +28,10 @@ export interface Prompt {
   summary: SummaryNeed | null;
   tokens: number;
   roomTokens: number;
+  /** Messages of the thread, which stand behind the system prompt. */
+  view: ContextView;
+  /** Tools of the version that there were not, as they were switched off. */
+  toolsOff: string[];
 }
 
 /** The parts of a tool that a prompt is made of. */
@@ -43,17 +52,23 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
   const { version, row } = state;
   const offered = listTools(version, findTool);
   const model = internal.chat.find(row.model);
+  const toolsOff =
+    offered.length === version.tools.length
+      ? NO_NAMES
+      : version.tools.filter((name) => !findTool(name));
   const { output_schema } = version;
   const isHeld = holdsForm(output_schema, model, offered.length > 0);
   const system = writeSystem(state, findTool, isHeld);
   // An answer that is asked for again needs no tools, without which its server can hold the form.
   const tools = state.rejected ? NO_TOOLS : offered;
   const again = state.rejected ? askAgain(state.rejected) : [];
-  const { messages, needsSummary, tokens, roomTokens } = viewThread(state, {
+  const view = viewThread(state, {
     windowTokens: model?.context_window ?? null,
     reserveTokens: countReserve(state, [...system, ...again], tools, model),
     maySummarise,
   });
+  const { messages, needsSummary, tokens, roomTokens } = view;
+  const parts = { tokens, roomTokens, view, toolsOff };
   if (!needsSummary) {
     const request = makeRequest(
       state,
@@ -63,7 +78,7 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
     if (holdsForm(output_schema, model, tools.length > 0)) {
       request.response_format = writeForm(output_schema);
     }
-    return { request, summary: null, tokens, roomTokens };
+    return { request, summary: null, ...parts };
   }
   const earlier = fenceSummary(state);
   const instructions: ModelMessage[] = [
@@ -77,10 +92,11 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
     max_tokens: needsSummary.tokensMax,
     reasoning: false,
   };
-  return { request, summary: needsSummary, tokens, roomTokens };
+  return { request, summary: needsSummary, ...parts };
 }
 
 const NO_TOOLS: ModelTool[] = [];
+const NO_NAMES: string[] = [];
 const toolLists = new WeakMap<VersionRow, ModelTool[]>();
 
 /** Returns the same list while the tools are the same, so that texts made from it stay cached. */
@@ -148,7 +164,7 @@ interface WindowBudget {
   maySummarise: boolean;
 }
 
-function viewThread(state: RunState, { windowTokens, ...budget }: WindowBudget) {
+function viewThread(state: RunState, { windowTokens, ...budget }: WindowBudget): ContextView {
   const { messages, messageTokens, runFrom, contextLimit } = state;
   const summary = fenceSummary(state);
   // Earlier runs may have ended between a call and its result, which no server accepts.
@@ -160,6 +176,8 @@ function viewThread(state: RunState, { windowTokens, ...budget }: WindowBudget) 
       messages: messages.map(withoutTokens),
       needsSummary: null,
       tokens: messageTokens,
+      wholeTokens: messageTokens,
+      reductions: [],
       roomTokens: Infinity,
     };
   }

@@ -1,4 +1,5 @@
 // The messages that a model saw in one round of a run, rebuilt from the thread and the steps.
+import type { Static } from "@sinclair/typebox";
 import type { Bound } from "../../database/index.ts";
 import type { ModelCheck } from "../../gateway/index.ts";
 import type { ModelMessage } from "../../models/index.ts";
@@ -8,13 +9,14 @@ import { listImages, nameImage } from "../threads/parts.ts";
 import type { Message } from "../threads/thread.ts";
 import { createFence } from "../tools/fence.ts";
 import { measureMessages, readContent } from "./measures.ts";
-import { buildPrompt, type PromptTool } from "./prompt.ts";
+import { buildPrompt, type Prompt, type PromptTool } from "./prompt.ts";
+import { createRoundFinder, type RoundContext, type RunRound } from "./round.ts";
 import type { RunRow } from "./run.ts";
-import { restoreState } from "./state.ts";
+import { type RunState, restoreState } from "./state.ts";
 import type { AssistantData, StepRow, SystemData, ToolResultData } from "./step.ts";
 import type { runStore } from "./store/index.ts";
 
-export interface RoundMessage {
+interface RebuiltMessage {
   role: string;
   content: string;
   tool_calls: { id: string; name: string; arguments: string }[];
@@ -28,13 +30,13 @@ export interface RoundMessage {
   tokens: number;
 }
 
-export interface RoundMessages {
-  round: number;
-  messages: RoundMessage[];
-  /** Tools that the model was shown. */
-  tools: string[];
+export interface RebuiltRound extends RunRound {
+  messages: RebuiltMessage[];
+  context: Static<typeof RoundContext>;
+  /** Tools that the model was offered. */
+  tools: { name: string; description: string; parameters: unknown }[];
   /** Number and characters of the messages are those that were sent. */
-  isExact: boolean;
+  is_exact: boolean;
 }
 
 export interface RebuildOptions {
@@ -58,7 +60,7 @@ export async function rebuildRound(
   { store, findVersion, openTools, findModel }: RebuildOptions,
   run: RunRow,
   round: number,
-): Promise<RoundMessages | undefined> {
+): Promise<RebuiltRound | undefined> {
   // A run under way may have added steps since its row was read.
   const steps = (await store.listSteps(run.id, 0, null)).filter(({ seq }) => seq <= run.last_seq);
   const at = steps.findIndex((step) => step.kind === "assistant" && step.round === round);
@@ -89,18 +91,60 @@ export async function rebuildRound(
     },
     createFence(nonce),
   );
-  const findTool = await openTools(run.account_id, version);
+  const findAny = await openTools(run.account_id, version);
+  const findTool = (name: string) => (sent?.tools_off?.includes(name) ? undefined : findAny(name));
   const deps = { internal: { chat: { find: findModel } } };
-  const { messages, tools } = buildPrompt({ state, deps, findTool }, false).request;
+  const prompt = buildPrompt({ state, deps, findTool }, false);
+  const { messages, tools } = prompt.request;
   const measured = measureMessages(messages);
   const isSame = sent?.messages === measured.messages && sent.characters === measured.characters;
   return {
-    round,
+    ...findRound(version, steps.slice(0, at + 1)),
     messages: describeMessages(messages, before, nonce),
-    tools: tools.map(({ function: { name } }) => name),
-    isExact: isSame && (summary.to === null || text !== null),
+    context: describeContext(state, prompt),
+    tools: tools.map(({ function: { name, description = "", parameters = {} } }) => {
+      return { name, description, parameters };
+    }),
+    is_exact: isSame && (summary.to === null || text !== null),
   };
 }
+
+/** Finds the round that ends with the last of the steps. */
+function findRound(version: VersionRow, steps: readonly StepRow[]): RunRound {
+  const find = createRoundFinder(version);
+  for (const step of steps.slice(0, -1)) find(step);
+  return find(steps.at(-1)!)!;
+}
+
+function describeContext(
+  { summary, contextLimit }: RunState,
+  { request, view }: Prompt,
+): RebuiltRound["context"] {
+  const { messages, tokens, wholeTokens, roomTokens, reductions } = view;
+  // The system prompt stands before the thread.
+  const first = request.messages[0]?.role === "system" ? 1 : 0;
+  const reduced: RebuiltRound["context"]["reduced"] = reductions.map(
+    ({ at, kind, tokensBefore, tokens: now }) => {
+      return { message: first + at, kind, tokens_before: tokensBefore, tokens: now };
+    },
+  );
+  if (summary) {
+    const now = countMessageTokens(messages[0]!);
+    reduced.unshift({ message: first, kind: "summary", tokens_before: null, tokens: now });
+  }
+  const isLimited = roomTokens < WINDOW_TOKENS_MAX;
+  const reason = reduced.length === 0 ? null : contextLimit ? "rejected" : "window";
+  return {
+    tokens,
+    whole_tokens: wholeTokens,
+    room_tokens: isLimited ? Math.max(0, roomTokens) : null,
+    reason,
+    reduced,
+  };
+}
+
+/** More than any model reads; the room of a model without a window is larger. */
+const WINDOW_TOKENS_MAX = 1e12;
 
 /** Counts the messages that steps have added to the thread. */
 function countMessages(steps: readonly StepRow[]): number {
@@ -141,7 +185,7 @@ function describeMessages(
   messages: readonly ModelMessage[],
   steps: readonly StepRow[],
   nonce: string,
-): RoundMessage[] {
+): RebuiltMessage[] {
   const rounds = new Map<string, number>();
   const tools = new Map<string, string>();
   for (const { kind, round, data } of steps) {

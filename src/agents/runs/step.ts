@@ -195,6 +195,8 @@ export const StepExecution = Type.Object({
   first_token_ms: number(),
   replica: Type.Optional(Type.String()),
   attempts: number(),
+  /** Id of a model's request in the request log. */
+  request_id: Type.Optional(Type.String()),
   /** The prompt of a reply, by which a rebuilt one is known to be the same. */
   prompt: Type.Optional(
     Type.Object({
@@ -205,6 +207,8 @@ export const StepExecution = Type.Object({
       has_external: Type.Boolean(),
       /** The thread's last message that a summary replaced. */
       summarised_to: maybe(Type.Integer()),
+      /** Tools of the version that the model was not offered; absent: none. */
+      tools_off: Type.Optional(Type.Array(Type.String())),
     }),
   ),
   /** Text of the summary that the step made. */

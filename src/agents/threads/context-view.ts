@@ -55,9 +55,22 @@ export interface SummaryNeed {
   tokensMax: number;
 }
 
+/** A message that is shown shorter than it is stored. */
+export interface Reduction {
+  /** `cleared`: the whole result of a call. */
+  kind: "cleared" | "truncated";
+  /** Index in the view. */
+  at: number;
+  tokensBefore: number;
+  tokens: number;
+}
+
 export interface ContextView {
   messages: ShownMessage[];
   tokens: number;
+  /** Tokens before the reductions. */
+  wholeTokens: number;
+  reductions: Reduction[];
   needsSummary: SummaryNeed | null;
   roomTokens: number;
 }
@@ -74,6 +87,7 @@ class ViewBuilder {
   readonly #pinned: number;
   readonly #blocks: Block[];
   readonly #shown: BlockEntry[];
+  readonly #reductions = new Map<BlockEntry, Pick<Reduction, "kind" | "tokensBefore">>();
   #tokens = 0;
 
   constructor(input: ContextInput) {
@@ -93,6 +107,7 @@ class ViewBuilder {
 
   build(): ContextView {
     let needsSummary: SummaryNeed | null = null;
+    const wholeTokens = this.#tokens;
     if (this.#isTooLong()) {
       const results = this.#shown.filter(({ message }) => message.role === "tool");
       const unread = this.#listUnread();
@@ -111,6 +126,11 @@ class ViewBuilder {
     return {
       messages: this.#shown.map((entry) => entry.message),
       tokens: this.#tokens,
+      wholeTokens,
+      reductions: this.#shown.flatMap((entry, at) => {
+        const reduced = this.#reductions.get(entry);
+        return reduced ? { ...reduced, at, tokens: entry.tokens } : [];
+      }),
       needsSummary,
       roomTokens: this.#limit,
     };
@@ -137,7 +157,7 @@ class ViewBuilder {
       if (entry.tokens > tokensMax) {
         const message = truncateMessage(entry.message, tokensMax - MESSAGE_TOKENS);
         const tokens = countMessageTokens(message);
-        if (tokens < entry.tokens) this.#replace(entry, message, tokens);
+        if (tokens < entry.tokens) this.#replace(entry, message, tokens, "truncated");
       }
       room -= entry.tokens;
     }
@@ -157,10 +177,17 @@ class ViewBuilder {
     const tokens = countMessageTokens(message);
     // Short results cost no more than their replacement.
     if (tokens >= entry.tokens) return;
-    this.#replace(entry, message, tokens);
+    this.#replace(entry, message, tokens, "cleared");
   }
 
-  #replace(entry: BlockEntry, message: ShownMessage, tokens: number): void {
+  #replace(
+    entry: BlockEntry,
+    message: ShownMessage,
+    tokens: number,
+    kind: Reduction["kind"],
+  ): void {
+    const tokensBefore = this.#reductions.get(entry)?.tokensBefore ?? entry.tokens;
+    this.#reductions.set(entry, { kind, tokensBefore });
     this.#tokens += tokens - entry.tokens;
     entry.message = message;
     entry.tokens = tokens;
@@ -182,7 +209,7 @@ class ViewBuilder {
       for (const result of results) this.#clearOne(result);
       const message = truncateMessage(first!.message, tokensMax - countTokens(results));
       const tokens = countMessageTokens(message);
-      if (tokens < first!.tokens) this.#replace(first!, message, tokens);
+      if (tokens < first!.tokens) this.#replace(first!, message, tokens, "truncated");
     }
   }
 

@@ -49,6 +49,8 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
     "GET /v1/runs/:id": "getRun",
     "GET /v1/runs/:id/steps": "listRunSteps",
     "GET /v1/runs/:id/events": "streamRunEvents",
+    "GET /v1/runs/:id/rounds": "listRunRounds",
+    "GET /v1/runs/:id/rounds/:round": "getRunRound",
     "POST /v1/runs/:id/cancel": "cancelRun",
     "POST /v1/runs/:id/rerun": "rerunRun",
   },

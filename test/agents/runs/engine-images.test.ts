@@ -233,5 +233,5 @@ test("a round is rebuilt with a word in place of each image", async () => {
   };
   const round = (await rebuildRound(options, run, 1))!;
   expect(round.messages[1]!.content).toBe("Look:\n[An image.]");
-  expect(round.isExact).toBe(true);
+  expect(round.is_exact).toBe(true);
 });

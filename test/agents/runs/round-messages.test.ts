@@ -40,7 +40,7 @@ async function compare(ids: readonly string[], context_window: number | null = 1
   expect(rebuilt.map((one) => plain(one!.messages))).toEqual(
     sent.map((ask) => plain(ask.messages)),
   );
-  expect(rebuilt.map((one) => one!.isExact)).toEqual(sent.map(() => true));
+  expect(rebuilt.map((one) => one!.is_exact)).toEqual(sent.map(() => true));
   return rebuilt.map((one) => one!);
 }
 
@@ -59,7 +59,7 @@ test("content from outside has the delimiters that its execution drew", async ()
   expect(found).toMatchObject({ role: "tool", tool: "web_search", round: 1, external: true });
   expect(found.content).toMatch(/^<outside-\w{16}>\n/);
   expect(rounds[2]!.messages.map(({ round }) => round)).toEqual([null, null, 1, 1, 2, 2, 2]);
-  expect(rounds[0]!.tools).toEqual(trial.version.tools);
+  expect(rounds[0]!.tools.map(({ name }) => name)).toEqual(trial.version.tools);
 });
 
 test("an answer that was asked for again is shown with its mistakes, though the thread lacks it", async () => {
@@ -108,7 +108,7 @@ test("a summary stands where it stood, within one run and in later ones", async 
         rebuilt.messages.map(({ content }) => content),
         ask.messages.map(({ content }) => content ?? ""),
       );
-      expect([id, round, rebuilt.isExact]).toEqual([id, round, isSame]);
+      expect([id, round, rebuilt.is_exact]).toEqual([id, round, isSame]);
       exact += Number(isSame);
     }
   }
@@ -142,8 +142,8 @@ test("a changed window is told", async () => {
     thread_id = (await trial.ended(id)).thread_id;
   }
   const run = await trial.find(id);
-  expect((await rebuildRound(options(100_000), run, 1))!.isExact).toBeTrue();
-  expect((await rebuildRound(options(1_000), run, 1))!.isExact).toBeFalse();
+  expect((await rebuildRound(options(100_000), run, 1))!.is_exact).toBeTrue();
+  expect((await rebuildRound(options(1_000), run, 1))!.is_exact).toBeFalse();
 });
 
 test("messages are measured with the names and arguments of their calls", () => {

@@ -195,7 +195,7 @@ describe("agents.p4 agents.versioning.4", () => {
         "NewAgentVersion.model_params.max_tokens RerunRun.from_round RerunRun.version " +
         "StartEvaluation.version StartRun.budgets.max_rounds " +
         "StartRun.budgets.max_run_seconds StartRun.budgets.max_total_tokens " +
-        "listAgentVersions?before listToolRevisions?before",
+        "getRunRound?round listAgentVersions?before listToolRevisions?before",
       "..2000 characters":
         "AgentPatch.description NewAgent.description NewAgentVersion.description",
       "..512 characters":

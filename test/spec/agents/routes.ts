@@ -81,13 +81,21 @@ export function ownBody({ body }: Route, owned: Record<string, string>, example 
   return fields;
 }
 
+/** Parameters of paths that are numbers. */
+const NUMBERS = ["round"];
+
 /** A path with these for its parameters, and what does not exist for the others. */
 export const writePath = ({ path }: Pick<Route, "path">, params: Record<string, string> = {}) =>
-  path.replaceAll(/\{(\w+)\}/g, (_, name) => params[name] ?? NOWHERE);
+  path.replaceAll(
+    /\{(\w+)\}/g,
+    (_, name) => params[name] ?? (NUMBERS.includes(name) ? "1" : NOWHERE),
+  );
 
-/** The names of a path's parameters. */
+/** The names of a path's parameters that name objects. */
 export const listNames = ({ path }: Pick<Route, "path">) =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  [...path.matchAll(/\{(\w+)\}/g)]
+    .map(([, name]) => name!)
+    .filter((name) => !NUMBERS.includes(name));
 
 /** The fields of a body or query that contain an id. */
 export function listIdFields(fields: Record<string, Schema>): string[] {

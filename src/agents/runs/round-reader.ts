@@ -1,22 +1,20 @@
-// Rounds of runs as their model saw them, for operators, on a database that a server may be using.
+// Reads rounds of runs as their model saw them, on a database that another process may be using.
 import type { Database } from "../../database/index.ts";
-import { createModelCheck } from "../../gateway/index.ts";
-import type { Settings } from "../../settings/index.ts";
+import type { ModelCheck } from "../../gateway/index.ts";
 import { agentStore } from "../definitions/store.ts";
 import type { VersionRow } from "../definitions/version.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
 import { toolStore } from "../tools/http/store.ts";
 import type { PromptTool } from "./prompt.ts";
-import { type RoundMessages, rebuildRound } from "./round-messages.ts";
+import { rebuildRound } from "./round-messages.ts";
 import type { RunRow } from "./run.ts";
 import { runStore } from "./store/index.ts";
 
-export function createOperatorRounds(database: Database, settings: Settings) {
+export function createRoundReader(database: Database, findModel: ModelCheck["find"]) {
   const { findVersion } = database.bind(agentStore);
   const { listPinned } = database.bind(toolStore);
   const store = database.bind(runStore);
   const catalog = createShownCatalog();
-  const findModel = createModelCheck(database, settings).find;
   const openTools = async (account_id: string, { tool_revisions }: VersionRow) => {
     const pins = tool_revisions.filter(({ kind }) => kind === "http");
     const rows = pins.length === 0 ? [] : await listPinned(account_id, pins);
@@ -24,6 +22,6 @@ export function createOperatorRounds(database: Database, settings: Settings) {
     return (name: string): PromptTool | undefined => pinned.get(name) ?? catalog.find(name);
   };
   /** Returns undefined for a round without a reply. */
-  return (run: RunRow, round: number): Promise<RoundMessages | undefined> =>
+  return (run: RunRow, round: number) =>
     rebuildRound({ store, findVersion, openTools, findModel }, run, round);
 }
