@@ -329,7 +329,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
   const agents = createAgents(router, { ...deps, process }, given.tracer);
-  const { prepareRun, listening, drain, endStreams, countStreams } = agents;
+  const { prepareRun, listening, drain, endStreams, countStreams, readLive } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
@@ -342,5 +342,6 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const services = [process, ...webhooks.services, ...agents.services, ...triggers.services];
   const { limiters } = triggers;
   const { change } = webhooks;
-  return { process, services, limiters, listening, drain, endStreams, countStreams, change, show };
+  const streams = { endStreams, countStreams, readLive };
+  return { process, services, limiters, listening, drain, ...streams, change, show };
 }

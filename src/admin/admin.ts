@@ -111,6 +111,7 @@ export interface OpenAdminOptions {
   /** Read by the use cases that need it only; null keeps a key in memory. */
   secretsKeyFile: string | null;
   installation: Installation;
+  readLive?: AdminDeps["readLive"];
   beforeMigration?: OpenOptions["beforeMigration"];
   warn(message: string): void;
 }
@@ -136,6 +137,7 @@ export async function openAdmin(options: OpenAdminOptions) {
     secrets,
     installation,
     server: null,
+    readLive: options.readLive,
   });
   return { admin, close: database.close };
 }

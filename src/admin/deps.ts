@@ -1,5 +1,6 @@
 // Dependencies of the admin module; each use case picks what it needs.
 import type { Access } from "../access/index.ts";
+import type { LiveSnapshot } from "../agents/index.ts";
 import type { SecretStore } from "../crypto/index.ts";
 import type { Database, DatabaseLocation } from "../database/index.ts";
 import type { MeteredStatus } from "../gateway/index.ts";
@@ -23,6 +24,8 @@ export interface AdminDeps {
   installation: Installation;
   /** A command that opens the database beside a server has none. */
   server: ServerState | null;
+  /** Reads what the model of a run writes; absent where no server can be asked. */
+  readLive?(run_id: string): Promise<LiveSnapshot | undefined>;
 }
 
 /** Refuses writes of callers where the disk of the database is full. */

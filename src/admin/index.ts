@@ -5,6 +5,7 @@ export {
   APPROVAL_STATUSES,
   type Evaluation,
   FINAL as FINAL_STATUSES,
+  type LiveSnapshot,
   REASON_CHARACTERS_MAX,
   STATUSES,
   TRIGGER_KINDS,

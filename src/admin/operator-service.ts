@@ -1,4 +1,5 @@
 // The operator's side of a server: the use cases by the settings in force, and the API on them.
+import type { AgentsModule } from "../agents/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { createSendAs, type HttpServer, type Router } from "../http/index.ts";
 import type { ModelRegistry } from "../models/index.ts";
@@ -34,7 +35,7 @@ interface ServerParts {
   registry: ModelRegistry;
   backups: { readState: ServerState["readBackups"] };
   gateway: Pick<Gateway, "listStatuses" | "countStreams">;
-  agents: Pick<ServerState, "countStreams">;
+  agents: Pick<ServerState, "countStreams"> & Pick<AgentsModule, "readLive">;
   /** Router of the gateway, whose chats the playground sends. */
   router: Pick<Router, "routes">;
 }
@@ -54,7 +55,8 @@ export function createOperatorService(
     ...{ readBackups, countStreams, sendChat, listServices: gateway.listStatuses },
   });
   const own = { ...installation, readDocument: () => readDocument(server) };
-  const build = () => buildAdmin({ ...deps(), installation: own, server: state });
+  const readLive = async (run_id: string) => agents.readLive(run_id);
+  const build = () => buildAdmin({ ...deps(), installation: own, server: state, readLive });
   let admin = build();
   const settings = () => deps().settings;
   const { database } = deps();

@@ -28,6 +28,18 @@ export const SPANS = {
   waited_ms: span("Milliseconds in which it waited for people, or after a crash."),
 };
 
+const Live = Type.Object({
+  round: Type.Integer({ description: "Number of the round." }),
+  text: Type.String({ description: "What the model has written by now, without reasoning." }),
+  tool_calls: Type.Array(
+    Type.Object({
+      name: Type.String({ description: "The tool." }),
+      arguments: Type.String({ description: "JSON text, perhaps not whole." }),
+    }),
+    { description: "Calls that it has written by now." },
+  ),
+});
+
 /** A run with what only operators see. */
 export const OperatorRun = Type.Object({
   ...Run.properties,
@@ -41,6 +53,7 @@ export const OperatorRun = Type.Object({
   ),
   model: Type.String({ description: "Model that it asks." }),
   budgets: RunRow.properties.budgets,
+  live: maybe({ ...Live, description: "The reply under way; null: no model is asked now." }),
   ...SPANS,
 });
 
@@ -140,6 +153,7 @@ export function createRunView(deps: AdminDeps, directory: AccountDirectory) {
         account: (await directory.names()).get(run.account_id) ?? "",
         agent_name: (await agents.findName(run.agent_id, run.account_id)) ?? null,
         started_by: await nameStarter(run),
+        live: run.status === "running" ? ((await deps.readLive?.(run.id)) ?? null) : null,
         ...{ queued_ms: queued, worked_ms: worked, waited_ms: waited },
       };
     },

@@ -117,6 +117,7 @@ export function createRunAdmin(deps: AdminDeps, directory: AccountDirectory) {
     },
     require: requireRun,
     find: runs.find,
+    readLive: async (run_id: string) => deps.readLive?.(run_id),
     start: starts.start,
     describe: view.describe,
     async startAgain(typed: string, how: RerunRun | null, actor: RunActor) {

@@ -18,9 +18,10 @@ export { Version, type VersionRow } from "./definitions/version.ts";
 export { Evaluation } from "./evaluations/evaluation.ts";
 export { type StartEvaluation, startFields } from "./evaluations/evaluations.ts";
 export { createOperatorEvaluations } from "./evaluations/operator-evaluations.ts";
-export { createAgents } from "./module.ts";
+export { type AgentsModule, createAgents } from "./module.ts";
 export { createRunSweeps } from "./retention.ts";
 export { RunComparison } from "./runs/compare.ts";
+export type { LiveSnapshot } from "./runs/events/frames.ts";
 export { createOperatorStarts } from "./runs/operator-starts.ts";
 export {
   measureRun,

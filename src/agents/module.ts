@@ -18,6 +18,7 @@ import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
 import { createRunsDeps, type RunsDeps } from "./runs/deps.ts";
 import { RunEngine } from "./runs/engine.ts";
+import type { LiveSnapshot } from "./runs/events/frames.ts";
 import { LiveRuns } from "./runs/events/live.ts";
 import { openEventRoute } from "./runs/events/routes.ts";
 import { RunStreams } from "./runs/events/streams.ts";
@@ -55,6 +56,8 @@ export interface AgentsModule {
   endStreams(): void;
   /** Counts the event streams of a key. */
   countStreams(key_id: string): number;
+  /** Reads what a run's model writes in this process. */
+  readLive(run_id: string): LiveSnapshot | undefined;
   show(metrics: Metrics): void;
 }
 
@@ -111,6 +114,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
       waits.endAll();
     },
     countStreams: (key_id) => streams.count(key_id),
+    readLive: (run_id) => live.read(run_id),
     show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };
 }

@@ -76,6 +76,8 @@ export interface ServerControlOptions extends Pick<ControlOptions, "file"> {
   predecessor: Predecessor | null;
   clock: Clock;
   log: Log;
+  /** Reads what the model of a run writes, for commands on the same data. */
+  readLive(run_id: string): Promise<unknown>;
   /** Returns what lets this process go on; false: too late. */
   onReplaced(pid: number): () => boolean;
 }
@@ -117,6 +119,7 @@ export async function openControl(options: ServerControlOptions): Promise<Server
   });
   const answer: AnswerChannel = async (method, params, channel) => {
     if (method === "ping") return null;
+    if (method === "live") return options.readLive(String(params.run_id));
     if (method === "upgrade") {
       // A command that was given up while this process hung starts nothing.
       await channel.requirePresence();

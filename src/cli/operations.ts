@@ -17,6 +17,7 @@ import { createSystemIds } from "../platform/ids.ts";
 import { STDERR, writeText } from "../platform/process.ts";
 import type { CommandInput } from "./command.ts";
 import { createInstallation } from "./installation.ts";
+import { createLiveReader } from "./live.ts";
 import { findServer, isServing, openRemote, warnOfClearText } from "./remote.ts";
 import {
   nameData,
@@ -98,6 +99,7 @@ async function administer<T>(
     );
   }
   const clock = createSystemClock();
+  const live = createLiveReader(settings.server.data);
   const warn = (message: string) => writeText(STDERR, `wadi: ${message}\n`);
   const opened = await openAdmin({
     settings,
@@ -106,6 +108,7 @@ async function administer<T>(
     ids: createSystemIds(),
     secretsKeyFile: placeSecretsKey(settings),
     installation: createInstallation(input),
+    readLive: live.read,
     beforeMigration: backUpBeforeMigration({
       ...{ settings, place, program: VERSION, clock, say: warn },
     }),
@@ -114,6 +117,7 @@ async function administer<T>(
   try {
     return await work(opened.admin);
   } finally {
+    live.close();
     await opened.close();
   }
 }

@@ -6,6 +6,8 @@ import {
 } from "../admin/index.ts";
 import { type Clock, wait } from "../platform/clock.ts";
 
+import type { WrittenText } from "./live.ts";
+
 export type ShownRow = Record<string, unknown>;
 
 /** Interval between reads: another process writes the steps. */
@@ -34,6 +36,8 @@ export async function readSteps(
 
 export interface Follower {
   onStep(step: ShownRow): void;
+  /** Called with what a model has written by now. */
+  onText?(written: WrittenText): void;
   /** Called once for each approval that the run waits for. */
   onWaiting(approvals: readonly string[]): void;
 }
@@ -49,6 +53,7 @@ export async function followRun(
   for (let seq = 0; ; ) {
     // Read first: a final run writes no more steps.
     const run = await perform(operations.show, { id });
+    if (run.live) follower.onText?.(run.live as WrittenText);
     seq = await readSteps(perform, id, seq, follower.onStep);
     if (FINAL_STATUSES.has(run.status as never)) return perform(operations.show, { id });
     const isWaiting = run.status === "waiting_approval";

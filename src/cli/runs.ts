@@ -22,6 +22,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { drawComparison } from "./comparisons.ts";
+import { LivePrinter } from "./live.ts";
 import { call, operate } from "./operations.ts";
 import { drawRow, type Output, printRow, printTable, quote, quoteWhole } from "./output.ts";
 import { followRun, pendingOf, readSteps, type ShownRow } from "./run-follower.ts";
@@ -38,7 +39,7 @@ function explainWait(output: Output, approvals: readonly string[]): void {
 }
 
 function drawRun(run: ShownRow): string {
-  const { input, output, error, usage, cost, started_by_operator, budgets, ...rest } =
+  const { input, output, error, usage, cost, started_by_operator, budgets, live, ...rest } =
     run as Record<string, ShownRow | null>;
   return drawRow({
     ...rest,
@@ -50,6 +51,7 @@ function drawRun(run: ShownRow): string {
     input: quote(input!.message),
     ...("content" in input! && { images: countImages(input.content as { type: string }[]) }),
     ...("hook" in input! && { hook: quote(JSON.stringify(input.hook)) }),
+    ...(live && { live: quote(live.text) }),
     output: output && quote(output.message),
     error: error && `${error.code}: ${quote(error.message)}`,
   });
@@ -89,12 +91,22 @@ function drawMessage({ role, tool, tokens, content, tool_calls }: SeenMessageRow
   return `${from} (${tokens} tokens)\n${quoteWhole(content)}${calls.join("")}\n\n`;
 }
 
-const JSON_LINES: Flag = { help: "one JSON document per line: each step, then the run" };
+const JSON_LINES: Flag = { help: "one JSON document per line: texts and steps, then the run" };
 
-/** Prints each step when it is written, then the run; with --json one document per line. */
+/**
+ * Prints texts as models write them, each step when it is written, then the run; with --json one
+ * document per line.
+ */
 async function follow(perform: PerformOperation, id: string, output: Output): Promise<ShownRow> {
+  const printer = new LivePrinter(output);
   const run = await followRun(perform, createSystemClock(), id, {
-    onStep: (step) => output.print({ step }, drawStep(step)),
+    onText: (written) => printer.print(written),
+    onStep(step) {
+      const { content } = step.data as { content?: string | null };
+      const reply = step.kind === "assistant" ? (content ?? "") : null;
+      const end = printer.finish(step.round as number, reply);
+      output.print({ step }, `${end}${drawStep(step)}`);
+    },
     onWaiting: (ids) => explainWait(output, ids),
   });
   output.print({ run }, `\n${drawRun(run)}`);
@@ -185,7 +197,7 @@ export const commands: readonly Command[] = [
     name: "runs follow",
     args: ["RUN_ID"],
     flags: { json: JSON_LINES },
-    help: "Print a run's steps live until it ends",
+    help: "Print a run's texts and steps live until it ends",
     example: "wadi runs follow 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11",
     async run(input, output) {
       const [id] = input.args as [string];

@@ -139,8 +139,7 @@ export async function runServer(options: ServerRun): Promise<number> {
     };
     reload.start(app);
     guardApp(app, running);
-    const { handover } = app;
-    const parts = { handover, predecessor, clock, log, onReplaced: replace };
+    const parts = { ...listControlled(app), predecessor, clock, log, onReplaced: replace };
     if (options.control) control = await openControl({ ...options.control, ...parts });
     supervisor.ready();
     const banner = writeBanner(start, notes);
@@ -156,6 +155,12 @@ export async function runServer(options: ServerRun): Promise<number> {
   control?.close();
   return code;
 }
+
+/** Lists what other processes reach at the control socket. */
+const listControlled = (app: Serving) => ({
+  handover: app.handover,
+  readLive: (run_id: string) => app.admin.runs.readLive(run_id),
+});
 
 function endOnBugs(log: Log, end: () => void): void {
   for (const event of ["uncaughtException", "unhandledRejection"]) {

@@ -7,6 +7,7 @@
  * | message     | from, to     | meaning                                                      |
  * |-------------|--------------|--------------------------------------------------------------|
  * | `ping`      | command, old | Are you alive?                                               |
+ * | `live`      | command, old | What does the model of this run write?                       |
  * | `upgrade`   | command, old | Start a program that takes over.                             |
  * | `present`   | old, both    | Do you still wait? Asked before `upgrade` and `begin`.       |
  * | `begin`     | new, old     | I take over (`Newcomer`). Reply: `Incumbency`, or a refusal. |
@@ -19,8 +20,8 @@
  * | `release`   | old, new     | Give that slot back.                                         |
  * | `report`    | started, old | An upgrade's process has failed, perhaps before `begin`.     |
  *
- * `ping`, `upgrade` and `report` have connections of their own. The end of the connection of the
- * others takes everything back, as long as the old process still can.
+ * `ping`, `live`, `upgrade` and `report` have connections of their own. The end of the connection
+ * of the others takes everything back, as long as the old process still can.
  */
 export type { AnswerChannel } from "./channel.ts";
 export {

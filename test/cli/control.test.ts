@@ -14,6 +14,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openControl } from "../../src/cli/control.ts";
+import { createLiveReader } from "../../src/cli/live.ts";
 import { yieldToEventLoop } from "../../src/platform/clock.ts";
 import { createLog } from "../../src/platform/log.ts";
 import {
@@ -55,6 +56,7 @@ async function startControl(cancelEnd = () => false) {
     },
     handover: PARTS,
     onReplaced: () => cancelEnd,
+    readLive: async (run_id) => ({ round: 1, text: `of ${run_id}` }),
   });
   const channel = (await connectToControl(file, async () => null))!;
   return {
@@ -190,4 +192,16 @@ test("a process keeps the token of its upgrade from its children", () => {
     env: { WADI_UPGRADE: "abc:/run/a:b.sock" },
   });
   expect(stdout.toString()).toBe("abc /run/a:b.sock undefined\n");
+});
+
+test.if(canTakeOver)("a command on the same data asks what the model of a run writes", async () => {
+  const { control, file } = await startControl();
+  const live = createLiveReader(directory);
+  const { read } = live;
+  expect(await read("r")).toEqual({ round: 1, text: "of r" } as never);
+  live.close();
+  control.close();
+  expect(file).toStartWith(directory);
+  const none = createLiveReader(join(directory, "none"));
+  expect(await none.read("r")).toBeUndefined();
 });

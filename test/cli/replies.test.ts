@@ -113,7 +113,7 @@ const FAILED = {
   ...{ recoveries: 0, created_at: AT, started_at: AT, finished_at: AT, pending_approvals: [] },
   ...{ usage: { rounds: 1 }, cost: { total: "0.5" } },
   ...{ account: "default", agent_name: null, started_by: null, model: null, budgets: null },
-  ...{ queued_ms: 1, worked_ms: 2, waited_ms: 3 },
+  ...{ live: null, queued_ms: 1, worked_ms: 2, waited_ms: 3 },
   input: { message: "Go", hook: { a: "\u001b[2J" } },
   error: { code: "internal", message: "It\nbroke." },
 };
