@@ -18,12 +18,10 @@ export interface LiveFollower {
 }
 
 interface LiveRun {
-  /** Key that started it; null until it is executed, or without one. */
-  key_id: string | null;
   followers: Set<LiveFollower>;
   wasFollowed: boolean;
-  /** Decided when the execution first asks its model; undefined before. */
-  mayBeFollowed: boolean | undefined;
+  /** Key that started it by hand, once it is executed; null: none did. */
+  key_id: string | null;
   reply: LiveReply | null;
   isExecuting: boolean;
 }
@@ -31,18 +29,15 @@ interface LiveRun {
 /** The runs of this process, and those that are followed here. */
 export class LiveRuns {
   readonly #runs = new Map<string, LiveRun>();
-  /** Counts unfollowed runs by their key, since the last one that was followed. */
+  /** Counts ended runs that were unfollowed, by their key, since the last one that was followed. */
   readonly #unfollowed = new Map<string, number>();
 
   /** Begins a reply of the run; the caller ends it. */
   begin(row: RunRow): LiveReply {
     const run = this.#open(row.id);
     run.isExecuting = true;
-    run.key_id = row.started_by_key_id;
-    run.mayBeFollowed ??= this.#mayBeFollowed(row);
-    const wantsPieces = run.wasFollowed || run.mayBeFollowed;
-    if (run.wasFollowed) this.#noteFollowed(run);
-    run.reply = new LiveReply(row, wantsPieces, run.followers);
+    run.key_id = row.trigger_kind === "manual" ? row.started_by_key_id : null;
+    run.reply = new LiveReply(row, run.wasFollowed || this.#mayBeFollowed(run), run.followers);
     for (const follower of run.followers) follower.onBegin(run.reply);
     return run.reply;
   }
@@ -51,14 +46,15 @@ export class LiveRuns {
   leave(run_id: string): void {
     const run = this.#runs.get(run_id);
     if (!run) return;
-    Object.assign(run, { reply: null, isExecuting: false, mayBeFollowed: undefined });
+    if (!run.wasFollowed && run.key_id !== null) this.#countUnfollowed(run.key_id);
+    Object.assign(run, { reply: null, isExecuting: false });
     this.#forgetUnused(run_id, run);
   }
 
   /** Tells of every reply of the run in this process; the returned function ends that. */
   follow(run_id: string, follower: LiveFollower): () => void {
     const run = this.#open(run_id);
-    this.#noteFollowed(run);
+    run.wasFollowed = true;
     run.followers.add(follower);
     if (run.reply && !run.reply.isOver) {
       run.reply.tellFollowers();
@@ -78,13 +74,14 @@ export class LiveRuns {
   read(run_id: string): LiveSnapshot | undefined {
     const run = this.#runs.get(run_id);
     if (!run) return undefined;
-    this.#noteFollowed(run);
+    run.wasFollowed = true;
+    this.expect(run.key_id);
     return run.reply && !run.reply.isOver ? run.reply.read() : undefined;
   }
 
-  #noteFollowed(run: LiveRun): void {
-    run.wasFollowed = true;
-    if (run.key_id !== null) this.#unfollowed.delete(run.key_id);
+  /** Runs of the key are followed, and its next ones may be, too. */
+  expect(key_id: string | null): void {
+    if (key_id !== null) this.#unfollowed.delete(key_id);
   }
 
   #open(run_id: string): LiveRun {
@@ -94,7 +91,6 @@ export class LiveRuns {
       key_id: null,
       followers: new Set(),
       wasFollowed: false,
-      mayBeFollowed: undefined,
       reply: null,
       isExecuting: false,
     };
@@ -108,13 +104,14 @@ export class LiveRuns {
   }
 
   /** A client follows a run only after its start, when its first model may be asked already. */
-  #mayBeFollowed({ trigger_kind, started_by_key_id }: RunRow): boolean {
-    if (trigger_kind !== "manual" || started_by_key_id === null) return false;
-    const count = this.#unfollowed.get(started_by_key_id) ?? 0;
-    if (count >= UNFOLLOWED_MAX) return false;
+  #mayBeFollowed({ key_id }: LiveRun): boolean {
+    return key_id !== null && (this.#unfollowed.get(key_id) ?? 0) < UNFOLLOWED_MAX;
+  }
+
+  #countUnfollowed(key_id: string): void {
+    const count = this.#unfollowed.get(key_id) ?? 0;
     if (this.#unfollowed.size >= KEYS_MAX) this.#unfollowed.clear();
-    this.#unfollowed.set(started_by_key_id, count + 1);
-    return true;
+    this.#unfollowed.set(key_id, Math.min(count + 1, UNFOLLOWED_MAX));
   }
 }
 

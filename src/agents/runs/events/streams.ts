@@ -78,6 +78,7 @@ export class RunStreams implements Service {
     if (this.#isStopping) throw apiError("service_unavailable");
     // agents.errors.too_many_streams, agents.events.stream.p5
     if (this.count(key_id) >= PER_KEY_MAX) throw apiError("too_many_streams");
+    if (hasDeltas) this.#options.live.expect(run.started_by_key_id);
     const stream = new RunStream(openStream(this.#onFailure), this.#options.clock);
     stream.onEnd(this.#keys.add(key_id, stream.end));
     this.#open.add(stream);

@@ -223,7 +223,10 @@ test("while nobody follows a piece costs nothing, and the model is asked for who
   expect(["1", "2", "3", "4"].map((id) => run({ id }))).toEqual([true, true, true, false]);
   expect(run({ id: "5", started_by_key_id: "other" })).toBe(true);
   expect(run({ id: "6", trigger_kind: "cron" })).toBe(false);
-  // A key that follows is expected to follow its next runs, too.
+  // A key that follows is expected to follow its next runs, too, however many begin at once.
+  live.expect("k");
+  const begun = ["8", "9", "10", "11", "12"].map((id) => ask(live, makeRow({ id })).reply);
+  expect(begun.every(({ wantsPieces }) => wantsPieces)).toBe(true);
   const client = follow(live);
   expect(ask(live).reply.wantsPieces).toBe(true);
   client.leave();
