@@ -4,7 +4,7 @@ import { measureMessages } from "../../../src/agents/runs/measures.ts";
 import { type RebuildOptions, rebuildRound } from "../../../src/agents/runs/round-messages.ts";
 import { type BuiltinsOptions, createBuiltins } from "../../../src/agents/tools/catalog.ts";
 import { type BuiltinTool, success } from "../../../src/agents/tools/contract.ts";
-import { add, call, type Model, openTrial, say, type Trial } from "./trial.ts";
+import { add, call, failing, type Model, openTrial, say, type Trial } from "./trial.ts";
 
 let trial: Trial;
 afterEach(() => trial.close());
@@ -98,6 +98,7 @@ test("a summary stands where it stood, within one run and in later ones", async 
   expect(own.length).toBeGreaterThan(5);
   const sent = trial.asks.filter((ask) => !isSummaryAsk(ask));
   let exact = 0;
+  let made = 0;
   for (const [at, id] of [first, second].entries()) {
     const row = await trial.find(id);
     for (let round = 1; round <= row.usage.rounds; round++) {
@@ -110,9 +111,16 @@ test("a summary stands where it stood, within one run and in later ones", async 
       );
       expect([id, round, rebuilt.is_exact]).toEqual([id, round, isSame]);
       exact += Number(isSame);
+      const [reduced] = rebuilt.context.reduced;
+      const summary = rebuilt.messages.findIndex(({ content }) =>
+        content.includes("Summary of the conversation so far:"),
+      );
+      expect(reduced?.kind === "summary" ? reduced.message : -1).toBe(summary);
+      made += rebuilt.summaries.length;
     }
   }
   expect(exact).toBeGreaterThan(sent.length - 4);
+  expect(made).toBe(turns);
 });
 
 test("cleared results are shown as cleared", async () => {
@@ -129,7 +137,51 @@ test("cleared results are shown as cleared", async () => {
   const id = await trial.run("Look.");
   await trial.ended(id);
   const rounds = await compare([id], 4_000);
-  expect(JSON.stringify(rounds.at(-1)!.messages)).toContain("was cleared to save room");
+  const { messages, context } = rounds.at(-1)!;
+  const cleared = messages.flatMap(({ content }, at) =>
+    content.includes("was cleared to save room") ? at : [],
+  );
+  expect(cleared.length).toBeGreaterThan(0);
+  expect(context.reduced.map(({ message, kind }) => [message, kind])).toEqual(
+    cleared.map((at) => [at, "cleared"]),
+  );
+  for (const { message, tokens, tokens_before } of context.reduced) {
+    expect(tokens).toBe(messages[message]!.tokens);
+    expect(tokens_before!).toBeGreaterThan(tokens);
+  }
+  expect(context.reason).toBe("window");
+  expect(context.whole_tokens).toBeGreaterThan(context.room_tokens!);
+  expect(context.tokens).toBeLessThanOrEqual(context.room_tokens!);
+  const saved = context.reduced.reduce((sum, one) => sum + one.tokens_before! - one.tokens, 0);
+  expect(context.whole_tokens - context.tokens).toBe(saved);
+  expect(rounds[0]!.context).toMatchObject({ reason: null, reduced: [] });
+});
+
+test("a thread that the model found too long is told, with the attempt that failed", async () => {
+  const model: Model = (_ask, _signal, turn) =>
+    [call(add()), call(add()), failing("context_length_exceeded")][turn] ?? say("done");
+  trial = await openTrial(model, { context_window: null });
+  await trial.engine.start();
+  const id = await trial.run("Add.");
+  await trial.ended(id);
+  const round = (await rebuildRound(options(null), await trial.find(id), 3))!;
+  expect(round.retries).toMatchObject([{ code: "context_length_exceeded", wait_ms: 0 }]);
+  expect(round.context.reason).toBe("rejected");
+  expect(round.context.room_tokens).toBeGreaterThan(0);
+});
+
+test("a tool that was switched off is not among those that were offered", async () => {
+  const model: Model = (_ask, _signal, turn) => (turn === 0 ? call(add()) : say("done"));
+  trial = await openTrial(model);
+  await trial.engine.start();
+  const first = await trial.run("Add.");
+  await trial.ended(first);
+  await trial.switchTool("calculator", "disabled");
+  const second = await trial.run("Again.");
+  await trial.ended(second);
+  const rounds = await compare([first, second]);
+  const offers = rounds.map(({ tools }) => tools.some(({ name }) => name === "calculator"));
+  expect(offers).toEqual([true, true, false]);
 });
 
 test("a changed window is told", async () => {
