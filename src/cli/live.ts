@@ -5,7 +5,7 @@ import { createSystemClock } from "../platform/clock.ts";
 import { connectToControl, placeControlSocket } from "../takeover/index.ts";
 import { escapeControls, type Output } from "./output.ts";
 
-type Connection = Awaited<ReturnType<typeof connectToControl>>;
+type ControlChannel = Awaited<ReturnType<typeof connectToControl>>;
 
 /** Text that a model has written of a round by now. */
 export interface WrittenText {
@@ -16,7 +16,7 @@ export interface WrittenText {
 /** Asks the server of a data directory; undefined without one, or from an earlier version. */
 export function createLiveReader(directory: string) {
   const path = placeControlSocket(resolve(directory));
-  let channel: Connection = null;
+  let channel: ControlChannel = null;
   return {
     async read(run_id: string): Promise<LiveSnapshot | undefined> {
       try {

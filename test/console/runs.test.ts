@@ -278,6 +278,21 @@ function walkRuns() {
     expect(walk.faults).toEqual([]);
   });
 
+  test("shows what the model writes before its reply is whole", async () => {
+    const { page } = walk;
+    // A key whose runs are read gets its next replies in pieces.
+    const first = await start("Slow one\n!stall");
+    await walk.room.perform(["runs", "show", first]);
+    await walk.room.perform(["runs", "cancel", first]);
+    const id = await start(`Tell\n!say I write ${HOSTILE}\n!stall`);
+    await page.goto(`${walk.server.url}/console/runs/${id}`);
+    await page.locator("aside.detail").getByText(`I write ${SHOWN_HOSTILE}`).waitFor();
+    await page.getByText("The model works on its reply.").waitFor();
+    await walk.room.perform(["runs", "cancel", id]);
+    await page.getByText("It wrote none.").waitFor();
+    expect(walk.faults).toEqual([]);
+  });
+
   test("says that there is no such run", async () => {
     const { page } = walk;
     await page.goto(`${walk.server.url}/console/runs/0198f000-0000-4000-8000-000000000001`);

@@ -184,3 +184,19 @@ test("without servers there is no count, and nothing is down", async () => {
   expect(supply.isDown()).toBe(false);
   supply.stop();
 });
+
+test("a request is answered with a stream where only that was recorded, and the other way round", () => {
+  const library = new ReplayLibrary();
+  const ask = createAsk("Hello");
+  const record = (stream: boolean, ended_ms: number) => {
+    const key = hashRequest({ ...ask, stream });
+    const ending = { ok: true as const, finish_reason: "stop", usage: USAGE };
+    library.add({ model: "m", key, ask, told: [], ended_ms, ending });
+  };
+  const find = (stream: boolean) => library.next("m", { ...ask, stream })?.ended_ms;
+  expect([find(true), find(false)]).toEqual([undefined, undefined]);
+  record(true, 1);
+  expect([find(true), find(false)]).toEqual([1, 1]);
+  record(false, 2);
+  expect([find(true), find(false)]).toEqual([1, 2]);
+});

@@ -24,6 +24,8 @@ export interface ShownRun {
   };
   usage: { prompt_tokens: number; completion_tokens: number; rounds: number };
   budgets: { max_cost_sar: string | null; max_rounds: number | null };
+  /** The reply that the model writes now. */
+  live: { text: string; tool_calls: { name: string; arguments: string }[] } | null;
   pending_approvals: string[];
   created_at: string;
   started_at: string | null;

@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { Facts } from "../facts.tsx";
 import { useQuery } from "../filters.tsx";
 import { writeExact } from "../format.ts";
-import { Json } from "../json.tsx";
+import { CodeBlock, Json } from "../json.tsx";
 import { Icon, Outside, Segment } from "../parts.tsx";
 import { t } from "../texts.ts";
 import type { ShownRun, StepItem } from "./data.ts";
@@ -71,12 +71,34 @@ function Read({ run, piece }: { run: ShownRun; piece: WorkPiece }) {
     return state === "failed" && run.error ? (
       <ErrorText error={run.error} />
     ) : (
-      <p class="soft">{t("run.open")}</p>
+      <OpenReply run={run} />
     );
   }
   if (step?.kind === "assistant") return <ModelDetail run={run} step={step} />;
   if (kind === "tool") return <ToolDetail steps={steps} />;
   return step?.kind === "system" ? <EventFacts step={step} /> : null;
+}
+
+/** Characters at the end of a reply under way that are shown. */
+const LIVE_CHARACTERS = 4_000;
+
+function OpenReply({ run: { live } }: { run: ShownRun }) {
+  const text = live?.text ?? "";
+  const shown = text.slice(-LIVE_CHARACTERS).toWellFormed();
+  return (
+    <>
+      <p class="soft">{t("run.open")}</p>
+      {text !== "" && (
+        <p class="soft lines">
+          {shown.length < text.length && "…"}
+          <Outside text={shown} />
+        </p>
+      )}
+      {live?.tool_calls.map(({ name, arguments: written }, at) => (
+        <CodeBlock key={at} text={`${name} ${written}`} label={name} />
+      ))}
+    </>
+  );
 }
 
 function QueueFacts({ run: { created_at, started_at } }: { run: ShownRun }) {

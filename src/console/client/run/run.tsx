@@ -1,13 +1,13 @@
 // One run: how it stands, its waterfall, and the chosen step beside it.
 
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import type { ApiFailure } from "../api.ts";
 import { writeCommand } from "../curl.ts";
 import { useQuery } from "../filters.tsx";
 import { shortenId } from "../format.ts";
 import { useKeys } from "../keyboard.ts";
-import { now, useResource } from "../live.ts";
+import { isPaused, now, useResource } from "../live.ts";
 import { copyText, FailureNote, Outside } from "../parts.tsx";
 import { type KeyHint, Page } from "../shell.tsx";
 import { t } from "../texts.ts";
@@ -39,6 +39,7 @@ function OneRun({ id }: { id: string }) {
   const resource = useResource<ShownRun>(`/runs/${encodeURIComponent(id)}`, ["runs"]);
   const { data: run, failure } = resource.value;
   const { steps, failure: stepsFailure } = useSteps(encodeURIComponent(id));
+  useLiveText(run, resource.reload);
   const title = run ? titleOf(run) : "";
   const heading = (
     <>
@@ -66,6 +67,15 @@ function OneRun({ id }: { id: string }) {
       {run && steps && <Panes run={run} steps={steps} />}
     </Page>
   );
+}
+
+/** Reads a running run each second: no change of rows tells what its model writes. */
+function useLiveText(run: ShownRun | null, reload: () => void): void {
+  const at = now.value;
+  const isWriting = run?.status === "running" && !isPaused.value && !document.hidden;
+  useEffect(() => {
+    if (isWriting) reload();
+  }, [at, isWriting]);
 }
 
 function Missing({ id, failure }: { id: string; failure: ApiFailure }) {

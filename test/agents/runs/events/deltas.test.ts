@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { ended } from "../../../spec/agents/approvals-front.ts";
 import { type Json, type RunsFront, startRuns } from "../../../spec/agents/runs-front.ts";
 import { readEvents } from "../../../support/event-reader.ts";
+import { countRounds } from "../../../support/rounds.ts";
 import { answerText, startUpstream, USAGE, writeFrame } from "../../../support/upstream.ts";
 
 const cleanUp: (() => Promise<unknown>)[] = [];
@@ -190,6 +191,56 @@ test("a model without streaming sends its whole text as one piece", async () => 
     ["message.snapshot", "message.delta whole"],
     ["message.snapshot whole"],
   ]).toContainEqual(live);
+});
+
+test("each round's pieces stand between the steps before it and its own, whenever a client comes", async () => {
+  const more = `[[models]]
+id = "paced"
+self_hosted = true
+capabilities = ["tools", "streaming"]
+upstream = { kind = "stub", tokens_per_second = 1_000 }
+`;
+  const front = await startRuns({ more }, { listens: true });
+  cleanUp.push(front.stop);
+  const agent = await front.createAgent({ tools: ["calculator"] });
+  const line = (n: number) => `!say Round ${n} 😀.\n!tool calculator {"expression":"${n}+1"}`;
+  const message = `${[1, 2, 3, 4].map(line).join("\n!next\n")}\n!next\n!say The end.`;
+  let rebuilt = 0;
+  const judge = async (begin_ms: number) => {
+    const run = await front.begin({ input: { message } }, agent);
+    while (front.clock.monotonic() < begin_ms) await new Promise(setImmediate);
+    const frames = await (await follow(front, run)).rest();
+    const texts = new Map<number, string>();
+    let steps = 0;
+    let replies = 0;
+    for (const frame of frames) {
+      if (isLive(frame)) {
+        // The results of the rounds before have come, and no reply of this one.
+        expect([frame.round, steps]).toEqual([replies + 1, replies * 3]);
+        const before = frame.type === "message.snapshot" ? "" : (texts.get(frame.round) ?? "");
+        texts.set(frame.round, before + (frame.text ?? ""));
+      } else if (frame.step && frame.step.kind !== "system") {
+        steps += 1;
+        if (frame.step.kind !== "assistant") continue;
+        replies += 1;
+        const text = texts.get(replies);
+        if (text !== undefined) expect(text).toBe(frame.step.data.content);
+        rebuilt += text === undefined ? 0 : 1;
+      }
+    }
+    expect(replies).toBe(5);
+  };
+  for (let times = 0; times < countRounds(5); times++) {
+    const now = front.clock.monotonic();
+    let isOver = false;
+    const judged = Array.from({ length: 20 }, (_, n) => judge(now + n * 3));
+    const all = Promise.all(judged).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) await front.clock.advance(1);
+    await all;
+  }
+  expect(rebuilt).toBeGreaterThan(0);
 });
 
 test("deltas is true or false", async () => {
