@@ -83,7 +83,24 @@ const SUMMARIES: Record<string, (data: ShownRow) => string> = {
   system: ({ event, message }) => `${event} ${message}`,
 };
 
-type SeenMessageRow = Awaited<ReturnType<typeof operations.showRound.run>>["messages"][number];
+type ExplainedRound = Awaited<ReturnType<typeof operations.showRound.run>>;
+
+function drawRound({ messages: _, usage, context, parameters, ...round }: ExplainedRound): string {
+  const { reason, tokens, whole_tokens, room_tokens, reduced } = context;
+  const kinds = reduced.map(({ kind, message }) => `${kind} ${message + 1}`);
+  const head = drawRow({
+    ...round,
+    ...usage,
+    parameters: JSON.stringify(parameters),
+    retries: round.retries.map(({ code, step_seq }) => `${code} (step ${step_seq})`),
+    summaries: round.summaries.map(({ step_seq }) => `step ${step_seq}`),
+    context: `${tokens} of ${whole_tokens} tokens, room ${room_tokens ?? "unlimited"}`,
+    ...(reason !== null && { shortened: `${reason}: messages ${kinds.join(", ")}` }),
+  });
+  return `${head}\n`;
+}
+
+type SeenMessageRow = ExplainedRound["messages"][number];
 
 function drawMessage({ role, tool, tokens, content, tool_calls }: SeenMessageRow): string {
   const calls = tool_calls.map(({ name, arguments: text }) => `\n${quote(name)} ${quote(text)}`);
@@ -269,14 +286,14 @@ export const commands: readonly Command[] = [
   {
     name: "runs round",
     args: ["RUN_ID", "ROUND"],
-    help: "Show the messages that the model saw in a round",
+    help: "Show how a round came about, and the messages that the model saw",
     example: "wadi runs round 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 2",
     async run(input, output) {
       const [id, typed] = input.args as [string, string];
       const round = Number(typed);
       if (!Number.isInteger(round)) throw new UsageError("ROUND is a whole number");
       const found = await call(input, operations.showRound, { id, round });
-      const lines = found.messages.map(drawMessage);
+      const lines = [drawRound(found), ...found.messages.map(drawMessage)];
       if (!found.is_exact) output.say("settings or summaries have changed since it was sent");
       output.print(found, lines.join(""));
       return 0;
