@@ -77,6 +77,8 @@ export const bundle = async (build: Build, outfile: string) => ({
     await packLibrary("re2js"),
     await packLibrary("htmlparser2"),
     await packLibrary("decimal.js"),
+    await packLibrary("jsep"),
+    await packLibrary("croner"),
     await packLibrary(join(root, "src/agents/tools/json-schema/library.ts")),
     await packLibrary(join(root, "src/platform/metrics-library.ts")),
   ],
@@ -171,9 +173,9 @@ const packLibrary = async (entry: string): Promise<BunPlugin> => {
   const code = await outputs[0]!.text();
   const packed = `${name}.zst`;
   const namespace = `packed-${name.replaceAll(".", "-")}`;
-  const names = Object.keys(await import(entry))
-    .filter((one) => one !== "default")
-    .join(", ");
+  const exported = Object.keys(await import(entry));
+  const names = exported.filter((one) => one !== "default").join(", ");
+  const hasDefault = exported.includes("default");
   const contents = `
     import file from ${JSON.stringify(packed)};
     const bytes = Bun.zstdDecompressSync(await Bun.file(file).bytes());
@@ -182,6 +184,7 @@ const packLibrary = async (entry: string): Promise<BunPlugin> => {
     const run = new Function("module", "exports", "require", code);
     run(module, module.exports, (name) => process.getBuiltinModule(name));
     export const { ${names} } = module.exports;
+    ${hasDefault ? "export default module.exports.default ?? module.exports;" : ""}
   `;
   return {
     name: `packed ${name}`,
