@@ -23,13 +23,17 @@ export interface ConnectionFactory {
   ca?: string;
 }
 
+export type GuardedMethod = "GET" | "POST" | "DELETE";
+
 export interface HttpHop {
-  method: "GET" | "POST";
+  method: GuardedMethod;
   url: URL;
   headers: Readonly<Record<string, string>>;
   body?: string | Uint8Array;
   responseBytesMax: number;
   limit: TimeLimit;
+  /** Reads pieces of the body as they arrive; true ends the reply after this one. */
+  readPiece?(bytes: Uint8Array, head: ReplyHead): boolean;
 }
 
 /**
@@ -53,6 +57,7 @@ class GuardedExchange implements ReplyListener {
   readonly #forgetLimit: Cancel;
   readonly #cancelDial: Cancel;
   readonly #body: BodyBuffer;
+  readonly #readPiece: HttpHop["readPiece"];
   #connection: HttpConnection | undefined;
   #head: ReplyHead | undefined;
 
@@ -62,6 +67,7 @@ class GuardedExchange implements ReplyListener {
     const { promise, resolve, reject } = Promise.withResolvers<GuardedOutcome>();
     this.outcome = promise;
     this.#url = url;
+    this.#readPiece = hop.readPiece;
     this.#resolve = resolve;
     this.#reject = reject;
     this.#body = new BodyBuffer(responseBytesMax, () => this.#head?.length ?? null);
@@ -94,9 +100,12 @@ class GuardedExchange implements ReplyListener {
   }
 
   onBody(bytes: Buffer): void {
-    if (this.#body.take(bytes)) return;
+    // Read first, since the buffer may free the piece.
+    const isEnough = this.#readPiece?.(bytes, this.#head!) ?? false;
+    const fits = this.#body.take(bytes);
+    if (fits && !isEnough) return;
     this.#connection!.cut(this);
-    this.#settleReply(true);
+    this.#settleReply(!fits);
   }
 
   onEnd(): void {
@@ -141,7 +150,7 @@ function writeHop({ method, url, headers, body }: HttpHop): Buffer {
   // Replies are never unpacked: 0.4 MB on the wire can be 400 MB.
   const own = "accept-encoding: identity\r\nconnection: close\r\n";
   const head = `${first}${writeHeaders(headers)}${own}`;
-  if (method === "GET") return Buffer.from(`${head}\r\n`, "latin1");
+  if (method !== "POST") return Buffer.from(`${head}\r\n`, "latin1");
   return writeRequest(head, body ?? "");
 }
 

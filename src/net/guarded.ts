@@ -3,7 +3,7 @@ import type { Cancel, Clock } from "../platform/clock.ts";
 import { hasFreeDescriptors } from "../platform/descriptors.ts";
 import { shorten } from "../platform/text.ts";
 import { type AllowEntry, isAllowed } from "./allow-list.ts";
-import { exchange, type HttpHop } from "./exchange.ts";
+import { exchange, type GuardedMethod, type HttpHop } from "./exchange.ts";
 import { dial } from "./http-dial.ts";
 import { findSpecialBlock } from "./ip-address.ts";
 import {
@@ -31,9 +31,9 @@ const OWN_HEADERS = new Set(
   ).split(" "),
 );
 
-export interface GuardedRequest {
+export interface GuardedRequest extends Pick<HttpHop, "readPiece"> {
   url: string;
-  method: "GET" | "POST";
+  method: GuardedMethod;
   /** The guard replaces `host`, `accept-encoding` and headers of the connection. */
   headers: Record<string, string>;
   body?: string | Uint8Array;

@@ -284,3 +284,29 @@ test("the guard ignores the proxy of the environment", async () => {
   }
   expect([proxy.connections, server.connections]).toEqual([0, 1]);
 });
+
+test("a reader of a reply sees each piece with its head, and ends the reply where it wants", async () => {
+  using server = listenRaw(({ say }) =>
+    say("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\ndata: 2\n\n"),
+  );
+  const seen: string[] = [];
+  const outcome = await guard(["127.0.0.1:*"]).request({
+    ...{ ...ask, url: `${server.origin}/` },
+    readPiece(bytes, head) {
+      seen.push(`${head.status} ${head.header("content-type")} ${Buffer.from(bytes)}`);
+      return seen.join("").includes("2");
+    },
+  });
+  // The server leaves the connection open, so that only the reader can have ended the reply.
+  expect(outcome).toMatchObject({ ok: true, status: 200, truncated: false });
+  expect(seen).toEqual(["200 text/event-stream data: 1\n\ndata: 2\n\n"]);
+  await server.closed;
+});
+
+test("a DELETE has no body", async () => {
+  using server = listenRaw(({ say }) => say(plainReply));
+  const egress = guard(["127.0.0.1:*"]);
+  await egress.request({ ...get, method: "DELETE", url: `${server.origin}/one` });
+  expect(server.pieces[0]).toStartWith("DELETE /one HTTP/1.1\r\n");
+  expect(server.pieces[0]).toEndWith("\r\n\r\n");
+});
