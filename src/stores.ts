@@ -12,7 +12,8 @@ import { noteStore } from "./agents/notes/store.ts";
 import { runStore } from "./agents/runs/store/index.ts";
 import { threadStore } from "./agents/threads/store.ts";
 import { connectionStore } from "./agents/tools/connections/store.ts";
-import { toolStore } from "./agents/tools/http/store.ts";
+import { toolStore } from "./agents/tools/http/store/index.ts";
+import { mcpServerStore } from "./agents/tools/mcp/store.ts";
 import { usageStore } from "./agents/usage/store.ts";
 import { processStore } from "./cluster/store.ts";
 import { secretStore } from "./crypto/store.ts";
@@ -43,7 +44,7 @@ export const stores = [
   ...[installationStore, secretStore, storageStore, sweepStore],
   ...[modelStore, managedServerStore, requestLogStore, budgetStore],
   ...[agentStore, threadStore, processStore, runStore, usageStore, outboxStore, evaluationStore],
-  ...[approvalStore, toolStore, connectionStore, noteStore],
+  ...[approvalStore, toolStore, mcpServerStore, connectionStore, noteStore],
   ...[triggerStore, webhookStore],
   ...[idStore, activityStore, accountDeletionStore],
 ];

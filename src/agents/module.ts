@@ -35,8 +35,11 @@ import { createCredentials } from "./tools/connections/connections.ts";
 import { openConnectionRoutes } from "./tools/connections/routes.ts";
 import { createHttpTool } from "./tools/http/endpoint.ts";
 import { openRegistrationRoutes, openTrialRoute } from "./tools/http/routes.ts";
-import { toolStore } from "./tools/http/store.ts";
+import { toolStore } from "./tools/http/store/index.ts";
 import { createSchemaCheck } from "./tools/json-schema/check.ts";
+import { createMcp } from "./tools/mcp/mcp.ts";
+import { openMcpRoutes } from "./tools/mcp/routes.ts";
+import { createMcpTool, isListed } from "./tools/mcp/tool.ts";
 import { createPriceOf } from "./tools/prices.ts";
 import type { ToolRevisionRow } from "./tools/revision.ts";
 import { openToolRoutes, type ToolsDeps } from "./tools/routes.ts";
@@ -82,7 +85,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   openDefinitionRoutes(router, definitions, deps.alias);
   openThreadRoutes(router, runsDeps);
   openConnectionRoutes(router, deps);
-  const createTool = openTools(router, toolsDeps);
+  const { createTool, refresher } = openTools(router, toolsDeps);
   const findVersion = createVersionCache(database.bind(agentStore));
   const starter = new RunStarter(deps, {
     runs,
@@ -106,7 +109,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   });
   return {
     prepareRun: (...run) => starter.prepare(...run),
-    services: [new ApprovalExpiry(deps, runs), engine, evaluations],
+    services: [new ApprovalExpiry(deps, runs), refresher, engine, evaluations],
     listening: [streams, waits],
     drain: () => engine.drain(),
     endStreams() {
@@ -122,16 +125,20 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
 function openTools(router: Router, deps: ToolsDeps) {
   const { egress, compute } = deps;
   const openConnection = createCredentials(deps);
-  const createTool = (revision: ToolRevisionRow) =>
-    createHttpTool(revision, { egress, openConnection });
   openToolRoutes(router, deps);
   const checkSchema = createSchemaCheck(compute);
+  const mcp = createMcp({ ...deps, openConnection, checkSchema });
+  openMcpRoutes(router, mcp.servers, deps);
+  const createTool = (revision: ToolRevisionRow) =>
+    isListed(revision)
+      ? createMcpTool(revision, mcp.toolDeps)
+      : createHttpTool(revision, { egress, openConnection });
   openRegistrationRoutes(router, deps, {
     checkUrl: (url: string) => egress.validate(url),
     checkSchema,
   });
   openTrialRoute(router, deps, createTool);
-  return createTool;
+  return { createTool, refresher: mcp.refresher };
 }
 
 type EvaluationRouteDeps = RunsDeps & { findVersion: FindVersion; starter: RunStarter };

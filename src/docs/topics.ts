@@ -10,6 +10,7 @@ import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import evaluation from "./evaluation.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
+import mcp from "./mcp.md" with { type: "file" };
 import messages from "./messages.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
@@ -67,6 +68,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("evaluation", "repeat runs without effects, evaluate a version on many", evaluation),
       page("approvals", "which calls wait for a person, and how to decide", approvals),
       page("tools", "built-in tools, your own endpoints, connections", tools),
+      page("mcp", "tools of MCP servers: register, judge, accept changes", mcp),
       page("triggers", "start runs on a schedule or by a signed request", triggers),
       page("webhooks", "receive events: signatures, attempts, replays", webhooks),
     ]),

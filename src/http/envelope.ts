@@ -16,6 +16,7 @@ const AGENT_SEGMENTS = new Set([
   "threads",
   "approvals",
   "tools",
+  "mcp",
   "triggers",
   "hooks",
   "webhooks",

@@ -15,7 +15,7 @@ export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export type Path = `/v1/${string}`;
 
 /** Features that an operator can switch off while the agent service is open. */
-export type Feature = "http_tools" | "triggers" | "webhooks";
+export type Feature = "http_tools" | "mcp" | "triggers" | "webhooks";
 
 interface DocumentedReply {
   description: string;

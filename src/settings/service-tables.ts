@@ -138,6 +138,9 @@ export const Agents = section("The agent service.", {
   http_tools: flag("false: tools that callers registered are neither changed nor called.", {
     default: true,
   }),
+  mcp: flag("true: accounts may register MCP servers, and runs call their tools.", {
+    default: false,
+  }),
   triggers: flag("false: triggers are neither changed nor fired, and hooks answer 503.", {
     default: true,
   }),

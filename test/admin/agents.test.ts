@@ -4,7 +4,7 @@ import { AdminError, agentOperations, perform } from "../../src/admin/index.ts";
 import { createPolicyPreview } from "../../src/agents/definitions/policy-preview.ts";
 import { agentStore } from "../../src/agents/definitions/store.ts";
 import { DEFAULT_BEHAVIOUR, DEFAULT_POLICY } from "../../src/agents/definitions/version.ts";
-import { toolStore } from "../../src/agents/tools/http/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store/index.ts";
 import { readSettings } from "../../src/settings/index.ts";
 import { AMPLE, makeVersion, makeVersionPlan } from "../store/agent-cases.ts";
 import { makeRevision, within } from "../store/tool-cases.ts";

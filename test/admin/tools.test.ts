@@ -1,7 +1,7 @@
 // Tests the operator's commands for registered tools.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
-import { toolStore } from "../../src/agents/tools/http/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store/index.ts";
 import { makeRevision, within } from "../store/tool-cases.ts";
 import { type AdminFixture, openFixture } from "./fixture.ts";
 

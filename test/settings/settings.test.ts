@@ -205,7 +205,7 @@ describe("without a file", () => {
         requests_per_minute: 10,
       },
       agents: {
-        ...{ open: true, enforce_scope: true, http_tools: true, triggers: true },
+        ...{ open: true, enforce_scope: true, http_tools: true, mcp: false, triggers: true },
         ...{ webhooks: true, tool_prices: {} },
       },
       egress: { allow: [] },
@@ -360,6 +360,7 @@ describe("a file", () => {
       open: false,
       enforce_scope: false,
       http_tools: false,
+      mcp: false,
       triggers: false,
       webhooks: false,
       tool_prices: { web_search: 10_000 },

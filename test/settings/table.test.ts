@@ -245,6 +245,7 @@ test("settings with one place in the file are those that a variable can override
     "agents.open",
     "agents.enforce_scope",
     "agents.http_tools",
+    "agents.mcp",
     "agents.triggers",
     "agents.webhooks",
     "agents.tool_prices",

@@ -14,7 +14,8 @@ import { noteStore } from "../../src/agents/notes/store.ts";
 import { runStore } from "../../src/agents/runs/store/index.ts";
 import { threadStore } from "../../src/agents/threads/store.ts";
 import { connectionStore } from "../../src/agents/tools/connections/store.ts";
-import { toolStore } from "../../src/agents/tools/http/store.ts";
+import { toolStore } from "../../src/agents/tools/http/store/index.ts";
+import { mcpServerStore } from "../../src/agents/tools/mcp/store.ts";
 import { usageStore } from "../../src/agents/usage/store.ts";
 import { processStore } from "../../src/cluster/store.ts";
 import { secretStore } from "../../src/crypto/store.ts";
@@ -52,6 +53,7 @@ import { holdCases } from "./hold-cases.ts";
 import { inventoryIdCases } from "./id-cases.ts";
 import { installationCases } from "./installation-cases.ts";
 import { inventoryCases } from "./inventory-cases.ts";
+import { mcpCases } from "./mcp-cases.ts";
 import { noteCases } from "./note-cases.ts";
 import { operatorCases } from "./operator-cases.ts";
 import { outboxCases } from "./outbox-cases.ts";
@@ -107,6 +109,7 @@ export function bindStores(database: Database) {
     noted: database.bind(noteWrites),
     usage: database.bind(usageStore),
     tools: database.bind(toolStore),
+    mcpServers: database.bind(mcpServerStore),
     numbered: database.bind(toolWrites),
     connections: database.bind(connectionStore),
     ran: readRuns(database),
@@ -808,6 +811,7 @@ export const cases: readonly Case[] = [
   ...runRouteCases,
   ...runOverviewCases,
   ...toolCases,
+  ...mcpCases,
   ...connectionCases,
   ...noteCases,
   ...outboxCases,

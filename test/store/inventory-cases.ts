@@ -344,6 +344,7 @@ const deletionCases: Case[] = [
     check: (answer) =>
       expect(answer).toEqual({
         ...{ keys: 1, agents: 0, threads: 3, runs: 3, "unfinished runs": 3, approvals: 0 },
+        "mcp servers": 0,
         ...{ tools: 0, connections: 0, triggers: 0, endpoints: 0, deliveries: 0, requests: 3 },
       }),
   },

@@ -5,6 +5,7 @@ import type { Case, Stores } from "./cases.ts";
 import { codeOf } from "./run-acts.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
+const OWN = { server_id: null, is_changed: false };
 const HOST = "api.example.com";
 const MANY = 100;
 const BYTES = 1e9;
@@ -19,6 +20,7 @@ export const makeRevision = (
   parameters: { type: "object", properties: { to: { type: "string", default: "ä\u0000" } } },
   ...{ connection_id: null, timeout_ms: 30_000, external_content: true, idempotent: false },
   created_at: NOW,
+  mcp: null,
   ...fields,
 });
 const shown = (name: string, fields: Partial<ToolRevisionRow> = {}): ToolRevisionRow => ({
@@ -299,8 +301,8 @@ const readCases: Case[] = [
     async check(answer, { tools }) {
       expect((answer as { name: string }[]).toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
         [
-          { name: "one", revision: 1, risk: "write", status: "enabled" },
-          { name: "two", revision: 2, risk: "read", status: "disabled" },
+          { ...OWN, name: "one", revision: 1, risk: "write", status: "enabled" },
+          { ...OWN, name: "two", revision: 2, risk: "read", status: "disabled" },
         ] as never,
       );
       expect(await tools.listStandings("a-2", ["one"])).toEqual([]);

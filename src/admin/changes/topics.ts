@@ -64,6 +64,7 @@ const TOPICS_OF_STORES: Readonly<Record<string, readonly ChangeTopic[]>> = {
   outbox: NONE,
   approvals: NONE,
   tools: ["agents"],
+  mcp_servers: ["agents"],
   connections: ["agents"],
   notes: NONE,
   triggers: ["triggers"],

@@ -3,7 +3,7 @@ import type { Database } from "../../database/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Ids } from "../../platform/ids.ts";
 import { runStore } from "../runs/store/index.ts";
-import { type Pinned, toolStore } from "../tools/http/store.ts";
+import { type Pinned, toolStore } from "../tools/http/store/index.ts";
 import { findBuiltinTitle } from "../tools/titles.ts";
 import type { ApprovalRow } from "./approval.ts";
 import { type DecisionRequest, decideApproval } from "./decision.ts";

@@ -2,7 +2,7 @@
 import type { Caller } from "../../access/index.ts";
 import { createOperatorDeps, type OperatorDepsOptions } from "../operator-deps.ts";
 import { createShownCatalog, createToolLookup } from "../tools/catalog.ts";
-import { toolStore } from "../tools/http/store.ts";
+import { toolStore } from "../tools/http/store/index.ts";
 import { Definitions } from "./definitions.ts";
 import type { NewAgent } from "./input.ts";
 import type { FoundAgent } from "./store.ts";

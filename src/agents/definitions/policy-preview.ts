@@ -3,9 +3,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Database } from "../../database/index.ts";
 import { maybe, oneOf } from "../../platform/schema.ts";
 import type { Settings } from "../../settings/index.ts";
+import { explainOff } from "../tools/availability.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
 import { RISKS } from "../tools/contract.ts";
-import { toolStore } from "../tools/http/store.ts";
+import { toolStore } from "../tools/http/store/index.ts";
 import { decide } from "../tools/policy.ts";
 import { findBuiltinTitle } from "../tools/titles.ts";
 import { ToolPin, type VersionRow } from "./version.ts";
@@ -36,19 +37,19 @@ export function createPolicyPreview(database: Database, settings: Settings): Pre
   const store = database.bind(toolStore);
   const catalog = createShownCatalog();
   return async (account_id, { tool_revisions, policy }) => {
-    const pins = tool_revisions.filter(({ kind }) => kind === "http");
+    const pins = tool_revisions.filter(({ kind }) => kind !== "builtin");
     const names = pins.map(({ name }) => name);
     const rows = pins.length === 0 ? [] : await store.listPinned(account_id, pins);
     const standings = pins.length === 0 ? [] : await store.listStandings(account_id, names);
     const pinned = new Map(rows.map((row) => [row.name, row]));
-    const isOn = new Map(standings.map(({ name, status }) => [name, status === "enabled"]));
+    const standing = new Map(standings.map((one) => [one.name, one]));
     const find = ({ kind, name }: ToolPin) => {
       if (kind === "builtin") {
         const tool = catalog.find(name);
         return { risk: tool?.risk, title: findBuiltinTitle(name), isOff: !tool };
       }
       const tool = pinned.get(name);
-      const isOff = !isOn.get(name) || !settings.agents.http_tools;
+      const isOff = explainOff(standing.get(name), settings) !== null;
       return { risk: tool?.risk, title: tool?.title ?? null, isOff };
     };
     return tool_revisions.map((pin) => {

@@ -55,6 +55,8 @@ export function pinTools(
     const found = find(name);
     if (pin) return pin.kind === "builtin" && found?.pin.kind === "builtin" ? found.pin : pin;
     if (!found) throw unknownTool(name, `tools.${i}`);
+    // agents.errors: a change of a server is accepted before a version can pin it.
+    if (found.isChanged) throw apiError("tool_changed", { param: `tools.${i}` });
     if (found.isOff) throw disabledTool(name, `tools.${i}`);
     return found.pin;
   });

@@ -124,7 +124,7 @@ export const ToolPin = Type.Object(
   {
     name: Type.String({ description: "The tool's name." }),
     revision: Type.Integer({ description: "Revision from 1, pinned by the version." }),
-    kind: oneOf(["builtin", "http"] as const, "Kind of the tool."),
+    kind: oneOf(["builtin", "http", "mcp"] as const, "Kind of the tool."),
     risk: oneOf(["read", "write", "irreversible"] as const, "Risk of the tool."),
   },
   { description: "A tool as this version uses it." },
@@ -217,7 +217,7 @@ export function inherit(old: Behaviour, change: BehaviourChange): Behaviour {
 
 export function hasSamePins(pins: readonly ToolPin[], others: readonly ToolPin[]): boolean {
   const write = ({ name, kind, revision }: ToolPin) =>
-    kind === "http" ? `${name} ${revision}` : name;
+    kind === "builtin" ? name : `${name} ${revision}`;
   return pins.map(write).join() === others.map(write).join();
 }
 

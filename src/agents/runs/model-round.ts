@@ -227,6 +227,7 @@ async function takeReply(
     ids: deps.ids,
     state,
     findTool: context.findTool,
+    explainOff: context.explainOff,
     checkArguments: createArgumentsCheck(deps.compute),
     isRecorded: recording?.answersCalls(counted.usage.rounds) === true,
     entry,

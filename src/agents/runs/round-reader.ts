@@ -4,7 +4,7 @@ import type { ModelCheck } from "../../gateway/index.ts";
 import { agentStore } from "../definitions/store.ts";
 import type { VersionRow } from "../definitions/version.ts";
 import { createShownCatalog } from "../tools/catalog.ts";
-import { toolStore } from "../tools/http/store.ts";
+import { toolStore } from "../tools/http/store/index.ts";
 import type { PromptTool } from "./prompt.ts";
 import { rebuildRound } from "./round-messages.ts";
 import type { RunRow } from "./run.ts";
@@ -16,7 +16,7 @@ export function createRoundReader(database: Database, findModel: ModelCheck["fin
   const store = database.bind(runStore);
   const catalog = createShownCatalog();
   const openTools = async (account_id: string, { tool_revisions }: VersionRow) => {
-    const pins = tool_revisions.filter(({ kind }) => kind === "http");
+    const pins = tool_revisions.filter(({ kind }) => kind !== "builtin");
     const rows = pins.length === 0 ? [] : await listPinned(account_id, pins);
     const pinned = new Map<string, PromptTool>(rows.map((row) => [row.name, row]));
     return (name: string): PromptTool | undefined => pinned.get(name) ?? catalog.find(name);

@@ -112,6 +112,10 @@ export class RunContext {
 
   readonly findTool = (name: string): Tool | undefined => this.#options.toolset.find(name);
 
+  /** Why a tool of the version is not found now, where that is not its switch. */
+  readonly explainOff = (name: string): string | null =>
+    this.#options.toolset.explainOff?.(name) ?? null;
+
   async refreshTools(): Promise<void> {
     const { refresh } = this.#options.toolset;
     if (refresh) await this.retry(refresh);

@@ -4,6 +4,7 @@ import type { Bound } from "../../database/index.ts";
 import type { ModelTool } from "../../models/index.ts";
 import type { ToolPin } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
+import { explainOff } from "./availability.ts";
 import { createCalculator } from "./builtin/calculator.ts";
 import { currentTime } from "./builtin/current-time.ts";
 import { createMemory, type Notes } from "./builtin/memory.ts";
@@ -11,7 +12,7 @@ import { readOutput } from "./builtin/read-output.ts";
 import { createReadPage, type PageDeps } from "./builtin/read-page.ts";
 import { createWebSearch, type SearchClient } from "./builtin/web-search.ts";
 import type { BuiltinTool, Tool } from "./contract.ts";
-import type { toolStore } from "./http/store.ts";
+import type { toolStore } from "./http/store/index.ts";
 import { isToolName, type ToolRevision } from "./revision.ts";
 import { findBuiltinTitle } from "./titles.ts";
 
@@ -103,8 +104,9 @@ const modelTools = new WeakMap<DescribedTool, ModelTool>();
 
 export interface LookupCandidate {
   pin: ToolPin;
-  /** The tool is switched off, or http tools as a whole are. */
+  /** The tool is switched off or has changed, or its kind is off: calls cannot be sent. */
   isOff: boolean;
+  isChanged?: boolean;
   scope?: Scope | undefined;
 }
 
@@ -126,9 +128,10 @@ export function createToolLookup({ tools, catalog, settings }: LookupOptions): L
     return (name) => {
       const standing = own.get(name);
       if (standing) {
-        const { revision, risk, status } = standing;
-        const isOff = status === "disabled" || !settings().agents.http_tools;
-        return { pin: { name, revision, kind: "http", risk }, isOff };
+        const { revision, risk, server_id, is_changed } = standing;
+        const kind = server_id === null ? "http" : "mcp";
+        const isOff = explainOff(standing, settings()) !== null;
+        return { pin: { name, revision, kind, risk }, isOff, isChanged: is_changed };
       }
       const tool = catalog.find(name);
       if (!tool) return undefined;

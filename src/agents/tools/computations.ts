@@ -17,8 +17,8 @@ export const toolComputations = [
     const { findSchemaProblem } = await loadParameters();
     return findSchemaProblem(parameters);
   }),
-  implementTask(ARGUMENTS, async ({ parameters, text, faultsMax }) => {
+  implementTask(ARGUMENTS, async ({ parameters, text, faultsMax, root }) => {
     const { findFaults } = await loadParameters();
-    return findFaults(parameters, JSON.parse(text), faultsMax);
+    return findFaults(parameters, JSON.parse(text), faultsMax, root);
   }),
 ];

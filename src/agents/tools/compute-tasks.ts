@@ -17,6 +17,8 @@ export interface ArgumentsInput {
   parameters: Parameters;
   text: string;
   faultsMax: number;
+  /** Name of the value as a whole; "The arguments" by default. */
+  root?: string;
 }
 export const ARGUMENTS: ComputeTask<ArgumentsInput, string[]> = {
   name: "arguments",

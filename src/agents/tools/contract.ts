@@ -71,6 +71,8 @@ export interface Tool {
   external_content: boolean;
   parameters: TSchema | Parameters;
   timeout_ms: number;
+  /** The MCP server that it comes from. */
+  server_id?: string;
   /** Present on tools that change something outside; their calls are recorded before they leave. */
   sends?: {
     /** A call of unknown outcome may be sent again without an approval. */

@@ -13,7 +13,7 @@ export function createPriceOf(settings: () => Settings, catalog: Catalog): Price
       tool_prices = current;
       prices = new Map(Object.entries(current));
     }
-    if (kind === "http") return HTTP_PRICE;
+    if (kind !== "builtin") return HTTP_PRICE;
     const tool = catalog.find(name);
     return tool ? catalog.priceOf(tool, prices) : (prices.get(name) ?? null);
   };

@@ -1,8 +1,8 @@
 // Registered tools of every account, for operators: lists, lookups and their switch.
 import type { Bound, Database } from "../../database/index.ts";
-import { toolStore } from "./http/store.ts";
+import { toolStore } from "./http/store/index.ts";
 import {
-  describeHttpRevision,
+  describeOwnRevision,
   isToolName,
   type ToolRevision,
   type ToolRevisionRow,
@@ -12,7 +12,7 @@ const TOOLS_AT_ONCE = 100;
 
 export function createToolQueries(database: Database) {
   const store: Bound<typeof toolStore> = database.bind(toolStore);
-  const describe = (row: ToolRevisionRow | undefined) => row && describeHttpRevision(row);
+  const describe = (row: ToolRevisionRow | undefined) => row && describeOwnRevision(row);
   const of =
     (work: (account_id: string, name: string) => Promise<ToolRevisionRow | undefined>) =>
     async (account_id: string, name: string): Promise<ToolRevision | undefined> =>
@@ -22,7 +22,7 @@ export function createToolQueries(database: Database) {
       const found: ToolRevision[] = [];
       for (let after: string | null = null; ; ) {
         const rows: ToolRevisionRow[] = await store.list(account_id, after, TOOLS_AT_ONCE);
-        found.push(...rows.map(describeHttpRevision));
+        found.push(...rows.map(describeOwnRevision));
         if (rows.length < TOOLS_AT_ONCE) return found;
         after = rows.at(-1)!.name;
       }

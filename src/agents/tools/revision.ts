@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Money, maybe, oneOf, Resource, Timestamp } from "../../platform/schema.ts";
 import { RISKS, TOOL_OUTCOMES } from "./contract.ts";
+import { McpOrigin } from "./mcp/origin.ts";
 
 /** agents.resources.tool */
 export const ToolRevision = Resource(
@@ -9,8 +10,9 @@ export const ToolRevision = Resource(
   {
     name: Type.String({ description: "The tool's name: 1 to 64 of `a-z 0-9 _`." }),
     kind: oneOf(
-      ["builtin", "http"],
-      "`builtin`: a tool of the platform; `http`: one that the account registered.",
+      ["builtin", "http", "mcp"],
+      "`builtin`: a tool of the platform; `http`: one that the account registered; `mcp`: one of " +
+        "an MCP server that the account registered.",
     ),
     revision: Type.Integer({ description: "The revision's number, from 1." }),
     risk: oneOf(RISKS, "What a call can do: it decides which calls wait for an approval."),
@@ -22,7 +24,9 @@ export const ToolRevision = Resource(
     }),
     endpoint: maybe(
       Type.String({
-        description: "Where an http tool receives its arguments as JSON; null: it is built in.",
+        description:
+          "Where an http tool receives its arguments as JSON, or the address of an mcp tool's " +
+          "server; null: it is built in.",
       }),
     ),
     connection_id: maybe(
@@ -102,6 +106,8 @@ const {
   account_id: Type.String(),
   ...ToolRevision.properties,
   endpoint: Type.String(),
+  /** Set for tools of MCP servers. */
+  mcp: maybe(McpOrigin),
 };
 const { status: _status, latest: _latest, ...unchanging } = columns;
 
@@ -115,6 +121,6 @@ export type ToolRevisionRow = Static<typeof ToolRevisionRow>;
 export const HTTP_PRICE = 0;
 
 /** agents.resources.tool */
-export function describeHttpRevision({ account_id: _, ...row }: ToolRevisionRow): ToolRevision {
-  return { ...row, kind: "http", price_sar: HTTP_PRICE };
+export function describeOwnRevision({ account_id: _, mcp, ...row }: ToolRevisionRow): ToolRevision {
+  return { ...row, kind: mcp === null ? "http" : "mcp", price_sar: HTTP_PRICE };
 }

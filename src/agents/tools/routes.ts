@@ -7,9 +7,9 @@ import { type ApiError, apiError } from "../../platform/errors.ts";
 import { show } from "../../platform/schema.ts";
 import type { AgentsDeps } from "../deps.ts";
 import type { Catalog } from "./catalog.ts";
-import type { toolStore } from "./http/store.ts";
+import type { toolStore } from "./http/store/index.ts";
 import {
-  describeHttpRevision,
+  describeOwnRevision,
   isToolName,
   ToolList,
   ToolRevision,
@@ -64,7 +64,7 @@ export function openToolRoutes(router: Router, deps: ToolsDeps): void {
 
 /** agents.resources.tool */
 export function showRevision(row: ToolRevisionRow) {
-  return show(ToolRevision, describeHttpRevision(row));
+  return show(ToolRevision, describeOwnRevision(row));
 }
 
 /** agents.does.cost.2: present prices; a run keeps those of its start. */
@@ -117,7 +117,7 @@ function openReads(router: Router, deps: ToolsDeps): void {
   const { tools } = deps;
   const find = async (name: string, caller: Caller) => {
     const own = await findOwn(deps, name, caller);
-    if (own) return describeHttpRevision(own);
+    if (own) return describeOwnRevision(own);
     const builtin = listBuiltins(deps).find((one) => one.name === name);
     // agents.errors.tool_not_found
     if (!builtin) throw apiError("tool_not_found");

@@ -3,13 +3,16 @@ import type { Bound } from "../../database/index.ts";
 import { SizeCache } from "../../platform/size-cache.ts";
 import type { ToolPin, VersionRow } from "../definitions/version.ts";
 import type { AgentsDeps } from "../deps.ts";
+import { CHANGED, explainOff } from "./availability.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Tool } from "./contract.ts";
-import type { toolStore } from "./http/store.ts";
+import type { OwnToolState, toolStore } from "./http/store/index.ts";
 import type { ToolRevisionRow } from "./revision.ts";
 
 export interface Toolset {
   find(name: string): Tool | undefined;
+  /** Why a tool that the version has is not found now, where that is not its switch. */
+  explainOff?(name: string): string | null;
   refresh?(): Promise<void>;
 }
 
@@ -44,23 +47,24 @@ export function createToolsets(options: ToolsetsOptions): OpenToolset {
     return found;
   };
   return async (account_id, { tool_revisions }) => {
-    const pins = tool_revisions.filter(({ kind }) => kind === "http");
+    const pins = tool_revisions.filter(({ kind }) => kind !== "builtin");
     if (pins.length === 0) return builtins;
     const names = pins.map(({ name }) => name);
     const pinned = await openPinned(account_id, pins);
-    let off: ReadonlySet<string> = new Set();
+    let standings: ReadonlyMap<string, OwnToolState> = new Map();
     const refresh = async () => {
-      const standings = await tools.listStandings(account_id, names);
-      const disabled = standings.filter(({ status }) => status === "disabled");
-      off = new Set(disabled.map(({ name }) => name));
+      const found = await tools.listStandings(account_id, names);
+      standings = new Map(found.map((one) => [one.name, one]));
     };
     await refresh();
+    const explain = (name: string) =>
+      explainOff(standings.get(name), settings(), pinned.get(name)?.server_id ?? null);
     return {
       find(name) {
         if (!pinned.has(name)) return catalog.find(name);
-        const isOff = off.has(name) || !settings().agents.http_tools;
-        return isOff ? undefined : pinned.get(name);
+        return explain(name) === null ? pinned.get(name) : undefined;
       },
+      explainOff: (name) => (pinned.has(name) && explain(name) === CHANGED ? CHANGED : null),
       refresh,
     };
   };

@@ -30,6 +30,7 @@ import { approvalLinks } from "./0029-approval-links.ts";
 import { requestCapacity } from "./0030-request-capacity.ts";
 import { outputAndImages } from "./0032-output-and-images.ts";
 import { reruns } from "./0033-reruns.ts";
+import { mcpServers } from "./0034-mcp-servers.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -38,5 +39,5 @@ export const migrations: readonly Migration[] = [
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
-  ...[requestCapacity, outputAndImages, reruns],
+  ...[requestCapacity, outputAndImages, reruns, mcpServers],
 ];

@@ -8,7 +8,8 @@ import { deleteEvaluations } from "../../agents/evaluations/store.ts";
 import { deleteRunSums, deleteRuns } from "../../agents/runs/store/retention.ts";
 import { deleteThreads } from "../../agents/threads/store.ts";
 import { deleteConnections } from "../../agents/tools/connections/store.ts";
-import { deleteTools } from "../../agents/tools/http/store.ts";
+import { deleteTools } from "../../agents/tools/http/store/index.ts";
+import { deleteServers } from "../../agents/tools/mcp/store.ts";
 import {
   countRows,
   type Db,
@@ -51,6 +52,7 @@ const PARTS = {
   evaluations: indexed(deleteEvaluations),
   threads: indexed(deleteThreads),
   agents: indexed(deleteAgents),
+  "mcp servers": indexed(deleteServers),
   tools: indexed(deleteTools),
   connections: indexed(deleteConnections),
   events: deleteEvents,
@@ -82,6 +84,7 @@ export const accountDeletionStore = store(
           sql`FROM runs WHERE finished_at IS NULL AND account_id = ${account_id}`,
         ),
         approvals: await of(sql`approvals`),
+        "mcp servers": await of(sql`mcp_servers`),
         tools: await of(sql`tools`),
         connections: await of(sql`connections`),
         triggers: await of(sql`triggers`),

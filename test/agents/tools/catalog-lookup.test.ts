@@ -16,7 +16,8 @@ function open() {
     tools: {
       async listStandings(_: string, names: readonly string[]) {
         requests.push(names);
-        return STANDINGS.filter(({ name }) => names.includes(name));
+        const found = STANDINGS.filter(({ name }) => names.includes(name));
+        return found.map((one) => ({ ...one, server_id: null, is_changed: false }));
       },
     },
     catalog: {
@@ -35,6 +36,7 @@ test("agents.does.tool an account's registered tool keeps its name, whatever the
   expect(own).toEqual({
     pin: { name: "calculator", revision: 1, kind: "http", risk: "write" },
     isOff: false,
+    isChanged: false,
   });
   expect(builtin?.pin).toEqual({
     ...{ name: "current_time", revision: 7, kind: "builtin", risk: "read" },

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { ToolPin, VersionRow } from "../../../src/agents/definitions/version.ts";
 import type { Tool } from "../../../src/agents/tools/contract.ts";
-import type { Pinned } from "../../../src/agents/tools/http/store.ts";
+import type { Pinned } from "../../../src/agents/tools/http/store/index.ts";
 import type { ToolRevisionRow } from "../../../src/agents/tools/revision.ts";
 import { createToolsets, type ToolsetsOptions } from "../../../src/agents/tools/toolsets.ts";
 import { yieldToEventLoop } from "../../../src/platform/clock.ts";
@@ -36,7 +36,7 @@ function open(listing: Promise<void> = Promise.resolve()) {
         reads.push(`standings ${names.join(", ")}`);
         await listing;
         return names.map((name) => ({
-          ...{ name, revision: 1, risk: "write" as const },
+          ...{ name, revision: 1, risk: "write" as const, server_id: null, is_changed: false },
           status: disabled.has(name) ? ("disabled" as const) : ("enabled" as const),
         }));
       },

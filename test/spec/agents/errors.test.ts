@@ -18,6 +18,7 @@ import { type Json, startService } from "./service.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /** The only route that ignores unknown parameters, by the spec. */
+const CONNECTIONS = "/v1/tools/connections";
 const STEPS = "GET /v1/runs/{id}/steps";
 
 let app: TestApp;
@@ -228,6 +229,8 @@ describe("unknown routes", () => {
         const refusal = await readRefusal(reply);
         // `usage` is an invalid id, and is read as one for methods of other routes.
         if (path === "/v1/agents/usage" && refusal[0] === 400) expect(method).toBe("PATCH");
+        // `connections` is read as a tool's name there.
+        else if (path === CONNECTIONS && method === "PATCH") expect(refusal[0]).toBe(400);
         else expect([method, path, refusal]).toEqual([method, path, [404, "not_found", null]]);
       }
       const head = await app.ask("HEAD", writePath({ path }));

@@ -130,8 +130,8 @@ describe("agents.authentication.6", () => {
     // agents.errors.tool_not_found, agents.errors.connection_not_found,
     // agents.errors.approval_not_found, agents.errors.trigger_not_found,
     // agents.errors.webhook_not_found, agents.errors.delivery_not_found
-    const kinds = ["agent", "approval", "connection", "delivery", "evaluation", "run", "thread"];
-    kinds.push("tool", "trigger", "webhook");
+    const kinds = ["agent", "approval", "connection", "delivery", "evaluation", "mcp_server"];
+    kinds.push("run", "thread", "tool", "trigger", "webhook");
     expect([...codes].toSorted()).toEqual(kinds.map((kind) => `${kind}_not_found`));
   });
 

@@ -33,6 +33,8 @@ export interface Population {
   evaluation: Json;
   /** A connection that no tool uses. */
   connection: Json;
+  /** An MCP server that does not answer; undefined where the operator has not opened them. */
+  mcp: Json;
   agent: Json;
   /** An agent whose second version is current. */
   versions: Json[];
@@ -70,6 +72,7 @@ export async function populate(app: TestApp, key: string): Promise<Population> {
   return {
     tool: await registerTool(app, key),
     connection: await createConnection(app, { name: "Populated" }, { key }),
+    mcp: await registerServer(app, key),
     ...(await createTestedWebhook(app, key)),
     evaluation: await evaluate(app, agent.id, key),
     agent: await read(`/v1/agents/${agent.id}`),
@@ -107,6 +110,7 @@ export const listOwn = (of: Population): Record<string, string> => ({
   agent: of.agent.id,
   tool: of.tool.name,
   connection: of.connection.id,
+  ...(of.mcp && { mcp: of.mcp.id }),
   run: of.run.id,
   evaluation: of.evaluation.id,
   thread: of.thread.id,
@@ -129,6 +133,11 @@ async function createTestedWebhook(app: TestApp, key: string) {
     202,
   );
   return { webhook: await readJson(await app.get(`/v1/webhooks/${id}`, { key })), delivery };
+}
+
+async function registerServer(app: TestApp, key: string): Promise<Json> {
+  const reply = await app.post("/v1/mcp/servers", { name: "silent", url: ENDPOINT }, { key });
+  return reply.status === 403 ? undefined : readJson(reply, 201);
 }
 
 async function askForApprovals(app: TestApp, key: string): Promise<Json[]> {

@@ -59,6 +59,8 @@ export function kindOf({ path }: Pick<Route, "path">): string {
 
 /** Needs both scopes: it makes calls without approval. */
 export const TRIAL = "POST /v1/tools/{name}/test";
+/** Routes that need an MCP server that answers: test/agents/tools/mcp has those. */
+export const NEED_SERVER = ["createMcpServer", "acceptTool", "updateTool"];
 export const NOWHERE = "01920000-0000-7000-8000-00000000dead";
 
 /** Requests an unknown object from a route by default. */

@@ -37,7 +37,7 @@ upstream = { kind = "stub" }
 `;
 
 export function startService(options: TestAppOptions = {}): Promise<TestApp> {
-  return startApp({ settings: SETTINGS, ...options });
+  return startApp({ settings: `${SETTINGS}[agents]\nmcp = true\n`, ...options });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of every shape.

@@ -48,10 +48,14 @@ function endCall(
   return { call, result: makeResult(call, { outcome, content }), cost: 0 };
 }
 
-export function endDisabled(call: ToolCallData): FinishedCall {
+export function endDisabled(
+  { explainOff }: Pick<RunContext, "explainOff">,
+  call: ToolCallData,
+): FinishedCall {
   // An earlier attempt may have been done.
   const outcome = isSent(call) ? "outcome_unknown" : "disabled";
-  return { ...endCall(call, outcome, "The tool was switched off."), isDisabled: true };
+  const content = explainOff(call.name) ?? "The tool was switched off.";
+  return { ...endCall(call, outcome, content), isDisabled: true };
 }
 
 export function endUnseen(call: ToolCallData): FinishedCall {
@@ -75,7 +79,7 @@ export async function runCall(
   const { deps, state } = context;
   const tool = context.findTool(call.name);
   // Attempt 0: no intent is stored, since the tool was disabled then, so nothing may be sent.
-  if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(call);
+  if (!tool || (tool.sends && call.attempt === 0)) return endDisabled(context, call);
   const { row } = state;
   const hadExternal = row.external_content;
   const started_at = deps.clock.now();

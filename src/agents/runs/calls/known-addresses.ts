@@ -53,8 +53,9 @@ export function rememberResult(
   { tool_call_id, name, outcome, external, content }: ToolResultData,
 ): void {
   if (knownAddresses === null) return;
-  const isHttp = version.tool_revisions.some((pin) => pin.name === name && pin.kind === "http");
-  if (!external && !(isHttp && outcome === "ok")) return;
+  const pin = version.tool_revisions.find((one) => one.name === name);
+  const isOwn = pin !== undefined && pin.kind !== "builtin";
+  if (!external && !(isOwn && outcome === "ok")) return;
   const call = openCalls.find((one) => one.call.tool_call_id === tool_call_id)?.call;
   if (name === READ_OUTPUT) {
     const read = (call?.arguments as { tool_call_id?: string } | undefined)?.tool_call_id;

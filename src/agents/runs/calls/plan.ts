@@ -59,6 +59,8 @@ export interface CallPlannerOptions {
   ids: Pick<Ids, "uuid">;
   state: Pick<RunState, "version" | "deniedCalls">;
   findTool(name: string): Tool | undefined;
+  /** Why a tool of the version is not found now. */
+  explainOff?(name: string): string | null;
   checkArguments: CheckArguments;
   /** The calls are answered from a record, and need no approval. */
   isRecorded: boolean;
@@ -83,7 +85,7 @@ export class CallPlanner {
   }
 
   async #planCall(call: ToolCallText, index: number): Promise<ToolCallData | undefined> {
-    const { ids, state, findTool, checkArguments, isRecorded, entry } = this.#options;
+    const { ids, state, findTool, explainOff, checkArguments, isRecorded, entry } = this.#options;
     const { version, deniedCalls } = state;
     const tool = findTool(call.name);
     const pin = version.tool_revisions.find(({ name }) => name === call.name);
@@ -109,7 +111,8 @@ export class CallPlanner {
     if (!pin || !tool) {
       const names = version.tools.filter(findTool).join(", ") || "none";
       const outcome = pin ? "disabled" : "unknown_tool";
-      const content = `There is no such tool now. The tools you have: ${names}.`;
+      const why = explainOff?.(call.name) ?? "There is no such tool now.";
+      const content = `${why} The tools you have: ${names}.`;
       return answerWithoutRun(outcome, content);
     }
     const { account_id: account, external_content } = entry.progress;

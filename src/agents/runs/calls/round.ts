@@ -120,7 +120,10 @@ class CallRound {
     }
     if (intent.kind !== "tools_disabled") return [];
     const isDisabled = ({ name }: ToolCallData) => intent.tools.includes(name);
-    this.#finished.push(...sending.filter(isDisabled).map(endDisabled));
+    // Read again, so that the model is told why.
+    await this.#context.refreshTools();
+    const disabled = sending.filter(isDisabled);
+    this.#finished.push(...disabled.map((call) => endDisabled(this.#context, call)));
     return this.#recordIntents(calls.filter((call) => !isDisabled(call)));
   }
 }

@@ -5,7 +5,7 @@ import { into, sql, type Tx } from "../../../database/index.ts";
 import { measureRow } from "../../../storage/store.ts";
 import { ApprovalRow } from "../../approvals/approval.ts";
 import { recordApprovalEvent } from "../../approvals/store.ts";
-import { isDisabled } from "../../tools/http/store.ts";
+import { isDisabled } from "../../tools/http/store/index.ts";
 import { transit } from "../transitions.ts";
 import { countActive } from "./finish.ts";
 import { findRecorded, type Recorded, type RunRecord, writeRecord } from "./record.ts";

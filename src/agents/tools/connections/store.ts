@@ -171,10 +171,19 @@ async function requireUnused(tx: Tx, id: string, account_id: string): Promise<vo
     sql`SELECT t.name FROM tool_revisions AS r JOIN tools AS t
           ON t.account_id = r.account_id AND t.name = r.name AND t.revision = r.revision
         WHERE r.connection_id = ${id} AND t.account_id = ${account_id} AND t.status = 'enabled'
+          AND t.gone_at IS NULL
         ORDER BY t.name LIMIT 1`,
   );
-  if (!tool) return;
-  const message = `The tool \`${tool.name}\` uses the connection: disable it, or revise it first.`;
+  if (tool) {
+    const use = `The tool \`${tool.name}\` uses the connection`;
+    throw apiError("connection_in_use", { message: `${use}: disable it, or revise it first.` });
+  }
+  const server = await tx.one(
+    Name,
+    sql`SELECT name FROM mcp_servers WHERE connection_id = ${id} ORDER BY name LIMIT 1`,
+  );
+  if (!server) return;
+  const message = `The MCP server \`${server.name}\` uses the connection: delete it first.`;
   throw apiError("connection_in_use", { message });
 }
 

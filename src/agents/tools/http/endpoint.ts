@@ -27,7 +27,7 @@ const UNKNOWN = "It is unknown whether the call was done.";
 /**
  * Statuses of proxies that got no whole reply of the endpoint; 520, 522 and 524 are Cloudflare's.
  */
-const GATEWAY_STATUSES = new Set([502, 504, 520, 522, 524]);
+export const GATEWAY_STATUSES = new Set([502, 504, 520, 522, 524]);
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,64}\/[a-z0-9!#$&^_.+-]{1,64}$/;
 /** Content type that many servers send for unknown types. */
 const UNTYPED = "application/octet-stream";

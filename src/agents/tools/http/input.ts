@@ -175,5 +175,6 @@ export function readRevision(
     timeout_ms: body.timeout_ms ?? TIMEOUT_MS,
     external_content: body.external_content ?? true,
     idempotent: body.idempotent ?? false,
+    mcp: null,
   };
 }

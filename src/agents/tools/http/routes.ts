@@ -93,7 +93,9 @@ function openRevision(router: Router, deps: ToolsDeps, checks: InputChecks): voi
     async ({ params: { name }, body, caller }) => {
       const revise = async (account_id: string) => {
         // A missing tool is reported before invalid fields.
-        if (!(await tools.find(account_id, name))) return undefined;
+        const found = await tools.find(account_id, name);
+        if (!found) return undefined;
+        if (found.mcp) throw listedError(name);
         const host = await validateRevision(body, account_id, checks);
         disk.require();
         const revision = readRevision(body, { account_id, name, created_at: clock.now() });
@@ -136,7 +138,7 @@ function openSwitch(router: Router, deps: ToolsDeps, verb: keyof typeof SWITCHES
   );
 }
 
-async function forOwner(
+export async function forOwner(
   deps: ToolsDeps,
   name: string,
   caller: Caller,
@@ -190,12 +192,12 @@ export function openTrialRoute(
       body: Trial,
       isSlow: true,
       replies: { 200: { description: "What became of the call.", schema: ToolTrial } },
-      refusals: ["invalid_request", "tool_not_found", "scope_required"],
+      refusals: ["invalid_request", "tool_not_found", "scope_required", "tool_changed"],
     },
     async ({ params: { name }, body, caller, request, requestId }) => {
       const found = await findOwn(deps, name, caller);
       if (!found) throw toolError(deps, name);
-      if (found.status === "disabled") throw disabledError(name);
+      await requireCallable(deps, found);
       const tool = createTool(found);
       const { account_id } = found;
       const { signal } = request;
@@ -248,6 +250,23 @@ function busyError() {
 
 function disabledError(name: string) {
   const message = `The tool \`${name}\` is switched off: enable it first.`;
+  return apiError("invalid_request", { param: "name", message });
+}
+
+async function requireCallable(
+  { tools, settings }: Pick<ToolsDeps, "tools" | "settings">,
+  { account_id, name, status, mcp }: ToolRevisionRow,
+): Promise<void> {
+  if (status === "disabled") throw disabledError(name);
+  if (mcp === null) return;
+  // agents.errors.not_enabled
+  if (!settings().agents.mcp) throw apiError("not_enabled");
+  const [standing] = await tools.listStandings(account_id, [name]);
+  if (standing?.is_changed) throw apiError("tool_changed", { param: "name" });
+}
+
+function listedError(name: string) {
+  const message = `\`${name}\` is a tool of an MCP server, which alone describes it.`;
   return apiError("invalid_request", { param: "name", message });
 }
 

@@ -67,11 +67,12 @@ export async function findFaults(
   parameters: Parameters,
   value: unknown,
   faultsMax: number,
+  root = "The arguments",
 ): Promise<string[]> {
   const validator = await openValidator(parameters);
   // A schema that was taken by an earlier version may be refused by this one.
   if (typeof validator === "string") return [validator];
-  return validator.findFaults(value, "The arguments", faultsMax);
+  return validator.findFaults(value, root, faultsMax);
 }
 
 let meta: Promise<Validator> | undefined;

@@ -76,7 +76,7 @@ export function createTool(endpoint: string, options: CallOptions = {}) {
     ...{ account_id: "a-1", name: "send", revision: 3, risk: "write", title: null },
     ...{ description: "Sends.", parameters: { type: "object" }, endpoint },
     ...{ connection_id: connection && "c-1", timeout_ms: 30_000 },
-    ...{ external_content: true, idempotent: false, created_at: NOW },
+    ...{ external_content: true, idempotent: false, created_at: NOW, mcp: null },
     ...revision,
   };
   const egress = guard(["127.0.0.1:*"], { ...(clock && { clock }), dial: overhear(onHead) });

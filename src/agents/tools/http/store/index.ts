@@ -1,5 +1,5 @@
 // Tools that callers registered, and their revisions, in the database.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import {
   countRows,
   type Db,
@@ -12,25 +12,28 @@ import {
   sql,
   store,
   type Tx,
-} from "../../../database/index.ts";
-import { apiError } from "../../../platform/errors.ts";
-import { oneOf } from "../../../platform/schema.ts";
-import { measureWhole, storeDefinition } from "../../../storage/store.ts";
-import { bindHost } from "../connections/store.ts";
-import { RISKS } from "../contract.ts";
-import { StoredRevision, ToolRevisionRow } from "../revision.ts";
+} from "../../../../database/index.ts";
+import { apiError } from "../../../../platform/errors.ts";
+import { maybe, oneOf } from "../../../../platform/schema.ts";
+import { measureWhole, storeDefinition } from "../../../../storage/store.ts";
+import { bindHost } from "../../connections/store.ts";
+import { RISKS, type Risk } from "../../contract.ts";
+import { StoredRevision, ToolRevisionRow } from "../../revision.ts";
 
 /** Maximum names per enabled tool; disabled tools keep their names but free their place. */
-const NAMES_PER_TOOL = 10;
+export const NAMES_PER_TOOL = 10;
 /** Maximum revisions of a tool; none is deleted, since versions may have pinned it. */
-const REVISIONS_MAX = 1_000;
+export const REVISIONS_MAX = 1_000;
 
-const Standing = Type.Object({
+const OwnToolState = Type.Object({
   name: Type.String(),
   revision: Type.Integer(),
   risk: oneOf(RISKS, "Of its latest revision."),
-  status: oneOf(["enabled", "disabled"], "Of the tool."),
+  status: oneOf(["enabled", "disabled"], "Of the tool; one that its server lacks is disabled."),
+  server_id: maybe(Type.String({ description: "Its MCP server; null: it was registered." })),
+  is_changed: Type.Boolean({ description: "Its latest revision waits to be accepted." }),
 });
+export type OwnToolState = Static<typeof OwnToolState>;
 
 export interface Pinned {
   name: string;
@@ -42,7 +45,11 @@ export interface ToolLimits {
   stored_bytes: number;
 }
 
-const JOINED = sql`SELECT r.*, t.status,
+/** A tool that its server does not have any more is shown as switched off. */
+export const STATUS = sql`CASE WHEN t.gone_at IS NULL THEN t.status ELSE 'disabled' END AS status`;
+export const CHANGED = sql`(t.accepted IS NOT NULL AND t.accepted < t.revision)`;
+
+export const JOINED = sql`SELECT r.*, ${STATUS},
     CASE WHEN r.revision = t.revision THEN 1 ELSE 0 END AS latest
   FROM tools AS t JOIN tool_revisions AS r ON r.account_id = t.account_id AND r.name = t.name`;
 
@@ -74,8 +81,9 @@ export const toolStore = store(
       ),
     listStandings: (db, account_id: string, names: readonly string[]) =>
       db.all(
-        Standing,
-        sql`SELECT t.name, t.revision, t.status, r.risk
+        OwnToolState,
+        sql`SELECT t.name, t.revision, ${STATUS}, r.risk, t.server_id,
+              CASE WHEN ${CHANGED} THEN 1 ELSE 0 END AS is_changed
             FROM tools AS t JOIN tool_revisions AS r ON r.account_id = t.account_id
               AND r.name = t.name AND r.revision = t.revision
             WHERE t.account_id = ${account_id}
@@ -112,8 +120,7 @@ export const toolStore = store(
       if (!latest) return undefined;
       const next = { ...revision, revision: latest.revision + 1 };
       if (next.revision > REVISIONS_MAX) {
-        const message = `The tool has ${REVISIONS_MAX} revisions, and may have no more.`;
-        throw apiError("tool_limit_reached", { message });
+        throw fullError();
       }
       await tx.run(
         sql`UPDATE tools SET revision = ${next.revision}
@@ -127,16 +134,73 @@ export const toolStore = store(
       if (latest?.status === "disabled") await requireRoom(tx, account_id, toolsMax);
       return setStatus(tx, account_id, name, "enabled");
     },
+    /** Accepts the latest revision, if it is that one; later calls of any version may be sent. */
+    accept: async (tx, account_id: string, name: string, revision: number) => {
+      const latest = await findLatest(tx, account_id, name);
+      if (!latest?.mcp) return latest;
+      if (latest.revision !== revision) throw changedError(latest);
+      await tx.run(
+        sql`UPDATE tools SET accepted = ${revision}
+            WHERE account_id = ${account_id} AND name = ${name}`,
+      );
+      return latest;
+    },
+    /** Adds a revision that differs in its risk only, which the owner has thereby accepted. */
+    setRisk: async (
+      tx,
+      {
+        account_id,
+        name,
+        risk,
+        now,
+      }: { account_id: string; name: string; risk: Risk; now: number },
+      storedMax: number,
+    ) => {
+      const latest = await findLatest(tx, account_id, name);
+      if (!latest?.mcp || latest.risk === risk) return latest;
+      if (await isChanged(tx, account_id, name)) throw changedError(latest);
+      const { status: _status, latest: _latest, ...stored } = latest;
+      const next = { ...stored, risk, revision: latest.revision + 1, created_at: now };
+      return addAccepted(tx, next, storedMax);
+    },
   },
 );
 
-export async function isDisabled(db: Db, account_id: string, name: string): Promise<boolean> {
-  const rows = sql`FROM tools
-    WHERE account_id = ${account_id} AND name = ${name} AND status = 'disabled'`;
+async function isChanged(db: Db, account_id: string, name: string): Promise<boolean> {
+  const rows = sql`FROM tools AS t WHERE account_id = ${account_id} AND name = ${name}
+    AND ${CHANGED}`;
   return (await countRows(db, rows)) > 0;
 }
 
-function findLatest(db: Db, account_id: string, name: string) {
+function fullError() {
+  const message = `The tool has ${REVISIONS_MAX} revisions, and may have no more.`;
+  return apiError("tool_limit_reached", { message });
+}
+
+function changedError({ name, revision }: Pick<ToolRevisionRow, "name" | "revision">) {
+  const change = `The tool \`${name}\` has changed on its server`;
+  const message = `${change}: revision ${revision} is the latest.`;
+  return apiError("tool_changed", { param: "revision", message });
+}
+
+/** The endpoint's host was bound to the connection with the revision before. */
+async function addAccepted(tx: Tx, revision: StoredRevision, storedMax: number) {
+  const { account_id, name, revision: accepted } = revision;
+  if (accepted > REVISIONS_MAX) throw fullError();
+  await tx.run(
+    sql`UPDATE tools SET revision = ${accepted}, accepted = ${accepted}
+        WHERE account_id = ${account_id} AND name = ${name}`,
+  );
+  return addRevision(tx, revision, new URL(revision.endpoint).host, storedMax);
+}
+
+export async function isDisabled(db: Db, account_id: string, name: string): Promise<boolean> {
+  const rows = sql`FROM tools AS t WHERE account_id = ${account_id} AND name = ${name}
+    AND (status = 'disabled' OR gone_at IS NOT NULL OR ${CHANGED})`;
+  return (await countRows(db, rows)) > 0;
+}
+
+export function findLatest(db: Db, account_id: string, name: string) {
   return db.one(
     ToolRevisionRow,
     sql`${JOINED} AND r.revision = t.revision
@@ -162,7 +226,8 @@ async function setStatus(tx: Tx, account_id: string, name: string, status: strin
 
 /** agents.errors.tool_limit_reached, agents.limits.run_admission_trigger_endpoint */
 async function requireRoom(tx: Tx, account_id: string, toolsMax: number): Promise<void> {
-  const rows = sql`FROM tools WHERE account_id = ${account_id} AND status = 'enabled'`;
+  const rows = sql`FROM tools WHERE account_id = ${account_id} AND status = 'enabled'
+    AND gone_at IS NULL`;
   const message = `The account has ${toolsMax} enabled tools, and may have no more: disable one.`;
   await requireCapacity(tx, rows, toolsMax, "tool_limit_reached", message);
 }

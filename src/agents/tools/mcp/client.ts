@@ -1,0 +1,101 @@
+// A client of MCP servers: sends requests in the revision of the server, and offers it nothing.
+import { isObject, type JsonObject, type RpcMessage } from "./messages.ts";
+import { type Session, Sessions } from "./sessions.ts";
+import type { McpOutcome, TransportDeps } from "./transport.ts";
+import { createWire, type McpTarget, makeEnvelope, type Wire, writeStateless } from "./wire.ts";
+
+const UNSUPPORTED_REVISION = -32022;
+const NO_METHOD = -32601;
+/** Maximum requests of a server that are refused beside one request of ours; others are ignored. */
+const REFUSALS_MAX = 16;
+
+export interface McpRequest {
+  method: "tools/call" | "tools/list";
+  params: JsonObject;
+  /** Headers for a stateless server, beside those of the protocol. */
+  headers?: Readonly<Record<string, string>>;
+  /** Time for everything, the handshake included; nothing that a server sends prolongs it. */
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  onNotification?(method: string): void;
+}
+
+export type McpReply = McpOutcome & { session?: Session };
+
+export class McpClient {
+  readonly #wire: Wire;
+  readonly #sessions: Sessions;
+
+  constructor(deps: TransportDeps) {
+    this.#wire = createWire(deps);
+    this.#sessions = new Sessions(this.#wire);
+  }
+
+  async request(target: McpTarget, request: McpRequest): Promise<McpReply> {
+    const endAt = this.#wire.clock.monotonic() + request.timeoutMs;
+    for (let isRetry = false; ; isRetry = true) {
+      const session = await this.#sessions.open(target, { endAt, signal: request.signal });
+      if ("ok" in session) return session;
+      const outcome = await this.#send(target, session, request, endAt);
+      if (isRetry || !isForgotten(outcome, session)) return { ...outcome, session };
+      // The server refused the request unread, so that it can be sent again.
+      this.#sessions.forget(target);
+    }
+  }
+
+  /** Ends the session, which others may share. */
+  end(target: McpTarget): void {
+    this.#sessions.end(target);
+  }
+
+  async #send(
+    target: McpTarget,
+    session: Session,
+    { method, params, headers, signal, onNotification }: McpRequest,
+    endAt: number,
+  ): Promise<McpOutcome> {
+    const { isStateless } = session;
+    const own = isStateless ? writeStateless(method, params.name) : session.headers;
+    const meta = isObject(params._meta) ? params._meta : {};
+    let refusals = 0;
+    const { id, outcome } = await this.#wire.request(
+      target,
+      { endAt, signal },
+      {
+        method,
+        params: isStateless ? { ...params, _meta: { ...meta, ...makeEnvelope() } } : params,
+        headers: isStateless ? { ...headers, ...own } : own,
+        onMessage: (message) => {
+          if (message.kind === "notification") onNotification?.(message.method);
+          // A stateless server has no way to be answered.
+          else if (!isStateless && ++refusals <= REFUSALS_MAX) {
+            void this.#wire.note(target, own, refuse(message));
+          }
+        },
+      },
+    );
+    const isGivenUp = !outcome.ok && outcome.sent && ["timeout", "aborted"].includes(outcome.code);
+    // A stateless server sees it by the end of the connection.
+    if (isGivenUp && !isStateless) void this.#wire.note(target, own, cancel(id));
+    return outcome;
+  }
+}
+
+function cancel(requestId: number): JsonObject {
+  const params = { requestId, reason: "The caller has given the request up." };
+  return { method: "notifications/cancelled", params };
+}
+
+/** Sampling, elicitation and roots are not offered, so that no server should ask for them. */
+function refuse({ id, method }: Extract<RpcMessage, { kind: "request" }>): JsonObject {
+  if (method === "ping") return { id, result: {} };
+  const message = "This client takes no requests of a server: no sampling, elicitation or roots.";
+  return { id, error: { code: NO_METHOD, message } };
+}
+
+/** The server knows the session, or the revision, no more. */
+function isForgotten(outcome: McpOutcome, { isStateless, id }: Session): boolean {
+  if (isStateless) return outcome.ok && outcome.answer.error?.code === UNSUPPORTED_REVISION;
+  const status = outcome.ok ? outcome.status : outcome.status;
+  return id !== null && status === 404;
+}

@@ -1,0 +1,98 @@
+// The tools that a server lists, read into definitions: bounded, named and with usable schemas.
+import { shorten } from "../../../platform/text.ts";
+import { type CheckSchema, findJsonProblem } from "../json-schema/check.ts";
+import { isToolName } from "../revision.ts";
+import { rewriteSchema } from "./draft7.ts";
+import { isObject, type JsonObject } from "./messages.ts";
+import type { SkippedTool } from "./origin.ts";
+
+export const TOOLS_MAX = 100;
+const DESCRIPTION_CHARACTERS_MAX = 4_096;
+const TITLE_CHARACTERS_MAX = 256;
+const REMOTE_NAME = /^[A-Za-z0-9_./-]{1,128}$/;
+const ANNOTATIONS_BYTES_MAX = 2_048;
+const ANNOTATIONS_BOUNDS = { depthMax: 3, partsMax: 30 };
+const PROBLEM_CHARACTERS_MAX = 300;
+
+export interface McpDefinition {
+  name: string;
+  title: string | null;
+  description: string;
+  parameters: JsonObject;
+  tool: string;
+  annotations: JsonObject;
+  output_schema: JsonObject | null;
+}
+
+export interface ReadTools {
+  definitions: McpDefinition[];
+  skipped: SkippedTool[];
+}
+
+/** Reads the listed tools, of which only the first of each name counts. */
+export async function readTools(
+  listed: readonly unknown[],
+  server: string,
+  account_id: string,
+  checkSchema: CheckSchema,
+): Promise<ReadTools> {
+  const definitions = new Map<string, McpDefinition>();
+  const skipped: SkippedTool[] = [];
+  for (const [index, one] of listed.entries()) {
+    if (index === TOOLS_MAX) {
+      skipped.push({ tool: "", problem: `Only the first ${TOOLS_MAX} tools of a server count.` });
+      break;
+    }
+    const read = readTool(one, server);
+    let problem = typeof read === "string" ? read : null;
+    if (typeof read !== "string") {
+      if (definitions.has(read.name)) problem = `Another tool is \`${read.name}\` here.`;
+      problem ??= await checkSchema(read.parameters, account_id);
+      if (problem === null && read.output_schema !== null) {
+        const fault = await checkSchema(read.output_schema, account_id);
+        if (fault !== null) problem = `Its output schema cannot be used. As for ${fault}`;
+      }
+      if (problem === null) definitions.set(read.name, read);
+    }
+    if (problem === null) continue;
+    const name = isObject(one) && typeof one.name === "string" ? one.name : "";
+    skipped.push({ tool: clean(name, 128), problem: clean(problem, PROBLEM_CHARACTERS_MAX) });
+  }
+  return { definitions: [...definitions.values()], skipped };
+}
+
+/** A definition, or the sentence why it cannot be one. */
+function readTool(listed: unknown, server: string): McpDefinition | string {
+  if (!isObject(listed) || typeof listed.name !== "string") return "It has no name.";
+  const { name: tool, inputSchema, outputSchema, annotations, execution } = listed;
+  if (!REMOTE_NAME.test(tool as string)) return "Its name has characters that no name may have.";
+  const name = `${server}_${(tool as string).toLowerCase().replaceAll(/[^a-z0-9_]/g, "_")}`;
+  if (!isToolName(name)) return `Its name here would be longer than 64 characters: ${name}.`;
+  if (isObject(execution) && execution.taskSupport === "required") {
+    return "It runs as a task only, which is not supported.";
+  }
+  if (!isObject(inputSchema)) return "It has no schema of its arguments.";
+  const hints = isObject(annotations) ? annotations : {};
+  const text = typeof listed.description === "string" ? clean(listed.description) : "";
+  const given = listed.title ?? hints.title;
+  return {
+    name,
+    title: typeof given === "string" && given !== "" ? clean(given, TITLE_CHARACTERS_MAX) : null,
+    description: text === "" ? `The tool ${tool} of the MCP server ${server}.` : text,
+    parameters: rewriteSchema(inputSchema),
+    tool: tool as string,
+    annotations: boundAnnotations(hints),
+    output_schema: isObject(outputSchema) ? rewriteSchema(outputSchema) : null,
+  };
+}
+
+/** Hints that are too large are left out, since they decide nothing. */
+function boundAnnotations(annotations: JsonObject): JsonObject {
+  const problem = findJsonProblem(annotations, ANNOTATIONS_BOUNDS);
+  const isLong = problem === null && JSON.stringify(annotations).length > ANNOTATIONS_BYTES_MAX;
+  return problem === null && !isLong ? annotations : {};
+}
+
+function clean(text: string, charactersMax = DESCRIPTION_CHARACTERS_MAX): string {
+  return shorten(text.replaceAll("\0", "\ufffd"), charactersMax - 1);
+}

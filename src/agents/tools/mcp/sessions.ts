@@ -1,0 +1,160 @@
+// Sessions with MCP servers: which revision a server speaks, the handshake, and when it is over.
+import type { Cancel } from "../../../platform/clock.ts";
+import { SizeCache } from "../../../platform/size-cache.ts";
+import { isObject, SESSION_REVISIONS, STATELESS_REVISION } from "./messages.ts";
+import type { McpFailure } from "./transport.ts";
+import {
+  type Budget,
+  CLIENT_INFO,
+  type McpTarget,
+  META,
+  makeEnvelope,
+  type Wire,
+  writeStateless,
+} from "./wire.ts";
+
+/** Time without a request after which a session is ended. */
+const IDLE_MS = 300_000;
+const SESSIONS_MAX = 200;
+const SESSION_ID = /^[!-~]{1,512}$/;
+/** Characters of the addresses whose revision is remembered. */
+const KNOWN_CHARACTERS_MAX = 200_000;
+const TITLE_CHARACTERS_MAX = 128;
+
+export interface Session {
+  revision: string;
+  isStateless: boolean;
+  id: string | null;
+  /** The name that the server gives itself; null: it gives none. */
+  title: string | null;
+  /** Headers of every further request. */
+  headers: Readonly<Record<string, string>>;
+}
+
+interface Held {
+  target: McpTarget;
+  session: Session;
+  cancelIdle: Cancel;
+}
+
+export class Sessions {
+  readonly #wire: Wire;
+  readonly #held = new Map<string, Held>();
+  /** Revisions of servers by their address. */
+  readonly #revisions = new SizeCache<string>(KNOWN_CHARACTERS_MAX);
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+  }
+
+  async open(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
+    const held = this.#held.get(target.session);
+    const opened =
+      held?.target.url === target.url ? held.session : await this.#begin(target, budget);
+    if (!("ok" in opened)) this.#keep(target, opened);
+    return opened;
+  }
+
+  /** Forgets a session that the server does not know any more, and its revision with it. */
+  forget({ session, url }: McpTarget): void {
+    this.#revisions.set(url, "", 0);
+    this.#drop(session);
+  }
+
+  /** Ends a session that is not needed any more. */
+  end(target: McpTarget): void {
+    const held = this.#drop(target.session);
+    if (!held || held.session.id === null) return;
+    void this.#wire.end(held.target, held.session.headers);
+  }
+
+  #drop(name: string): Held | undefined {
+    const held = this.#held.get(name);
+    held?.cancelIdle();
+    this.#held.delete(name);
+    return held;
+  }
+
+  /** Keeps a session for further requests; of too many the one that rested longest is ended. */
+  #keep(target: McpTarget, session: Session): void {
+    this.#drop(target.session);
+    const cancelIdle = this.#wire.clock.after(IDLE_MS, () => this.end(target));
+    this.#held.set(target.session, { target, session, cancelIdle });
+    if (this.#held.size <= SESSIONS_MAX) return;
+    const [oldest] = this.#held.values();
+    this.end(oldest!.target);
+  }
+
+  async #begin(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
+    const known = this.#revisions.get(target.url) || null;
+    let session: Session | McpFailure | null = null;
+    if (known === STATELESS_REVISION) session = makeSession(STATELESS_REVISION);
+    else if (known === null) session = await this.#discover(target, budget);
+    session ??= await this.#initialize(target, budget);
+    if (!("ok" in session)) this.#revisions.set(target.url, session.revision, target.url.length);
+    return session;
+  }
+
+  /** Asks as a stateless server is asked; null: it is none. */
+  async #discover(target: McpTarget, budget: Budget): Promise<Session | McpFailure | null> {
+    const method = "server/discover";
+    const { outcome } = await this.#wire.request(target, budget, {
+      method,
+      params: { _meta: makeEnvelope() },
+      headers: writeStateless(method, null),
+    });
+    if (!outcome.ok) return isFinal(outcome) ? unsent(outcome) : null;
+    const { result } = outcome.answer;
+    const versions = result?.supportedVersions;
+    if (!Array.isArray(versions) || !versions.includes(STATELESS_REVISION)) return null;
+    const meta = isObject(result!._meta) ? result!._meta : {};
+    return makeSession(STATELESS_REVISION, null, meta[`${META}serverInfo`]);
+  }
+
+  async #initialize(target: McpTarget, budget: Budget): Promise<Session | McpFailure> {
+    const [newest] = SESSION_REVISIONS;
+    const { outcome } = await this.#wire.request(target, budget, {
+      method: "initialize",
+      params: { protocolVersion: newest, capabilities: {}, clientInfo: CLIENT_INFO },
+      headers: {},
+    });
+    if (!outcome.ok) return unsent(outcome);
+    const { result, error } = outcome.answer;
+    if (!result) return fail(`The server refused the handshake: ${error!.message}`);
+    const { protocolVersion, serverInfo } = result;
+    const revision = SESSION_REVISIONS.find((one) => one === protocolVersion);
+    if (!revision) return fail("The server speaks no revision of the protocol that is known here.");
+    const id = outcome.header("mcp-session-id");
+    if (id !== null && !SESSION_ID.test(id)) return fail("The server's session id is invalid.");
+    const session = makeSession(revision, id, serverInfo);
+    const message = { method: "notifications/initialized" };
+    const failure = await this.#wire.note(target, session.headers, message, budget);
+    return failure ? unsent(failure) : session;
+  }
+}
+
+function makeSession(revision: string, id: string | null = null, info: unknown = null): Session {
+  const isStateless = revision === STATELESS_REVISION;
+  const named = isObject(info) ? (info.title ?? info.name) : null;
+  const title = typeof named === "string" ? named.slice(0, TITLE_CHARACTERS_MAX) : null;
+  const headers = {
+    "mcp-protocol-version": revision,
+    ...(id !== null && { "mcp-session-id": id }),
+  };
+  return { revision, isStateless, id, title, headers: isStateless ? {} : headers };
+}
+
+/** The server cannot be used now, whichever revision it speaks. */
+function isFinal({ sent, code, status }: McpFailure): boolean {
+  if (!sent || code === "timeout" || code === "aborted" || code === "reset") return true;
+  return status === 401 || status === 403 || (status !== null && status >= 500);
+}
+
+/** A failure before the request itself, which never left. */
+function unsent(failure: McpFailure): McpFailure {
+  return { ...failure, sent: false };
+}
+
+function fail(message: string): McpFailure {
+  return { ok: false, code: "no_answer", sent: false, status: null, message };
+}

@@ -1,0 +1,195 @@
+// A call of a tool of an MCP server, and what became of it.
+import type { Compute } from "../../../compute/index.ts";
+import { shorten } from "../../../platform/text.ts";
+import type { ConnectionCredentials, OpenCredentials } from "../connections/connections.ts";
+import {
+  failure,
+  type Tool,
+  type ToolOutcome,
+  type ToolResult,
+  type ToolUse,
+} from "../contract.ts";
+import { GATEWAY_STATUSES } from "../http/endpoint.ts";
+import { scrub } from "../http/scrub.ts";
+import type { StoredRevision } from "../revision.ts";
+import type { McpClient, McpReply } from "./client.ts";
+import type { JsonObject } from "./messages.ts";
+import type { McpOrigin } from "./origin.ts";
+import { findOutputProblem, writeContent } from "./result.ts";
+import type { McpFailure } from "./transport.ts";
+import { type McpTarget, writeParameters } from "./wire.ts";
+
+const FAILURE_CHARACTERS_MAX = 4_000;
+const UNKNOWN = "It is unknown whether the call was done.";
+/** Refusals that contradict the stored definition: an unknown tool, or other parameters. */
+const CONTRADICTIONS: readonly number[] = [-32601, -32602];
+
+export interface McpToolDeps {
+  client: Pick<McpClient, "request">;
+  compute: Compute;
+  openConnection: OpenCredentials;
+  /** Called when a reply shows that the server has changed its tools. */
+  onContradiction(about: McpContradiction): void;
+}
+
+export interface McpContradiction {
+  server_id: string;
+  account_id: string;
+}
+
+export type McpRevision = StoredRevision & { mcp: McpOrigin };
+
+export const isListed = (revision: StoredRevision): revision is McpRevision =>
+  revision.mcp !== null;
+
+export function createMcpTool(revision: McpRevision, deps: McpToolDeps): Tool {
+  const { name, description, parameters, risk, external_content, timeout_ms } = revision;
+  return {
+    name,
+    description,
+    risk,
+    revision: revision.revision,
+    external_content,
+    timeout_ms,
+    parameters,
+    server_id: revision.mcp.server_id,
+    // Annotations of a server make no call repeatable.
+    ...(risk !== "read" && { sends: { isIdempotent: false } }),
+    run: (use) => callTool(revision, deps, use),
+  };
+}
+
+async function callTool(
+  revision: McpRevision,
+  deps: McpToolDeps,
+  use: ToolUse,
+): Promise<ToolResult> {
+  const { account_id, endpoint, connection_id, mcp, timeout_ms, parameters } = revision;
+  const opened = await openTarget({ url: endpoint, account_id, connection_id }, deps);
+  if ("problem" in opened) return failure(`Nothing was sent: ${opened.problem}`);
+  const { target, secret } = opened;
+  let isContradicted = false;
+  const reply = await deps.client.request(
+    { ...target, session: `${target.session} ${use.run?.id ?? use.tool_call_id}` },
+    {
+      method: "tools/call",
+      params: {
+        name: mcp.tool,
+        arguments: use.arguments,
+        _meta: { "idempotency-key": use.tool_call_id },
+      },
+      headers: {
+        ...writeParameters(parameters, use.arguments),
+        "idempotency-key": use.tool_call_id,
+      },
+      timeoutMs: timeout_ms,
+      signal: use.signal,
+      onNotification: (method) => {
+        if (method === "notifications/tools/list_changed") isContradicted = true;
+      },
+    },
+  );
+  const judged = await judge(reply, revision, deps, use);
+  if (isContradicted || judged.isContradicted)
+    deps.onContradiction({ server_id: mcp.server_id, account_id });
+  const { outcome, content, isQuoted } = judged;
+  const url = new URL(endpoint);
+  const external = revision.external_content && isQuoted;
+  return {
+    outcome,
+    content: secret === null ? content : await scrub(content, secret, false),
+    external,
+    ...(external && { external_url: url.origin + url.pathname }),
+    http_status: reply.status ?? undefined,
+  };
+}
+
+interface Judged {
+  outcome: ToolOutcome;
+  content: string;
+  /** Text of the server stands in `content`. */
+  isQuoted: boolean;
+  isContradicted?: boolean;
+}
+
+async function judge(
+  reply: McpReply,
+  { risk, mcp, account_id }: McpRevision,
+  { compute }: McpToolDeps,
+  { signal }: ToolUse,
+): Promise<Judged> {
+  if (!reply.ok) return judgeFailure(reply, risk === "read");
+  const { result, error } = reply.answer;
+  if (!result) {
+    const { code, message } = error!;
+    const reason = shorten(message, FAILURE_CHARACTERS_MAX);
+    const content = `The server refused the call (${code}): ${reason}`;
+    return {
+      ...{ outcome: "error", content, isQuoted: true },
+      isContradicted: CONTRADICTIONS.includes(code),
+    };
+  }
+  const refused = describeUnfinished(result);
+  if (refused !== null) return { outcome: "error", content: refused, isQuoted: false };
+  if (result.isError === true) {
+    const content = shorten(writeContent(result), FAILURE_CHARACTERS_MAX);
+    return { outcome: "error", content: `The tool failed.\n\n${content}`, isQuoted: true };
+  }
+  const options = { compute, signal };
+  const problem = await findOutputProblem(result, mcp.output_schema, account_id, options);
+  if (problem === null) return { outcome: "ok", content: writeContent(result), isQuoted: true };
+  const content = `The call was done, but its result is not what the tool promises: ${problem}.`;
+  return { outcome: "error", content, isQuoted: true, isContradicted: true };
+}
+
+/** A server that needs more before it answers: nothing is given to it, so that it cannot go on. */
+function describeUnfinished({ resultType }: JsonObject): string | null {
+  if (resultType === undefined || resultType === "complete") return null;
+  if (resultType === "input_required") {
+    return "The server asks for input in the middle of the call, which agents do not give.";
+  }
+  return "The server answered with a kind of result that is not known here.";
+}
+
+function judgeFailure(reply: McpFailure, isRead: boolean): Judged {
+  const { sent, code, status, message } = reply;
+  const isLate = code === "timeout" || code === "aborted";
+  const outcome = isRead && isLate ? "timeout" : classifyFailure(reply, isRead);
+  if (!sent) return { outcome, content: `Nothing was sent: ${message}`, isQuoted: status !== null };
+  const content = outcome === "outcome_unknown" ? `${message} ${UNKNOWN}` : message;
+  return { outcome, content, isQuoted: false };
+}
+
+/** A call was surely not done where it was not sent, or where the server itself refused it. */
+function classifyFailure({ sent, code, status }: McpFailure, isRead: boolean): ToolOutcome {
+  if (!sent || isRead) return "error";
+  const isRefused = code === "refused_status" && !GATEWAY_STATUSES.has(status!);
+  return isRefused ? "error" : "outcome_unknown";
+}
+
+interface OpenedTarget {
+  target: McpTarget;
+  secret: string | null;
+}
+
+/** The server with the headers of its connection, whose secret goes to its own hosts only. */
+export async function openTarget(
+  {
+    url,
+    account_id,
+    connection_id,
+  }: { url: string; account_id: string; connection_id: string | null },
+  { openConnection }: Pick<McpToolDeps, "openConnection">,
+): Promise<OpenedTarget | { problem: string }> {
+  const session = `${account_id} ${connection_id} ${url}`;
+  if (connection_id === null) return { target: { session, url, headers: {} }, secret: null };
+  const opened = await openConnection({ id: connection_id, account_id, host: new URL(url).host });
+  if (!opened.ok) return opened;
+  const { secret } = opened.connection;
+  return { target: { session, url, headers: writeSecret(opened.connection) }, secret };
+}
+
+function writeSecret({ header_name, secret }: ConnectionCredentials): Record<string, string> {
+  if (header_name === null) return { authorization: `Bearer ${secret}` };
+  return { [header_name.toLowerCase()]: secret };
+}

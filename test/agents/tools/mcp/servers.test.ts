@@ -1,0 +1,166 @@
+// MCP servers as an account registers, reads and deletes them, and who may.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readSettings } from "../../../../src/settings/index.ts";
+import { expectRefusal } from "../../../spec/agents/refusal.ts";
+import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
+import { allow } from "../../../spec/gateway/keys.ts";
+import { KEY, type TestApp } from "../../../support/app.ts";
+import { addServer, listTools, makeAgent, refresh, runOnce, setRisk, startMcp } from "./front.ts";
+import { ECHO, openStatelessPeer } from "./peers.ts";
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startMcp();
+});
+afterAll(() => app.stop());
+
+const NOWHERE = "01920000-0000-7000-8000-00000000dead";
+
+describe("while the operator has not opened MCP servers", () => {
+  test("none is registered or read, no tool is judged, and lists are empty", async () => {
+    const closed = await startMcp("http_tools = true");
+    const url = "https://api.example.com/mcp";
+    const refused = [
+      await closed.post("/v1/mcp/servers", { name: "far", url }),
+      await closed.post(`/v1/mcp/servers/${NOWHERE}/refresh`, undefined),
+      await closed.post("/v1/tools/far_echo/accept", { revision: 1 }),
+      await closed.ask("PATCH", "/v1/tools/far_echo", { body: { risk: "read" } }),
+    ];
+    for (const reply of refused) await expectRefusal(reply, 403, "not_enabled");
+    expect(await readJson(await closed.get("/v1/mcp/servers"))).toEqual({ data: [] });
+    await closed.stop();
+  });
+
+  test("tools that were registered before are called by no run, version or trial", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    const some = await startMcp();
+    await addServer(some, peer.url);
+    await setRisk(some, "far_echo", "read");
+    const agent = await makeAgent(some, ["far_echo"]);
+    const text = '[agents]\nmcp = false\n[egress]\nallow = ["127.0.0.1:*"]\n';
+    await some.app.change(readSettings(text, "wadi.toml", {}, { "server.port": 0 }));
+    expect((await runOnce(some, agent, "far_echo")).result.outcome).toBe("disabled");
+    const body = { name: "New", system_prompt: "Be brief.", tools: ["far_echo"] };
+    await expectRefusal(await some.post("/v1/agents", body), 400, "invalid_request", "tools.0");
+    const trial = { arguments: { text: "a" } };
+    const key = `${KEY}-approver`;
+    const tried = await some.post("/v1/tools/far_echo/test", trial, { key });
+    await expectRefusal(tried, 403, "not_enabled");
+    expect(peer.calls).toEqual([]);
+    await some.stop();
+  });
+});
+
+describe("a server", () => {
+  test("is listed, read and deleted, after which no run calls its tools", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    const server = await addServer(app, peer.url, { name: "short" });
+    await setRisk(app, "short_echo", "read");
+    const agent = await makeAgent(app, ["short_echo"]);
+    const listed = await readJson(await app.get("/v1/mcp/servers"));
+    expect(listed.data).toEqual([server]);
+    expect(await readJson(await app.get(`/v1/mcp/servers/${server.id}`))).toEqual(server);
+    expect((await app.ask("DELETE", `/v1/mcp/servers/${server.id}`)).status).toBe(204);
+    for (const path of ["", "/tools"]) {
+      const reply = await app.get(`/v1/mcp/servers/${server.id}${path}`);
+      await expectRefusal(reply, 404, "mcp_server_not_found");
+    }
+    expect((await runOnce(app, agent, "short_echo")).result.outcome).toBe("disabled");
+    expect(await readJson(await app.get("/v1/tools/short_echo"))).toMatchObject({
+      ...{ kind: "mcp", status: "disabled", endpoint: peer.url, price_sar: "0.000000" },
+    });
+  });
+
+  test("registered again at another address gets no call of a version from before", async () => {
+    using before = openStatelessPeer({ tools: [ECHO] });
+    using after = openStatelessPeer({ tools: [ECHO] });
+    const { id } = await addServer(app, before.url, { name: "moved" });
+    await setRisk(app, "moved_echo", "read");
+    const agent = await makeAgent(app, ["moved_echo"]);
+    await app.ask("DELETE", `/v1/mcp/servers/${id}`);
+    const moved = await addServer(app, after.url, { name: "moved" });
+    expect((await listTools(app, moved.id))[0]).toMatchObject({ risk: "irreversible" });
+    const { result } = await runOnce(app, agent, "moved_echo");
+    expect(result).toMatchObject({ outcome: "disabled" });
+    expect(result.content).toContain("tool_changed");
+    expect([...before.calls, ...after.calls]).toEqual([]);
+  });
+
+  test("that is down is registered with its problem, and keeps its tools when it goes down", async () => {
+    const peer = openStatelessPeer({ tools: [ECHO] });
+    const server = await addServer(app, peer.url, { name: "fragile" });
+    peer[Symbol.dispose]();
+    expect((await refresh(app, server.id)).problem).toMatch(/^No connection to 127/);
+    expect(await listTools(app, server.id)).toMatchObject([{ status: "enabled" }]);
+    const down = await addServer(app, peer.url, { name: "down" });
+    expect(down).toMatchObject({ protocol_version: null, refreshed_at: null });
+    expect(down.problem).toMatch(/^No connection to 127/);
+  });
+
+  test("keeps its name, its connection and its limits", async () => {
+    using peer = openStatelessPeer({ tools: [] });
+    const connection = await createConnection(app, { name: "Kept" });
+    const fields = { name: "kept", connection_id: connection.id, timeout_ms: 1_000 };
+    const server = await addServer(app, peer.url, fields);
+    expect(server).toMatchObject(fields);
+    const again = await app.post("/v1/mcp/servers", { name: "kept", url: peer.url });
+    await expectRefusal(again, 409, "mcp_server_exists", "name");
+    const removal = await app.ask("DELETE", `/v1/tools/connections/${connection.id}`);
+    await expectRefusal(removal, 409, "connection_in_use");
+    const unknown = { name: "other", url: peer.url, connection_id: NOWHERE };
+    const refused = await app.post("/v1/mcp/servers", unknown);
+    await expectRefusal(refused, 404, "connection_not_found", "connection_id");
+    for (const name of ["Far", "a".repeat(25), "a-b", ""]) {
+      const reply = await app.post("/v1/mcp/servers", { name, url: peer.url });
+      await expectRefusal(reply, 400, undefined, "name");
+    }
+  });
+
+  test("and its tools belong to one account", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    const { id } = await addServer(app, peer.url, { name: "mine" });
+    const { key } = await allow(app, "Other", { scopes: ["agents"] });
+    const replies: Json[] = [
+      await app.get(`/v1/mcp/servers/${id}`, { key }),
+      await app.get(`/v1/mcp/servers/${id}/tools`, { key }),
+      await app.post(`/v1/mcp/servers/${id}/refresh`, undefined, { key }),
+      await app.ask("DELETE", `/v1/mcp/servers/${id}`, { key }),
+    ];
+    for (const reply of replies) await expectRefusal(reply, 404, "mcp_server_not_found");
+    expect(await readJson(await app.get("/v1/mcp/servers", { key }))).toEqual({ data: [] });
+    const accept = await app.post("/v1/tools/mine_echo/accept", { revision: 1 }, { key });
+    await expectRefusal(accept, 404, "tool_not_found");
+  });
+});
+
+describe("a tool of a server", () => {
+  test("is described by its server alone", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    await addServer(app, peer.url, { name: "described" });
+    const revision = {
+      ...{ description: "Mine.", parameters: { type: "object" } },
+      endpoint: "https://api.example.com/",
+    };
+    const reply = await app.post("/v1/tools/described_echo/revisions", revision);
+    await expectRefusal(reply, 400, "invalid_request", "name");
+    const shown = await readJson(await app.get("/v1/tools/described_echo"));
+    // The schema names no draft any more, since it is one of 2020-12 here.
+    expect(shown.parameters).toEqual({
+      ...{ type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    });
+  });
+
+  test("is judged by its owner: a lower risk is a revision of its own, which keeps its pins", async () => {
+    using peer = openStatelessPeer({ tools: [ECHO] });
+    await addServer(app, peer.url, { name: "judged" });
+    const before = await makeAgent(app, ["judged_echo"]);
+    expect(await setRisk(app, "judged_echo", "read")).toMatchObject({ revision: 2, risk: "read" });
+    const pins = (agent: Json) => agent.version.tool_revisions;
+    expect(pins(before)).toEqual([
+      { name: "judged_echo", revision: 1, kind: "mcp", risk: "irreversible" },
+    ]);
+    expect(pins(await makeAgent(app, ["judged_echo"]))).toMatchObject([{ revision: 2 }]);
+    const unknown = await app.ask("PATCH", "/v1/tools/calculator", { body: { risk: "read" } });
+    await expectRefusal(unknown, 404, "tool_not_found");
+  });
+});
