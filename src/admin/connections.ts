@@ -4,7 +4,7 @@ import {
   CONNECTION_KINDS,
   type ConnectionKind,
   createConnections,
-  ToolConnection,
+  WholeConnection,
 } from "../agents/index.ts";
 import { Resource } from "../platform/schema.ts";
 import type { AccountDirectory } from "./accounts.ts";
@@ -13,7 +13,7 @@ import { explainApiError, requireById, unknownName } from "./errors.ts";
 
 export const ListedConnection = Resource("ListedConnection", {
   account: Type.String({ description: "The owner's name." }),
-  ...ToolConnection.properties,
+  ...WholeConnection.properties,
 });
 type ListedConnectionRow = Static<typeof ListedConnection>;
 

@@ -44,7 +44,7 @@ export { FINAL, STATUSES, type Status } from "./runs/transitions.ts";
 export {
   CONNECTION_KINDS,
   type ConnectionKind,
-  ToolConnection,
+  WholeConnection,
 } from "./tools/connections/connection.ts";
 export { createConnections } from "./tools/connections/connections.ts";
 export { createToolQueries } from "./tools/queries.ts";

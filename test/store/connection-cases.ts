@@ -13,7 +13,7 @@ const HOST = "api.example.com";
 
 const connection = (id: string, fields: Partial<ConnectionRow> = {}): ConnectionRow => ({
   ...{ id, account_id: "a-1", name: `Of ${id} "ä"`, kind: "bearer", header_name: null },
-  ...{ allowed_hosts: [], secret_set_at: NOW, last_used_at: null },
+  ...{ oauth: null, allowed_hosts: [], secret_set_at: NOW, last_used_at: null },
   ...{ created_at: NOW, updated_at: NOW },
   ...fields,
 });

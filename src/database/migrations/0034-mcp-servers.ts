@@ -25,6 +25,8 @@ export const mcpServers: Migration = {
     "CREATE INDEX mcp_servers_due ON mcp_servers (refresh_at)",
     `CREATE INDEX mcp_servers_by_connection ON mcp_servers (connection_id)
       WHERE connection_id IS NOT NULL`,
+    // How a connection asks for its tokens, where its secret is none.
+    `ALTER TABLE connections ADD COLUMN oauth ${text}`,
     `ALTER TABLE tool_revisions ADD COLUMN mcp ${text}`,
     `ALTER TABLE tools ADD COLUMN server_id ${text}`,
     // The last revision that the owner accepted.

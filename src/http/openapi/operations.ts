@@ -98,6 +98,7 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
     "GET /v1/tools/connections/:id": "getConnection",
     "PATCH /v1/tools/connections/:id": "updateConnection",
     "DELETE /v1/tools/connections/:id": "deleteConnection",
+    "GET /v1/tools/connections/:id/oauth": "getConnectionOauth",
     "PUT /v1/tools/connections/:id/secret": "setConnectionSecret",
     "POST /v1/tools/connections/:id/secret": "postConnectionSecret",
   },

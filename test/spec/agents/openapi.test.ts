@@ -166,6 +166,8 @@ describe("agents.p4 agents.versioning.4", () => {
       "1..100000 characters":
         "NewAgent.system_prompt NewAgentVersion.system_prompt NewTrigger.input.message " +
         "RerunRun.input.message StartRun.input.message TriggerPatch.input.message",
+      "..1024 characters": "NewConnection.oauth.scope",
+      "1..512 characters": "NewConnection.oauth.client_id",
       "1..128 characters": "NewAgent.model NewAgentVersion.model",
       "..128 items":
         "NewAgent.policy.require_approval NewAgent.tools " +
@@ -224,7 +226,7 @@ describe("agents.p4 agents.versioning.4", () => {
         "NewSecret.allowed_hosts[]",
       "1..4096 characters": "NewTool.description NewToolRevision.description",
       "1..2048 characters":
-        "NewMcpServer.url NewTool.endpoint NewToolRevision.endpoint NewWebhook.url WebhookPatch.url",
+        "NewConnection.oauth.token_url NewMcpServer.url NewTool.endpoint NewToolRevision.endpoint NewWebhook.url WebhookPatch.url",
       "1000..120000": "NewMcpServer.timeout_ms NewTool.timeout_ms NewToolRevision.timeout_ms",
       "..24 characters": "StartEvaluation.checks[].max_cost_sar StartRun.budgets.max_cost_sar",
       "..40 characters":

@@ -6,9 +6,11 @@ import {
   oneOf,
   Resource,
   Row,
+  StoredText,
   Timestamp,
   unquoted,
 } from "../../../platform/schema.ts";
+import { URL_CHARACTERS_MAX } from "../../../platform/text.ts";
 
 export const NAME_CHARACTERS_MAX = 200;
 export const SECRET_CHARACTERS_MAX = 8_192;
@@ -17,8 +19,37 @@ export const HOSTS_MAX = 20;
 const HOST_CHARACTERS_MAX = 259;
 const HEADER_NAME_CHARACTERS_MAX = 64;
 
-export const CONNECTION_KINDS = ["bearer", "header"] as const;
+export const CONNECTION_KINDS = ["bearer", "header", "client_credentials"] as const;
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
+
+const TOKEN_SCOPE_CHARACTERS_MAX = 1_024;
+const CLIENT_ID_CHARACTERS_MAX = 512;
+
+/** OAuth 2.0: the client credentials grant of RFC 6749, section 4.4. */
+const OauthClient = Type.Object(
+  {
+    token_url: Type.String({
+      description: "Where tokens are asked for, as an https URL; the secret goes there only.",
+      minLength: 1,
+      maxLength: URL_CHARACTERS_MAX,
+      examples: ["https://login.example.com/oauth/token"],
+    }),
+    client_id: StoredText("The client's id.", CLIENT_ID_CHARACTERS_MAX, {
+      minLength: 1,
+      examples: ["wadi"],
+    }),
+    scope: Type.Optional(
+      maybe(
+        StoredText(
+          "The scopes of the tokens, with spaces between them. Null: the server's own.",
+          TOKEN_SCOPE_CHARACTERS_MAX,
+        ),
+      ),
+    ),
+  },
+  { ...{ additionalProperties: false }, description: "How tokens are asked for." },
+);
+export type OauthClient = Static<typeof OauthClient>;
 
 /** agents.does.connection, agents.resources.connection, agents.endpoints.tools.p5 */
 export const ToolConnection = Resource(
@@ -29,10 +60,10 @@ export const ToolConnection = Resource(
     kind: oneOf(
       CONNECTION_KINDS,
       "`bearer`: the secret is sent as `Authorization: Bearer …`; `header`: as the value of the " +
-        "header named.",
+        "header named; `client_credentials`: it buys tokens, which are sent as `bearer`.",
     ),
     header_name: maybe(
-      Type.String({ description: "The header that carries the secret; null: of kind bearer." }),
+      Type.String({ description: "The header that carries the secret; null: of other kinds." }),
     ),
     allowed_hosts: Type.Array(
       Type.String({ description: "A host, with its port where that is not the usual one." }),
@@ -53,7 +84,28 @@ export const ToolConnection = Resource(
 );
 export type ToolConnection = Static<typeof ToolConnection>;
 
-export const ConnectionRow = Row(ToolConnection, { account_id: Type.String() });
+/** A connection with how it asks for tokens, which callers read by a route of its own. */
+export const WholeConnection = Row(ToolConnection, {
+  oauth: maybe(
+    Type.Unsafe<OauthClient>({
+      ...OauthClient,
+      description: "How tokens are asked for; null: of other kinds than client_credentials.",
+    }),
+  ),
+});
+
+/** Shows how tokens are asked for. Connections themselves are shown as before that kind. */
+export const OauthSettings = Resource(
+  "OauthSettings",
+  {
+    token_url: OauthClient.properties.token_url,
+    client_id: OauthClient.properties.client_id,
+    scope: maybe(Type.String({ description: "The scopes of the tokens; null: the server's own." })),
+  },
+  "How a connection of kind client_credentials asks for its tokens.",
+);
+
+export const ConnectionRow = Row(WholeConnection, { account_id: Type.String() });
 export type ConnectionRow = Static<typeof ConnectionRow>;
 
 export const ConnectionList = Resource(
@@ -93,7 +145,8 @@ export const NewConnection = Type.Object(
     name,
     kind: oneOf(
       CONNECTION_KINDS,
-      "`bearer`: `Authorization: Bearer …`; `header`: the header that `header_name` names.",
+      "`bearer`: `Authorization: Bearer …`; `header`: the header that `header_name` names; " +
+        "`client_credentials`: a token that `oauth` tells how to ask for.",
     ),
     header_name: Type.Optional(
       maybe(
@@ -105,6 +158,7 @@ export const NewConnection = Type.Object(
         }),
       ),
     ),
+    oauth: Type.Optional(maybe(OauthClient)),
     secret,
     allowed_hosts: Type.Optional(maybe(allowed_hosts)),
   },

@@ -1,6 +1,7 @@
 // Creates, changes and deletes connections, and opens their secrets for calls.
 import type { Secrets } from "../../../crypto/index.ts";
 import type { Database } from "../../../database/index.ts";
+import type { GuardedEgress } from "../../../net/index.ts";
 import type { Clock } from "../../../platform/clock.ts";
 import { apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
@@ -10,9 +11,11 @@ import {
   type ConnectionRow,
   HOSTS_MAX,
   NAME_CHARACTERS_MAX,
+  type OauthClient,
   SECRET_CHARACTERS_MAX,
 } from "./connection.ts";
 import { type ConnectionChange, connectionStore } from "./store.ts";
+import { createTokens } from "./tokens.ts";
 
 const HOST_RULE =
   'must name whole hosts such as "api.example.com" or "api.example.com:8443", in lower case: ' +
@@ -37,6 +40,8 @@ interface ConnectionInput {
   name: string;
   kind: ConnectionKind;
   header_name: string | null;
+  /** Present with the kind client_credentials only. */
+  oauth?: OauthClient | null;
   secret: string;
   allowed_hosts: readonly string[];
 }
@@ -64,9 +69,10 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
     list: store.list,
     findOwner: store.findOwner,
     async create(account_id: string, input: ConnectionInput, connectionsMax: number) {
-      const { name, kind, header_name, secret, allowed_hosts } = input;
+      const { name, kind, header_name, oauth = null, secret, allowed_hosts } = input;
       requireField("name", findNameProblem(name));
       requireField("header_name", findHeaderProblem(input));
+      requireField("oauth", findOauthProblem(kind, oauth));
       requireField("secret", findSecretProblem(kind, secret));
       requireField("allowed_hosts", findHostsProblem(allowed_hosts));
       const [id, now] = [ids.uuid(), clock.now()];
@@ -75,6 +81,7 @@ export function createConnections({ database, secrets, clock, ids }: ConnectionO
         account_id,
         kind,
         header_name,
+        oauth,
         name: name.toWellFormed(),
         allowed_hosts: [...allowed_hosts],
         secret_set_at: now,
@@ -130,10 +137,20 @@ function findNameProblem(name: string): string | null {
 }
 
 function findHeaderProblem({ kind, header_name }: ConnectionInput): string | null {
-  if (kind === "bearer") return header_name === null ? null : "goes with the kind `header` only";
+  if (kind !== "header") return header_name === null ? null : "goes with the kind `header` only";
   if (header_name === null) return "is needed with the kind `header`";
   if (!HEADER_NAME.test(header_name)) return "must be the name of a header, such as `X-Api-Key`";
   return mayCarrySecret(header_name) ? null : "names a header that may not carry a secret";
+}
+
+function findOauthProblem(kind: ConnectionKind, oauth: OauthClient | null): string | null {
+  if (kind !== "client_credentials") {
+    return oauth === null ? null : "goes with the kind `client_credentials` only";
+  }
+  if (oauth === null) return "is needed with the kind `client_credentials`";
+  const url = URL.parse(oauth.token_url);
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  return isWeb && url.username === "" && url.password === "" ? null : "must name an https URL";
 }
 
 /** agents.endpoints.tools.p5: problems never quote the secret. */
@@ -141,9 +158,9 @@ function findSecretProblem(kind: ConnectionKind, secret: string): string | null 
   if (secret.length > SECRET_CHARACTERS_MAX) {
     return `must have at most ${SECRET_CHARACTERS_MAX} characters`;
   }
-  const allowed = kind === "bearer" ? /^[!-~]+$/ : /^[ -~]+$/;
+  const allowed = kind !== "header" ? /^[!-~]+$/ : /^[ -~]+$/;
   if (!allowed.test(secret)) {
-    const how = kind === "bearer" ? "without spaces and line breaks" : "without line breaks";
+    const how = kind !== "header" ? "without spaces and line breaks" : "without line breaks";
     return `must be visible ASCII characters, ${how}`;
   }
   // Header values are trimmed on the way.
@@ -173,6 +190,7 @@ function mayCarrySecret(header_name: string): boolean {
 const USE_EVERY_MS = 60_000;
 
 export interface ConnectionCredentials extends Pick<ConnectionRow, "kind" | "header_name"> {
+  /** The secret to send: of kind client_credentials a token. */
   secret: string;
 }
 
@@ -192,6 +210,7 @@ export interface CredentialsOptions {
   secrets: Pick<Secrets, "open">;
   clock: Clock;
   log: Pick<Log, "warn">;
+  egress: Pick<GuardedEgress, "request">;
 }
 
 const SECRET_PROBLEMS = {
@@ -205,6 +224,7 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
   const { database, secrets, clock, log } = options;
   const store = database.bind(connectionStore);
   const beingWritten = new Set<string>();
+  const findToken = createTokens(options);
 
   const writeUse = ({ id, account_id, last_used_at }: ConnectionRow) => {
     const now = clock.now();
@@ -227,6 +247,11 @@ export function createCredentials(options: CredentialsOptions): OpenCredentials 
     if (!opened.ok) return { ok: false, problem: SECRET_PROBLEMS[opened.reason] };
     writeUse(row);
     const { kind, header_name } = row;
-    return { ok: true, connection: { kind, header_name, secret: opened.secret } };
+    if (row.oauth === null) {
+      return { ok: true, connection: { kind, header_name, secret: opened.secret } };
+    }
+    const found = await findToken(row, row.oauth, opened.secret);
+    if (!found.ok) return found;
+    return { ok: true, connection: { kind, header_name, secret: found.token } };
   };
 }

@@ -9,6 +9,7 @@ import {
   ConnectionPatch,
   NewConnection,
   NewSecret,
+  OauthSettings,
   ToolConnection,
 } from "./connection.ts";
 import { type Connections, createConnections } from "./connections.ts";
@@ -40,8 +41,9 @@ function openCreation(
     {
       summary: "Create a connection",
       description:
-        "A secret that http tools send with every call: as a bearer token, or in a header that " +
-        "you name. It goes to `allowed_hosts` only, and is never shown again.",
+        "A secret that your tools send with every call: as a bearer token, in a header that you " +
+        "name, or as an OAuth token that it buys. It goes to " +
+        "`allowed_hosts` only, and is never shown again.",
       scope: "agents",
       feature: "http_tools",
       body: NewConnection,
@@ -56,8 +58,8 @@ function openCreation(
     async ({ body, caller: { account_id } }) => {
       // agents.errors.permission_denied: a key without an account owns no connections.
       if (account_id === null) throw apiError("permission_denied");
-      const { header_name = null, allowed_hosts, ...sent } = body;
-      const input = { ...sent, header_name, allowed_hosts: allowed_hosts ?? [] };
+      const { header_name = null, oauth = null, allowed_hosts, ...sent } = body;
+      const input = { ...sent, header_name, oauth, allowed_hosts: allowed_hosts ?? [] };
       const { connections: connectionsMax } = settings().limits;
       disk.require();
       const made = await connections.create(account_id, input, connectionsMax);
@@ -93,6 +95,22 @@ function openReads(router: Router, connections: Connections): void {
       200,
       show(ToolConnection, await connections.require(params.id, accountOf(caller))),
     ],
+  );
+  router.get(
+    `${ONE}/oauth`,
+    {
+      summary: "Read how a connection asks for tokens",
+      description: "Of kind client_credentials only. The secret is not shown.",
+      scope: "agents",
+      params: IdParams,
+      replies: { 200: { description: "Where, and as which client.", schema: OauthSettings } },
+      refusals: ["connection_not_found"],
+    },
+    async ({ params, caller }) => {
+      const { oauth } = await connections.require(params.id, accountOf(caller));
+      if (oauth === null) throw apiError("connection_not_found");
+      return [200, show(OauthSettings, { ...oauth, scope: oauth.scope ?? null })];
+    },
   );
 }
 

@@ -17,6 +17,7 @@ import {
   store,
 } from "../../../../src/database/index.ts";
 import { stores } from "../../../../src/stores.ts";
+import { guard } from "../../../net/guard.ts";
 import { createManualClock, type ManualClock } from "../../../support/clock.ts";
 import { createSeededIds } from "../../../support/ids.ts";
 import { placeInMemory } from "../../../support/memory.ts";
@@ -64,7 +65,7 @@ beforeEach(async () => {
   connections = createConnections({ database, secrets, clock, ids: createSeededIds() });
   warnings.length = 0;
   const log = { warn: (line: string) => void warnings.push(line) };
-  open = createCredentials({ database, secrets, clock, log });
+  open = createCredentials({ database, secrets, clock, log, egress: guard([]) });
 });
 afterEach(async () => {
   await database.close();
@@ -199,7 +200,7 @@ test("a use that could not be written is written at a later call", async () => {
   };
   const log = { warn: (line: string) => void warnings.push(line) };
   const failing = { ...database, bind: bind as never };
-  open = createCredentials({ database: failing, secrets, clock, log });
+  open = createCredentials({ database: failing, secrets, clock, log, egress: guard([]) });
   const readUse = async () => (await connections.require(id, OWNER)).last_used_at;
   expect((await ask(id)).ok).toBe(true);
   expect(await readUse()).toBeNull();

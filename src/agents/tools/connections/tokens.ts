@@ -1,0 +1,99 @@
+// Tokens of connections by the client credentials grant of OAuth 2.0, kept until shortly before
+// their end.
+import type { GuardedEgress, GuardedReply } from "../../../net/index.ts";
+import type { Clock } from "../../../platform/clock.ts";
+import { SizeCache } from "../../../platform/size-cache.ts";
+import type { ConnectionRow, OauthClient } from "./connection.ts";
+
+const TIMEOUT_MS = 10_000;
+const REPLY_BYTES_MAX = 64 * 1024;
+const CACHED_CHARACTERS_MAX = 1_000_000;
+/** Lifetime of a token whose server does not tell it. */
+const LIFETIME_S = 300;
+/** A token that was revoked early is asked for again within this time. */
+const LIFETIME_S_MAX = 3_600;
+/** Time before its end at which a token is asked for again. */
+const EARLY_S = 30;
+const TOKEN = /^[!-~]{1,8192}$/;
+
+type FoundToken = { ok: true; token: string } | { ok: false; problem: string };
+
+interface KeptToken {
+  token: string;
+  /** On the monotonic clock. */
+  endAt: number;
+}
+
+export interface TokensOptions {
+  egress: Pick<GuardedEgress, "request">;
+  clock: Clock;
+}
+
+export function createTokens({ egress, clock }: TokensOptions) {
+  const kept = new SizeCache<KeptToken>(CACHED_CHARACTERS_MAX);
+  const asked = new Map<string, Promise<FoundToken>>();
+
+  const ask = async (key: string, oauth: OauthClient, secret: string): Promise<FoundToken> => {
+    const reply = await egress.request({
+      url: oauth.token_url,
+      method: "POST",
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        accept: "application/json",
+        authorization: writeBasic(oauth.client_id, secret),
+      },
+      body: new URLSearchParams({
+        grant_type: "client_credentials",
+        ...(oauth.scope && { scope: oauth.scope }),
+      }).toString(),
+      timeoutMs: TIMEOUT_MS,
+      responseBytesMax: REPLY_BYTES_MAX,
+    });
+    if (!reply.ok) return { ok: false, problem: `No token was given: ${reply.message}` };
+    const read = readToken(reply);
+    if (!read) {
+      return { ok: false, problem: `No token was given: its server answered ${reply.status}.` };
+    }
+    const endAt = clock.monotonic() + (read.lifetimeS - EARLY_S) * 1_000;
+    kept.set(key, { token: read.token, endAt }, read.token.length + key.length);
+    return { ok: true, token: read.token };
+  };
+  /** Finds the token of a connection; calls at the same time share one request. */
+  return async (
+    { id, secret_set_at }: Pick<ConnectionRow, "id" | "secret_set_at">,
+    oauth: OauthClient,
+    secret: string,
+  ): Promise<FoundToken> => {
+    const key = `${id} ${secret_set_at}`;
+    const known = kept.get(key);
+    if (known && clock.monotonic() < known.endAt) return { ok: true, token: known.token };
+    let asking = asked.get(key);
+    if (!asking) {
+      asking = ask(key, oauth, secret).finally(() => asked.delete(key));
+      asked.set(key, asking);
+    }
+    return asking;
+  };
+}
+
+/** RFC 6749, section 2.3.1: both parts are encoded as in a form. */
+function writeBasic(client_id: string, secret: string): string {
+  const encode = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+  return `Basic ${btoa(`${encode(client_id)}:${encode(secret)}`)}`;
+}
+
+function readToken({ status, body, truncated }: GuardedReply) {
+  if (status !== 200 || truncated) return undefined;
+  let reply: unknown;
+  try {
+    reply = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+  if (typeof reply !== "object" || reply === null) return undefined;
+  const { access_token, token_type, expires_in } = reply as Record<string, unknown>;
+  if (typeof access_token !== "string" || !TOKEN.test(access_token)) return undefined;
+  if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer") return undefined;
+  const told = typeof expires_in === "number" && expires_in > 0 ? expires_in : LIFETIME_S;
+  return { token: access_token, lifetimeS: Math.min(told, LIFETIME_S_MAX) };
+}

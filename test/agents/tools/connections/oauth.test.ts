@@ -1,0 +1,142 @@
+// Connections that buy their tokens: the client credentials grant of OAuth 2.0.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expectRefusal } from "../../../spec/agents/refusal.ts";
+import { createConnection, type Json, readJson } from "../../../spec/agents/service.ts";
+import { KEY, type TestApp } from "../../../support/app.ts";
+import { addServer, listTools, startMcp } from "../mcp/front.ts";
+import { ECHO, openStatelessPeer } from "../mcp/peers.ts";
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startMcp();
+});
+afterAll(() => app.stop());
+
+const SECRET = "sk_of_client_77:%+";
+const key = `${KEY}-approver`;
+let count = 0;
+
+/** A server of tokens; each has a number, and lives for `expires_in` seconds. */
+function openTokens(answer: (n: number) => Json = () => ({ expires_in: 600 })) {
+  const asked: { authorization: string | null; body: string }[] = [];
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    async fetch(request) {
+      const authorization = request.headers.get("authorization");
+      asked.push({ authorization, body: await request.text() });
+      const n = asked.length;
+      const reply = answer(n);
+      if (reply instanceof Response) return reply;
+      return Response.json({ access_token: `token-${n}-5f1c`, token_type: "Bearer", ...reply });
+    },
+  });
+  return { url: server.url.href, asked, [Symbol.dispose]: () => void server.stop(true) };
+}
+
+async function connect(token_url: string, oauth: Json = {}): Promise<Json> {
+  return createConnection(app, {
+    ...{ name: `Client ${++count}`, kind: "client_credentials", secret: SECRET },
+    oauth: { token_url, client_id: "wadi client", ...oauth },
+  });
+}
+
+/** A tool of an MCP server with the connection, and a call of it. */
+async function openTool(connection: Json) {
+  const call = () => ({ content: [{ type: "text", text: "token-1-5f1c is yours." }] });
+  const peer = openStatelessPeer({ tools: [ECHO], call });
+  const name = `o${++count}`;
+  const server = await addServer(app, peer.url, { name, connection_id: connection.id });
+  const use = async () =>
+    readJson(await app.post(`/v1/tools/${name}_echo/test`, { arguments: { text: "a" } }, { key }));
+  return { peer, server, use, sent: () => peer.requests.at(-1)!.headers.authorization };
+}
+
+describe("a connection of kind client_credentials", () => {
+  test("asks for a token once for many requests, and sends it as a bearer", async () => {
+    using tokens = openTokens();
+    const connection = await connect(tokens.url, { scope: "read write" });
+    expect(connection).toMatchObject({ kind: "client_credentials", header_name: null });
+    const path = `/v1/tools/connections/${connection.id}/oauth`;
+    expect(await readJson(await app.get(path))).toEqual({
+      ...{ token_url: tokens.url, client_id: "wadi client", scope: "read write" },
+    });
+    const other = await createConnection(app, { name: `Bearer ${++count}` });
+    const none = await app.get(`/v1/tools/connections/${other.id}/oauth`);
+    await expectRefusal(none, 404, "connection_not_found");
+    const { peer, use, sent } = await openTool(connection);
+    using _peer = peer;
+    expect((await use()).content).toBe("[secret] is yours.");
+    expect(sent()).toBe("Bearer token-1-5f1c");
+    const basic = btoa("wadi+client:sk_of_client_77%3A%25%2B");
+    expect(tokens.asked).toEqual([
+      { authorization: `Basic ${basic}`, body: "grant_type=client_credentials&scope=read+write" },
+    ]);
+    for (const { headers, body } of peer.requests) {
+      expect(JSON.stringify([headers, body])).not.toContain("sk_of_client");
+    }
+  });
+
+  test("asks again shortly before a token ends, and when its secret was set anew", async () => {
+    using tokens = openTokens(() => ({ expires_in: 100 }));
+    const connection = await connect(tokens.url);
+    const { peer, use, sent } = await openTool(connection);
+    using _peer = peer;
+    await app.clock.advance(69_000);
+    await use();
+    expect(sent()).toBe("Bearer token-1-5f1c");
+    await app.clock.advance(1_000);
+    await use();
+    expect(sent()).toBe("Bearer token-2-5f1c");
+    await app.clock.advance(1);
+    const set = await app.ask("PUT", `/v1/tools/connections/${connection.id}/secret`, {
+      body: { secret: "another_secret" },
+    });
+    await readJson(set);
+    await use();
+    expect(sent()).toBe("Bearer token-3-5f1c");
+    expect(tokens.asked.at(-1)!.authorization).toBe(`Basic ${btoa("wadi+client:another_secret")}`);
+  });
+
+  test.each([
+    ["refuses", () => Response.json({ error: "invalid_client" }, { status: 401 })],
+    ["answers no JSON", () => new Response("token")],
+    ["gives no bearer", () => ({ token_type: "mac" })],
+    ["gives a token that no header holds", () => ({ access_token: "a\r\nb: c" })],
+    [
+      "redirects",
+      () => new Response(null, { status: 307, headers: { location: "https://x.example.com" } }),
+    ],
+  ])("sends nothing where the server of tokens %s", async (_, answer) => {
+    using tokens = openTokens(answer as () => Json);
+    const { peer, server } = await openTool(await connect(tokens.url));
+    using _peer = peer;
+    expect(server.problem).toMatch(/^No token was given: its server answered \d+\.$/);
+    expect(await listTools(app, server.id)).toEqual([]);
+    expect(peer.requests).toEqual([]);
+  });
+
+  test("reaches no server of tokens at an address that is not public", async () => {
+    const { peer, server } = await openTool(await connect("https://10.0.0.1/token"));
+    using _peer = peer;
+    expect(server.problem).toStartWith("No token was given: ");
+    expect(peer.requests).toEqual([]);
+  });
+
+  test("needs to be told where tokens are, and other kinds do not", async () => {
+    const body = { name: "Wrong", secret: "a-secret" };
+    const oauth = { token_url: "https://login.example.com/token", client_id: "a" };
+    const wrong = [
+      { ...body, kind: "client_credentials" },
+      { ...body, kind: "bearer", oauth },
+      { ...body, kind: "client_credentials", oauth: { ...oauth, token_url: "ftp://a.b/c" } },
+      { ...body, kind: "client_credentials", oauth: { ...oauth, token_url: "https://a:b@c.d/" } },
+    ];
+    for (const one of wrong) {
+      const reply = await app.post("/v1/tools/connections", one);
+      await expectRefusal(reply, 400, "invalid_request", "oauth");
+    }
+    const header = { ...body, kind: "client_credentials", oauth, header_name: "X-Key" };
+    const reply = await app.post("/v1/tools/connections", header);
+    await expectRefusal(reply, 400, "invalid_request", "header_name");
+  });
+});
