@@ -12,7 +12,7 @@ const REFUSALS_MAX = 16;
 export interface McpRequest {
   method: "tools/call" | "tools/list";
   params: JsonObject;
-  /** Headers for a stateless server, beside those of the protocol. */
+  /** Headers beside those of the protocol. */
   headers?: Readonly<Record<string, string>>;
   /** Time for everything, the handshake included; nothing that a server sends prolongs it. */
   timeoutMs: number;
@@ -64,7 +64,7 @@ export class McpClient {
       {
         method,
         params: isStateless ? { ...params, _meta: { ...meta, ...makeEnvelope() } } : params,
-        headers: isStateless ? { ...headers, ...own } : own,
+        headers: { ...headers, ...own },
         onMessage: (message) => {
           if (message.kind === "notification") onNotification?.(message.method);
           // A stateless server has no way to be answered.

@@ -120,7 +120,8 @@ export class Sessions {
     });
     if (!outcome.ok) return unsent(outcome);
     const { result, error } = outcome.answer;
-    if (!result) return fail(`The server refused the handshake: ${error!.message}`);
+    // The server's own words could reach a model, which would not know that they are outside text.
+    if (!result) return fail(`The server refused the handshake (${error!.code}).`);
     const { protocolVersion, serverInfo } = result;
     const revision = SESSION_REVISIONS.find((one) => one === protocolVersion);
     if (!revision) return fail("The server speaks no revision of the protocol that is known here.");

@@ -152,10 +152,10 @@ function describeUnfinished({ resultType }: JsonObject): string | null {
 }
 
 function judgeFailure(reply: McpFailure, isRead: boolean): Judged {
-  const { sent, code, status, message } = reply;
+  const { sent, code, message } = reply;
   const isLate = code === "timeout" || code === "aborted";
   const outcome = isRead && isLate ? "timeout" : classifyFailure(reply, isRead);
-  if (!sent) return { outcome, content: `Nothing was sent: ${message}`, isQuoted: status !== null };
+  if (!sent) return { outcome, content: `Nothing was sent: ${message}`, isQuoted: false };
   const content = outcome === "outcome_unknown" ? `${message} ${UNKNOWN}` : message;
   return { outcome, content, isQuoted: false };
 }
