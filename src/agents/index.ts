@@ -47,5 +47,6 @@ export {
   WholeConnection,
 } from "./tools/connections/connection.ts";
 export { createConnections } from "./tools/connections/connections.ts";
+export { McpServer, McpTool } from "./tools/mcp/server.ts";
 export { createToolQueries } from "./tools/queries.ts";
 export { ToolRevision } from "./tools/revision.ts";

@@ -1,8 +1,8 @@
 // `wadi tools`: tools that accounts have registered, and their switch.
 import { toolOperations as operations } from "../admin/index.ts";
-import { account, type Command, readText, UsageError } from "./command.ts";
+import { account, type Command, type CommandInput, readText, UsageError } from "./command.ts";
 import { call } from "./operations.ts";
-import { printRow, printTable, quote } from "./output.ts";
+import { type Output, type OutputRow, printRow, printTable, quote } from "./output.ts";
 
 const COLUMNS = [
   ...["name", "account", "status", "revision", "risk", "endpoint", "connection_id"],
@@ -17,18 +17,36 @@ function createToolCommand(action: "show" | "disable" | "enable", help: string):
     help,
     example: `wadi tools ${action} lookup_order --account acme`,
     async run(input, output) {
-      const [name] = input.args as [string];
-      const owner = readText(input, "account");
-      if (owner === undefined) throw new UsageError(`tools ${action} takes --account NAME`);
-      const row = await call(input, operations[action], { name, account: owner });
-      return printRow(output, row, {
-        ...row,
-        title: row.title === null ? null : quote(row.title),
-        description: quote(row.description),
-        parameters: quote(JSON.stringify(row.parameters)),
-      });
+      return printTool(output, await call(input, operations[action], readNamed(input, action)));
     },
   };
+}
+
+const SERVER_COLUMNS = [
+  ...["id", "account", "name", "url", "protocol_version", "title", "problem", "refreshed_at"],
+  ...["connection_id", "timeout_ms", "created_at"],
+];
+
+/** Texts of servers could control the terminal. */
+const quoteServer = (row: OutputRow): OutputRow => ({
+  ...row,
+  title: row.title === null ? null : quote(row.title),
+  problem: row.problem === null ? null : quote(row.problem),
+});
+
+function readNamed(input: CommandInput, action: string): { name: string; account: string } {
+  const owner = readText(input, "account");
+  if (owner === undefined) throw new UsageError(`tools ${action} takes --account NAME`);
+  return { name: input.args[0]!, account: owner };
+}
+
+function printTool(output: Output, row: OutputRow): number {
+  return printRow(output, row, {
+    ...row,
+    title: row.title === null ? null : quote(row.title),
+    description: quote(row.description),
+    parameters: quote(JSON.stringify(row.parameters)),
+  });
 }
 
 export const commands: readonly Command[] = [
@@ -40,6 +58,45 @@ export const commands: readonly Command[] = [
     async run(input, output) {
       const found = await call(input, operations.list, { account: readText(input, "account") });
       return printTable(output, found, COLUMNS);
+    },
+  },
+  {
+    name: "tools servers",
+    flags: { account },
+    help: "List the MCP servers that accounts have registered",
+    example: "wadi tools servers --account acme",
+    async run(input, output) {
+      const asked = { account: readText(input, "account") };
+      const found = await call(input, operations.listServers, asked);
+      return printTable(output, found, SERVER_COLUMNS, found.map(quoteServer));
+    },
+  },
+  {
+    name: "tools changes",
+    args: ["NAME"],
+    flags: { account },
+    help: "Show what an MCP server has changed of a tool",
+    example: "wadi tools changes orders_find --account acme",
+    async run(input, output) {
+      const row = await call(input, operations.showChanges, readNamed(input, "changes"));
+      const quoted = Object.entries(row).map(([field, value]) => [
+        field,
+        typeof value === "object" && value !== null ? quote(JSON.stringify(value)) : value,
+      ]);
+      return printRow(output, row, Object.fromEntries(quoted));
+    },
+  },
+  {
+    name: "tools accept",
+    args: ["NAME", "REVISION"],
+    flags: { account },
+    help: "Accept a tool as its MCP server has changed it",
+    example: "wadi tools accept orders_find 3 --account acme",
+    async run(input, output) {
+      const revision = Number(input.args[1]);
+      if (!Number.isSafeInteger(revision)) throw new UsageError("REVISION is a whole number");
+      const asked = { ...readNamed(input, "accept"), revision };
+      return printTool(output, await call(input, operations.accept, asked));
     },
   },
   createToolCommand("show", "Show a tool as runs call it"),

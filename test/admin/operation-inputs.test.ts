@@ -276,6 +276,13 @@ const GIVEN: Row[] = [
   ["models start", { id: "m-1" }, ["models.command", "m-1", "start"]],
   ["models stop", { id: "m-1" }, ["models.command", "m-1", "stop"]],
   ["tools list", { account: "acme" }, ["tools.list", "acme"]],
+  ["tools servers", { account: "acme" }, ["tools.listServers", "acme"]],
+  ["tools changes", { account: "acme", name: "crm" }, ["tools.showChanges", "crm", "acme"]],
+  [
+    "tools accept",
+    { account: "acme", name: "crm", revision: 2 },
+    ["tools.accept", "crm", "acme", 2],
+  ],
   ["tools show", { account: "acme", name: "crm" }, ["tools.show", "crm", "acme"]],
   ["tools disable", { account: "acme", name: "crm" }, ["tools.disable", "crm", "acme"]],
   ["tools enable", { account: "acme", name: "crm" }, ["tools.enable", "crm", "acme"]],

@@ -276,7 +276,8 @@ test("its document is valid, complete, and apart from the public one", async () 
       "agentsEvaluate.checks[].max_rounds agentsEvaluate.checks[].max_seconds " +
       "agentsEvaluate.checks[].max_total_tokens",
     "1..1000 characters": "agentsEvaluate.checks[].output_pattern",
-    "1..2147483647": "agentsEvaluate.version runsAgain.from_round runsAgain.version",
+    "1..2147483647":
+      "agentsEvaluate.version runsAgain.from_round runsAgain.version toolsAccept.revision",
     "1..500": "agentsEvaluate.last",
     "1..500 items": "agentsEvaluate.runs",
     "1..200 characters": "agentsCreate.name",

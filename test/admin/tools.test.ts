@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { AdminError } from "../../src/admin/index.ts";
 import { toolStore } from "../../src/agents/tools/http/store/index.ts";
+import { mcpServerStore } from "../../src/agents/tools/mcp/store.ts";
+import { define, makeServer, read, take } from "../store/mcp-cases.ts";
 import { makeRevision, within } from "../store/tool-cases.ts";
 import { type AdminFixture, openFixture } from "./fixture.ts";
 
@@ -84,4 +86,24 @@ test("agents.errors.tool_limit_reached tools cannot be enabled beyond the accoun
   const enabled = tools.enable("one", "acme");
   await expect(enabled).rejects.toThrow("The account has 2 enabled tools");
   await expect(enabled).rejects.toBeInstanceOf(AdminError);
+});
+
+test("MCP servers are listed with their owners, and a change of a tool is shown and accepted", async () => {
+  const { tools } = fixture.admin;
+  const { id: account_id } = (await fixture.access.accounts.find("acme"))!;
+  const servers = fixture.database.bind(mcpServerStore);
+  const row = makeServer("far", { account_id });
+  await servers.create(row, read(define("far_a")), take());
+  expect(await tools.listServers(null)).toMatchObject([{ account: "acme", name: "far" }]);
+  expect(await tools.listServers("beta")).toEqual([]);
+  await servers.refresh(row, read(define("far_a", { description: "Other." })), take());
+  const changes = [{ field: "description", before: "Does far_a.", after: "Other." }];
+  expect(await tools.showChanges("far_a", "acme")).toMatchObject({
+    ...{ account: "acme", revision: 2, accepted_revision: 1, changes },
+  });
+  await expect(tools.accept("far_a", "acme", 1)).rejects.toThrow("revision 2 is the latest");
+  expect(await tools.accept("far_a", "acme", 2)).toMatchObject({ kind: "mcp", revision: 2 });
+  expect((await tools.showChanges("far_a", "acme")).changes).toEqual([]);
+  await register("acme", "mine");
+  await expect(tools.showChanges("mine", "acme")).rejects.toThrow(AdminError);
 });

@@ -170,6 +170,12 @@ const LINES: Record<string, readonly string[]> = {
   "approvals approve": ["approvals approve APPROVAL --reason Fine", "approvals approve REJECTED"],
   "approvals reject": ["approvals reject REJECTED", "approvals reject APPROVAL"],
   "tools list": ["tools list", "tools list --json"],
+  "tools servers": ["tools servers", "tools servers --json"],
+  "tools changes": ["tools changes send_letter --account default"],
+  "tools accept": [
+    "tools accept send_letter 1 --account default",
+    "tools accept send_letter x --account default",
+  ],
   "tools show": ["tools show send_letter --account default", "tools show send --account default"],
   "tools disable": ["tools disable send_letter --account default"],
   "tools enable": ["tools enable send_letter --account default --json"],

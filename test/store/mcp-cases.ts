@@ -11,22 +11,22 @@ const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;
 const HOST = "api.example.com";
 
-const makeServer = (name: string, fields: Partial<McpServerRow> = {}): McpServerRow => ({
+export const makeServer = (name: string, fields: Partial<McpServerRow> = {}): McpServerRow => ({
   ...{ id: `m-${name}`, account_id: "a-1", name, url: `https://${HOST}/${name}` },
   ...{ connection_id: null, timeout_ms: 30_000, protocol_version: null, title: null },
   ...{ skipped: [], problem: null, refreshed_at: null, created_at: NOW, refresh_at: NOW + HOUR },
   ...fields,
 });
 
-const define = (name: string, fields: Partial<McpDefinition> = {}): McpDefinition => ({
+export const define = (name: string, fields: Partial<McpDefinition> = {}): McpDefinition => ({
   ...{ name, title: null, description: `Does ${name}.`, parameters: { type: "object" } },
   ...{ tool: name.toUpperCase(), annotations: { readOnlyHint: true }, output_schema: null },
   ...fields,
 });
-const read = (...definitions: McpDefinition[]): ServerReading => ({
+export const read = (...definitions: McpDefinition[]): ServerReading => ({
   ...{ definitions, skipped: [], protocol_version: "2026-07-28", title: "Far" },
 });
-const take = (fields: object = {}) => ({
+export const take = (fields: object = {}) => ({
   ...{ now: NOW, limits: within(100), isAccepted: false },
   ...fields,
 });

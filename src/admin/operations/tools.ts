@@ -3,10 +3,15 @@ import { type Static, Type } from "@sinclair/typebox";
 import { show } from "../../platform/schema.ts";
 import type { Admin } from "../admin.ts";
 import { defineOperation, type Operation } from "../operation.ts";
-import { ListedTool } from "../tools.ts";
+import { ChangedTool, ListedServer, ListedTool } from "../tools.ts";
 import { account, input, text } from "./fields.ts";
 
 const NamedTool = input({ account: text("Name of the owner."), name: text("Name of the tool.") });
+const revision = Type.Integer({
+  description: "The latest revision, as its changes were shown.",
+  minimum: 1,
+  maximum: 2_147_483_647,
+});
 type NamedTool = Static<typeof NamedTool>;
 type ToolOperation = Operation<typeof NamedTool, Record<string, unknown>>;
 
@@ -53,6 +58,39 @@ export const toolOperations = {
     input: NamedTool,
     reply: ListedTool,
     run: async ({ tools }, asked) => show(ListedTool, await tools.show(asked.name, asked.account)),
+  }),
+  listServers: defineOperation({
+    name: "tools servers",
+    method: "GET",
+    path: "/tools/servers",
+    summary: "List the MCP servers that accounts have registered.",
+    input: input({ account }),
+    reply: Type.Array(ListedServer),
+    async run({ tools }, asked) {
+      const found = await tools.listServers(asked.account ?? null);
+      return found.map((row) => show(ListedServer, row));
+    },
+  }),
+  showChanges: defineOperation({
+    name: "tools changes",
+    method: "GET",
+    path: "/tools/:account/:name/changes",
+    summary: "Show what an MCP server has changed of a tool since it was accepted.",
+    input: NamedTool,
+    reply: ChangedTool,
+    run: async ({ tools }, asked) =>
+      show(ChangedTool, await tools.showChanges(asked.name, asked.account)),
+  }),
+  accept: defineOperation({
+    name: "tools accept",
+    method: "POST",
+    path: "/tools/:account/:name/accept",
+    summary: "Accept a tool as its MCP server has changed it.",
+    input: input({ ...NamedTool.properties, revision }),
+    reply: ListedTool,
+    audit,
+    run: async ({ tools }, asked) =>
+      show(ListedTool, await tools.accept(asked.name, asked.account, asked.revision)),
   }),
   disable: switchTool("disable", "Keep runs from calling a tool."),
   enable: switchTool("enable", "Let runs call a disabled tool again."),

@@ -1,6 +1,9 @@
 // Registered tools of every account, for operators: lists, lookups and their switch.
 import type { Bound, Database } from "../../database/index.ts";
 import { toolStore } from "./http/store/index.ts";
+import { describeTools } from "./mcp/differences.ts";
+import type { McpTool } from "./mcp/server.ts";
+import { mcpServerStore } from "./mcp/store.ts";
 import {
   describeOwnRevision,
   isToolName,
@@ -12,6 +15,7 @@ const TOOLS_AT_ONCE = 100;
 
 export function createToolQueries(database: Database) {
   const store: Bound<typeof toolStore> = database.bind(toolStore);
+  const servers: Bound<typeof mcpServerStore> = database.bind(mcpServerStore);
   const describe = (row: ToolRevisionRow | undefined) => row && describeOwnRevision(row);
   const of =
     (work: (account_id: string, name: string) => Promise<ToolRevisionRow | undefined>) =>
@@ -28,6 +32,16 @@ export function createToolQueries(database: Database) {
       }
     },
     find: of(store.find),
+    accept: (account_id: string, name: string, revision: number) =>
+      of((id, one) => store.accept(id, one, revision))(account_id, name),
+    /** A tool of an MCP server with what changed; undefined for every other one. */
+    async findListed(account_id: string, name: string): Promise<McpTool | undefined> {
+      const row = isToolName(name) ? await store.find(account_id, name) : undefined;
+      if (!row?.mcp) return undefined;
+      const listed = describeTools(await servers.listTools(row.mcp.server_id, account_id));
+      return listed.find((one) => one.name === name);
+    },
+    listServers: (account_id: string) => servers.list(account_id),
     disable: of(store.disable),
     enable: (account_id: string, name: string, toolsMax: number) =>
       of((id, one) => store.enable(id, one, toolsMax))(account_id, name),

@@ -4,18 +4,16 @@ import type { GuardedEgress } from "../../../net/index.ts";
 import { abortAfter, type Clock } from "../../../platform/clock.ts";
 import { ApiError, apiError } from "../../../platform/errors.ts";
 import type { Ids } from "../../../platform/ids.ts";
-import { writeCanonical } from "../../../platform/json.ts";
 import { shorten, writeOneLine } from "../../../platform/text.ts";
 import type { Settings } from "../../../settings/index.ts";
 import type { OpenCredentials } from "../connections/connections.ts";
 import { scrub } from "../http/scrub.ts";
-import type { ListedRow } from "../http/store/listed.ts";
 import type { CheckSchema } from "../json-schema/check.ts";
-import type { ToolRevisionRow } from "../revision.ts";
 import type { McpClient } from "./client.ts";
 import { readTools, TOOLS_MAX } from "./definition.ts";
+import { describeTools } from "./differences.ts";
 import type { NewMcpServer } from "./input.ts";
-import type { McpServerRow, McpTool, ToolDifference } from "./server.ts";
+import type { McpServerRow, McpTool } from "./server.ts";
 import type { mcpServerStore, ServerReading, TakeReading } from "./store.ts";
 import { openTarget } from "./tool.ts";
 import type { McpTarget } from "./wire.ts";
@@ -84,9 +82,7 @@ export class McpServers {
   }
 
   async listTools(id: string, account_id: string): Promise<McpTool[]> {
-    const { latest, accepted } = await this.#deps.store.listTools(id, account_id);
-    const before = new Map(accepted.map((row) => [row.name, row]));
-    return latest.map((row) => describeTool(row, before.get(row.name)));
+    return describeTools(await this.#deps.store.listTools(id, account_id));
   }
 
   #take(isAccepted: boolean): TakeReading {
@@ -151,31 +147,4 @@ export class McpServers {
       client.end(target);
     }
   }
-}
-
-function describeTool(row: ListedRow, accepted: ToolRevisionRow | undefined): McpTool {
-  const { name, revision, risk, status, mcp } = row;
-  const { tool, annotations, output_schema } = mcp!;
-  const changes = accepted ? listDifferences(accepted, row) : [];
-  return {
-    ...{ name, tool, revision, accepted_revision: row.accepted, risk, status },
-    ...{ annotations, output_schema, changes },
-  };
-}
-
-/** Maximum characters of each side of a difference. */
-const SIDE_CHARACTERS_MAX = 40_000;
-
-function listDifferences(before: ToolRevisionRow, after: ToolRevisionRow): ToolDifference[] {
-  const write = (value: unknown) =>
-    shorten(typeof value === "string" ? value : writeCanonical(value), SIDE_CHARACTERS_MAX);
-  const select = ({ title, description, parameters, endpoint, mcp }: ToolRevisionRow) => ({
-    ...{ title, description, parameters, endpoint },
-    ...{ tool: mcp!.tool, annotations: mcp!.annotations, output_schema: mcp!.output_schema },
-  });
-  const [one, other] = [select(before), select(after)];
-  return (Object.keys(one) as (keyof typeof one)[]).flatMap((field) => {
-    const sides = { before: write(one[field]), after: write(other[field]) };
-    return sides.before === sides.after ? [] : [{ field, ...sides }];
-  });
 }
