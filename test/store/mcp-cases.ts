@@ -4,6 +4,7 @@ import type { McpDefinition } from "../../src/agents/tools/mcp/definition.ts";
 import type { McpServerRow } from "../../src/agents/tools/mcp/server.ts";
 import type { ServerReading } from "../../src/agents/tools/mcp/store.ts";
 import type { Case, Stores } from "./cases.ts";
+import { create as createConnection } from "./connection-cases.ts";
 import { codeOf } from "./run-acts.ts";
 import { makeRevision, within } from "./tool-cases.ts";
 
@@ -121,9 +122,20 @@ const serverCases: Case[] = [
   },
   {
     method: "mcp_servers.bind",
-    title: "does not find an unknown connection",
-    act: ({ mcpServers }) => codeOf(mcpServers.bind("c-none", "a-1", HOST)),
-    check: (answer) => expect(answer).toBe("connection_not_found"),
+    title: "binds a connection without hosts to the server's, and finds no unknown one",
+    async setup(stores) {
+      await stores.secrets.claim("k-1");
+      await createConnection(stores, "c-1");
+    },
+    act: ({ mcpServers }) => mcpServers.bind("c-1", "a-1", HOST),
+    async check(_, { connections, mcpServers }) {
+      expect((await connections.find("c-1", "a-1"))?.allowed_hosts).toEqual([HOST]);
+      expect([
+        await codeOf(mcpServers.bind("c-1", "a-1", "other.example.com")),
+        await codeOf(mcpServers.bind("c-1", "a-2", HOST)),
+        await codeOf(mcpServers.bind("c-none", "a-1", HOST)),
+      ]).toEqual(["invalid_request", "connection_not_found", "connection_not_found"]);
+    },
   },
   {
     method: "mcp_servers.remove",
@@ -131,13 +143,13 @@ const serverCases: Case[] = [
     async setup(stores) {
       await create(stores, "far", read(define("far_a")));
     },
-    act: async ({ mcpServers }) => [
-      await mcpServers.remove("m-far", "a-2", NOW),
-      await mcpServers.remove("m-far", "a-1", NOW),
-      await mcpServers.remove("m-far", "a-1", NOW),
-    ],
+    act: ({ mcpServers }) => mcpServers.remove("m-far", "a-1", NOW),
     async check(answer, stores) {
-      expect(answer).toEqual([false, true, false]);
+      expect(answer).toBe(true);
+      expect(await stores.mcpServers.remove("m-far", "a-1", NOW)).toBe(false);
+      await create(stores, "kept", read());
+      expect(await stores.mcpServers.remove("m-kept", "a-2", NOW)).toBe(false);
+      await stores.mcpServers.remove("m-kept", "a-1", NOW);
       expect(await stores.mcpServers.list("a-1")).toEqual([]);
       expect(await standingOf(stores, "far_a")).toMatchObject({ status: "disabled" });
     },
@@ -216,13 +228,13 @@ const refreshCases: Case[] = [
     async setup(stores) {
       await create(stores, "far", read(define("far_a")));
     },
-    act: async (stores) => {
-      const { mcpServers } = stores;
-      const noted = await mcpServers.noteProblem("m-far", "a-1", "It is down.");
+    act: ({ mcpServers }) => mcpServers.noteProblem("m-far", "a-1", "It is down."),
+    async check(answer, stores) {
+      expect(answer).toMatchObject({ name: "far", problem: "It is down." });
       const again = await refresh(stores, "far", read(define("far_a")));
-      return [noted?.problem, again?.problem, await mcpServers.noteProblem("m-no", "a-1", "x")];
+      expect(again?.problem).toBeNull();
+      expect(await stores.mcpServers.noteProblem("m-no", "a-1", "x")).toBeUndefined();
     },
-    check: (answer) => expect(answer).toEqual(["It is down.", null, undefined]),
   },
   {
     method: "mcp_servers.claimDue",
@@ -232,15 +244,13 @@ const refreshCases: Case[] = [
         await create(stores, name, read(), { refresh_at: NOW + n });
       }
     },
-    act: async ({ mcpServers }) => [
-      await mcpServers.claimDue(NOW + 1, NOW + HOUR, 1),
-      await mcpServers.claimDue(NOW + 1, NOW + HOUR, 9),
-      await mcpServers.claimDue(NOW + 1, NOW + HOUR, 9),
-    ],
-    check: (answer) =>
-      expect((answer as McpServerRow[][]).map((rows) => rows.map(({ name }) => name))).toEqual([
-        ...[["one"], ["two"], []],
-      ]),
+    act: ({ mcpServers }) => mcpServers.claimDue(NOW + 1, NOW + HOUR, 1),
+    async check(answer, { mcpServers }) {
+      const again = () => mcpServers.claimDue(NOW + 1, NOW + HOUR, 9);
+      const claimed = [answer as McpServerRow[], await again(), await again()];
+      const names = claimed.map((rows) => rows.map(({ name }) => name));
+      expect(names).toEqual([["one"], ["two"], []]);
+    },
   },
   {
     method: "mcp_servers.suspect",
@@ -248,13 +258,12 @@ const refreshCases: Case[] = [
     async setup(stores) {
       await create(stores, "far", read());
     },
-    act: async ({ mcpServers }) => {
-      await mcpServers.suspect("m-far", NOW + 1_000);
-      const soon = await mcpServers.findNextDue();
+    act: ({ mcpServers }) => mcpServers.suspect("m-far", NOW + 1_000),
+    async check(_, { mcpServers }) {
+      expect(await mcpServers.findNextDue()).toBe(NOW + 60_000);
       await mcpServers.suspect("m-far", NOW + 90_000);
-      return [soon, await mcpServers.findNextDue()];
+      expect(await mcpServers.findNextDue()).toBe(NOW + 60_000);
     },
-    check: (answer) => expect(answer).toEqual([NOW + 60_000, NOW + 60_000]),
   },
 ];
 
@@ -311,6 +320,9 @@ const readCases: Case[] = [
   },
 ];
 
+const lower = ({ tools }: Stores, name: string) =>
+  tools.setRisk({ account_id: "a-1", name, risk: "read", now: NOW + 1 }, 1e9);
+
 const judgementCases: Case[] = [
   {
     method: "tools.accept",
@@ -320,15 +332,16 @@ const judgementCases: Case[] = [
       await refresh(stores, "far", read(define("far_a", { title: "A" })));
       await stores.tools.register(makeRevision("mine"), HOST, within(100));
     },
-    act: async ({ tools }) => [
-      await codeOf(tools.accept("a-1", "far_a", 1)),
-      (await tools.accept("a-2", "far_a", 2))?.revision,
-      (await tools.accept("a-1", "mine", 1))?.mcp,
-      (await tools.accept("a-1", "far_a", 2))?.revision,
-    ],
+    act: ({ tools }) => tools.accept("a-1", "far_a", 2),
     async check(answer, stores) {
-      expect(answer).toEqual(["tool_changed", undefined, null, 2]);
+      const { tools } = stores;
+      expect(answer).toMatchObject({ revision: 2, title: "A" });
       expect(await standingOf(stores, "far_a")).toMatchObject({ is_changed: false });
+      expect([
+        await codeOf(tools.accept("a-1", "far_a", 1)),
+        await tools.accept("a-2", "far_a", 2),
+        (await tools.accept("a-1", "mine", 1))?.mcp,
+      ]).toEqual(["tool_changed", undefined, null]);
     },
   },
   {
@@ -338,22 +351,14 @@ const judgementCases: Case[] = [
       await create(stores, "far", read(define("far_a"), define("far_b")));
       await refresh(stores, "far", read(define("far_a"), define("far_b", { title: "B" })));
     },
-    act: async ({ tools }) => {
-      const set = (name: string) => {
-        const change = { account_id: "a-1", name, risk: "read" as const, now: NOW + 1 };
-        return tools.setRisk(change, 1e9);
-      };
-      return [
-        await set("far_a"),
-        (await set("far_a"))?.revision,
-        await codeOf(set("far_b")),
-        await set("none"),
-      ];
-    },
+    act: (stores) => lower(stores, "far_a"),
     async check(answer, stores) {
-      const [set, again, changed, none] = answer as unknown[];
-      expect(set).toMatchObject({ revision: 2, risk: "read", created_at: NOW + 1 });
-      expect([again, changed, none]).toEqual([2, "tool_changed", undefined]);
+      expect(answer).toMatchObject({ revision: 2, risk: "read", created_at: NOW + 1 });
+      expect([
+        (await lower(stores, "far_a"))?.revision,
+        await codeOf(lower(stores, "far_b")),
+        await lower(stores, "none"),
+      ]).toEqual([2, "tool_changed", undefined]);
       expect(await standingOf(stores, "far_a")).toMatchObject({ risk: "read", is_changed: false });
     },
   },
