@@ -253,6 +253,23 @@ const refreshCases: Case[] = [
     },
   },
   {
+    method: "mcp_servers.claimDue",
+    title: "claims none in a restored copy that is paused",
+    async setup(stores) {
+      await create(stores, "far", read(), { refresh_at: NOW });
+      await stores.installation.adopt("copy", "original", NOW);
+    },
+    act: async ({ mcpServers }) => [
+      await mcpServers.claimDue(NOW, NOW + HOUR, 9),
+      await mcpServers.findNextDue(),
+    ],
+    async check(answer, { installation, mcpServers }) {
+      expect(answer).toEqual([[], undefined]);
+      await installation.resume();
+      expect(await mcpServers.findNextDue()).toBe(NOW);
+    },
+  },
+  {
     method: "mcp_servers.suspect",
     title: "makes a server due, at most a minute after it was read",
     async setup(stores) {

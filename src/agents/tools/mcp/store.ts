@@ -25,6 +25,9 @@ const SERVERS_MAX = 50;
 /** Least time between two readings of a server that its own replies cause. */
 const DUE_AGAIN_MS = 60_000;
 
+/** A restored copy sends no secrets before its operator resumes it. */
+const GOES_ON = sql`NOT EXISTS (SELECT 1 FROM wadi_installation WHERE paused_at IS NOT NULL)`;
+
 const Due = Type.Object({ refresh_at: Type.Integer() });
 
 /** A server as it was read. */
@@ -55,7 +58,7 @@ export const mcpServerStore = store(
     findNextDue: async (db) => {
       const next = await db.one(
         Due,
-        sql`SELECT refresh_at FROM mcp_servers ORDER BY refresh_at LIMIT 1`,
+        sql`SELECT refresh_at FROM mcp_servers WHERE ${GOES_ON} ORDER BY refresh_at LIMIT 1`,
       );
       return next?.refresh_at;
     },
@@ -101,7 +104,7 @@ export const mcpServerStore = store(
     claimDue: async (tx, now: number, next: number, limit: number) => {
       const due = await tx.all(
         McpServerRow,
-        sql`SELECT * FROM mcp_servers WHERE refresh_at <= ${now}
+        sql`SELECT * FROM mcp_servers WHERE refresh_at <= ${now} AND ${GOES_ON}
             ORDER BY refresh_at, id LIMIT ${limit}`,
       );
       const claimed: McpServerRow[] = [];
