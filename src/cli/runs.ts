@@ -286,7 +286,7 @@ export const commands: readonly Command[] = [
   {
     name: "runs round",
     args: ["RUN_ID", "ROUND"],
-    help: "Show how a round came about, and the messages that the model saw",
+    help: "Show how a round came about, and what its model saw",
     example: "wadi runs round 0198a6f2-5f0e-7a31-9c44-2b8d1f6e0a11 2",
     async run(input, output) {
       const [id, typed] = input.args as [string, string];
