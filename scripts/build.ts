@@ -79,6 +79,7 @@ export const bundle = async (build: Build, outfile: string) => ({
     await packLibrary("decimal.js"),
     await packLibrary("jsep"),
     await packLibrary("croner"),
+    await packLibrary("toml-eslint-parser"),
     await packLibrary(join(root, "src/agents/tools/json-schema/library.ts")),
     await packLibrary(join(root, "src/platform/metrics-library.ts")),
   ],
