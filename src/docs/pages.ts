@@ -1,8 +1,8 @@
 // Serves the documentation as HTML: an index, a page for each topic and API, and one stylesheet.
 import type { StaticPage } from "../http/index.ts";
 import { apiError } from "../platform/errors.ts";
+import { unpackText } from "../platform/packed.ts";
 import { type ApiDocument, writeApi } from "./api.ts";
-import { readPacked } from "./packed.ts";
 import style from "./style.css" with { type: "file" };
 import { type DocsTopic, listTopics, type References, TOPIC_GROUPS } from "./topics.ts";
 
@@ -36,7 +36,10 @@ export function createDocsPages(options: DocsOptions): StaticPage[] {
   return [
     { path: "/", answer: (request) => answerRoot(request, options) },
     { path: "/docs", answer: keep("text/html", async () => writeIndex(pages)) },
-    { path: "/docs/style.css", answer: keep("text/css", () => readPacked(style)) },
+    {
+      path: "/docs/style.css",
+      answer: keep("text/css", async () => unpackText(await Bun.file(style).bytes())),
+    },
     ...pages.map(({ name, writeBody }) => ({
       path: `/docs/${name}`,
       answer: keep("text/html", async () => {

@@ -1,5 +1,6 @@
 // The topics of the documentation, in the order in which they are listed.
 import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
+import { unpackText } from "../platform/packed.ts";
 import agents from "./agents.md" with { type: "file" };
 import approvals from "./approvals.md" with { type: "file" };
 import backup from "./backup.md" with { type: "file" };
@@ -15,7 +16,6 @@ import messages from "./messages.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
 import operators from "./operators.md" with { type: "file" };
-import { readPacked } from "./packed.ts";
 import performance from "./performance.md" with { type: "file" };
 import quickstart from "./quickstart.md" with { type: "file" };
 import requests from "./requests.md" with { type: "file" };
@@ -109,7 +109,7 @@ function topic(name: string, summary: string, read: DocsTopic["read"]): Ungroupe
 }
 
 function page(name: string, summary: string, file: string): UngroupedTopic {
-  return topic(name, summary, () => readPacked(file));
+  return topic(name, summary, async () => unpackText(await Bun.file(file).bytes()));
 }
 
 async function writeSettingsPage(): Promise<string> {

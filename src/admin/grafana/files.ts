@@ -1,6 +1,7 @@
 // Writes the Grafana dashboard and the alert rules of Prometheus; existing files stay as they are.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { unpackText } from "../../platform/packed.ts";
 import { AdminError } from "../errors.ts";
 import alerts from "./alerts.yml" with { type: "file" };
 import dashboard from "./dashboard.json" with { type: "file" };
@@ -23,7 +24,9 @@ export function writeGrafanaFiles(directory: string): WrittenFiles {
     if (mkdirSync(directory, { recursive: true }) !== undefined) chmodSync(directory, 0o755);
     for (const [name, path] of Object.entries(FILES)) {
       const file = join(directory, name);
-      files[addFile(file, readFileSync(path, "utf8")) ? "written" : "kept"].push(file);
+      files[
+        addFile(file, unpackText(new Uint8Array(readFileSync(path)))) ? "written" : "kept"
+      ].push(file);
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

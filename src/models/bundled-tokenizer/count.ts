@@ -1,5 +1,5 @@
 // The bundled tokenizer, o200k: about how long a text is, where its model's server cannot count.
-
+import { brotliDecompressSync } from "node:zlib";
 import ranksPath from "gpt-tokenizer/data/o200k_base.tiktoken" with { type: "file" };
 import { O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
 
@@ -47,7 +47,7 @@ function getRanks(): Promise<Ranks> {
 async function loadRanks(): Promise<Ranks> {
   const ranks = new Map<string, number>();
   const bytes = await Bun.file(ranksPath).bytes();
-  for (const token of isZstd(bytes) ? unpackTokens(bytes) : parseTokens(bytes)) {
+  for (const token of isPlain(bytes) ? parseTokens(bytes) : unpackTokens(bytes)) {
     ranks.set(token, ranks.size);
   }
   return ranks;
@@ -63,7 +63,7 @@ function* parseTokens(bytes: Uint8Array): Generator<string> {
 
 /** Reads what scripts/build.ts packs: the ranks of both parts of each token, in planes of bytes. */
 function* unpackTokens(bytes: Uint8Array): Generator<string> {
-  const packed = Bun.zstdDecompressSync(bytes);
+  const packed = brotliDecompressSync(bytes);
   const count = packed.length / 6;
   const rankAt = (at: number, plane: number) =>
     packed[at + plane * count]! +
@@ -79,8 +79,9 @@ function* unpackTokens(bytes: Uint8Array): Generator<string> {
   }
 }
 
-function isZstd(bytes: Uint8Array): boolean {
-  return bytes[0] === 0x28 && bytes[1] === 0xb5;
+/** The first line of the package's file is "IQ== 0". */
+function isPlain(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x49 && bytes[1] === 0x51 && bytes[2] === 0x3d;
 }
 
 /** Maximum bytes merged at once; a cut adds at most one token. */
