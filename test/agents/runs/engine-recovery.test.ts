@@ -34,6 +34,33 @@ afterEach(async () => {
   open.length = 0;
 });
 
+describe("a pause", () => {
+  test("releases a run after its round and begins none; with its end all go on", async () => {
+    const go = Promise.withResolvers<void>();
+    const first = await begin(async (_ask, _signal, turn) => {
+      if (turn > 0) return say("done");
+      await go.promise;
+      return call(add());
+    });
+    await first.engine.start();
+    const id = await first.run();
+    await first.until(async () => first.asks.length === 1);
+    const paused = first.engine.pause();
+    go.resolve();
+    await paused;
+    await first.until(async () => (await first.find(id))!.epoch === 0);
+    const later = await first.run();
+    await first.clock.advance(60_000);
+    expect(first.asks).toHaveLength(1);
+    first.engine.resume();
+    for (const run of [id, later]) {
+      expect(await first.ended(run)).toMatchObject({ status: "succeeded", recoveries: 0 });
+    }
+    expect(first.asks).toHaveLength(3);
+    await verifyLog(first, id);
+  });
+});
+
 describe("a stop", () => {
   test("starts no further round; active runs continue at the next start, not counted as recovered", async () => {
     const go = Promise.withResolvers<void>();
