@@ -18,12 +18,13 @@ export function isIdPart(typed: string): boolean {
   return PART.test(typed);
 }
 
-/** Returns the whole id; a text that cannot be part of one is returned as it is. */
+/** Returns the whole id in small letters; a text that cannot be part of one stays as it is. */
 export function createIdResolver(database: Database): ResolveId {
   const ids = database.bind(idStore);
   return async (kind, typed) => {
     const part = typed.toLowerCase();
-    if (isId(part) || !PART.test(part)) return typed;
+    if (isId(part)) return part;
+    if (!PART.test(part)) return typed;
     // An id may begin and end with the same characters.
     const found = new Set(await ids.findByBegin(kind, part, NAMED_MAX + 1));
     let before: string | null = TOP;

@@ -195,7 +195,7 @@ test("agents.states.p6 agents.authentication.5: an operator decides for any acco
 test("a decision is in the audit log without its reason and arguments, which an account's deletion removes", async () => {
   const { approval } = await bringTo(front, "pending");
   const { admin } = front.app;
-  const asked = { id: approval.id, reason: REASON };
+  const asked = { id: approval.id.toUpperCase(), reason: REASON };
   await perform(admin, approvalOperations.reject, asked, nameLocalActor());
   const [entry] = await admin.audit.list({ operation: "approvals reject", limit: 1 });
   const kept = ["id", "run_id", "agent_id", "tool", "status", "decided_by", "decided_at"];

@@ -21,9 +21,10 @@ test("the last or first characters of one id stand for it, and the audit log nam
   expect((await revoke(id.slice(-8))).id).toBe(id);
   expect((await revoke(id.slice(-6).toUpperCase())).id).toBe(id);
   expect((await revoke(id.slice(0, 13))).id).toBe(id);
+  expect((await revoke(id.toUpperCase())).id).toBe(id);
   const entries = await fixture.admin.audit.list({ limit: 10 });
-  expect(entries.map(({ target }) => target)).toEqual([id, id, id]);
-  expect(entries[0]!.state_before).toMatchObject({ id });
+  expect(entries.map(({ target }) => target)).toEqual([id, id, id, id]);
+  for (const { state_before } of entries) expect(state_before).toMatchObject({ id });
 });
 
 test("a search by the last characters lets other work go on", async () => {

@@ -112,6 +112,9 @@ test("a refusal says what is wrong: 400, 404 or 409", async () => {
   const create = (name: string) => call("POST", "/operator/v1/accounts", undefined, { name });
   await create("acme");
   expect((await explain(await create("acme"))).slice(0, 2)).toEqual([409, "conflict"]);
+  const ada = { name: "ada", role: "operator" };
+  const name = () => call("POST", "/operator/v1/operators", undefined, ada);
+  expect([(await name()).status, (await name()).status]).toEqual([200, 409]);
   expect((await explain(await create("-"))).slice(0, 2)).toEqual([400, "invalid_request"]);
   const unknown = await call("GET", `/operator/v1/runs/${UNKNOWN}`);
   expect(await explain(unknown)).toEqual([

@@ -4,6 +4,7 @@ import { nameLocalActor, perform } from "../../src/admin/index.ts";
 import { type Follower, followRun } from "../../src/cli/run-follower.ts";
 import { makeApproval } from "../spec/agents/runs-approval.ts";
 import { makeSteps, startRuns } from "../spec/agents/runs-front.ts";
+import { createManualClock } from "../support/clock.ts";
 
 type Front = Awaited<ReturnType<typeof startRuns>>;
 
@@ -36,6 +37,31 @@ test("a run is followed until it is final, polled at most every 200 ms", async (
   await front.clock.advance(200);
   expect(await followed).toMatchObject({ id: run.id, status: "succeeded" });
   expect(seen).toEqual([1, 2, 3, 4]);
+});
+
+test("a run that ends between two reads loses no step, however many pages they fill", async () => {
+  let looks = 0;
+  const call = async (_: unknown, { after }: { after?: number }) => {
+    if (after !== undefined) {
+      // The last steps are written right before the second look at the run.
+      const steps = [1, 2, 3, ...(looks < 2 ? [] : [4, 5, 6])];
+      return steps
+        .filter((seq) => seq > after)
+        .slice(0, 2)
+        .map((seq) => ({ seq }));
+    }
+    looks += 1;
+    return { status: looks === 1 ? "running" : "succeeded", pending_approvals: [] };
+  };
+  const seen: unknown[] = [];
+  const clock = createManualClock();
+  const followed = followRun(call as never, clock, "r-1", {
+    onStep: ({ seq }) => void seen.push(seq),
+    onWaiting: () => expect.unreachable(),
+  });
+  await clock.advance(200);
+  expect(await followed).toMatchObject({ status: "succeeded" });
+  expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
 test("a follower learns once, and at once, what the run waits for", async () => {

@@ -117,12 +117,14 @@ test("a bucket of backups needs a name, a key's id and its secret, which no mess
   expect(() => read('every = "59s"')).toThrow("backup.every must be 0s or at least 1m");
 });
 
-test("a key that is no file, such as a pipe without a writer, is refused and not waited for", () => {
+test("a key that is no file of a usual size, such as a pipe without a writer, is refused at once", () => {
   const place = mkdtempSync(join(tmpdir(), "wadi-settings-"));
   try {
     const pipe = join(place, "pipe");
     expect(Bun.spawnSync(["mkfifo", pipe]).success).toBeTrue();
-    for (const file of [pipe, place, "/dev/zero"]) {
+    const long = join(place, "long");
+    writeFileSync(long, "x".repeat(262_145));
+    for (const file of [pipe, place, "/dev/zero", long]) {
       expect(refusalOf(upstream(`api_key_file = "${file}"`))).toEndWith(
         "a file that cannot be read",
       );

@@ -255,6 +255,25 @@ export const runStartCases: Case[] = [
   },
   {
     method: "runs.start",
+    title: "needs room for the run and its thread, to the byte, also of an account's first run",
+    async act(stores) {
+      const first = async (stored_bytes: number) =>
+        codeOf(start(stores, "r-1", {}, { limits: { ...FREE, stored_bytes } }));
+      await start(stores, "r-9", { account_id: "a-2" });
+      const each = await stores.storage.find("a-2");
+      const codes = [await first(each - 1), await first(each)];
+      const stored_bytes = 2 * each;
+      const more = (bytes: number) =>
+        codeOf(start(stores, "r-2", {}, { limits: { ...FREE, stored_bytes: bytes } }));
+      return [...codes, await more(stored_bytes - 1), await more(stored_bytes)];
+    },
+    check: (answer) =>
+      expect(answer).toEqual([
+        ...["storage_limit_reached", "accepted", "storage_limit_reached", "accepted"],
+      ]),
+  },
+  {
+    method: "runs.start",
     title: "refuses a run above the limit of active runs, and stores nothing of it",
     setup: (stores) => startMany(stores, ["r-1", "r-2"]),
     act: (stores) => codeOf(start(stores, "r-3", {}, { limits: { ...FREE, active_runs: 2 } })),

@@ -104,6 +104,9 @@ export const TOLD: Readonly<Record<string, Readonly<Record<string, readonly stri
   },
   "evaluations.sweep": {},
   "runs.start": {
+    "needs room for the run and its thread, to the byte, also of an account's first run": [
+      ...["runs.queued a-1", "runs.queued a-2"],
+    ],
     "accepts a run with its thread, its message and its number": ["runs.queued a-1"],
     "appends to an idle thread, with its taint": ["runs.queued a-1"],
     "puts a hook's body before the run's input, as external content": ["runs.queued a-1"],

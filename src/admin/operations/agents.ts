@@ -20,7 +20,7 @@ const Release = Type.Object({
 const audit = {
   target: (asked: { id: string }) => asked.id,
   async read({ agents }: Admin, found: string) {
-    const agent = await agents.findHold(found.toLowerCase());
+    const agent = await agents.findHold(found);
     return agent && { hold: agent.hold ? show(Hold, agent.hold) : null };
   },
 };

@@ -22,7 +22,7 @@ const audit = {
   target: (asked: object, reply?: Record<string, unknown>) =>
     "id" in asked ? String(asked.id) : (reply?.id as string | undefined),
   async read({ connections }: Admin, found: string) {
-    const row = await connections.find(found.toLowerCase());
+    const row = await connections.find(found);
     return row && show(ListedConnection, row);
   },
 };

@@ -34,7 +34,7 @@ interface ShownSecret extends Record<string, unknown> {
 const audit = {
   target: (_: unknown, reply?: Record<string, unknown>) => reply?.id as string | undefined,
   async read({ keys }: Admin, found: string) {
-    const key = await keys.find(found.toLowerCase());
+    const key = await keys.find(found);
     return key && show(Key, key);
   },
 };

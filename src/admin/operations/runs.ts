@@ -33,7 +33,7 @@ const AuditedRun = Type.Object({
 
 const audit = {
   async read({ runs }: Admin, found: string) {
-    const run = await runs.find(found.toLowerCase());
+    const run = await runs.find(found);
     return run && show(AuditedRun, run);
   },
 };

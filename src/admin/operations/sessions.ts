@@ -37,7 +37,7 @@ export const sessionOperations = {
     audit: {
       target: (asked: { id: string }) => asked.id,
       async read({ sessionList }: Admin, found: string) {
-        const row = await sessionList.find(found.toLowerCase());
+        const row = await sessionList.find(found);
         return row && show(ListedSession, row);
       },
     },

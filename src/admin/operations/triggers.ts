@@ -25,7 +25,7 @@ type StatusOperation = Operation<
 const audit = {
   target: (asked: { id: string }) => asked.id,
   async read({ triggers }: Admin, found: string) {
-    const row = await triggers.find(found.toLowerCase());
+    const row = await triggers.find(found);
     return row && show(OwnedTrigger, row);
   },
 };

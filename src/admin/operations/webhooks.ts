@@ -19,7 +19,7 @@ const Range = input({
 const audit = {
   target: (asked: { id: string }) => asked.id,
   async read({ webhooks }: Admin, found: string) {
-    const row = await webhooks.findDelivery(found.toLowerCase());
+    const row = await webhooks.findDelivery(found);
     return row && show(Delivery, row);
   },
 };
@@ -27,7 +27,7 @@ const audit = {
 const endpointAudit = {
   target: audit.target,
   async read({ webhooks }: Admin, found: string) {
-    const endpoint = await webhooks.find(found.toLowerCase());
+    const endpoint = await webhooks.find(found);
     return endpoint && { id: endpoint.id, status: endpoint.status };
   },
 };

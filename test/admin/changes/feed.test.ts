@@ -55,6 +55,30 @@ test("every store's writes have their topics", () => {
   expect(topicsOf("new_store.write")).toBe(TOPICS);
 });
 
+test.each([
+  ["accounts.create", ["accounts", "keys"]],
+  ["budgets.settle", ["accounts", "keys"]],
+  ["holds.hold", ["accounts", "agents"]],
+  ["operators.revoke", ["sessions"]],
+  ["sessions.end", ["sessions"]],
+  ["approval_links.create", ["sessions"]],
+  ["installation.resume", ["runs"]],
+  ["models.turn", ["models"]],
+  ["units.note", ["models"]],
+  ["ledger.append", ["requests"]],
+  ["ledger.foldDay", []],
+  ["agents.create", ["agents"]],
+  ["tools.disable", ["agents"]],
+  ["connections.create", ["agents"]],
+  ["triggers.setStatus", ["triggers"]],
+  ["webhooks.create", ["webhooks"]],
+  ["runs.start", ["runs"]],
+  ["runs.claim", []],
+  ["account_deletions.begin", ["accounts", "agents", "keys", "runs", "triggers", "webhooks"]],
+])("the write %s changes what pages show of %j", (write, topics) => {
+  expect(topicsOf(write) as readonly string[]).toEqual(topics);
+});
+
 test("it listens and looks only while somebody follows", async () => {
   const { clock, listeners, follow } = open();
   expect([listeners.size, clock.pending()]).toEqual([0, 0]);

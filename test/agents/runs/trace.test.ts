@@ -40,7 +40,13 @@ function open(unsampled?: string) {
     await yieldToEventLoop();
     return roots.splice(0).map(({ traceId }) => traceId);
   };
-  return { end, lines };
+  const wait = (id: string, decided_at: string | null) => {
+    const requested_at = "2026-11-20T12:00:00.000Z";
+    const about = { id: "p-1", tool: "pay", tool_call_id: "c-1", requested_at, decided_at };
+    traces.recordWait({ id }, about, "approved");
+    return roots.splice(0).map(({ traceId }) => traceId);
+  };
+  return { end, wait, lines };
 }
 
 test("the root of a run is recorded by the process that ended the run, and by no other", async () => {
@@ -50,9 +56,11 @@ test("the root of a run is recorded by the process that ended the run, and by no
   expect(await end(null, true)).toEqual([]);
 });
 
-test("a run outside the recorded share has no root", async () => {
-  const { end } = open("r1");
+test("a run outside the recorded share has no root, and no wait", async () => {
+  const { end, wait } = open("r1");
   expect([await end("failed r1", true), await end("failed r2", true)]).toEqual([[], ["r2"]]);
+  const decided = "2026-11-20T12:00:09.000Z";
+  expect([wait("r1", decided), wait("r2", decided), wait("r2", null)]).toEqual([[], ["r2"], []]);
 });
 
 test("a root that cannot be read is in the log", async () => {
