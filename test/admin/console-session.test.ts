@@ -66,13 +66,16 @@ describe("a sign-in", () => {
     await stop();
   });
 
-  test("is secure where its page came by HTTPS", async () => {
-    const settings = '[operator]\npublic_url = "https://wadi.internal"\n';
-    const { link, trade, stop } = await open({ settings });
-    const reply = await trade(await link(), { origin: "https://wadi.internal" });
-    expect(reply.headers.get("set-cookie")!.split("; ")).toContain("Secure");
-    await stop();
-  });
+  test.each(["operator", "server"])(
+    "is secure where the page of %s came by HTTPS",
+    async (table) => {
+      const settings = `[${table}]\npublic_url = "https://wadi.internal"\n`;
+      const { link, trade, stop } = await open({ settings });
+      const reply = await trade(await link(), { origin: "https://wadi.internal" });
+      expect(reply.headers.get("set-cookie")!.split("; ")).toContain("Secure");
+      await stop();
+    },
+  );
 
   test("works once for a link, also for two at once", async () => {
     const { app, link, trade, stop } = await open();

@@ -268,7 +268,11 @@ test("usage by hour begins where the zone's hours do, and names at most 7 days",
     ["2026-11-20T13:30:00.000Z", 1],
   ]);
   const { usage } = fixture.admin;
-  expect(usage({ by: "hour" })).rejects.toThrow("7 days");
+  const to = "2026-11-20";
+  expect((await usage({ by: "hour", from: "2026-11-14", to })).rows).toHaveLength(2);
+  for (const from of [undefined, "2026-11-13"]) {
+    expect(usage({ by: "hour", from, to })).rejects.toThrow("7 days");
+  }
   expect(usage({ by: "day,hour", from: "2026-11-20" })).rejects.toThrow("an hour has its day");
 });
 
