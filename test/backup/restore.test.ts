@@ -225,6 +225,10 @@ describe("a restore changes nothing", () => {
     rmSync(file);
     await restore(place, withKey, false, file);
     expect(readFileSync(file)).toEqual(readFileSync(key));
+    // Refused for its data, a restore writes no key beside them either.
+    rmSync(file);
+    expect((await failureOf(restore(place, withKey, false, file))).message).toContain("has data");
+    expect(existsSync(file)).toBe(false);
   });
 
   test("while another program reads the data that it is to replace", async () => {

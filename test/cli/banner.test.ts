@@ -54,6 +54,8 @@ test("many models fit one line", () => {
     .split("\n");
   expect(lines.length).toBeLessThanOrEqual(12);
   expect(lines[4]).toEndWith("model-7 …");
+  const eight = writeBanner({ ...START, models: models.slice(0, 8) }, []).split("\n");
+  expect(eight[4]).toEndWith("model-7");
 });
 
 test("a disabled or blocked model is marked", () => {

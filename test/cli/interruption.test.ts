@@ -23,6 +23,8 @@ test.each([
       signal.throwIfAborted();
       return 0;
     } finally {
+      // A second signal ends the program at once.
+      expect(["SIGINT", "SIGTERM"].map((one) => process.listenerCount(one))).toEqual([0, 0]);
       await Bun.file(import.meta.path).exists();
       isTidy = true;
     }

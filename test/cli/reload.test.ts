@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { SettingsReload } from "../../src/cli/reload.ts";
 import { MISSING, readStamp } from "../../src/platform/file-watch.ts";
 import { createLog } from "../../src/platform/log.ts";
-import { loadSettings, type Settings } from "../../src/settings/index.ts";
+import {
+  copySource,
+  defaultSettings,
+  loadSettings,
+  type Settings,
+} from "../../src/settings/index.ts";
+import { localCertificate } from "../support/certificate.ts";
 import { createManualClock } from "../support/clock.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "wadi-reloading-"));
@@ -209,5 +215,27 @@ upstream = { kind = "openai", urls = ["http://10.0.0.5:8000/v1"] }
   reloading.start(app);
   expect(lines).toEqual([["warn", says("embeddings")]]);
   expect(await reload(real)).toEqual([]);
+  reloading.stop();
+});
+
+test.each([
+  [true, ["the certificate of the server"]],
+  [false, []],
+])("a new certificate is told only where it is in force: %p", async (isNew, told) => {
+  const lines: { message: string; what?: string }[] = [];
+  const settings = defaultSettings();
+  const server = { ...settings.server, certificate: { cert: localCertificate, key: "k" } };
+  const next = { ...settings, server };
+  copySource(next, settings);
+  const clock = createManualClock();
+  const reloading = new SettingsReload({
+    file: { path: join(directory, "tls.toml"), stamp: MISSING, read: () => next },
+    ...{ settings, clock },
+    log: createLog(clock, (line) => void lines.push(JSON.parse(line)), false),
+  });
+  reloading.start({ change: async () => isNew });
+  await reloading.reload();
+  const reloaded = lines.filter(({ message }) => message.startsWith("settings: reloaded"));
+  expect(reloaded.map(({ what }) => what)).toEqual(told);
   reloading.stop();
 });

@@ -105,6 +105,12 @@ test("a status tells pauses, crashes, backups, unhealthy replicas and a doubtful
   expect(unnamed.text).toContain("a process hung and was ended 1h ago with 1 run\n");
 });
 
+test("a reply without a field that each version gives is that of another kind of server", async () => {
+  const { database: _, ...other } = STATUS;
+  const shown = run("status", [], { "GET /status": other });
+  await expect(shown).rejects.toThrow("has no operator API for this client: it answered 200");
+});
+
 const FAILED = {
   ...{ id: RUN, status: "failed", metadata: {}, output: null, started_by_operator: null },
   rerun_of: null,

@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { type CommandInput, UsageError } from "../../src/cli/command.ts";
 import {
   findUnusedDatabase,
+  nameData,
   openGivenSettings,
+  placeServer,
   readGivenSettings,
 } from "../../src/cli/settings.ts";
 import { writeAllowEntry } from "../../src/net/allow-list.ts";
@@ -39,6 +41,34 @@ test("paths of flags are added to those of the file, also after a reload", () =>
   writeFileSync(config, "");
   expect(writeOpen(file!.read())).toEqual(fromFlags);
   expect(writeOpen(readGivenSettings(commandInput()))).toEqual([]);
+});
+
+test("a file that was removed is no file without settings: its reload is refused", () => {
+  writeFileSync(config, "");
+  const { file } = openGivenSettings({ args: [], flags: { config } });
+  const here = process.cwd();
+  process.chdir(directory);
+  try {
+    const { file: unnamed } = openGivenSettings({ args: [], flags: {} });
+    rmSync(config);
+    for (const one of [file, unnamed]) expect(() => one!.read()).toThrow("does not exist");
+  } finally {
+    process.chdir(here);
+  }
+});
+
+test.each([
+  ['host = "::1"\n', "http://[::1]:8080"],
+  ['host = "10.0.0.5"\nport = 9000\n', "http://10.0.0.5:9000"],
+])("a command finds the server of %j at %s", (lines, address) => {
+  const settings = readSettings(`[server]\n${lines}`, "wadi.toml", {}, {});
+  expect(placeServer(settings)).toBe(address);
+});
+
+test("a place is named without user and password", () => {
+  const lines = '[server]\ndatabase = "postgres://me:word@db.example:5433/wadi"\n';
+  const settings = readSettings(lines, "wadi.toml", {}, {});
+  expect(nameData(settings)).toBe("PostgreSQL at db.example:5433/wadi");
 });
 
 test("a malformed path in a flag is a command-line error", () => {
