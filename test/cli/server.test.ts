@@ -3,7 +3,6 @@ import { afterEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { runServer, type ServerRun, type Serving } from "../../src/cli/server.ts";
 import { defaultSettings } from "../../src/settings/index.ts";
 import { canTakeOver, listenForControl, Predecessor } from "../../src/takeover/index.ts";
@@ -128,9 +127,8 @@ test("the note of a crash is told to the start after it, and kept until one succ
   const file = placeFile("watchdog.json");
   const note = { at: "2026-11-20T11:00:00.000Z", hung: null, runs: ["r-1"] };
   writeFileSync(file, JSON.stringify(note));
-  const script = placeFile("idle.js");
-  writeFileSync(script, "onmessage = () => {};");
-  const watchdog = { script: pathToFileURL(script), file };
+  const idle = new Blob(["onmessage = () => {};"], { type: "text/javascript" });
+  const watchdog = { script: new URL(URL.createObjectURL(idle)), file };
   const crashes: unknown[] = [];
   const start = (fails: boolean) => {
     const { options, fail } = pretend({ watchdog });
