@@ -14,6 +14,7 @@ const SLOWEST = {
   "test/crash/events.test.ts": 30_000,
   "test/crash/calls.test.ts": 20_000,
   "test/docs/commands.test.ts": 17_000,
+  "test/clients/packages.test.ts": 17_000,
   "test/crash/runs.test.ts": 16_000,
   "test/crash/writes.test.ts": 15_000,
   "test/binary/takeover.test.ts": 15_000,
