@@ -2,6 +2,7 @@
 import { ERROR_CODES, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 import { unpackText } from "../platform/packed.ts";
 import agents from "./agents.md" with { type: "file" };
+import aiSdk from "./ai-sdk.md" with { type: "file" };
 import approvals from "./approvals.md" with { type: "file" };
 import backup from "./backup.md" with { type: "file" };
 import budgets from "./budgets.md" with { type: "file" };
@@ -10,6 +11,8 @@ import console from "./console.md" with { type: "file" };
 import data from "./data.md" with { type: "file" };
 import deployment from "./deployment.md" with { type: "file" };
 import evaluation from "./evaluation.md" with { type: "file" };
+import fromAssistants from "./from-assistants.md" with { type: "file" };
+import fromLanggraph from "./from-langgraph.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import mcp from "./mcp.md" with { type: "file" };
 import messages from "./messages.md" with { type: "file" };
@@ -60,6 +63,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("chat", "chat completions, clients, reasoning and deep thinking", chat),
       page("responses", "Open Responses: the format of many clients' default", responses),
       page("messages", "the format of Anthropic's Messages API", messages),
+      page("ai-sdk", "the AI SDK: text, objects, vectors, a durable run as a tool", aiSdk),
       page("services", "embeddings and web search", services),
       page("stub", "the stub model, recordings and the keys of `wadi dev`", stub),
     ]),
@@ -71,6 +75,8 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("mcp", "tools of MCP servers: register, judge, accept changes", mcp),
       page("triggers", "start runs on a schedule or by a signed request", triggers),
       page("webhooks", "receive events: signatures, attempts, replays", webhooks),
+      page("from-langgraph", "what graphs, threads and interrupts become", fromLanggraph),
+      page("from-assistants", "what assistants, threads and polling become", fromAssistants),
     ]),
     ...inGroup("Operation", [
       page("models", "connect model servers: replicas, health, start on demand", models),

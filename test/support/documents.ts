@@ -15,7 +15,7 @@ export interface Document {
   blocks: readonly Block[];
 }
 
-function readDocument(path: string): Document {
+export function readDocument(path: string): Document {
   const text = readFileSync(path, "utf8");
   const found = text.matchAll(/^```(\w*)\n(.+?)\n```$/gms);
   const blocks = [...found].map(([, language = "", block = ""]) => ({ language, text: block }));
