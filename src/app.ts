@@ -181,7 +181,7 @@ async function joinModules(options: JoinOptions, database: Database): Promise<Ap
   const adminDeps = () => ({ settings, access, database, place, clock, ids, secrets });
   const operators = createOperatorService(options, parts, adminDeps);
   const site = { database, server, routers, registry, gateway, checks, current, operators };
-  openSite(options, site, monitoring.pages);
+  openSite(options, site, [...monitoring.pages, ...agents.pages]);
   monitoring.show({ registry, gateway, parts: [compute, agents, ...backups.timers] });
 
   const sweeper = new Sweeper({ ...deps, sweeps: await listSweeps(shared) });
@@ -287,7 +287,7 @@ interface Site {
   current(): Settings;
 }
 
-function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[]): void {
+function openSite(options: AppOptions, site: Site, others: readonly StaticPage[]): void {
   const { database, server, registry, gateway, checks, current } = site;
   const { clock, version, writeCommands = async () => "" } = options;
   const health = createHealthPages({
@@ -313,7 +313,7 @@ function openSite(options: AppOptions, site: Site, metrics: readonly StaticPage[
     isEnabled: () => current().operator.enabled,
     own: site.operators.own,
   });
-  const pages = [...metrics, ...health, ...docs, document, consoleRedirect];
+  const pages = [...others, ...health, ...docs, document, consoleRedirect];
   server.open(routers, pages, () => [...site.operators.listRoutes(), ...page]);
 }
 
@@ -329,7 +329,7 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const disk = new DiskSpace(given.place, given.clock, freeMin);
   const deps = { ...given, disk };
   const agents = createAgents(router, { ...deps, process }, given.tracer);
-  const { prepareRun, listening, drain, endStreams, countStreams, readLive } = agents;
+  const { prepareRun, pages, listening, drain, endStreams, countStreams, readLive } = agents;
   const triggers = createTriggersModule(router, { ...deps, prepareRun });
   const webhooks = openWebhooks(router, { ...deps, process });
   const show = (metrics: Metrics) => {
@@ -343,5 +343,5 @@ function createAgentService(router: Router, given: AgentServiceDeps) {
   const { limiters } = triggers;
   const { change } = webhooks;
   const streams = { endStreams, countStreams, readLive };
-  return { process, services, limiters, listening, drain, ...streams, change, show };
+  return { process, services, limiters, pages, listening, drain, ...streams, change, show };
 }

@@ -1,5 +1,5 @@
 // Wires the agents module: its routes and the run engine.
-import type { Router } from "../http/index.ts";
+import type { Router, StaticPage } from "../http/index.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Service } from "../platform/service.ts";
 import type { Tracer } from "../platform/spans.ts";
@@ -14,6 +14,8 @@ import { Evaluations } from "./evaluations/evaluations.ts";
 import { openEvaluationRoutes } from "./evaluations/routes.ts";
 import { evaluationStore } from "./evaluations/store.ts";
 import { EvaluationWorker } from "./evaluations/worker.ts";
+import { createMcpPages, openMcpRoute } from "./mcp-server/routes.ts";
+import { McpWaits } from "./mcp-server/waits.ts";
 import { RunFigures } from "./metrics.ts";
 import { noteStore } from "./notes/store.ts";
 import { createRunsDeps, type RunsDeps } from "./runs/deps.ts";
@@ -49,6 +51,8 @@ import { openUsageRoute } from "./usage/routes.ts";
 export interface AgentsModule {
   /** Prepares runs for modules that start them inside their own transactions. */
   prepareRun: RunStarter["prepare"];
+  /** Pages that need no key. */
+  pages: readonly StaticPage[];
   /** Started before the server listens, so that they stop after it. */
   services: readonly Service[];
   /** Started after the server listens, so that their streams end before its connections. */
@@ -94,6 +98,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   });
   const { findCaller } = access;
   const streams = new RunStreams({ runs, live, database, findCaller, clock, log });
+  const mcpWaits = new McpWaits({ runs, database, findCaller, clock, log });
   openUsageRoute(router, deps);
   const waits = new RunWaits({ runs, database, findCaller, clock, log });
   openRunRoutes(router, { ...runsDeps, starter, waits });
@@ -101,6 +106,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   openApprovalRoutes(router, runsDeps);
   const evaluations = openEvaluations(router, { ...runsDeps, findVersion, starter });
   openEventRoute(router, runsDeps, streams);
+  openMcpRoute(router, { ...runsDeps, starter, waits: mcpWaits });
   const engine = new RunEngine({
     deps,
     store: runs,
@@ -110,13 +116,13 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
   return {
     prepareRun: (...run) => starter.prepare(...run),
     services: [new ApprovalExpiry(deps, runs), refresher, engine, evaluations],
-    listening: [streams, waits],
+    pages: createMcpPages(deps),
+    listening: [streams, waits, mcpWaits],
     drain: () => engine.drain(),
     endStreams() {
-      streams.endAll();
-      waits.endAll();
+      for (const one of [streams, waits, mcpWaits]) one.endAll();
     },
-    countStreams: (key_id) => streams.count(key_id),
+    countStreams: (key_id) => streams.count(key_id) + mcpWaits.count(key_id),
     readLive: (run_id) => live.read(run_id),
     show: (metrics) => figures.show(metrics, clock, () => engine.executing),
   };

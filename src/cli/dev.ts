@@ -43,7 +43,10 @@ export async function runDev(
   const fixed = { "server.host": "127.0.0.1" };
   const isOffline = isReplay(input);
   const standIn: ServiceStandIn = isOffline ? "offline" : "unnamed";
-  const defaults = { "gateway.responses": true, "gateway.messages": true };
+  const defaults = {
+    ...{ "gateway.responses": true, "gateway.messages": true },
+    "agents.mcp_server": true,
+  };
   const reading = { fixed, wantsApiKeys: !isOffline, standIn, defaults };
   const { settings, file } = openGivenSettings(input, reading);
   const data = readText(input, "data");

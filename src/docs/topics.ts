@@ -15,6 +15,7 @@ import fromAssistants from "./from-assistants.md" with { type: "file" };
 import fromLanggraph from "./from-langgraph.md" with { type: "file" };
 import limits from "./limits.md" with { type: "file" };
 import mcp from "./mcp.md" with { type: "file" };
+import mcpServer from "./mcp-server.md" with { type: "file" };
 import messages from "./messages.md" with { type: "file" };
 import models from "./models.md" with { type: "file" };
 import monitoring from "./monitoring.md" with { type: "file" };
@@ -73,6 +74,7 @@ export function listTopics({ writeCommands }: References): readonly DocsTopic[] 
       page("approvals", "which calls wait for a person, and how to decide", approvals),
       page("tools", "built-in tools, your own endpoints, connections", tools),
       page("mcp", "tools of MCP servers: register, judge, accept changes", mcp),
+      page("mcp-server", "agents as tools in your editor: MCP, tasks, approvals", mcpServer),
       page("triggers", "start runs on a schedule or by a signed request", triggers),
       page("webhooks", "receive events: signatures, attempts, replays", webhooks),
       page("from-langgraph", "what graphs, threads and interrupts become", fromLanggraph),

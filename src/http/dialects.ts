@@ -2,7 +2,7 @@
 import { type ApiError, type ErrorCode, publicCode, typeOf } from "../platform/errors.ts";
 import type { SpecObject } from "./openapi/schemas.ts";
 
-export type ApiDialect = "openai" | "anthropic";
+export type ApiDialect = "openai" | "anthropic" | "mcp";
 
 interface DialectForm {
   /** Name of the error schema in the API document. */
@@ -87,6 +87,25 @@ export const DIALECTS: Readonly<Record<ApiDialect, DialectForm>> = {
     },
     idHeader: "request-id",
     keyHeader: "x-api-key",
+  },
+  mcp: {
+    schemaName: "McpError",
+    schema: object("A refusal before the message was read. Branch on `error.data.code`.", {
+      jsonrpc: { type: "string", const: "2.0", description: "Always `2.0`." },
+      error: object("What went wrong.", {
+        code: { type: "integer", description: "-32700: the body is no JSON; -32000: all others." },
+        message,
+        data: object("For programs.", {
+          code,
+          request_id: text("Repeats the x-request-id header."),
+        }),
+      }),
+    }),
+    writeError({ code: own, message }, request_id) {
+      const data = { code: publicCode(own, "gateway"), request_id };
+      const code = own === "validation" ? -32_700 : -32_000;
+      return JSON.stringify({ jsonrpc: "2.0", error: { code, message, data } });
+    },
   },
 };
 

@@ -24,6 +24,7 @@ const AGENT_SEGMENTS = new Set([
 
 export function surfaceOfPath(path: string): Surface {
   if (path.startsWith("/operator/") || path.startsWith("/console/")) return "operator";
+  if (path === "/mcp") return "agents";
   const [, version, segment = ""] = path.split(/[?#]/, 1)[0]!.split("/", 3);
   return version === "v1" && AGENT_SEGMENTS.has(segment) ? "agents" : "gateway";
 }

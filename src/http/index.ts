@@ -17,7 +17,8 @@ export { writeOperatorDocument } from "./openapi/operator-document.ts";
 export type { OperatorRouteSpec } from "./operator-route.ts";
 export { createOperatorRoutes, type OperatorRoute } from "./operator-router.ts";
 export type { OperatorStreamSpec, StreamCaller } from "./operator-stream.ts";
-export { type OwnAddresses, requireOwnHost } from "./own-origin.ts";
+export { isLocalName } from "./origins.ts";
+export { type OwnAddresses, requireOwnClient, requireOwnHost } from "./own-origin.ts";
 export {
   cursorError,
   decodeCursor,

@@ -13,19 +13,45 @@ export interface OwnAddresses {
 
 const FOREIGN_HOST =
   "This server has another name: set operator.public_url to the address that browsers open.";
+const FOREIGN_CLIENT_HOST =
+  "This server has another name: set server.public_url to the address that clients use.";
+const FOREIGN_CLIENT_ORIGIN =
+  "Pages of another host may not ask this server: name their Origin in server.cors_origins.";
 const FOREIGN_ORIGIN = "Only pages of this server may use a session of the console.";
 
 /** Returns the address that the request is for; throws for a foreign Host. */
-export function requireOwnHost({ headers, url }: Request, own: OwnAddresses): URL {
+export function requireOwnHost(
+  { headers, url }: Request,
+  own: OwnAddresses,
+  message = FOREIGN_HOST,
+): URL {
   const { protocol, host: urlHost } = new URL(url);
   const host = headers.get("host") ?? urlHost;
   const names = [...own.hosts(), ...listPublic(own).map(({ hostname }) => hostname)];
   const served = URL.parse(`${protocol}//${host}`);
   if (served && isOwnName(nameOfHost(host), names)) return served;
-  throw apiError("permission_denied", { message: FOREIGN_HOST });
+  throw apiError("permission_denied", { message });
 }
 
 const listPublic = (own: OwnAddresses) => own.publicUrls().flatMap((text) => URL.parse(text) ?? []);
+
+/**
+ * Returns the own origin that a client with a key asks. Throws for a foreign Host, and for a page
+ * of a foreign Origin: others reach this address by a name that they made lead here.
+ */
+export function requireOwnClient(
+  request: Request,
+  own: OwnAddresses,
+  corsOrigins: readonly string[],
+): string {
+  const served = requireOwnHost(request, own, FOREIGN_CLIENT_HOST);
+  const named = listPublic(own).find(({ host }) => host === served.host);
+  const expected = named?.origin ?? served.origin;
+  const origin = request.headers.get("origin");
+  const origins = [expected, ...listPublic(own).map((one) => one.origin), ...corsOrigins];
+  if (origin === null || origins.includes(origin)) return expected;
+  throw apiError("permission_denied", { message: FOREIGN_CLIENT_ORIGIN });
+}
 
 /** Returns the own origin that the request is for; throws for a foreign Host or Origin. */
 export function requireOwnOrigin(request: Request, own: OwnAddresses): string {

@@ -32,7 +32,8 @@ export interface ResponderOptions {
   observer: RequestObserver | null;
 }
 
-type RouteName = Pick<Route, "method" | "path"> & Pick<RouteSpec, "dialect" | "isOpen">;
+type RouteName = Pick<Route, "method" | "path"> &
+  Pick<RouteSpec, "dialect" | "isOpen" | "challenge">;
 
 /** Told of replies by their route and status, and of refusals by their code. */
 export interface RequestObserver {
@@ -60,7 +61,10 @@ export function createResponder(
       const reply = await handle(context);
       return reply instanceof Response ? reply : writeReply(reply, context, route);
     } catch (failure) {
-      return answerFailure(options, route, context, failure);
+      const refusal = answerFailure(options, route, context, failure);
+      const challenge = refusal.status === 401 && route.challenge?.(request);
+      if (challenge) refusal.headers.set("www-authenticate", challenge);
+      return refusal;
     }
   };
   if (!observer) return answer;

@@ -10,9 +10,9 @@ import type { DocumentedHeader, RequestHeader } from "./openapi/components.ts";
 export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /**
  * gateway.p4, gateway.p5, gateway.versioning.1, agents.p3, agents.versioning.3: every route lies
- * below the version.
+ * below the version. `/mcp` is of another protocol, which names its revision in each request.
  */
-export type Path = `/v1/${string}`;
+export type Path = `/v1/${string}` | "/mcp";
 
 /** Features that an operator can switch off while the agent service is open. */
 export type Feature = "http_tools" | "mcp" | "triggers" | "webhooks";
@@ -40,6 +40,8 @@ export interface RouteSpec<
   feature?: Feature;
   /** Format of another interface, in which errors are sent. */
   dialect?: ApiDialect;
+  /** Tells in `www-authenticate` of a 401 how a key is sent. */
+  challenge?(request: Request): string;
   /** Read for each request; false answers like an unknown path. */
   isOpen?(): boolean;
   /** Route whose rate limit counts the requests; its own by default. */

@@ -55,8 +55,9 @@ export function createRouter(options: RouterOptions) {
   const policy = createSurfacePolicy(options);
   const open = (method: HttpMethod) => (path: Path, spec: RouteSpec, handler: AnyHandler) => {
     const handle = createPipeline(options, policy, { method, path, spec, handler });
-    const { dialect, isOpen } = spec;
-    const answer = createResponder(options, { method, path, dialect, isOpen }, handle);
+    const { dialect, isOpen, challenge } = spec;
+    const route = { method, path, dialect, isOpen, challenge };
+    const answer = createResponder(options, route, handle);
     routes.push({ method, path, surface: options.surface, spec, answer });
   };
   return {

@@ -147,6 +147,7 @@ export const Agents = section("The agent service.", {
   webhooks: flag("false: webhook endpoints are not changed, and deliveries wait.", {
     default: true,
   }),
+  mcp_server: flag("/mcp answers; default: true in `wadi dev`, else 404.", { default: false }),
   tool_prices: Type.Record(Type.String(), money("SAR for one call, as decimal text."), {
     description:
       'SAR per call by the name of a tool, such as { web_search = "0.010000" }; other ' +

@@ -25,7 +25,7 @@ async function createAgent(id: string, account: string): Promise<void> {
   await fixture.database.bind(agentStore).create(
     {
       ...{ id, account_id, name: `Of ${account}`, slug: "helper", description: null },
-      ...{ status: "active", current_version: 1, metadata: {} },
+      ...{ status: "active", current_version: 1, metadata: {}, expose: false },
       ...{ created_at: now, updated_at: now, archived_at: null },
     },
     {

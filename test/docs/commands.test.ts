@@ -122,6 +122,12 @@ describe.skipIf(Bun.which("curl") === null)("commands beside a server", () => {
     expect(JSON.parse(await runScript([count!], server.url, cwd))).toEqual({ input_tokens });
   });
 
+  test("mcp-server: an exposed agent answers as a tool", async () => {
+    const stdout = await runScript(shellOf("mcp-server"), server.url, cwd);
+    const { result } = JSON.parse(stdout.slice(stdout.lastIndexOf("data: ") + "data: ".length));
+    expect(result.content).toEqual([{ type: "text", text: "You said: Hello" }]);
+  });
+
   test("requests: the explanation is the one shown", async () => {
     const stdout = await runScript(shellOf("requests"), server.url, cwd);
     const sentences = (text: string) =>
@@ -235,7 +241,7 @@ test("every page with shell blocks is run, and skipped blocks are commands of th
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
   run.push("webhooks", "deployment", "models", "data", "stub", "operators");
   run.push("monitoring", "requests", "budgets", "backup", "upgrade", "console", "responses");
-  run.push("messages", "evaluation");
+  run.push("messages", "evaluation", "mcp-server");
   const isShell = ({ language }: { language: string }) => language === "sh";
   for (const { name, blocks } of pages) {
     if (blocks.some(isShell)) expect(run).toContain(name);

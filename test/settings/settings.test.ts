@@ -206,7 +206,7 @@ describe("without a file", () => {
       },
       agents: {
         ...{ open: true, enforce_scope: true, http_tools: true, mcp: false, triggers: true },
-        ...{ webhooks: true, tool_prices: {} },
+        ...{ webhooks: true, mcp_server: false, tool_prices: {} },
       },
       egress: { allow: [] },
       limits: {
@@ -363,6 +363,7 @@ describe("a file", () => {
       mcp: false,
       triggers: false,
       webhooks: false,
+      mcp_server: false,
       tool_prices: { web_search: 10_000 },
     });
     expect(settings.egress.allow).toEqual([

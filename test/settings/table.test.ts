@@ -248,6 +248,7 @@ test("settings with one place in the file are those that a variable can override
     "agents.mcp",
     "agents.triggers",
     "agents.webhooks",
+    "agents.mcp_server",
     "agents.tool_prices",
     "egress.allow",
     "think.attempts",

@@ -25,7 +25,7 @@ export const AMPLE: DefinitionLimits = {
 
 const makeAgent = (id: string, fields: Partial<AgentRow> = {}): AgentRow => ({
   ...{ id, account_id: "a-1", name: `Agent ${id}`, slug: `slug-${id}`, description: null },
-  ...{ status: "active", current_version: 1, metadata: { team: "ä" } },
+  ...{ status: "active", current_version: 1, metadata: { team: "ä" }, expose: false },
   ...{ created_at: NOW, updated_at: NOW, archived_at: null },
   ...fields,
 });
@@ -101,6 +101,34 @@ const creationCases: Case[] = [
 ];
 
 const readCases: Case[] = [
+  {
+    method: "agents.listExposed",
+    title: "lists the active exposed agents of an account by slug, behind one",
+    async setup(stores) {
+      for (const slug of ["c", "b", "a"]) await create(stores, slug, { slug, expose: true });
+      await create(stores, "g-1", { slug: "d" });
+      await create(stores, "g-2", { slug: "e", expose: true, status: "archived" });
+      await create(stores, "g-3", { slug: "f", expose: true, account_id: "a-2" });
+    },
+    act: async ({ agents }) => {
+      const pages = [agents.listExposed("a-1", "", 2), agents.listExposed("a-1", "b", 9)];
+      return (await Promise.all(pages)).map((page) => page.map(({ slug }) => slug));
+    },
+    check: (answer) => expect(answer).toEqual([["a", "b"], ["c"]]),
+  },
+  {
+    method: "agents.findExposed",
+    title: "finds an active exposed agent by its slug, and no other",
+    async setup(stores) {
+      await create(stores, "g-1", { slug: "a", expose: true });
+      await create(stores, "g-2", { slug: "b" });
+      await create(stores, "g-3", { slug: "c", expose: true, account_id: "a-2" });
+    },
+    act: ({ agents }) =>
+      Promise.all(["a", "b", "c"].map((slug) => agents.findExposed("a-1", slug))),
+    check: (answer) =>
+      expect(answer).toEqual([makeAgent("g-1", { slug: "a", expose: true }), undefined, undefined]),
+  },
   {
     method: "agents.find",
     title: "shows the agent's own hold before its account's, and hides other accounts' agents",

@@ -59,6 +59,7 @@ const fields = {
   operator_hold: maybe(OperatorHold),
   current_version: Type.Integer({ description: "Version of new runs." }),
   metadata: Metadata,
+  expose: Type.Boolean({ description: "true: clients of `/mcp` find it as a tool." }),
   created_at: Timestamp("Time of creation."),
   updated_at: Timestamp("Time of the last change."),
   archived_at: maybe(Timestamp("Time of archiving, if archived.")),

@@ -76,7 +76,8 @@ export class Definitions {
     const tool_revisions = await this.#validate(account_id, behaviour, [], body, caller);
     disk.require();
     const [agent_id, now] = [ids.uuid(), clock.now()];
-    const { name, slug, description = null, metadata = {} } = readAgentChange(body);
+    const { name, slug, description = null, ...rest } = readAgentChange(body);
+    const { metadata = {}, expose = false } = rest;
     const agent: AgentRow = {
       id: agent_id,
       account_id,
@@ -84,6 +85,7 @@ export class Definitions {
       slug: slug ?? makeSlug(name!),
       description,
       metadata,
+      expose,
       status: "active",
       current_version: 1,
       created_at: now,

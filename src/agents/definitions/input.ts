@@ -78,6 +78,9 @@ const own = {
   slug: Type.Optional(slug),
   description: Type.Optional(maybe(description)),
   metadata,
+  expose: Type.Optional(
+    maybe(Type.Boolean({ description: "true: clients of `/mcp` find it as a tool. Null: false." })),
+  ),
 };
 const rules = {
   tools: (body: { tools?: string[] | null }) =>
@@ -137,7 +140,8 @@ export const NewVersion = withRules(
       examples: [{ system_prompt: "Answer in one sentence.", expected_version: 1 }],
       description:
         "Absent fields are inherited, in `policy`, `budgets` and `model_params` field by field; " +
-        "null is the default. `name`, `slug`, `description` and `metadata` change the agent.",
+        "null is the default. `name`, `slug`, `description`, `metadata` and `expose` change the " +
+        "agent.",
     },
   ),
   rules,
@@ -206,6 +210,7 @@ export function readAgentChange(
   if (body.metadata !== undefined) {
     change.metadata = (body.metadata ?? {}) as Record<string, string>;
   }
+  if (body.expose !== undefined) change.expose = body.expose ?? false;
   if (body.status !== undefined) change.status = body.status;
   return change;
 }

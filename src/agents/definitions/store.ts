@@ -33,7 +33,7 @@ export interface FoundAgent extends HeldAgent {
 }
 
 export type AgentChange = Partial<
-  Pick<AgentRow, "name" | "slug" | "description" | "metadata" | "status">
+  Pick<AgentRow, "name" | "slug" | "description" | "metadata" | "expose" | "status">
 >;
 
 export interface DefinitionLimits {
@@ -64,6 +64,7 @@ export const VersionLine = Type.Pick(VersionRow, [
 export type VersionLine = Static<typeof VersionLine>;
 const LINE = sql`v.agent_id, v.version, v.model, v.tool_revisions, v.created_at,
   v.created_by_key_id`;
+const EXPOSED = sql`SELECT * FROM agents WHERE expose = 1 AND status = 'active'`;
 const Id = Type.Object({ id: Type.String() });
 const Owner = Type.Object({ account_id: Type.String() });
 
@@ -81,6 +82,15 @@ export const agentStore = store(
       );
       return joinHolds(agents, await listHolds(db, account_id));
     },
+    /** Agents that are tools of the account, by slug. */
+    listExposed: (db, account_id: string, after: string, limit: number) =>
+      db.all(
+        AgentRow,
+        sql`${EXPOSED} AND account_id = ${account_id} AND slug > ${after}
+            ORDER BY slug LIMIT ${limit}`,
+      ),
+    findExposed: (db, account_id: string, slug: string) =>
+      db.one(AgentRow, sql`${EXPOSED} AND account_id = ${account_id} AND slug = ${slug}`),
     findOwner: async (db, id: string) => {
       const found = await db.one(Owner, sql`SELECT account_id FROM agents WHERE id = ${id}`);
       return found?.account_id;
@@ -259,7 +269,7 @@ async function changeAgent(
     sql`UPDATE agents SET name = ${row.name}, slug = ${row.slug},
           description = ${row.description}, status = ${row.status},
           current_version = ${current_version}, metadata = ${JSON.stringify(row.metadata)},
-          updated_at = ${now}, archived_at = ${row.archived_at}
+          expose = ${row.expose ? 1 : 0}, updated_at = ${now}, archived_at = ${row.archived_at}
         WHERE id = ${agent.id}`,
   );
   const grown = measureWhole(AgentRow, row) - measureWhole(AgentRow, agent);

@@ -122,7 +122,10 @@ const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,128}$/;
 
 export function readIdempotency(request: Request, body: unknown): Idempotency | undefined {
   const key = request.headers.get(KEY_HEADER);
-  if (key === null) return undefined;
+  return key === null ? undefined : makeIdempotency(key, body);
+}
+
+export function makeIdempotency(key: string, body: unknown): Idempotency {
   if (!IDEMPOTENCY_KEY.test(key)) {
     const message = `The header ${KEY_HEADER} must have 1 to 128 printable ASCII characters.`;
     throw apiError("validation", { param: KEY_HEADER, message });

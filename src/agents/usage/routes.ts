@@ -1,6 +1,7 @@
 // GET /v1/agents/usage: sums of finished runs over a range of days.
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { accountOf } from "../../access/index.ts";
+import type { Bound } from "../../database/index.ts";
 import type { Router } from "../../http/index.ts";
 import { readDay, writeDay } from "../../platform/calendar.ts";
 import { type ApiError, apiError } from "../../platform/errors.ts";
@@ -53,7 +54,7 @@ const day = (description: string) =>
   Type.Optional(Type.String({ description, pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }));
 
 /** agents.endpoints.usage.p2 */
-const UsageQuery = Type.Object({
+export const UsageQuery = Type.Object({
   from: day("First day in UTC; default 29 days before `to`."),
   to: day("Last day, included; default today."),
   group_by: Type.Optional(oneOf(GROUPINGS, "Kind of the rows; default `day`.")),
@@ -79,14 +80,23 @@ export function openUsageRoute(router: Router, { database, clock }: AgentsDeps):
       replies: { 200: { description: "The sums.", schema: UsageReport } },
       refusals: ["invalid_request"],
     },
-    async ({ caller, query }) => {
-      // agents.endpoints.usage.3
-      const by = query.group_by ?? "day";
-      const range = readRange(query, clock.now());
-      const sums = await usage.sum(accountOf(caller), by, range.from, range.to);
-      return [200, writeReport(by, range, sums)];
-    },
+    async ({ caller, query }) => [
+      200,
+      await sumUsage(usage, accountOf(caller), query, clock.now()),
+    ],
   );
+}
+
+export async function sumUsage(
+  usage: Bound<typeof usageStore>,
+  account_id: string,
+  query: Static<typeof UsageQuery>,
+  now: number,
+) {
+  // agents.endpoints.usage.3
+  const by = query.group_by ?? "day";
+  const range = readRange(query, now);
+  return writeReport(by, range, await usage.sum(account_id, by, range.from, range.to));
 }
 
 /** agents.endpoints.usage.2, agents.endpoints.usage.4 */

@@ -31,6 +31,7 @@ import { requestCapacity } from "./0030-request-capacity.ts";
 import { outputAndImages } from "./0032-output-and-images.ts";
 import { reruns } from "./0033-reruns.ts";
 import { mcpServers } from "./0034-mcp-servers.ts";
+import { exposedAgents } from "./0035-exposed-agents.ts";
 
 export const migrations: readonly Migration[] = [
   ...[accountsAndKeys, statesOfModels, units, requestLog],
@@ -39,5 +40,5 @@ export const migrations: readonly Migration[] = [
   ...[operators, requestDecisions, budgets, usageSums, operatorVerbs],
   ...[installation, requestIndex, estimatedCosts, consoleSessions],
   ...[stepExecutions, sentAttempts, keyEndings, playgroundRequests, approvalLinks],
-  ...[requestCapacity, outputAndImages, reruns, mcpServers],
+  ...[requestCapacity, outputAndImages, reruns, mcpServers, exposedAgents],
 ];

@@ -13,7 +13,7 @@ const GROUPS = {
   approvals: "Tool calls that wait for a person.",
   usage: "Limits of keys and accounts, and sums of what was used.",
   tools: "Tools of agents: those of the platform, and endpoints of your own.",
-  mcp: "Servers of the Model Context Protocol, whose tools agents use.",
+  mcp: "The Model Context Protocol: servers whose tools agents use, and agents as tools.",
   connections: "Stored secrets that tools send with their calls.",
   triggers: "What starts runs by itself, on a schedule or on a signed request.",
   webhooks: "Endpoints that are sent events, and the deliveries to them.",
@@ -22,7 +22,7 @@ export type OperationGroup = keyof typeof GROUPS;
 
 export const TAGS = Object.entries(GROUPS).map(([name, description]) => ({ name, description }));
 
-type Operations = Readonly<Record<`${HttpMethod} ${Path}`, string>>;
+type Operations = Readonly<Partial<Record<`${HttpMethod} ${Path}`, string>>>;
 
 const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
   chat: {
@@ -85,6 +85,7 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
     "PATCH /v1/tools/:name": "updateTool",
   },
   mcp: {
+    "POST /mcp": "callMcp",
     "POST /v1/mcp/servers": "createMcpServer",
     "GET /v1/mcp/servers": "listMcpServers",
     "GET /v1/mcp/servers/:id": "getMcpServer",
@@ -130,7 +131,9 @@ const OPERATIONS: Readonly<Record<OperationGroup, Operations>> = {
 
 const NAMES = new Map(
   Object.entries(OPERATIONS).flatMap(([group, operations]) =>
-    Object.entries(operations).map(([route, id]) => [route, { group, id }] as const),
+    Object.entries(operations as Record<string, string>).map(
+      ([route, id]) => [route, { group, id }] as const,
+    ),
   ),
 );
 

@@ -46,7 +46,14 @@ describe("POST /v1/agents", () => {
     expect(agent).toEqual({
       ...{ id: expect.stringMatching(UUID), name: "First one", slug: "first-one" },
       ...{ description: null, status: "active", operator_hold: null, current_version: 1 },
-      ...{ metadata: {}, created_at, updated_at: created_at, archived_at: null, version },
+      ...{
+        metadata: {},
+        expose: false,
+        created_at,
+        updated_at: created_at,
+        archived_at: null,
+        version,
+      },
     });
     // agents.resources.p3
     expect(created_at).toMatch(ISO);

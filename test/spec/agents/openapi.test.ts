@@ -119,7 +119,7 @@ describe("agents.p4 agents.versioning.4", () => {
     );
     expect(read!.length).toBeGreaterThan(30);
     expect(others).toEqual({
-      "200,202": ["receiveHook"],
+      "200,202": ["callMcp", "receiveHook"],
       "201": [
         ...["createChatCompletion", "createAgent", "createAgentVersion", "createConnection"],
         ...["registerTool", "createToolRevision", "createMcpServer"],
