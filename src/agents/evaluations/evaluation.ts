@@ -1,5 +1,5 @@
 // An evaluation: ended runs of an agent, repeated on a version and checked.
-import { type Static, Type } from "@sinclair/typebox";
+import { type ObjectOptions, type Static, Type } from "@sinclair/typebox";
 import { maybe, oneOf, Resource, Row, Timestamp } from "../../platform/schema.ts";
 import { COUNT_MAX } from "../definitions/version.ts";
 import { RunOutcome, Sameness } from "../runs/outcome.ts";
@@ -14,7 +14,7 @@ const PATTERN_CHARACTERS_MAX = 1_000;
 const ceiling = (what: string) =>
   Type.Optional(Type.Integer({ description: what, minimum: 0, maximum: COUNT_MAX }));
 
-const CallPattern = (description: string) =>
+const callPattern = (description: string, options: ObjectOptions) =>
   Type.Optional(
     Type.Object(
       {
@@ -32,56 +32,62 @@ const CallPattern = (description: string) =>
           ),
         ),
       },
-      { additionalProperties: false, description },
+      { ...options, description },
     ),
   );
 
-export const Check = Type.Object(
-  {
-    end: Type.Optional(oneOf(FINAL_STATUSES, "Status in which the run ends.")),
-    called: CallPattern("A call that the run makes at least once."),
-    not_called: CallPattern("A call that the run never makes."),
-    output_pattern: Type.Optional(
-      Type.String({
-        description: "RE2 pattern that a part of the last text matches.",
-        minLength: 1,
-        maxLength: PATTERN_CHARACTERS_MAX,
-      }),
-    ),
-    output_schema: Type.Optional(
-      Type.Unsafe<Record<string, unknown>>(
-        Type.Object(
-          {},
-          {
-            description:
-              "JSON Schema 2020-12 of type `object`, as for arguments of tools, that the last " +
-              "text fits as JSON.",
-          },
+const makeCheck = (options: ObjectOptions) =>
+  Type.Object(
+    {
+      end: Type.Optional(oneOf(FINAL_STATUSES, "Status in which the run ends.")),
+      called: callPattern("A call that the run makes at least once.", options),
+      not_called: callPattern("A call that the run never makes.", options),
+      output_pattern: Type.Optional(
+        Type.String({
+          description: "RE2 pattern that a part of the last text matches.",
+          minLength: 1,
+          maxLength: PATTERN_CHARACTERS_MAX,
+        }),
+      ),
+      output_schema: Type.Optional(
+        Type.Unsafe<Record<string, unknown>>(
+          Type.Object(
+            {},
+            {
+              description:
+                "JSON Schema 2020-12 of type `object`, as for arguments of tools, that the last " +
+                "text fits as JSON.",
+            },
+          ),
         ),
       ),
-    ),
-    max_rounds: ceiling("Most model rounds."),
-    max_total_tokens: ceiling("Most tokens read and written."),
-    max_cost_sar: Type.Optional(
-      Type.String({
-        description: 'Highest cost in SAR, such as "0.50"; an unknown cost fails.',
-        maxLength: 24,
-      }),
-    ),
-    max_seconds: Type.Optional(
-      Type.Number({
-        description: "Most seconds of work, without waiting for people.",
-        minimum: 0,
-        maximum: COUNT_MAX,
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    description: "A check of each run: all of its fields must hold, at least one of them given.",
-  },
-);
+      max_rounds: ceiling("Most model rounds."),
+      max_total_tokens: ceiling("Most tokens read and written."),
+      max_cost_sar: Type.Optional(
+        Type.String({
+          description: 'Highest cost in SAR, such as "0.50"; an unknown cost fails.',
+          maxLength: 24,
+        }),
+      ),
+      max_seconds: Type.Optional(
+        Type.Number({
+          description: "Most seconds of work, without waiting for people.",
+          minimum: 0,
+          maximum: COUNT_MAX,
+        }),
+      ),
+    },
+    {
+      ...options,
+      description: "A check of each run: all of its fields must hold, at least one of them given.",
+    },
+  );
+
+/** Refuses unknown fields, as all input of the API does. */
+export const Check = makeCheck({ additionalProperties: false });
 export type Check = Static<typeof Check>;
+/** Replies may gain fields. */
+const ShownCheck = makeCheck({});
 
 const FailedCheck = Type.Object(
   {
@@ -130,7 +136,7 @@ const FIELDS = {
   version: Type.Integer({ description: "The version on which runs are repeated." }),
   tools: oneOf(RERUN_TOOLS, "`recorded`: calls are answered from the records; `live`: made."),
   status: oneOf(EVALUATION_STATUSES, "`cancelled`: no further run is repeated."),
-  checks: Type.Array(Check, { description: "What each run is checked by." }),
+  checks: Type.Array(ShownCheck, { description: "What each run is checked by." }),
   total: Type.Integer({ description: "Runs of the evaluation, 1 to 500." }),
   created_at: Timestamp("When it was started."),
   finished_at: maybe(Timestamp("When its last run was assessed; null: it is under way.")),
