@@ -57,9 +57,12 @@ export interface SweepOptions {
   settings(): Pick<Settings, "retention">;
 }
 
+/** Loaded only when it is needed, and once: each import walks over all that it has loaded. */
+let gateway: Promise<typeof import("../gateway/index.ts")> | undefined;
+
 export async function listSweeps(options: SweepOptions): Promise<Sweep[]> {
-  // The gateway is loaded only when it is needed.
-  const { createBudgetSweeps, createRequestLogSweeps } = await import("../gateway/index.ts");
+  gateway ??= import("../gateway/index.ts");
+  const { createBudgetSweeps, createRequestLogSweeps } = await gateway;
   return [
     ...createRunSweeps(options),
     ...createRequestLogSweeps(options),
