@@ -1,6 +1,7 @@
 // The compiled program's `wadi agents` beside a running server: its changes apply there at once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room } from "../support/binary.ts";
+import { followRun } from "../support/follow-run.ts";
 
 let room: Room;
 beforeAll(() => {
@@ -70,8 +71,7 @@ test("a run is started from the command line, followed to its end, and a waiting
   const call = '!tool memory_set {"key":"a","content":"b"}';
   const started = await room.perform(["runs", "start", asking, call, "--json", ...data]);
   const { id } = JSON.parse(started.stdout);
-  const list = ["runs", "list", "--status", "waiting_approval", "--json", ...data];
-  while ((await room.perform(list)).stdout === "[]\n");
+  await followRun(server, id, '"status":"waiting_approval"');
   const cancelled = await room.perform(["runs", "cancel", id, "--json", ...data]);
   expect(JSON.parse(cancelled.stdout)).toMatchObject({ id, status: "cancelled" });
   const again = await room.perform(["runs", "cancel", id, ...data]);

@@ -2,6 +2,7 @@
 // once.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
+import { followRun } from "../support/follow-run.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
 type Json = { [field: string]: any };
@@ -33,10 +34,8 @@ const run = (...args: string[]) => room.run([...args, "--data", "./try"]);
 async function ask(message: string): Promise<{ id: string; approval: string }> {
   const body = { input: { message } };
   const { id } = await read(await server.ask("POST", `/v1/agents/${agent.id}/runs`, { body }));
-  for (;;) {
-    const { status, pending_approvals } = await look(id);
-    if (status === "waiting_approval") return { id, approval: pending_approvals[0] };
-  }
+  await followRun(server, id, '"status":"waiting_approval"');
+  return { id, approval: (await look(id)).pending_approvals[0] };
 }
 const look = async (id: string) => read(await server.ask("GET", `/v1/runs/${id}`));
 const search = (query: string) =>
@@ -97,11 +96,12 @@ test("the stream and the page of a waiting run say what it waits for and how to 
     `\`wadi approvals reject ${approval} --reason TEXT\` does not\n`;
   expect((await run("runs", "show", id)).stderr).toBe(hint);
   // Decides as soon as the follower has printed the command.
-  const shell = `wadi=$1; shift; : >told
+  const shell = `wadi=$1; shift; mkfifo told
     "$wadi" runs follow "$@" 2>told &
-    while ! grep -q reject told; do :; done
+    exec 3<told
+    while read -r line <&3; do echo "$line" >&2; case $line in *reject*) break; esac; done
     "$wadi" approvals approve $APPROVAL --data ./try >approved
-    wait; cat told >&2`;
+    cat <&3 >&2; wait`;
   const command = ["/bin/sh", "-c", shell, "sh"];
   const { executable } = await import("../../scripts/build.ts");
   const done = await room.run([executable(), id, "--data", "./try"], {

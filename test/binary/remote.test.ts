@@ -5,6 +5,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { loadAllCommands } from "../../src/cli/families.ts";
 import { openRoom, type Room, type RunOptions, type Server } from "../support/binary.ts";
+import { followRun } from "../support/follow-run.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects says what it is.
 type Json = { [field: string]: any };
@@ -85,10 +86,8 @@ async function fill(): Promise<void> {
 
 async function start(message: string, status: string): Promise<Json> {
   const { id } = await send(`/v1/agents/${ids.AGENT}/runs`, { input: { message } });
-  for (;;) {
-    const run = await look(`/v1/runs/${id}`);
-    if (run.status === status) return run;
-  }
+  await followRun(server, id, `"status":"${status}"`);
+  return look(`/v1/runs/${id}`);
 }
 
 const search = (query: string) =>

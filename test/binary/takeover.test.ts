@@ -8,6 +8,7 @@ import { openRaw } from "../http/raw-client.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { openServer } from "../support/database.ts";
 import { listenForDatagrams } from "../support/datagrams.ts";
+import { followRun } from "../support/follow-run.ts";
 
 const POSTGRES = process.env.WADI_TEST_POSTGRES;
 
@@ -51,14 +52,13 @@ async function startRun(server: Server, agent: string, message: string, key = se
   return ((await reply.json()) as { id: string }).id;
 }
 
-/** Resolves with the run's steps as a text. */
-async function waitForRun(server: Server, id: string, status: string, key: string) {
-  for (;;) {
-    const reply = await server.ask("GET", `/v1/runs/${id}`, { key });
-    const run = (await reply.json()) as { status: string };
-    if (run.status !== status) continue;
-    return (await server.ask("GET", `/v1/runs/${id}/steps`, { key })).text();
-  }
+const DONE = '"status":"succeeded"';
+const RUNNING = '"status":"running"';
+
+/** Resolves with the run's steps as a text, once its events show that text. */
+async function waitForRun(server: Server, id: string, shown: string, key: string) {
+  await followRun(server, id, shown, key);
+  return (await server.ask("GET", `/v1/runs/${id}/steps`, { key })).text();
 }
 
 if (process.platform !== "linux") test.skip("a server takes over (Linux)", () => {});
@@ -167,28 +167,23 @@ else {
   });
 
   test("a run continues in the new process without a recovery, unless the old one is killed", async () => {
-    // The run is asked for again and again.
-    const env = {
-      WADI_LIMITS__REQUESTS_PER_MINUTE: "1000000",
-      WADI_LIMITS__ADDRESS_REQUESTS_PER_MINUTE: "1000000",
-    };
-    const old = await room.serve(SERVE, { env });
+    const old = await room.serve(SERVE);
     const { key } = old;
     const agent = await createAgent(old);
     const spans = await startRun(old, agent, `Work.\n!delay 2s\n${CALL}\n!next\n!say Done.`);
     const endless = await startRun(old, agent, "Wait.\n!delay 10m\n!say At last.");
     const events = await old.ask("GET", `/v1/runs/${endless}/events`);
-    const next = await takeOver(env);
+    const next = await takeOver();
     // Without [DONE] a client opens the stream again.
     expect(await events.text()).not.toContain("[DONE]");
     const run = await startRun(next, agent, "!say Hello", key);
-    expect(await waitForRun(next, run, "succeeded", key)).not.toContain("recovered");
-    expect(await waitForRun(next, spans, "succeeded", key)).not.toContain("recovered");
+    expect(await waitForRun(next, run, DONE, key)).not.toContain("recovered");
+    expect(await waitForRun(next, spans, DONE, key)).not.toContain("recovered");
     // Its first round still waits for the model.
-    expect(await waitForRun(next, endless, "running", key)).not.toContain("recovered");
+    expect(await waitForRun(next, endless, RUNNING, key)).not.toContain("recovered");
     old.signal("SIGKILL");
     await next.logged("takeover: the process before has ended");
-    while (!(await waitForRun(next, endless, "running", key)).includes("recovered"));
+    await followRun(next, endless, '"recovered"', key);
   });
 
   test("a server goes on when the new one dies while it ends its requests", async () => {
@@ -251,7 +246,7 @@ else {
     }
     expect(old.countLogged("takeover: the other process has failed, and this one goes on")).toBe(2);
     const run = await startRun(old, await createAgent(old), "!say Hello");
-    await waitForRun(old, run, "succeeded", old.key);
+    await waitForRun(old, run, DONE, old.key);
     await blocker.stop(true);
     const next = await takeOver();
     expect(await old.exited).toBe(0);

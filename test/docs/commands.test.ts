@@ -9,6 +9,7 @@ import { loadAllCommands } from "../../src/cli/families.ts";
 import { writeForTerminal } from "../../src/cli/help.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 import { findPage, pages, readBlock, readCommands, readme } from "../support/documents.ts";
+import { followRun } from "../support/follow-run.ts";
 
 /** Pages whose commands have a test file of their own. */
 const OWN_TESTS = ["quickstart"];
@@ -227,15 +228,8 @@ test.skipIf(Bun.which("curl") === null)(
 );
 
 /** Follows a run until it waits for a person. */
-async function untilWaiting(server: Server, run: string): Promise<void> {
-  const { body } = await server.ask("GET", `/v1/runs/${run}/events`);
-  let text = "";
-  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    if (text.includes('"status":"waiting_approval"')) return;
-  }
-  throw new Error(`the run has ended: ${text}`);
-}
+const untilWaiting = (server: Server, run: string) =>
+  followRun(server, run, '"status":"waiting_approval"');
 
 test("every page with shell blocks is run, and skipped blocks are commands of the program", async () => {
   const run = [...OWN_TESTS, "chat", "services", "approvals", "agents", "tools", "triggers"];
