@@ -59,8 +59,8 @@ const chooseFolder = (): string => {
   }
 };
 
-/** The slowest compiler of machine code takes more time from a test process than it gives back. */
-const JIT = { BUN_JSC_useFTLJIT: "0" };
+/** The slowest compilers of machine code take more time from a test process than they give back. */
+const JIT = { BUN_JSC_useFTLJIT: "0", BUN_JSC_useOMGJIT: "0" };
 /** One more than cores, since some tests wait for a server's own delays. */
 const PROCESSES = navigator.hardwareConcurrency + 1;
 
