@@ -158,6 +158,23 @@ function testGroups(server: string): void {
     expect(await runs().claim(epochs[0]!, turn, BEGIN)).toEqual([]);
   });
 
+  test("a run that another transaction has locked is left, and told to be claimed again", async () => {
+    const epoch = await databases[0]!.bind(processStore).register(BEGIN);
+    await Promise.all(["r-1", "r-2"].map((id) => runs().start(makePreparedRun(id))));
+    const turn = [{ account_id: "a-1", runsMax: 5 }];
+    const heard: (string | null)[] = [];
+    const stop = databases[0]!.listen("runs.queued", (id) => void heard.push(id));
+    await looker.begin(async (locker) => {
+      await locker`SELECT id FROM runs WHERE id = 'r-1' FOR UPDATE`;
+      const claimed = await runs().claim(epoch, turn, BEGIN);
+      expect(claimed.map(({ id }) => id)).toEqual(["r-2"]);
+    });
+    expect(heard).toEqual(["a-1"]);
+    expect((await runs().claim(epoch, turn, BEGIN)).map(({ id }) => id)).toEqual(["r-1"]);
+    expect(heard).toEqual(["a-1"]);
+    stop();
+  });
+
   test("a cancel that is stored before an intent leaves nothing to send", async () => {
     const epoch = await databases[0]!.bind(processStore).register(BEGIN);
     const ids = count(30).map((n) => `r-${n}`);

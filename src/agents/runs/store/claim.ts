@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { notHeld } from "../../../access/holds/store.ts";
 import { mayClaim } from "../../../cluster/store.ts";
-import { type Db, sql, type Tx } from "../../../database/index.ts";
+import { type Db, none, type Sql, sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { RunRow } from "../run.ts";
 import { transit } from "../transitions.ts";
@@ -11,6 +11,7 @@ import { addSteps } from "./record.ts";
 
 const NOT_HELD = notHeld(sql`runs.agent_id`, sql`runs.account_id`);
 
+const Id = Type.Object({ id: Type.String() });
 const STARTED = transit("queued", "start");
 
 /** Crashes without progress that make a run a suspect: it may be their cause. */
@@ -42,16 +43,28 @@ export async function claim(
       RunRow,
       sql`UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
             started_at = COALESCE(started_at, ${now})
-          WHERE id IN (SELECT id FROM runs
-            WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
-              AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})
-            ORDER BY number LIMIT ${runsMax} ${tx.skipLocked})
+          WHERE id IN (${selectWaiting(account_id)} ORDER BY number LIMIT ${runsMax}
+            ${tx.skipLocked})
           RETURNING *`,
     );
+    if (rows.length < runsMax) await lookAgain(tx, account_id);
     claimed.push(...rows.sort((one, other) => one.number - other.number));
   }
   for (const { id } of claimed) tx.tell("run", id);
   return claimed;
+}
+
+function selectWaiting(account_id: string): Sql {
+  return sql`SELECT id FROM runs
+    WHERE account_id = ${account_id} AND epoch = 0 AND status IN ('queued', 'running')
+      AND crashes < ${CRASHES_OF_SUSPECT} AND (status = 'running' OR ${NOT_HELD})`;
+}
+
+/** A run that was locked, as by a decision on it, is not claimed: the engine tries again. */
+async function lookAgain(tx: Tx, account_id: string): Promise<void> {
+  if (tx.skipLocked === none) return;
+  const left = await tx.one(Id, sql`${selectWaiting(account_id)} LIMIT 1`);
+  if (left) tx.tell("runs.queued", account_id);
 }
 
 // CRASHES_OF_SUSPECT as text: a parameter would not use the partial index `runs_suspected`.

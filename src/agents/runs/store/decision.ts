@@ -1,5 +1,6 @@
 // Decisions on approvals, by people or by the clock: approval, step, event, and the run that may
 // continue, in one transaction.
+import { Type } from "@sinclair/typebox";
 import { sql, type Tx } from "../../../database/index.ts";
 import { apiError } from "../../../platform/errors.ts";
 import { show } from "../../../platform/schema.ts";
@@ -25,6 +26,7 @@ export interface DecisionInput extends DecisionRequest {
 
 export async function decide(tx: Tx, input: DecisionInput): Promise<DecisionOutcome> {
   const { approval_id, account_id, decision, reason, decided_by, now } = input;
+  await lockRun(tx, approval_id);
   const approval = await tx.one(
     ApprovalRow,
     sql`SELECT * FROM approvals WHERE id = ${approval_id}`,
@@ -49,6 +51,14 @@ export async function decide(tx: Tx, input: DecisionInput): Promise<DecisionOutc
   return { approval: decided!, isLate: false };
 }
 
+const Id = Type.Object({ id: Type.String() });
+
+/** Before its approval, in the order of writes that end a run: else both could wait for ever. */
+async function lockRun(tx: Tx, approval_id: string): Promise<void> {
+  const run_id = sql`SELECT run_id FROM approvals WHERE id = ${approval_id}`;
+  await tx.one(Id, sql`SELECT id FROM runs WHERE id = (${run_id}) ${tx.forUpdate}`);
+}
+
 export interface Overdue {
   approval_id: string;
   step_id: string;
@@ -67,6 +77,7 @@ async function expireOne(
   { approval_id, ...fresh }: Overdue & { now: number },
 ): Promise<ApprovalRow | undefined> {
   const { now } = fresh;
+  await lockRun(tx, approval_id);
   const expired = await tx.one(
     ApprovalRow,
     sql`UPDATE approvals SET status = 'expired', decided_at = ${now}
