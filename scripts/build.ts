@@ -91,6 +91,14 @@ export const bundle = async (build: Build, outfile: string) => ({
   },
 });
 
+/** A few percent smaller than zstd's best. */
+const BEST = {
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+    [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
+  },
+};
+
 /** Packs the ranks for src/models/bundled-tokenizer/count.ts, from 3.6 MB into 0.7. */
 const packedRanks: BunPlugin = {
   name: "packed ranks",
@@ -100,14 +108,6 @@ const packedRanks: BunPlugin = {
       const tokens = lines.map((line) => atob(line.split(" ")[0]!));
       return { contents: brotliCompressSync(packRanks(tokens), BEST), loader: "file" };
     });
-  },
-};
-
-/** Two percent smaller than zstd's best. */
-const BEST = {
-  params: {
-    [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
-    [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
   },
 };
 
@@ -151,7 +151,9 @@ const packedTexts: BunPlugin = {
   setup: (builder) => {
     const filter = /src\/(docs|admin\/grafana)\/[\w-]+\.(md|css|json|yml)$/;
     builder.onLoad({ filter }, async ({ path }) => {
-      return { contents: Bun.gzipSync(await Bun.file(path).bytes(), { level: 9 }), loader: "file" };
+      // No text begins with a zero.
+      const packed = brotliCompressSync(await Bun.file(path).bytes(), BEST);
+      return { contents: Buffer.concat([Buffer.of(0), packed]), loader: "file" };
     });
   },
 };
@@ -182,14 +184,15 @@ const packLibrary = async (entry: string): Promise<BunPlugin> => {
     minify: true,
   });
   const code = await outputs[0]!.text();
-  const packed = `${name}.zst`;
+  const packed = `${name}.br`;
   const namespace = `packed-${name.replaceAll(".", "-")}`;
   const exported = Object.keys(await import(entry));
   const names = exported.filter((one) => one !== "default").join(", ");
   const hasDefault = exported.includes("default");
   const contents = `
+    import { brotliDecompressSync } from "node:zlib";
     import file from ${JSON.stringify(packed)};
-    const bytes = Bun.zstdDecompressSync(await Bun.file(file).bytes());
+    const bytes = brotliDecompressSync(await Bun.file(file).bytes());
     const module = { exports: {} };
     const code = new TextDecoder().decode(bytes);
     const run = new Function("module", "exports", "require", code);
@@ -200,12 +203,12 @@ const packLibrary = async (entry: string): Promise<BunPlugin> => {
   return {
     name: `packed ${name}`,
     setup: (builder) => {
-      builder.onResolve({ filter: new RegExp(`^(\\./)?${name}(\\.zst)?$`) }, ({ path }) => {
+      builder.onResolve({ filter: new RegExp(`^(\\./)?${name}(\\.br)?$`) }, ({ path }) => {
         return { path: basename(path), namespace };
       });
       builder.onLoad({ filter: /./, namespace }, async ({ path }) => {
         if (path === name) return { contents, loader: "js" };
-        return { contents: await Bun.zstdCompress(code, { level: 19 }), loader: "file" };
+        return { contents: brotliCompressSync(code, BEST), loader: "file" };
       });
     },
   };

@@ -1,7 +1,10 @@
 // Texts that the executable holds packed by scripts/build.ts; from the sources they are plain.
+import { brotliDecompressSync } from "node:zlib";
 
-const GZIP_BEGIN = 0x1f;
+/** First byte of a packed text. */
+const PACKED = 0;
 
-export function unpackText(bytes: Uint8Array<ArrayBuffer>): string {
-  return new TextDecoder().decode(bytes[0] === GZIP_BEGIN ? Bun.gunzipSync(bytes) : bytes);
+export function unpackText(bytes: Uint8Array): string {
+  const text = bytes[0] === PACKED ? brotliDecompressSync(bytes.subarray(1)) : bytes;
+  return new TextDecoder().decode(text);
 }
