@@ -29,7 +29,9 @@ export function joinServices(services: readonly Service[]): JoinedServices {
     const failures: unknown[] = [];
     for (let service = started.pop(); service; service = started.pop()) {
       try {
-        await service.stop(deadlineMs);
+        const stopping = service.stop(deadlineMs);
+        // All that stop without waiting do so in the same turn.
+        if (stopping) await stopping;
       } catch (failure) {
         // Other services must still close their sockets and databases.
         failures.push(failure);
