@@ -36,6 +36,7 @@ test("a manual sweep deletes expired rows despite a doubtful clock, and ends the
     { what: "finished runs", rows: 0 },
     { what: "events", rows: 0 },
     { what: "keys of run starts", rows: 0 },
+    { what: "evaluations", rows: 0 },
     { what: "entries of the ledger", rows: 1 },
     { what: "half hours of usage, added up by day", rows: 0 },
     { what: "sums of budgets", rows: 0 },

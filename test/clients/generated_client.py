@@ -19,7 +19,7 @@ from client.models import (
     NewAgent,
     RunStatus,
     StartRun,
-    StartRunInput,
+    StartRunInputType0,
     ToolCallStep,
     ToolResultStep,
 )
@@ -39,7 +39,7 @@ assert isinstance(reply, ChatReply), reply
 wish = NewAgent(name="Clerk", system_prompt="Be brief.", tools=["calculator"])
 agent = create_agent.sync(client=client, body=wish)
 message = '!tool calculator {"expression":"6*7"}'
-run = start_run.sync(agent.id, client=client, body=StartRun(input_=StartRunInput(message=message)))
+run = start_run.sync(agent.id, client=client, body=StartRun(input_=StartRunInputType0(message=message)))
 while run.status in (RunStatus.QUEUED, RunStatus.RUNNING):
     time.sleep(0.01)
     run = get_run.sync(run.id, client=client)

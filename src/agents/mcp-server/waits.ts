@@ -2,7 +2,7 @@
 import { type FindCaller, KeyRevocations } from "../../access/index.ts";
 import type { Database } from "../../database/index.ts";
 import { type EventStream, openEventStream, watchIdle } from "../../http/index.ts";
-import { type Clock, settlesWithin } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { apiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Service } from "../../platform/service.ts";
@@ -55,13 +55,13 @@ export class McpWaits implements Service {
 
   start(): void {}
 
-  async stop(deadlineMs: number): Promise<void> {
+  stop(): void {
     this.#isStopping = true;
     this.#unlisten();
     this.endAll();
-    const answers = Promise.all(this.#listAll().map((wait) => wait.over)).then(() => {});
-    await settlesWithin(this.#options.clock, deadlineMs, answers);
-    this.#keys.stop();
+    // The server waits for the connections of those that are still answered.
+    const answers = Promise.all(this.#listAll().map((wait) => wait.over));
+    void answers.then(() => this.#keys.stop());
   }
 
   /** Answers every client with where its run stands; the next server goes on with the run. */
