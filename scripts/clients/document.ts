@@ -73,7 +73,13 @@ export const FOLLOWED = "streamRunEvents";
 const JSON_TYPE = "application/json";
 const STREAM_TYPE = "text/event-stream";
 
-/** All operations but those whose requests are signed: a client has no secret of a trigger. */
+/** Clients of MCP speak that protocol, which has no typed replies of its own. */
+const MCP_PATH = "/mcp";
+
+/**
+ * All operations but those whose requests are signed, since a client has no secret of a trigger,
+ * and the one for clients of MCP.
+ */
 export const listOperations = (document: OpenApiDocument): Operation[] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
@@ -81,7 +87,8 @@ export const listOperations = (document: OpenApiDocument): Operation[] =>
         one.$ref ? document.components.parameters[one.$ref.split("/").at(-1)!]! : one,
       );
       const isSigned = parameters.some((one) => one.in === "header" && one.required);
-      return isSigned ? [] : [readOperation(path, method.toUpperCase(), operation, parameters)];
+      if (isSigned || path === MCP_PATH) return [];
+      return [readOperation(path, method.toUpperCase(), operation, parameters)];
     }),
   );
 
