@@ -7,7 +7,7 @@ import { runStore } from "./runs/store/index.ts";
 import { IDEMPOTENCY_MS } from "./runs/store/start.ts";
 
 /** Maximum runs of one write; each has many rows, and callers wait for the write. */
-const RUNS_AT_ONCE = 20;
+const RUNS_AT_ONCE = 10;
 
 /** Maximum evaluations of one write; each has up to 500 rows. */
 const EVALUATIONS_AT_ONCE = 2;
