@@ -55,11 +55,12 @@ async function claimQueue(
   if ((await countRows(tx, enabled)) === 0) return NOTHING_CLAIMED;
   const rows = await tx.all(
     ClaimedDelivery,
-    sql`UPDATE deliveries SET epoch = ${epoch}
-        WHERE id IN (SELECT id FROM deliveries
+    // Materialized: PostgreSQL may run a subquery again, and so claim more than its limit.
+    sql`WITH due AS MATERIALIZED (SELECT id FROM deliveries
           WHERE webhook_id = ${webhookId} AND lane = ${queue}
             AND status = 'pending' AND epoch = 0 AND next_attempt_at <= ${now}
           ORDER BY next_attempt_at, id LIMIT ${count} ${tx.skipLocked})
+        UPDATE deliveries SET epoch = ${epoch} WHERE id IN (SELECT id FROM due)
         RETURNING *`,
   );
   // RETURNING has no order; ids ascend with time.

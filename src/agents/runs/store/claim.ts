@@ -41,10 +41,12 @@ export async function claim(
   for (const { account_id, runsMax } of turns) {
     const rows = await tx.all(
       RunRow,
-      sql`UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
+      // Materialized: PostgreSQL may run a subquery again, and so claim more than its limit.
+      sql`WITH waiting AS MATERIALIZED (${selectWaiting(account_id)}
+            ORDER BY number LIMIT ${runsMax} ${tx.skipLocked})
+          UPDATE runs SET epoch = ${epoch}, status = ${STARTED},
             started_at = COALESCE(started_at, ${now})
-          WHERE id IN (${selectWaiting(account_id)} ORDER BY number LIMIT ${runsMax}
-            ${tx.skipLocked})
+          WHERE id IN (SELECT id FROM waiting)
           RETURNING *`,
     );
     if (rows.length < runsMax) await lookAgain(tx, account_id);
