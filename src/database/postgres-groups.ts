@@ -64,18 +64,21 @@ export class PostgresGroups {
 
   async #commit(group: readonly QueuedCall[]): Promise<void> {
     const calls = group.map(({ call }) => call);
-    let outcomes: CallOutcome[];
+    let isCommitSent = false;
     try {
-      outcomes = await this.#attempt(calls);
-    } catch {
+      const outcomes = await this.#attempt(calls, () => {
+        isCommitSent = true;
+      });
+      for (const [at, { resolve, reject }] of group.entries()) {
+        const outcome = outcomes[at]!;
+        if ("failure" in outcome) reject(outcome.failure);
+        else resolve(outcome.value);
+      }
+    } catch (failure) {
+      // What was sent may have been committed although no answer came: callers decide.
+      if (isCommitSent) for (const { reject } of group) reject(failure);
       // One call's failure has undone the others: each runs again, and fails alone.
-      await Promise.all(group.map((one) => this.#runAlone(one)));
-      return;
-    }
-    for (const [at, { resolve, reject }] of group.entries()) {
-      const outcome = outcomes[at]!;
-      if ("failure" in outcome) reject(outcome.failure);
-      else resolve(outcome.value);
+      else await Promise.all(group.map((one) => this.#runAlone(one)));
     }
   }
 
@@ -87,7 +90,7 @@ export class PostgresGroups {
     }
   }
 
-  async #attempt(calls: readonly RootedCall[]): Promise<CallOutcome[]> {
+  async #attempt(calls: readonly RootedCall[], onCommitSent: () => void): Promise<CallOutcome[]> {
     const { connections, announce, onCommit } = this.#options;
     let committed: RootedCall[] = [];
     let told: Notification[] = [];
@@ -96,6 +99,7 @@ export class PostgresGroups {
       told = ended.flatMap((one) => ("value" in one ? one.notifications : []));
       committed = calls.filter((_, at) => "value" in ended[at]!);
       await announce(executeOn(runner), committed, told);
+      onCommitSent();
       return ended;
     });
     onCommit(committed, told);

@@ -1,9 +1,11 @@
 // Tests of a PostgreSQL that stops answering, behind a proxy that swallows its bytes.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { DatabaseUnavailable } from "../../src/database/index.ts";
 import { PostgresConnections } from "../../src/database/postgres-connections.ts";
 import { createManualClock } from "../support/clock.ts";
-import { failureOf } from "../support/database.ts";
+import { failureOf, openServer, openTestDatabase } from "../support/database.ts";
+import { rootedTrialStore } from "../support/rooted-trials.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 const address = process.env.WADI_TEST_POSTGRES;
@@ -108,6 +110,27 @@ function testSilence(server: string): void {
     expect(await passUntilOver(slow, 0)).toEqual({ two: 2 });
     expect(pools).toHaveLength(1);
     await locker.close({ timeout: 0 });
+  });
+
+  test("a group whose commit was not answered fails, and no call of it runs again", async () => {
+    const ground = openServer(server);
+    const place = await ground.makePlace();
+    if (place.kind !== "postgres") throw new Error("not PostgreSQL");
+    const url = new URL(place.url);
+    url.port = String(proxy.port);
+    const database = await openTestDatabase({ ...place, url: url.href });
+    const trials = database.bind(rootedTrialStore);
+    await trials.add("one");
+    // The statement, and not the name of the isolation level.
+    proxy.cutAt("COMMIT\0");
+    const works = [trials.increment("one"), trials.increment("one")].map(failureOf);
+    for (const failure of await Promise.all(works)) {
+      expect(failure).toBeInstanceOf(DatabaseUnavailable);
+    }
+    // Both had been committed.
+    expect(await trials.increment("one")).toBe(3);
+    await database.close();
+    await ground.release();
   });
 
   test("a transaction that fails leaves nothing, and its connection is used again", async () => {

@@ -15,6 +15,8 @@ export interface TcpProxy {
   swallow(): void;
   /** Only those of the connection that was used last vanish. */
   swallowLast(): void;
+  /** Cuts the next connection on which these bytes are sent, once the server has them. */
+  cutAt(text: string): void;
   /** New connections pass again; bytes of the old ones stay lost. */
   heal(): void;
   stop(): void;
@@ -24,6 +26,7 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
   const links = new Set<Socket<Link>>();
   let swallowsNew = false;
   let last: Link | null = null;
+  let cutText: string | null = null;
   const connect = async (socket: Socket<Link>) => {
     const { data } = socket;
     const onward = await Bun.connect({
@@ -45,11 +48,17 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
           links.add(socket);
           if (!swallowsNew) void connect(socket);
         },
-        data({ data }, bytes) {
+        data(socket, bytes) {
+          const { data } = socket;
           if (data.isSwallowed) return;
           last = data;
           if (data.onward) data.onward.write(bytes);
           else data.early.push(new Uint8Array(bytes));
+          if (cutText === null || !bytes.includes(cutText)) return;
+          cutText = null;
+          // The server's reply finds nobody.
+          data.isSwallowed = true;
+          socket.end();
         },
         close(socket) {
           links.delete(socket);
@@ -66,6 +75,9 @@ export function startTcpProxy(host: string, port: number): TcpProxy {
     },
     swallowLast() {
       if (last) last.isSwallowed = true;
+    },
+    cutAt(text) {
+      cutText = text;
     },
     heal() {
       swallowsNew = false;
