@@ -1,6 +1,6 @@
 // Errors of databases: one sentence that says what is wrong and what to do.
 import { dirname } from "node:path";
-import { stateOf } from "./postgres-connections.ts";
+import { stateOf } from "./postgres-failures.ts";
 import { codeOf } from "./sqlite.ts";
 
 /** The database cannot be opened; the message is one sentence for people, without a secret. */

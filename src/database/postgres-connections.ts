@@ -2,6 +2,7 @@
 // that has stopped answering: the driver's own time-outs end neither a query nor a wait.
 import { type ReservedSQL, SQL } from "bun";
 import { type Clock, wait } from "../platform/clock.ts";
+import { isCut, ServerSilent } from "./postgres-failures.ts";
 
 /** Time after which work under way is looked after: its server may have stopped answering. */
 const LOOK_AFTER_MS = 1_500;
@@ -19,12 +20,6 @@ export const CONNECT_TIMEOUT_S = 10;
 
 export function openPool(url: string, connectionsMax: number): SQL {
   return new SQL({ url, max: connectionsMax, connectionTimeout: CONNECT_TIMEOUT_S });
-}
-
-/** The server did not answer in time; what was sent may have been done. */
-class ServerSilent extends Error {
-  override name = "ServerSilent";
-  readonly code = "ERR_POSTGRES_CONNECTION_SILENT";
 }
 
 interface Connection {
@@ -45,6 +40,8 @@ interface PoolState {
 interface Use {
   connection: Connection | null;
   startedAt: number;
+  /** What the last look found of the server's process; null: it worked. */
+  idleSince: string | null;
   fail(failure: Error): void;
 }
 
@@ -53,6 +50,10 @@ const BOUNDS = [
   ...["statement_timeout = 60000", "lock_timeout = 2000"],
   "idle_in_transaction_session_timeout = 5000",
 ].map((bound) => `SET LOCAL ${bound}`);
+
+/** The server's processes, and since when those that wait for a statement do. */
+const PROCESSES = `SELECT pid, CASE WHEN state = 'idle' THEN state_change::text END AS idle_since
+  FROM pg_stat_activity WHERE datname = current_database()`;
 
 export type Isolation = "READ COMMITTED" | "SERIALIZABLE";
 
@@ -82,10 +83,10 @@ export class PostgresConnections {
   /** Runs `work` on a connection of its own; throws where the server is silent. */
   async use<T>(work: (runner: ReservedSQL) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new Error("the database is closed");
-    if (this.#isSilent) throw silent();
+    if (this.#isSilent) throw new ServerSilent();
     const failed = Promise.withResolvers<never>();
     const startedAt = this.#options.clock.monotonic();
-    const use: Use = { connection: null, startedAt, fail: failed.reject };
+    const use: Use = { connection: null, startedAt, idleSince: null, fail: failed.reject };
     this.#uses.add(use);
     const cancel = this.#watch(use);
     const working = this.#work(use, work);
@@ -190,34 +191,32 @@ export class PostgresConnections {
     return () => cancel();
   }
 
-  /** Asks the server which connections it works for, and ends the others that are in use. */
+  /** Asks the server what it works for, and ends connections that it does not hear any more. */
   async #look(): Promise<void> {
     const now = this.#options.clock.monotonic();
     const old = [...this.#uses].filter(({ startedAt }) => now - startedAt >= LOOK_AFTER_MS);
-    const active = await this.#listActive();
-    if (!active) return this.#fallSilent();
+    const rows = await this.#ask(PROCESSES);
+    if (!rows) return this.#fallSilent();
+    const processes = new Map(rows.map((row) => [row.pid, row.idle_since as string | null]));
     for (const use of old) {
-      const isTooOld = now - use.startedAt >= WORK_MAX_MS;
       // Without one it waits for others, which are looked after themselves.
-      if (use.connection && (isTooOld || !active.has(use.connection.pid))) this.#giveUp(use);
+      if (!use.connection) continue;
+      const idleSince = processes.get(use.connection.pid);
+      // Work may be between two statements, but not at two looks the same two.
+      const isLost = idleSince === undefined || (idleSince !== null && idleSince === use.idleSince);
+      use.idleSince = idleSince ?? null;
+      if (isLost || now - use.startedAt >= WORK_MAX_MS) this.#giveUp(use);
     }
   }
 
   #giveUp(use: Use): void {
     // Before the end of the connection, which fails the work with a reason of its own.
-    use.fail(silent());
+    use.fail(new ServerSilent());
     end(use.connection?.runner);
     use.connection = null;
   }
 
-  /** Server processes that work; null where the server does not answer. */
-  async #listActive(): Promise<Set<number> | null> {
-    const rows = await this.#ask(
-      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'",
-    );
-    return rows && new Set(rows.map(({ pid }) => pid as number));
-  }
-
+  /** Returns null where the server does not answer in time. */
   async #ask(text: string): Promise<Record<string, unknown>[] | null> {
     const over = new AbortController();
     const late = wait(this.#options.clock, ANSWER_MS, over.signal).then(() => null);
@@ -283,19 +282,6 @@ async function connect(pool: SQL): Promise<Connection> {
     throw failure;
   }
 }
-
-/** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
-export function stateOf(failure: unknown): string {
-  const { errno, code } = (failure ?? {}) as { errno?: unknown; code?: unknown };
-  return String(errno ?? code ?? "");
-}
-
-/** The server, or the network, has ended the connection. */
-export function isCut(failure: unknown): boolean {
-  return /^(57P0[12]|08|25P03|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
-}
-
-const silent = () => new ServerSilent("the database server does not answer");
 
 /** Without a time-out of zero, the end waits for the query's. */
 function end(runner: ReservedSQL | undefined): void {

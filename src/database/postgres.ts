@@ -5,8 +5,9 @@ import type { SQL } from "bun";
 import { createSystemClock, wait } from "../platform/clock.ts";
 import { reachFailPoint } from "../platform/failpoint.ts";
 import type { Bus } from "./bus.ts";
-import { isCut, PostgresConnections, stateOf } from "./postgres-connections.ts";
+import { PostgresConnections } from "./postgres-connections.ts";
 import { type Executor, executeOn } from "./postgres-executor.ts";
+import { isCollision, isCut } from "./postgres-failures.ts";
 import { PostgresGroups } from "./postgres-groups.ts";
 import { createQueue, nameWrite, type Registry, runWrite, type WriteCall } from "./registry.ts";
 import { type Sql, sql } from "./sql.ts";
@@ -23,11 +24,6 @@ const CHANNEL = "wadi";
 const GATHER_MS = 5;
 /** Maximum payload of NOTIFY; a longer list is sent empty and wakes every listener. */
 const PAYLOAD_BYTES_MAX = 7_999;
-
-/** 40001: could not serialise; 40P01: deadlock; 53200: no room to track dependencies. */
-function isCollision(failure: unknown): boolean {
-  return ["40001", "40P01", "53200"].includes(stateOf(failure));
-}
 
 const NOTHING = Type.Object({});
 

@@ -1,6 +1,6 @@
 // Rows as lines of JSON: their values by the columns of a table, and what a table refuses.
 import { DatabaseUnusable } from "../errors.ts";
-import { stateOf } from "../postgres-connections.ts";
+import { stateOf } from "../postgres-failures.ts";
 import { codeOf } from "../sqlite.ts";
 import type { TransferTable } from "./tables.ts";
 

@@ -1,0 +1,27 @@
+// Failures of PostgreSQL and of its driver, told apart by their codes.
+
+/** Returns PostgreSQL's code of a failure, such as 40001, or the driver's. */
+export function stateOf(failure: unknown): string {
+  const { errno, code } = (failure ?? {}) as { errno?: unknown; code?: unknown };
+  return String(errno ?? code ?? "");
+}
+
+/** The server, or the network, has ended the connection. */
+export function isCut(failure: unknown): boolean {
+  return /^(57P0[12]|08|25P03|ERR_POSTGRES_CONNECTION_CLOSED)/.test(stateOf(failure));
+}
+
+/** 40001: could not serialise; 40P01: deadlock; 53200: no room to track dependencies. */
+export function isCollision(failure: unknown): boolean {
+  return ["40001", "40P01", "53200"].includes(stateOf(failure));
+}
+
+/** The server did not answer in time; what was sent may have been done. */
+export class ServerSilent extends Error {
+  override name = "ServerSilent";
+  readonly code = "ERR_POSTGRES_CONNECTION_SILENT";
+
+  constructor() {
+    super("the database server does not answer");
+  }
+}
