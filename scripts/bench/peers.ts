@@ -18,12 +18,12 @@ import {
 } from "./peers/peer.ts";
 import {
   addAgent,
-  ENDLESS,
+  holdOnlySlot,
   makeRunFixture,
   runMany,
   serveRuns,
-  startRun,
   THREE_ROUNDS,
+  writeStart,
 } from "./run-fixture.ts";
 import { buildBare, makeScratch, startBare, startLoad, startMock, startWadi } from "./stage.ts";
 
@@ -145,14 +145,12 @@ const measureStarts = async (
 ): Promise<Record<string, Measured[]>> => {
   const fixture = await makeRunFixture(program, { concurrent_runs: 1 });
   const server = await serveRuns(fixture);
-  const agent = await addAgent(server, "stub");
-  // It holds the only slot: started runs wait.
-  await startRun(server, agent, ENDLESS);
+  const { agent } = await holdOnlySlot(server);
   const asks: Record<string, Pick<Order, "port" | "ask" | "pids">> = {
     wadi: {
       port: server.port,
       pids: { candidate: server.pid },
-      ask: writeStart(`/v1/agents/${agent}/runs`, '"status":"queued"'),
+      ask: writeStart(`/v1/agents/${agent}/runs`),
     },
   };
   const restate = await startRestate().catch((failure: Error) => {
@@ -177,11 +175,6 @@ const measureStarts = async (
   await Promise.all([load.stop(), server.kill(), restate?.stop()]);
   return measured;
 };
-
-const writeStart = (path: string, piece: string) => ({
-  ...{ path, piece, pieces_min: 1 },
-  bodies: [JSON.stringify({ input: { message: "What is two and three?" } })],
-});
 
 const writeStarts = (starts: Record<string, Measured[]>): Table => ({
   title: `durable starts, ${CALLERS} callers`,

@@ -2,6 +2,7 @@
 import { Database as Connection } from "bun:sqlite";
 import { join } from "node:path";
 import { runCaller } from "./caller.ts";
+import type { Ask } from "./load.ts";
 import { launch, makeKey, makeScratch, readUntil, runWadi } from "./stage.ts";
 
 /** Message of a run that calls two tools and takes three rounds of the stub. */
@@ -141,6 +142,20 @@ export const startRun = async (
   const reply = await server.ask("POST", path, { input: { message } });
   return (await read<{ id: string }>(reply, 202)).id;
 };
+
+/** An agent whose endless run holds the only slot: runs that are started later wait. */
+export const holdOnlySlot = async (
+  server: RunServer,
+): Promise<{ agent: string; run_id: string }> => {
+  const agent = await addAgent(server, "stub");
+  return { agent, run_id: await startRun(server, agent, ENDLESS) };
+};
+
+/** A request that starts a run, by Wadi's reply unless another is named. */
+export const writeStart = (path: string, piece = '"status":"queued"'): Ask => ({
+  ...{ path, piece, pieces_min: 1 },
+  bodies: [JSON.stringify({ input: { message: "What is two and three?" } })],
+});
 
 interface RunOrder {
   message: string;

@@ -3,13 +3,12 @@
 import type { Ask, Measured } from "./load.ts";
 import { fillRuns } from "./run-filler.ts";
 import {
-  addAgent,
-  ENDLESS,
+  holdOnlySlot,
   look,
   makeRunFixture,
   type RunServer,
   serveRuns,
-  startRun,
+  writeStart,
 } from "./run-fixture.ts";
 import type { Load } from "./stage.ts";
 
@@ -70,9 +69,8 @@ const grow = async (program: string, size: number): Promise<Growing> => {
     ...{ file: fixture.file, account_id: account!.id, runs: size, steps_every },
   });
   const server = await serveRuns(fixture);
-  const agent = await addAgent(server, "stub");
-  // It holds the only slot: started runs wait, and do not disturb the measurement.
-  await startRun(server, agent, ENDLESS);
+  // Started runs wait, and do not disturb the measurement.
+  const { agent } = await holdOnlySlot(server);
   const [middle] = look<{ id: string }>(
     fixture,
     `SELECT id FROM runs WHERE account_id = ? AND number = ${Math.floor(size / 2)}`,
@@ -83,7 +81,6 @@ const grow = async (program: string, size: number): Promise<Growing> => {
   const get = (path: string, piece: string, pieces_min = 1): GrowthAsk => ({
     ...{ method: "GET", path, bodies: [""], piece, pieces_min, status: 200 },
   });
-  const body = JSON.stringify({ input: { message: "Hello" } });
   return {
     size,
     server,
@@ -96,10 +93,7 @@ const grow = async (program: string, size: number): Promise<Growing> => {
       steps: get(`/v1/runs/${run_id}/steps`, '"kind":', 10),
       events: { ...get(`/v1/runs/${run_id}/events`, '"kind":', 10), isStream: true },
       usage: get("/v1/agents/usage", '"unpriced_runs":'),
-      start: {
-        ...{ path: `/v1/agents/${agent}/runs`, bodies: [body], piece: '"status":"queued"' },
-        ...{ pieces_min: 1, status: 202 },
-      },
+      start: { ...writeStart(`/v1/agents/${agent}/runs`), status: 202 },
     },
   };
 };

@@ -14,7 +14,7 @@ import {
 import {
   addAgent,
   addKey,
-  ENDLESS,
+  holdOnlySlot,
   look,
   makeRunFixture,
   type RunFixture,
@@ -24,6 +24,7 @@ import {
   startRun,
   THREE_ROUNDS,
   waitUntil,
+  writeStart,
 } from "./run-fixture.ts";
 import { type Growth, measureGrowth, SIZES } from "./run-growth.ts";
 import { listenToRun } from "./run-streams.ts";
@@ -80,18 +81,12 @@ export const benchRuns = async (
 const measureStarts = async (program: string, rounds: number, load: Load): Promise<Measured[]> => {
   const measured: Measured[] = [];
   const server = await serveRuns(await makeRunFixture(program, { concurrent_runs: 1 }));
-  const agent = await addAgent(server, "stub");
-  // It holds the only slot: started runs wait.
-  await startRun(server, agent, ENDLESS);
-  const body = JSON.stringify({ input: { message: "What is two and three?" } });
+  const { agent } = await holdOnlySlot(server);
   for (let round = -1; round < rounds; round++) {
     process.stderr.write(`runs: starts, round ${round + 1}\n`);
     const one = await load.run({
       ...{ port: server.port, key: server.key, status: 202, stream: null, callers: CALLERS },
-      ask: {
-        ...{ path: `/v1/agents/${agent}/runs`, bodies: [body] },
-        ...{ piece: '"status":"queued"', pieces_min: 1 },
-      },
+      ask: writeStart(`/v1/agents/${agent}/runs`),
       ...{ warm_ms: WARM_MS, measure_ms: MEASURE_MS, pids: { candidate: server.pid } },
     });
     if (round >= 0) measured.push(one);

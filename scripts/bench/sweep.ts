@@ -4,14 +4,13 @@ import type { Ask, Measured } from "./load.ts";
 import { type Report, spreadOf, writeSpread } from "./measure.ts";
 import { fillRuns } from "./run-filler.ts";
 import {
-  addAgent,
-  ENDLESS,
+  holdOnlySlot,
   look,
   makeRunFixture,
   type RunFixture,
   type RunServer,
   serveRuns,
-  startRun,
+  writeStart,
 } from "./run-fixture.ts";
 import { buildWadi, startLoad } from "./stage.ts";
 
@@ -73,19 +72,13 @@ const countRuns = (fixture: RunFixture): number =>
   look<{ n: number }>(fixture, "SELECT COUNT(*) AS n FROM runs WHERE finished_at > 0")[0]!.n;
 
 const listAsks = async (server: RunServer): Promise<Record<string, Ask & { status: number }>> => {
-  const agent = await addAgent(server, "stub");
-  // It holds the only slot: started runs wait.
-  const run_id = await startRun(server, agent, ENDLESS);
-  const body = JSON.stringify({ input: { message: "Hello" } });
+  const { agent, run_id } = await holdOnlySlot(server);
   return {
     "one run": {
       ...{ method: "GET", path: `/v1/runs/${run_id}`, bodies: [""], piece: '"recoveries":' },
       ...{ pieces_min: 1, status: 200 },
     },
-    start: {
-      ...{ path: `/v1/agents/${agent}/runs`, bodies: [body], piece: '"status":"queued"' },
-      ...{ pieces_min: 1, status: 202 },
-    },
+    start: { ...writeStart(`/v1/agents/${agent}/runs`), status: 202 },
   };
 };
 
