@@ -1,14 +1,20 @@
 // Compiles src/main.ts and the Workers' scripts into one executable under dist/.
 
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { brotliCompressSync, constants } from "node:zlib";
-import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
-import { bundleConsole, type ConsoleFiles, packFiles } from "../src/console/index.ts";
+import { bundleConsole } from "../src/console/index.ts";
+import { packConsole, packedRanks, packedTexts, packLibrary } from "./packer.ts";
 
 export const root = dirname(import.meta.dir);
+
+/** Libraries by their packages, and parts of libraries by our files that name them. */
+const PACKED_LIBRARIES = [
+  ...["re2js", "htmlparser2", "decimal.js", "jsep", "croner", "toml-eslint-parser"],
+  join(root, "src/agents/tools/json-schema/library.ts"),
+  join(root, "src/platform/metrics-library.ts"),
+];
 
 export interface Build {
   failPoints?: boolean;
@@ -25,9 +31,14 @@ export const executable = ({ failPoints, outfile }: Build = {}): string => {
 export const isStale = (build: Build = {}): boolean => {
   const built = statSync(executable(build), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const sources = new Bun.Glob("src/**/*").scanSync({ cwd: root, onlyFiles: false });
-  return ["src", "package.json", "bun.lock", "scripts/build.ts", ...sources].some(
-    (path) => (statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0) > built,
-  );
+  return [
+    "src",
+    "package.json",
+    "bun.lock",
+    "scripts/build.ts",
+    "scripts/packer.ts",
+    ...sources,
+  ].some((path) => (statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0) > built);
 };
 
 /** Compiles and returns the executable's path; throws the bundler's errors. */
@@ -75,14 +86,7 @@ export const bundle = async (build: Build, outfile: string) => ({
     packedRanks,
     packedTexts,
     packConsole(await bundleConsole()),
-    await packLibrary("re2js"),
-    await packLibrary("htmlparser2"),
-    await packLibrary("decimal.js"),
-    await packLibrary("jsep"),
-    await packLibrary("croner"),
-    await packLibrary("toml-eslint-parser"),
-    await packLibrary(join(root, "src/agents/tools/json-schema/library.ts")),
-    await packLibrary(join(root, "src/platform/metrics-library.ts")),
+    ...(await Promise.all(PACKED_LIBRARIES.map(packLibrary))),
   ],
   define: {
     WADI_VERSION: JSON.stringify(manifest.version),
@@ -90,129 +94,6 @@ export const bundle = async (build: Build, outfile: string) => ({
     WADI_FAIL_POINTS: String(build.failPoints ?? false),
   },
 });
-
-/** A few percent smaller than zstd's best. */
-const BEST = {
-  params: {
-    [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
-    [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
-  },
-};
-
-/** Packs the ranks for src/models/bundled-tokenizer/count.ts, from 3.6 MB into 0.7. */
-const packedRanks: BunPlugin = {
-  name: "packed ranks",
-  setup: (builder) => {
-    builder.onLoad({ filter: /\.tiktoken$/ }, async ({ path }) => {
-      const lines = (await Bun.file(path).text()).trim().split("\n");
-      const tokens = lines.map((line) => atob(line.split(" ")[0]!));
-      return { contents: brotliCompressSync(packRanks(tokens), BEST), loader: "file" };
-    });
-  },
-};
-
-/** Bytes of a rank in the packed file. */
-const RANK_BYTES = 3;
-
-/**
- * Each token but single bytes is a pair of earlier ones. The file holds the rank of the first part
- * of every token, then that of the second; a single byte stands as itself, with itself. Bytes of
- * one weight lie together, which compresses best.
- */
-const packRanks = (tokens: readonly string[]): Buffer => {
-  const ranks = new Map(tokens.map((token, rank) => [token, rank]));
-  const pairs = tokens.map((token, rank) => findPair(token, rank, ranks));
-  const packed = Buffer.alloc(2 * RANK_BYTES * tokens.length);
-  for (const [at, pair] of pairs.entries()) {
-    for (const [part, rank] of pair.entries()) {
-      for (let byte = 0; byte < RANK_BYTES; byte++) {
-        packed[(part * RANK_BYTES + byte) * tokens.length + at] = (rank >> (8 * byte)) & 255;
-      }
-    }
-  }
-  return packed;
-};
-
-const findPair = (token: string, rank: number, ranks: ReadonlyMap<string, number>) => {
-  if (token.length === 1) return [token.charCodeAt(0), rank];
-  let best: number[] | undefined;
-  for (let cut = 1; cut < token.length; cut++) {
-    const pair = [token.slice(0, cut), token.slice(cut)].map((part) => ranks.get(part) ?? rank);
-    if (pair.some((one) => one >= rank)) continue;
-    if (!best || pair[0]! * pair[1]! < best[0]! * best[1]!) best = pair;
-  }
-  if (!best) throw new Error(`the token of rank ${rank} is no pair of earlier ones`);
-  return best;
-};
-
-/** Packs texts to half of their size; src/platform/packed.ts reads them. */
-const packedTexts: BunPlugin = {
-  name: "packed texts",
-  setup: (builder) => {
-    const filter = /src\/(docs|admin\/grafana)\/[\w-]+\.(md|css|json|yml)$/;
-    builder.onLoad({ filter }, async ({ path }) => {
-      // No text begins with a zero.
-      const packed = brotliCompressSync(await Bun.file(path).bytes(), BEST);
-      return { contents: Buffer.concat([Buffer.of(0), packed]), loader: "file" };
-    });
-  },
-};
-
-/**
- * Puts the packed files of the console in the place of its page. They are bundled before, since a
- * bundler inside a plugin of another waits for ever.
- */
-const packConsole = (files: ConsoleFiles): BunPlugin => ({
-  name: "packed console",
-  setup: (builder) => {
-    builder.onLoad({ filter: /console\/client\/index\.html$/ }, () => {
-      return { contents: packFiles(files), loader: "file" };
-    });
-  },
-});
-
-/**
- * Packs a library that is loaded at first need: its code and bytecode take ten times as much. Its
- * module is evaluated from the text that the executable holds.
- */
-const packLibrary = async (entry: string): Promise<BunPlugin> => {
-  const name = basename(entry);
-  const { outputs } = await Bun.build({
-    entrypoints: [Bun.resolveSync(entry, root)],
-    target: "node",
-    format: "cjs",
-    minify: true,
-  });
-  const code = await outputs[0]!.text();
-  const packed = `${name}.br`;
-  const namespace = `packed-${name.replaceAll(".", "-")}`;
-  const exported = Object.keys(await import(entry));
-  const names = exported.filter((one) => one !== "default").join(", ");
-  const hasDefault = exported.includes("default");
-  const contents = `
-    import { brotliDecompressSync } from "node:zlib";
-    import file from ${JSON.stringify(packed)};
-    const bytes = brotliDecompressSync(await Bun.file(file).bytes());
-    const module = { exports: {} };
-    const code = new TextDecoder().decode(bytes);
-    const run = new Function("module", "exports", "require", code);
-    run(module, module.exports, (name) => process.getBuiltinModule(name));
-    export const { ${names} } = module.exports;
-    ${hasDefault ? "export default module.exports.default ?? module.exports;" : ""}
-  `;
-  return {
-    name: `packed ${name}`,
-    setup: (builder) => {
-      builder.onResolve({ filter: new RegExp(`^(\\./)?${name}(\\.br)?$`) }, ({ path }) => {
-        return { path: basename(path), namespace };
-      });
-      builder.onLoad({ filter: /./, namespace }, async ({ path }) => {
-        if (path === name) return { contents, loader: "js" };
-        return { contents: brotliCompressSync(code, BEST), loader: "file" };
-      });
-    },
-  };
-};
 
 const commit = (): string => {
   try {

@@ -10,7 +10,7 @@ import { bundleConsole, hashSource } from "./bundle.ts";
 import source from "./client/index.html" with { type: "file" };
 import { packFiles, unpackFiles } from "./packed-files.ts";
 
-/** The executable holds the bundled files in its place, packed by scripts/build.ts. */
+/** The executable holds the bundled files in its place, packed by scripts/packer.ts. */
 const file = Bun.file(source as unknown as string);
 const HTML_BEGIN = "<".charCodeAt(0);
 const HOME = "/console/";

@@ -40,7 +40,7 @@ interface PoolState {
 interface Use {
   connection: Connection | null;
   startedAt: number;
-  /** What the last look found of the server's process; null: it worked. */
+  /** Since when the server's process waited at the last look; null: it worked. */
   idleSince: string | null;
   fail(failure: Error): void;
 }

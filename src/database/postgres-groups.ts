@@ -75,7 +75,7 @@ export class PostgresGroups {
         else resolve(outcome.value);
       }
     } catch (failure) {
-      // What was sent may have been committed although no answer came: callers decide.
+      // The server may have committed what it did not answer: callers decide.
       if (isCommitSent) for (const { reject } of group) reject(failure);
       // One call's failure has undone the others: each runs again, and fails alone.
       else await Promise.all(group.map((one) => this.#runAlone(one)));

@@ -1,4 +1,4 @@
-// Texts that the executable holds packed by scripts/build.ts; from the sources they are plain.
+// Texts that the executable holds packed by scripts/packer.ts; from the sources they are plain.
 import { brotliDecompressSync } from "node:zlib";
 
 /** First byte of a packed text. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { sendRaw } from "../http/raw-client.ts";
+import { startApp } from "../support/app.ts";
 import { openRoom, type Room, type Server } from "../support/binary.ts";
 
 const ENDINGS = ["-approver", "-none", "-other", "-expired", "-revoked", "-internal", "-ownerless"];
@@ -46,6 +47,26 @@ test("the printed command works when it is pasted into a shell", async () => {
   const headers = { authorization: authorization!, "content-type": type! };
   const response = await fetch(url!, { method: "POST", headers, body });
   expect(await response.json()).toMatchObject(reply);
+});
+
+test("its packed tokenizer counts as that of the sources does", async () => {
+  const words = "antidisestablishmentarianism, naïve Straße; def f(x): return x**2 # 1234567\n";
+  const scripts = [0x370, 0x400, 0x5d0, 0x620, 0x905, 0xe01, 0x3041, 0x4e00, 0xac00, 0x1f600];
+  const letters = scripts.map((from) =>
+    String.fromCodePoint(...Array.from({ length: 40 }, (_, at) => from + at)),
+  );
+  const content = words.repeat(3) + letters.join(" ");
+  const reply = await fetch(`${dev.url}/v1/messages/count_tokens`, {
+    method: "POST",
+    headers: { "x-api-key": "svc_sk_dev", "content-type": "application/json" },
+    body: JSON.stringify({ messages: [{ role: "user", content }] }),
+  });
+  const app = await startApp({ settings: "[gateway]\nmessages = true\n" });
+  const counted = await app.post("/v1/messages/count_tokens", {
+    messages: [{ role: "user", content }],
+  });
+  expect(await reply.json()).toEqual(await counted.json());
+  await app.stop();
 });
 
 test("it listens on loopback only", async () => {

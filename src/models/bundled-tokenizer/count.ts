@@ -61,7 +61,7 @@ function* parseTokens(bytes: Uint8Array): Generator<string> {
   }
 }
 
-/** Reads what scripts/build.ts packs: the ranks of both parts of each token, in planes of bytes. */
+/** Reads what scripts/packer.ts packs: the ranks of both parts of each token, byte by byte. */
 function* unpackTokens(bytes: Uint8Array): Generator<string> {
   const packed = brotliDecompressSync(bytes);
   const count = packed.length / 6;
