@@ -36,7 +36,7 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
   const name = context.roundName;
   if (context.hasHung(name)) return context.finish(HUNG);
   const round = context.state.row.usage.rounds + 1;
-  if (context.recording?.mustReplay(round)) return replayRound(context, round);
+  if (context.recorded?.mustReplay(round)) return replayRound(context, round);
   const prompt = context.watch(name, () => buildPrompt(context, maySummarise(context)));
   const result = await callModel(context, prompt);
   switch (result.kind) {
@@ -59,7 +59,7 @@ export async function runModelRound(context: RunContext): Promise<StepResult> {
 
 /** Takes a round of a rerun from the record; the model is not asked, and nothing is paid. */
 async function replayRound(context: RunContext, round: number): Promise<StepResult> {
-  const recorded = context.recording!.findReply(round);
+  const recorded = context.recorded!.findReply(round);
   if (!recorded) return context.finish(notRecorded(`round ${round}`));
   const { content, finish_reason, model } = recorded;
   const reply: InternalCompletion = {
@@ -212,7 +212,7 @@ async function takeReply(
   cost = priceReply(context, answer),
 ): Promise<StepResult> {
   const { reply } = answer;
-  const { state, deps, recording } = context;
+  const { state, deps, recorded } = context;
   const execution = { ...measureReply(answer), prompt: measurePrompt(state, prompt) };
   const { row } = state;
   context.summaries = 0;
@@ -229,7 +229,7 @@ async function takeReply(
     findTool: context.findTool,
     explainOff: context.explainOff,
     checkArguments: createArgumentsCheck(deps.compute),
-    isRecorded: recording?.answersCalls(counted.usage.rounds) === true,
+    isRecorded: recorded?.answersCalls(counted.usage.rounds) === true,
     entry,
   });
   entry.addReply(data, execution);

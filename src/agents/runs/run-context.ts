@@ -10,7 +10,7 @@ import type { Toolset } from "../tools/toolsets.ts";
 import type { Exceeded } from "./budget.ts";
 import { cancelledResult, isSent } from "./calls/open-calls.ts";
 import type { Amount } from "./cost.ts";
-import type { RunRecording } from "./recording.ts";
+import type { RecordedRun } from "./recorded-run.ts";
 import type { Run, RunRow } from "./run.ts";
 import { RunEntry } from "./run-entry.ts";
 import { applyMessage, applyStep, type RunState } from "./state.ts";
@@ -68,7 +68,7 @@ export interface RunContextOptions {
   state: RunState;
   control: RunControl;
   toolset: Toolset;
-  recording?: RunRecording | null;
+  recorded?: RecordedRun | null;
   findCaller(keyId: string | null): Promise<Caller | undefined>;
 }
 
@@ -76,8 +76,8 @@ export class RunContext {
   readonly deps: AgentsDeps;
   readonly state: RunState;
   readonly control: RunControl;
-  /** Record of the run that this one repeats, as far as it is taken from there. */
-  readonly recording: RunRecording | null;
+  /** The run that this one repeats, where replies or results are taken from its record. */
+  readonly recorded: RecordedRun | null;
   /** Summaries of the thread since the last reply. */
   summaries = 0;
   readonly #options: RunContextOptions;
@@ -86,11 +86,11 @@ export class RunContext {
   readonly #startedAt: number;
 
   constructor(options: RunContextOptions) {
-    const { deps, state, control, recording = null } = options;
+    const { deps, state, control, recorded = null } = options;
     this.deps = deps;
     this.state = state;
     this.control = control;
-    this.recording = recording;
+    this.recorded = recorded;
     this.#options = options;
     this.#epoch = state.row.epoch;
     this.#workedBeforeMs = state.row.worked_ms;

@@ -9,7 +9,7 @@ import { checkBudgets, checkTime } from "./budget.ts";
 import { runCalls } from "./calls/round.ts";
 import { fetchImages, listMissing, loadImages } from "./images.ts";
 import { runModelRound } from "./model-round.ts";
-import { openRecording } from "./recording.ts";
+import { openRecordedRun } from "./recorded-run.ts";
 import type { RunRow } from "./run.ts";
 import {
   CANCELLED,
@@ -45,9 +45,9 @@ export async function executeRun(
   const toolset = await retry(() => openToolset(row.account_id, version));
   const log = newThreadLog(row) ?? (await retry(() => store.load(row)));
   const images = await retry(() => loadImages(store, row, log.messages));
-  const recording = await retry(() => openRecording(store, row, log.steps));
+  const recorded = await retry(() => openRecordedRun(store, row, log.steps));
   const state = restoreState({ row, version, ...log, images }, createFence(deps.ids.token(16)));
-  const options = { deps, store, state, control, toolset, recording, findCaller };
+  const options = { deps, store, state, control, toolset, recorded, findCaller };
   await runLoop(new RunContext(options));
 }
 

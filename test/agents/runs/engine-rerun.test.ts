@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
-import { RunRecording } from "../../../src/agents/runs/recording.ts";
+import { RecordedRun } from "../../../src/agents/runs/recorded-run.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
 import { decideAll } from "./decisions.ts";
@@ -171,11 +171,11 @@ describe("with recorded tools", () => {
     const first = await record(look, look);
     const id = await rerun(first);
     const row = await trial.find(id);
-    const recording = new RunRecording(row, await trial.steps(first), trial.store.findOutput);
-    recording.skip((await trial.steps(id)).slice(0, 3));
+    const recorded = new RecordedRun(row, await trial.steps(first), trial.store.findOutput);
+    recorded.skip((await trial.steps(id)).slice(0, 3));
     const next = (await callsOf(trial, id))[1]!;
-    expect(await recording.take(next)).toMatchObject({ content: "result 2" });
-    expect(await recording.take(next)).toBeUndefined();
+    expect(await recorded.take(next)).toMatchObject({ content: "result 2" });
+    expect(await recorded.take(next)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 // Answers the calls of a rerun from the record: nothing is sent, asked or written elsewhere.
 import { cutOutput } from "../../tools/output.ts";
-import type { RunRecording } from "../recording.ts";
+import type { RecordedRun } from "../recorded-run.ts";
 import { failure, type RunContext, type StepResult } from "../run-context.ts";
 import type { ToolCallData } from "../step.ts";
 import { type FinishedCall, limitOutput } from "./invocation.ts";
@@ -9,20 +9,20 @@ import { makeResult, type ReadyCall } from "./open-calls.ts";
 import { addKnown } from "./settlement.ts";
 
 /** Lists calls that the record answers; the others read results of this run. */
-export function listRecorded(context: RunContext, ready: readonly ReadyCall[]): ToolCallData[] {
-  const { recording, state } = context;
-  if (!recording?.answersCalls(state.row.usage.rounds)) return [];
+export function listReplayed(context: RunContext, ready: readonly ReadyCall[]): ToolCallData[] {
+  const { recorded, state } = context;
+  if (!recorded?.answersCalls(state.row.usage.rounds)) return [];
   return ready.filter(({ call }) => call.name !== READ_OUTPUT).map(({ call }) => call);
 }
 
 export async function replayCalls(
   context: RunContext,
-  recording: RunRecording,
+  recorded: RecordedRun,
   calls: readonly ToolCallData[],
 ): Promise<StepResult> {
   const entry = context.newEntry();
   for (const call of calls) {
-    const finished = await answer(context, recording, call);
+    const finished = await answer(context, recorded, call);
     if (!finished) return context.finish(notRecorded(`the call of ${call.name}`), entry);
     addKnown(context, entry, finished);
   }
@@ -37,15 +37,15 @@ export function notRecorded(what: string) {
 
 async function answer(
   context: RunContext,
-  recording: RunRecording,
+  recorded: RecordedRun,
   call: ToolCallData,
 ): Promise<FinishedCall | undefined> {
-  const recorded = await context.retry(() => recording.take(call));
-  if (!recorded) return undefined;
-  const { duration_ms, cost: _, ...result } = recorded.result;
+  const taken = await context.retry(() => recorded.take(call));
+  if (!taken) return undefined;
+  const { duration_ms, cost: _, ...result } = taken.result;
   const { outcome } = result;
   const isUncounted = duration_ms === null && outcome !== "outcome_unknown";
-  const { shown, truncated, whole } = cutOutput(recorded.content, ...limitOutput(context, call));
+  const { shown, truncated, whole } = cutOutput(taken.content, ...limitOutput(context, call));
   const answered = makeResult(call, {
     ...{ ...result, tool_call_id: call.tool_call_id, content: shown, truncated },
     duration_ms: isUncounted ? null : 0,

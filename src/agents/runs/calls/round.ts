@@ -5,7 +5,7 @@ import { KEY_ENDED, type RunContext, type StepResult } from "../run-context.ts";
 import type { ToolCallData } from "../step.ts";
 import { endDisabled, type FinishedCall, runCall } from "./invocation.ts";
 import { type OpenCall, prepareCall, type ReadyCall } from "./open-calls.ts";
-import { listRecorded, replayCalls } from "./replay.ts";
+import { listReplayed, replayCalls } from "./replay.ts";
 import { settleCalls, settleDenied, settleHung, settleUnseen } from "./settlement.ts";
 
 const CALLS_AT_ONCE = 8;
@@ -23,8 +23,8 @@ export async function runCalls(context: RunContext): Promise<StepResult> {
   if (hung.length > 0) return settleHung(context, hung);
   // agents.states.running_tool_call_needs_approval
   if (ready.length === 0) return context.wait();
-  const recorded = listRecorded(context, ready);
-  if (recorded.length > 0) return replayCalls(context, context.recording!, recorded);
+  const replayed = listReplayed(context, ready);
+  if (replayed.length > 0) return replayCalls(context, context.recorded!, replayed);
   const caller = await context.findCaller();
   if (!caller) return context.finish(KEY_ENDED);
   return new CallRound(context, caller).run(ready.map((one) => prepare(context, one)));

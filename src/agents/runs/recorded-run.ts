@@ -1,4 +1,4 @@
-// The record of a run, from which its rerun takes replies and results.
+// A recorded run, whose log has the replies and results that its rerun takes.
 import { hashArguments } from "../approvals/approval.ts";
 import { READ_OUTPUT } from "./calls/known-addresses.ts";
 import { fingerprint } from "./calls/open-calls.ts";
@@ -16,7 +16,7 @@ type LoggedStep = Pick<StepRow, "kind" | "round" | "data">;
 
 type RerunRow = Pick<RunRow, "rerun_of" | "rerun_tools" | "rerun_from_round">;
 
-export class RunRecording {
+export class RecordedRun {
   readonly #row: RerunRow;
   readonly #findOutput: RunStore["findOutput"];
   readonly #replies = new Map<number, AssistantData>();
@@ -76,16 +76,16 @@ export class RunRecording {
 }
 
 /** Opens the record of a rerun; null for other runs, and where calls are made from the start. */
-export async function openRecording(
+export async function openRecordedRun(
   { listSteps, findOutput }: Pick<RunStore, "listSteps" | "findOutput">,
   row: RunRow,
   ownSteps: readonly StepRow[],
-): Promise<RunRecording | null> {
+): Promise<RecordedRun | null> {
   if (row.rerun_of === null) return null;
   if (row.rerun_tools === "live" && row.rerun_from_round === null) return null;
-  const recording = new RunRecording(row, await listSteps(row.rerun_of, 0, null), findOutput);
-  recording.skip(ownSteps);
-  return recording;
+  const recorded = new RecordedRun(row, await listSteps(row.rerun_of, 0, null), findOutput);
+  recorded.skip(ownSteps);
+  return recorded;
 }
 
 interface AnsweredCall {
