@@ -6,12 +6,6 @@ import type { RunRow } from "./run.ts";
 import type { AssistantData, StepRow, ToolCallData, ToolResultData } from "./step.ts";
 import type { RunStore } from "./store/index.ts";
 
-export interface ReplayedResult {
-  result: ToolResultData;
-  /** The whole output where `result` shows parts of it. */
-  content: string;
-}
-
 type LoggedStep = Pick<StepRow, "kind" | "round" | "data">;
 
 type RerunRow = Pick<RunRow, "rerun_of" | "rerun_tools" | "rerun_from_round">;
@@ -57,21 +51,19 @@ export class RecordedRun {
   /** Drops the results that the rerun took before it was interrupted. */
   skip(steps: readonly LoggedStep[]): void {
     for (const { call, round } of pairCalls(steps)) {
-      if (call.decision !== "refused" && this.answersCalls(round)) this.#take(call);
+      if (call.decision !== "refused" && this.answersCalls(round)) this.take(call);
     }
   }
 
   /** Takes the next result of the same call; undefined: there is none, or no longer. */
-  async take(call: ToolCallData): Promise<ReplayedResult | undefined> {
-    const result = this.#take(call);
-    if (!result) return undefined;
-    const { truncated, tool_call_id, content } = result;
-    const whole = truncated ? await this.#findOutput(this.#row.rerun_of!, tool_call_id) : undefined;
-    return { result, content: whole ?? content };
+  take(call: ToolCallData): ToolResultData | undefined {
+    return this.#results.get(nameCall(call))?.shift();
   }
 
-  #take(call: ToolCallData): ToolResultData | undefined {
-    return this.#results.get(nameCall(call))?.shift();
+  /** Reads the whole output of a result, which may show parts of it. */
+  async readWhole({ truncated, tool_call_id, content }: ToolResultData): Promise<string> {
+    const whole = truncated ? await this.#findOutput(this.#row.rerun_of!, tool_call_id) : undefined;
+    return whole ?? content;
   }
 }
 

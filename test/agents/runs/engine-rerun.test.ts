@@ -4,7 +4,9 @@ import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
 import { RecordedRun } from "../../../src/agents/runs/recorded-run.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
+import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
+import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { decideAll } from "./decisions.ts";
 import { callsOf, kindsOf, resultsOf, verifyLog } from "./log.ts";
 import { createReceiver, done, makeSender, pin, type Receiver } from "./senders.ts";
@@ -13,7 +15,11 @@ import { call, openTrial, type Reply, say, type Trial } from "./trial.ts";
 let trial: Trial;
 let receiver: Receiver;
 let replies: Reply[];
-afterEach(() => trial.close());
+let wrap: ((store: RunStore) => RunStore) | undefined;
+afterEach(() => {
+  wrap = undefined;
+  return trial.close();
+});
 
 /** Opens a trial whose model gives these replies in turn; each call has another result. */
 async function open(...first: Reply[]) {
@@ -25,7 +31,8 @@ async function open(...first: Reply[]) {
     makeSender("pay", receiver, { risk: "irreversible" }),
   ];
   const pinned = pin(tools, { ...DEFAULT_POLICY, unattended_writes: true });
-  trial = await openTrial((_ask, _signal, turn) => replies[turn] ?? say("done"), pinned);
+  const options = { ...pinned, ...(wrap && { wrap }) };
+  trial = await openTrial((_ask, _signal, turn) => replies[turn] ?? say("done"), options);
   await trial.engine.start();
 }
 
@@ -174,8 +181,31 @@ describe("with recorded tools", () => {
     const recorded = new RecordedRun(row, await trial.steps(first), trial.store.findOutput);
     recorded.skip((await trial.steps(id)).slice(0, 3));
     const next = (await callsOf(trial, id))[1]!;
-    expect(await recorded.take(next)).toMatchObject({ content: "result 2" });
-    expect(await recorded.take(next)).toBeUndefined();
+    expect(recorded.take(next)).toMatchObject({ content: "result 2" });
+    expect(recorded.take(next)).toBeUndefined();
+  });
+
+  test("a database that is away while a whole result is read loses no result", async () => {
+    let hasFailed = false;
+    wrap = (store) => ({
+      ...store,
+      async findOutput(...asked) {
+        if (hasFailed) return store.findOutput(...asked);
+        hasFailed = true;
+        throw new DatabaseUnavailable("the database is away");
+      },
+    });
+    const look = call(["look", {}]);
+    await open(look, look);
+    receiver.answer = () => done(`result ${receiver.arrivals.length} ${"-".repeat(100_000)}`);
+    const first = await record(look, look);
+    const id = await trial.run("Go on.", { rerun_of: first, rerun_tools: "recorded" });
+    await trial.until(async () => hasFailed);
+    await trial.clock.advance(10_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded" });
+    const begins = (await resultsOf(trial, id)).map(({ content }) => content.slice(0, 8));
+    expect(begins).toEqual(["result 1", "result 2"]);
+    await verifyLog(trial, id);
   });
 });
 

@@ -40,12 +40,13 @@ async function answer(
   recorded: RecordedRun,
   call: ToolCallData,
 ): Promise<FinishedCall | undefined> {
-  const taken = await context.retry(() => recorded.take(call));
+  const taken = recorded.take(call);
   if (!taken) return undefined;
-  const { duration_ms, cost: _, ...result } = taken.result;
+  const content = await context.retry(() => recorded.readWhole(taken));
+  const { duration_ms, cost: _, ...result } = taken;
   const { outcome } = result;
   const isUncounted = duration_ms === null && outcome !== "outcome_unknown";
-  const { shown, truncated, whole } = cutOutput(taken.content, ...limitOutput(context, call));
+  const { shown, truncated, whole } = cutOutput(content, ...limitOutput(context, call));
   const answered = makeResult(call, {
     ...{ ...result, tool_call_id: call.tool_call_id, content: shown, truncated },
     duration_ms: isUncounted ? null : 0,
