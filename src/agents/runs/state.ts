@@ -91,8 +91,10 @@ export interface StoredRunLog {
 export function newThreadLog(
   row: RunRow,
 ): Pick<StoredRunLog, "messages" | "steps" | "summary" | "summarisedTo"> | undefined {
+  // The thread of a rerun may begin with a copied summary, which is no message.
+  if (row.rerun_of !== null || row.last_seq > 0) return undefined;
   const asks = listAsks(row.input);
-  if (row.last_seq > 0 || row.message_seq > asks.length) return undefined;
+  if (row.message_seq > asks.length) return undefined;
   const messages = asks.map(({ content, parts, external }, at): Message => {
     return {
       id: row.id,

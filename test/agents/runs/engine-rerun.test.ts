@@ -10,7 +10,7 @@ import { DatabaseUnavailable } from "../../../src/database/index.ts";
 import { decideAll } from "./decisions.ts";
 import { callsOf, kindsOf, resultsOf, verifyLog } from "./log.ts";
 import { createReceiver, done, makeSender, pin, type Receiver } from "./senders.ts";
-import { call, openTrial, type Reply, say, type Trial } from "./trial.ts";
+import { call, makeRun, openTrial, type Reply, say, type Trial } from "./trial.ts";
 
 let trial: Trial;
 let receiver: Receiver;
@@ -206,6 +206,18 @@ describe("with recorded tools", () => {
     const begins = (await resultsOf(trial, id)).map(({ content }) => content.slice(0, 8));
     expect(begins).toEqual(["result 1", "result 2"]);
     await verifyLog(trial, id);
+  });
+
+  test("a thread that begins with a summary alone shows it to the model", async () => {
+    await open();
+    const run = makeRun("r-summary", { rerun_of: "r-deleted", rerun_tools: "recorded" });
+    await trial.store.start({
+      ...{ run, thread_id: null, message_id: "m", hook_message_id: null, idempotency: null },
+      history: { messages: [], summary: "Ada asked about camels.", external: false },
+      limits: { active_runs: 10, daily_runs: 10, stored_bytes: 1e12 },
+    });
+    await trial.ended(run.id);
+    expect(JSON.stringify(trial.asks)).toContain("Ada asked about camels.");
   });
 });
 
