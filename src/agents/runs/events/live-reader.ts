@@ -13,6 +13,7 @@ interface LiveStream {
 
 export class LiveReader implements LiveFollower {
   readonly #stream: LiveStream;
+  /** The newest reply: that of an execution which lost the run may end only after its begin. */
   #reply: LiveReply | null = null;
   /** Number of the last step that the stream has been sent. */
   #seq: number;
@@ -50,7 +51,8 @@ export class LiveReader implements LiveFollower {
     this.#catchUp();
   }
 
-  onPiece(_: LiveReply, frame: string): void {
+  onPiece(reply: LiveReply, frame: string): void {
+    if (reply !== this.#reply) return;
     if (!this.#isLive) {
       this.#catchUp();
       return;
@@ -59,7 +61,8 @@ export class LiveReader implements LiveFollower {
     if (this.#isLive) void this.#stream.pass(frame);
   }
 
-  onEnd(_: LiveReply, isWhole: boolean): void {
+  onEnd(reply: LiveReply, isWhole: boolean): void {
+    if (reply !== this.#reply) return;
     // Pieces come before the step of their reply, and never after it.
     if (isWhole && !this.#isLive) this.#catchUp(Number.POSITIVE_INFINITY);
     this.#reply = null;

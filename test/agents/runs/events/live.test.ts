@@ -267,3 +267,17 @@ test("a bug of one follower reaches neither the run nor others", () => {
   expect(sound.frames.map(sum)).toEqual(["snapshot 0 ", "delta 0 a"]);
   expect(bugs.length).toBeGreaterThan(0);
 });
+
+test("what a lost execution of a run still writes disturbs no stream of its next one", () => {
+  const live = new LiveRuns();
+  const client = follow(live);
+  const lost = ask(live);
+  lost.send(text("old"));
+  const next = ask(live);
+  lost.send(text(" text"));
+  next.send(text("Hel"));
+  lost.end(false);
+  next.send(text("lo"));
+  next.end();
+  expect(rebuild(client.frames)!.text).toBe("Hello");
+});
