@@ -1,7 +1,6 @@
 // Images of a run's input: as data in the request, or fetched once at the start of the run.
 import { isRedirect } from "../../net/index.ts";
-import type { MessagePart } from "../threads/parts.ts";
-import { listImages, nameImage } from "../threads/parts.ts";
+import { listImages, type MessagePart, nameImage } from "../threads/parts.ts";
 import type { Message } from "../threads/thread.ts";
 import type { RunRow } from "./run.ts";
 import { failure, type RunContext, type StepResult } from "./run-context.ts";

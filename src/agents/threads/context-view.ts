@@ -37,7 +37,7 @@ export interface ContextInput {
   messages: readonly ThreadMessage[];
   runFrom: number;
   windowTokens: number;
-  /** Tokens of system prompt, tools and the byLength reply. */
+  /** Tokens of the system prompt, the tools and the longest reply. */
   reserveTokens: number;
   /** Reduced limit after the model rejected a view as too long; null without a rejection. */
   roomTokens: number | null;

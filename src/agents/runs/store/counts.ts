@@ -1,6 +1,6 @@
-// Counts of runs for operators: those that failed, and those that were started.
+// Counts of runs for operators: failed ones, started ones and queued ones.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, none, sql } from "../../../database/index.ts";
+import { type Db, none, sql, WaitingRows } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
 
 const RunFailure = Type.Object({
@@ -59,4 +59,24 @@ export function countStarted(db: Db, query: StartedQuery): Promise<StartedRuns[]
           ${agent_id === undefined ? none : sql`AND agent_id = ${agent_id}`}
         GROUP BY 1, 2, 3, 4`,
   );
+}
+
+/** Condition as literal text, so that the partial index of claimable runs is used. */
+const CLAIMABLE = sql`FROM runs WHERE epoch = 0 AND status IN ('queued', 'running')`;
+
+/**
+ * Counts at most `countedMax` runs that no process executes yet. The oldest queued one is among
+ * the first of each account, since accounts queue by number.
+ */
+export async function countQueued(db: Db, countedMax: number): Promise<WaitingRows> {
+  const firsts = sql`SELECT account_id AS owner, MIN(number) AS first
+    FROM (SELECT account_id, number ${CLAIMABLE} LIMIT ${countedMax}) AS waiting
+    GROUP BY account_id`;
+  const found = await db.one(
+    WaitingRows,
+    sql`SELECT (SELECT COUNT(*) FROM (SELECT 1 ${CLAIMABLE} LIMIT ${countedMax}) AS lines) AS count,
+          (SELECT MIN(created_at) FROM runs JOIN (${firsts}) AS firsts
+            ON account_id = owner AND number = first WHERE status = 'queued') AS oldest`,
+  );
+  return found!;
 }

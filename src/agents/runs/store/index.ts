@@ -4,22 +4,14 @@ import { type Bound, type Db, sql, store, withRoots } from "../../../database/in
 import { RunRow } from "../run.ts";
 import { StepRow } from "../step.ts";
 import { CRASHES_OF_SUSPECT, claim, claimSuspect, hasSuspect, reclaim, release } from "./claim.ts";
-import { countStarted, listFailures } from "./counts.ts";
+import { countQueued, countStarted, listFailures } from "./counts.ts";
 import { decide, expire } from "./decision.ts";
 import { cancel, finish } from "./finish.ts";
 import { listImages, storeImage } from "./images.ts";
+import { loadBefore, loadHistory, loadLog } from "./log.ts";
 import { listRunMarks } from "./marks.ts";
 import { countActive, countEnded, findRangeEnd, listActive, listEnded } from "./overview.ts";
-import {
-  countQueued,
-  listResults,
-  listRuns,
-  listSteps,
-  loadBefore,
-  loadHistory,
-  loadLog,
-  RunPosition,
-} from "./reads.ts";
+import { listResults, listRuns, listSteps, RunPosition } from "./reads.ts";
 import { sweepRuns, sweepStarts } from "./retention.ts";
 import { beginWait, recordIntent, recordRound } from "./round.ts";
 import { findEarlier, findStartable, type Idempotency, start } from "./start.ts";

@@ -1,12 +1,10 @@
-// Reads of runs: filtered pages, steps in pieces, and the log from which an execution is restored.
+// Reads of runs: filtered pages, and steps in pieces.
 import { type Static, Type } from "@sinclair/typebox";
-import { type Db, findPageEnd, none, type Sql, sql, WaitingRows } from "../../../database/index.ts";
+import { type Db, findPageEnd, none, type Sql, sql } from "../../../database/index.ts";
 import { maybe } from "../../../platform/schema.ts";
-import { MessageRow } from "../../threads/thread.ts";
 import { RunRow, type TriggerKind } from "../run.ts";
 import { StepRow, ToolResultData } from "../step.ts";
 import type { Status } from "../transitions.ts";
-import type { ThreadHistory } from "./start.ts";
 
 export interface RunFilter {
   account_id: string;
@@ -174,132 +172,4 @@ export function listResults(db: Db, { run_id, until, limit, bytesMax }: ResultFi
             ORDER BY seq DESC LIMIT ${limit}) AS newest
         ) AS sums ORDER BY seq`,
   );
-}
-
-const Summary = Type.Object({ through_seq: Type.Integer(), content: Type.String() });
-
-/** Maximum messages of a thread in memory; older ones have long been summarised. */
-const MESSAGES_MAX = 2_000;
-/** Maximum characters of a thread in memory, more than any context window holds. */
-const CHARACTERS_MAX = 4_194_304;
-const MESSAGES_AT_ONCE = 100;
-
-export async function loadLog(db: Db, run: RunRow) {
-  const { id, thread_id, last_seq } = run;
-  const summary = await db.one(
-    Summary,
-    sql`SELECT through_seq, content FROM thread_summaries WHERE thread_id = ${thread_id}`,
-  );
-  const messages = await loadNewest(db, run, summary?.through_seq ?? 0);
-  const steps =
-    last_seq === 0
-      ? []
-      : await db.all(StepRow, sql`SELECT * FROM steps WHERE run_id = ${id} ORDER BY seq`);
-  const summarisedTo = summary?.through_seq ?? null;
-  return { messages, steps, summary: summary?.content ?? null, summarisedTo };
-}
-
-/** Loads a thread as it was before later messages, behind the summary that ends at that one. */
-export async function loadBefore(
-  db: Db,
-  thread_id: string,
-  message_seq: number,
-  summarised_to: number | null,
-) {
-  const summary = await db.one(
-    Summary,
-    sql`SELECT through_seq, content FROM thread_summaries
-        WHERE thread_id = ${thread_id} AND through_seq = ${summarised_to}`,
-  );
-  const messages = await loadNewest(db, { thread_id, message_seq }, summarised_to ?? 0);
-  return { messages, summary: summary?.content ?? null };
-}
-
-/** Maximum messages and characters of a thread that are copied for a rerun. */
-const COPY_BOUNDS: LoadBounds = { messagesMax: 500, charactersMax: 1_048_576 };
-
-/** Loads what a run found in its thread at its start, numbered anew; undefined: nothing. */
-export async function loadHistory(
-  db: Db,
-  { id, thread_id }: Pick<RunRow, "id" | "thread_id">,
-): Promise<ThreadHistory | undefined> {
-  const first = await db.one(
-    FirstMessage,
-    sql`SELECT seq, (SELECT external_content FROM threads WHERE id = ${thread_id}) AS external
-        FROM messages WHERE thread_id = ${thread_id} AND run_id = ${id} ORDER BY seq LIMIT 1`,
-  );
-  if (!first || first.seq === 1) return undefined;
-  const summary = await db.one(
-    Summary,
-    sql`SELECT through_seq, content FROM thread_summaries
-        WHERE thread_id = ${thread_id} AND through_seq < ${first.seq}`,
-  );
-  const place = { thread_id, message_seq: first.seq - 1 };
-  const found = await loadNewest(db, place, summary?.through_seq ?? 0, COPY_BOUNDS);
-  return {
-    messages: found.map((message, at) => ({ ...message, seq: at + 1 })),
-    summary: summary?.content ?? null,
-    // Later runs may have brought it, which is not told apart.
-    external: first.external,
-  };
-}
-
-const FirstMessage = Type.Object({ seq: Type.Integer(), external: Type.Boolean() });
-
-interface LoadBounds {
-  messagesMax: number;
-  charactersMax: number;
-}
-
-async function loadNewest(
-  db: Db,
-  { thread_id, message_seq }: Pick<RunRow, "thread_id" | "message_seq">,
-  after_seq: number,
-  { messagesMax, charactersMax }: LoadBounds = {
-    messagesMax: MESSAGES_MAX,
-    charactersMax: CHARACTERS_MAX,
-  },
-): Promise<MessageRow[]> {
-  const newest: MessageRow[] = [];
-  let characters = 0;
-  while (newest.length < messagesMax && characters < charactersMax) {
-    const rows = await db.all(
-      MessageRow,
-      sql`SELECT * FROM messages WHERE thread_id = ${thread_id} AND seq > ${after_seq}
-            AND seq < ${newest.at(-1)?.seq ?? message_seq + 1}
-          ORDER BY seq DESC LIMIT ${MESSAGES_AT_ONCE}`,
-    );
-    for (const row of rows) {
-      if (characters >= charactersMax || newest.length >= messagesMax) break;
-      characters += countCharacters(row);
-      newest.push(row);
-    }
-    if (rows.length < MESSAGES_AT_ONCE) break;
-  }
-  return newest.reverse();
-}
-
-function countCharacters({ content, tool_calls }: MessageRow): number {
-  const calls = tool_calls ?? [];
-  return calls.reduce((sum, { arguments: text }) => sum + text.length, content?.length ?? 0);
-}
-
-/** Condition as literal text, so that the partial index of claimable runs is used. */
-const CLAIMABLE = sql`FROM runs WHERE epoch = 0 AND status IN ('queued', 'running')`;
-
-/**
- * Counts at most `countedMax` runs that no process executes yet. The oldest queued one is among
- * the first of each account, since accounts queue by number.
- */
-export async function countQueued(db: Db, countedMax: number): Promise<WaitingRows> {
-  const firsts = sql`SELECT account_id AS owner, MIN(number) AS first
-    FROM (SELECT account_id, number ${CLAIMABLE} LIMIT ${countedMax}) AS waiting
-    GROUP BY account_id`;
-  const found = await db.one(
-    WaitingRows,
-    sql`SELECT (SELECT COUNT(*) FROM (SELECT 1 ${CLAIMABLE} LIMIT ${countedMax}) AS lines) AS count,
-          (SELECT MIN(created_at) FROM runs JOIN (${firsts}) AS firsts
-            ON account_id = owner AND number = first WHERE status = 'queued') AS oldest`,
-  );
-  return found!;
 }
