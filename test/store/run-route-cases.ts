@@ -95,6 +95,8 @@ const routeCases: Case[] = [
       await end(stores, "r-1");
       const thread_id = "thread of r-1";
       await start(stores, "r-2", { external_content: true }, { thread_id });
+      const history = { messages: [], summary: "Before.", external: false };
+      await start(stores, "r-3", {}, { history });
     },
     act: ({ runs }) => runs.loadHistory({ id: "r-2", thread_id: "thread of r-1" }),
     async check(answer, { runs }) {
@@ -105,6 +107,8 @@ const routeCases: Case[] = [
       // A summary that covers the run itself says too much.
       const first = { id: "r-1", thread_id: "thread of r-1" };
       expect(await runs.loadHistory(first)).toBeUndefined();
+      const copied = { id: "r-3", thread_id: "thread of r-3" };
+      expect(await runs.loadHistory(copied)).toMatchObject({ messages: [], summary: "Before." });
     },
   },
   {

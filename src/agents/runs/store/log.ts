@@ -61,12 +61,14 @@ export async function loadHistory(
     sql`SELECT seq, (SELECT external_content FROM threads WHERE id = ${thread_id}) AS external
         FROM messages WHERE thread_id = ${thread_id} AND run_id = ${id} ORDER BY seq LIMIT 1`,
   );
-  if (!first || first.seq === 1) return undefined;
+  if (!first) return undefined;
   const summary = await db.one(
     Summary,
     sql`SELECT through_seq, content FROM thread_summaries
         WHERE thread_id = ${thread_id} AND through_seq < ${first.seq}`,
   );
+  // The thread of a rerun may begin with a copied summary, which is no message.
+  if (first.seq === 1 && !summary) return undefined;
   const place = { thread_id, message_seq: first.seq - 1 };
   const found = await loadNewest(db, place, summary?.through_seq ?? 0, COPY_BOUNDS);
   return {
