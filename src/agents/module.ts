@@ -151,8 +151,7 @@ type EvaluationRouteDeps = RunsDeps & { findVersion: FindVersion; starter: RunSt
 
 function openEvaluations(router: Router, deps: EvaluationRouteDeps): Service {
   const evaluations = deps.database.bind(evaluationStore);
-  const checkSchema = createSchemaCheck(deps.compute);
-  openEvaluationRoutes(router, new Evaluations({ ...deps, evaluations, checkSchema }));
+  openEvaluationRoutes(router, new Evaluations({ ...deps, evaluations }));
   const prepareRun = deps.starter.prepare.bind(deps.starter);
   return new EvaluationWorker({ ...deps, evaluations, prepareRun });
 }

@@ -1,12 +1,12 @@
 // Checks of a run: how it ended, what it called and said, and what that cost.
 import type { Compute } from "../../compute/index.ts";
 import { apiError } from "../../platform/errors.ts";
-import { writeCanonical } from "../../platform/json.ts";
+import { parseJson, writeCanonical } from "../../platform/json.ts";
 import { formatMoney, parseMoney } from "../../platform/money.ts";
 import { shorten } from "../../platform/text.ts";
 import type { CalledRun } from "../runs/compare.ts";
 import { ARGUMENTS, UNCOMPUTED } from "../tools/compute-tasks.ts";
-import type { CheckSchema } from "../tools/json-schema/check.ts";
+import { createSchemaCheck } from "../tools/json-schema/check.ts";
 import type { Check, RunAssessment } from "./evaluation.ts";
 
 const SENTENCE_CHARACTERS_MAX = 300;
@@ -16,7 +16,7 @@ const FAULTS_MAX = 3;
 export async function validateChecks(
   checks: readonly Check[],
   account_id: string,
-  checkSchema: CheckSchema | null,
+  compute: Compute | null,
 ): Promise<void> {
   for (const [at, check] of checks.entries()) {
     const refuse = (field: string, message: string) =>
@@ -28,15 +28,15 @@ export async function validateChecks(
       throw refuse(".max_cost_sar", `\`checks.${at}.max_cost_sar\` ${says}`);
     }
     // An operator's command has no Worker; there each run tells what is wrong.
-    if (!checkSchema) continue;
+    if (!compute) continue;
     const schemas = {
       output_pattern: output_pattern === undefined ? undefined : schemaOf(output_pattern),
       output_schema,
     };
     for (const [field, schema] of Object.entries(schemas)) {
+      const checkSchema = createSchemaCheck(compute, `checks.${at}.${field}`);
       const problem = schema && (await checkSchema(schema, account_id));
-      const name = `checks.${at}.${field}`;
-      if (problem) throw refuse(`.${field}`, problem.replace("`parameters", `\`${name}`));
+      if (problem) throw refuse(`.${field}`, problem);
     }
   }
 }
@@ -137,19 +137,10 @@ async function checkOutput(
   }
   if (output_schema === undefined) return faults;
   const json = run.output?.data === undefined ? text : JSON.stringify(run.output.data);
-  if (!isJson(json)) return [...faults, "Its text is no JSON."];
+  if (parseJson(json) === undefined) return [...faults, "Its text is no JSON."];
   const found = await fit(output_schema, json);
   return [
     ...faults,
     ...found.map((fault) => fault.replace(/^The arguments|^(?=\/)/, "Its output")),
   ];
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,6 @@
 // Starts evaluations: which runs they repeat, on which version, and by which checks.
 import { type Static, Type } from "@sinclair/typebox";
+import type { Compute } from "../../compute/index.ts";
 import type { Bound } from "../../database/index.ts";
 import { Uuid } from "../../http/index.ts";
 import { apiError } from "../../platform/errors.ts";
@@ -10,7 +11,6 @@ import type { AgentsDeps } from "../deps.ts";
 import { RERUN_TOOLS } from "../runs/run.ts";
 import type { RunStore } from "../runs/store/index.ts";
 import { FINAL } from "../runs/transitions.ts";
-import type { CheckSchema } from "../tools/json-schema/check.ts";
 import { validateChecks } from "./checks.ts";
 import {
   CHECKS_MAX,
@@ -101,7 +101,7 @@ interface EvaluationsDeps extends Pick<AgentsDeps, "clock" | "ids" | "settings" 
   runs: Pick<RunStore, "find" | "findStartable">;
   evaluations: Bound<typeof evaluationStore>;
   findVersion: FindVersion;
-  checkSchema: CheckSchema | null;
+  compute: Compute | null;
 }
 
 export class Evaluations {
@@ -116,19 +116,19 @@ export class Evaluations {
     agent_id: string,
     asked: StartEvaluation,
   ): Promise<Evaluation> {
-    const { clock, ids, settings, disk, runs, evaluations, findVersion, checkSchema } = this.#deps;
+    const { clock, ids, settings, disk, runs, evaluations, findVersion, compute } = this.#deps;
     const agent = await runs.findStartable(agent_id);
     if (agent?.account_id !== account_id) throw apiError("agent_not_found");
     const version = asked.version ?? agent.current_version;
     if (!(await findVersion(agent_id, version))) throw apiError("agent_version_not_found");
     const checks = asked.checks ?? [];
-    await validateChecks(checks, account_id, checkSchema);
-    const run_ids = await this.#chooseRuns(agent_id, asked);
-    disk.require();
     if (Buffer.byteLength(JSON.stringify(checks)) > CHECKS_BYTES_MAX) {
       const message = `\`checks\` must be at most ${CHECKS_BYTES_MAX} bytes of JSON.`;
       throw apiError("invalid_request", { param: "checks", message });
     }
+    await validateChecks(checks, account_id, compute);
+    const run_ids = await this.#chooseRuns(agent_id, asked);
+    disk.require();
     const row = {
       ...{ id: ids.uuid(), agent_id, version, checks, total: run_ids.length },
       tools: asked.tools ?? ("recorded" as const),

@@ -5,7 +5,6 @@ import type { Check } from "../../../src/agents/evaluations/evaluation.ts";
 import type { LoggedCall } from "../../../src/agents/runs/compare.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
-import { createSchemaCheck } from "../../../src/agents/tools/json-schema/check.ts";
 import { inlineCompute } from "../../support/compute.ts";
 import { makeRun } from "../../support/runs.ts";
 
@@ -107,8 +106,7 @@ test.each([
   [{ output_pattern: "(?=x)" }, "checks.0.output_pattern"],
   [{ output_schema: { type: "text" } }, "checks.0.output_schema"],
 ] satisfies [Check, string][])("%o is refused with its place", async (check, param) => {
-  const checkSchema = createSchemaCheck(inlineCompute);
-  const validated = validateChecks([check], "a-1", checkSchema);
+  const validated = validateChecks([check], "a-1", inlineCompute);
   await expect(validated).rejects.toMatchObject({ code: "invalid_request", details: { param } });
-  await validateChecks([{ output_pattern: "x", output_schema: SCHEMA }], "a-1", checkSchema);
+  await validateChecks([{ output_pattern: "x", output_schema: SCHEMA }], "a-1", inlineCompute);
 });

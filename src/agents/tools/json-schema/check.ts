@@ -20,7 +20,8 @@ export function createSchemaCheck(compute: Compute, field = "parameters"): Check
       return `\`${field}\` must be at most ${SCHEMA_BYTES_MAX} bytes of JSON.`;
     }
     const computed = await compute.run(SCHEMA, schema, { account });
-    if (computed.ok) return computed.value?.replaceAll("`parameters`", `\`${field}\``) ?? null;
+    // The place inside the schema may follow the name.
+    if (computed.ok) return computed.value?.replaceAll("`parameters", `\`${field}`) ?? null;
     const message = `Checking \`${field}\` ${UNCOMPUTED[computed.reason]}.`;
     if (computed.reason === "timeout") return message;
     if (computed.reason === "failed") throw new Error(message);

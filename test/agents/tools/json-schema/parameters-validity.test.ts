@@ -1,6 +1,8 @@
 // Validation by JSON Schema 2020-12, keyword by keyword, and the messages of faults.
 import { describe, expect, test } from "bun:test";
+import { createSchemaCheck } from "../../../../src/agents/tools/json-schema/check.ts";
 import type { Parameters } from "../../../../src/agents/tools/json-schema/parameters.ts";
+import { inlineCompute } from "../../../support/compute.ts";
 import { check, fill, findIn } from "./schemas.ts";
 
 /** The fields of a schema as JSON text, with valid and invalid values. */
@@ -267,4 +269,12 @@ describe("compiled schemas", () => {
     }
     expect(made).toBe(0);
   });
+});
+
+test("a fault names the field that has the schema, with the place inside it", async () => {
+  const checkOutput = createSchemaCheck(inlineCompute, "output_schema");
+  const properties = { a: { $ref: "https://x.example/s" } };
+  expect(await checkOutput({ type: "object", properties }, "a-1")).toStartWith(
+    "`output_schema/properties/a/$ref` ",
+  );
 });
