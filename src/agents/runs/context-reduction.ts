@@ -28,7 +28,7 @@ export function maySummarise({ summaries, state, workedMs }: RunContext): boolea
 export async function reduceContext(
   context: RunContext,
   { error }: FinalState,
-  { tokens, roomTokens }: Prompt,
+  { view: { tokens, roomTokens } }: Prompt,
 ): Promise<boolean> {
   const { state } = context;
   const times = (state.contextLimit?.times ?? 0) + 1;
@@ -37,7 +37,7 @@ export async function reduceContext(
   const reduced = { ...state, contextLimit: { roomTokens: room, times } };
   const { deps, findTool } = context;
   const prompt = buildPrompt({ state: reduced, deps, findTool }, maySummarise(context));
-  if (prompt.tokens >= tokens && !prompt.summary) return false;
+  if (prompt.view.tokens >= tokens && !prompt.summary) return false;
   const entry = context.newEntry();
   const message = "The thread is too long for the model; it is asked with less of it.";
   const detail = { code: TOO_LONG, attempt: times, wait_ms: 0, roomTokens: room };

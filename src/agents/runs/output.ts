@@ -14,8 +14,8 @@ const FENCE = /^```(?:json)?[^\S\n]*\n([\s\S]*?)\n?```$/i;
 
 type OutputSchema = VersionRow["output_schema"];
 
-/** Tells if the model's server can hold the form; beside tools most would no longer call any. */
-export function holdsForm(
+/** Tells if the model's server can enforce the schema; beside tools most would call none. */
+export function enforcesSchema(
   schema: OutputSchema,
   model: Pick<ModelSettings, "capabilities"> | undefined,
   hasTools: boolean,
@@ -24,12 +24,12 @@ export function holdsForm(
   return model?.capabilities.includes("structured_outputs") === true;
 }
 
-export function writeForm(schema: OutputSchema): ResponseFormat {
+export function makeResponseFormat(schema: OutputSchema): ResponseFormat {
   return { type: "json_schema", json_schema: { name: "output", schema: schema! } };
 }
 
-/** Asks for the form in words. */
-export function describeForm(schema: OutputSchema): string {
+/** Asks in words for an answer that is valid by the schema. */
+export function describeSchema(schema: OutputSchema): string {
   return (
     "Your answer, which is your last message and calls no tool, must be one JSON object and " +
     `nothing else. It must be valid by this JSON Schema: ${JSON.stringify(schema)}`

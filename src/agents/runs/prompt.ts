@@ -13,7 +13,7 @@ import {
 import { writeParts } from "../threads/parts.ts";
 import { toModelTool } from "../tools/catalog.ts";
 import type { Tool } from "../tools/contract.ts";
-import { askAgain, describeForm, holdsForm, writeForm } from "./output.ts";
+import { askAgain, describeSchema, enforcesSchema, makeResponseFormat } from "./output.ts";
 import type { RunState } from "./state.ts";
 
 /** Share of the window below which a thread is sent whole, without building a view. */
@@ -26,8 +26,6 @@ const SUMMARY_PROMPT =
 export interface Prompt {
   request: InternalChatRequest;
   summary: SummaryNeed | null;
-  tokens: number;
-  roomTokens: number;
   /** Messages of the thread, which stand behind the system prompt. */
   view: ContextView;
   /** Tools of the version that there were not, as they were switched off. */
@@ -57,9 +55,9 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
       ? NO_NAMES
       : version.tools.filter((name) => !findTool(name));
   const { output_schema } = version;
-  const isHeld = holdsForm(output_schema, model, offered.length > 0);
-  const system = writeSystem(state, findTool, isHeld);
-  // An answer that is asked for again needs no tools, without which its server can hold the form.
+  const isEnforced = enforcesSchema(output_schema, model, offered.length > 0);
+  const system = writeSystem(state, findTool, isEnforced);
+  // An answer that is asked for again needs no tools, and without them its schema can be enforced.
   const tools = state.rejected ? NO_TOOLS : offered;
   const again = state.rejected ? askAgain(state.rejected) : [];
   const view = viewThread(state, {
@@ -67,18 +65,17 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
     reserveTokens: countReserve(state, [...system, ...again], tools, model),
     maySummarise,
   });
-  const { messages, needsSummary, tokens, roomTokens } = view;
-  const parts = { tokens, roomTokens, view, toolsOff };
+  const { messages, needsSummary } = view;
   if (!needsSummary) {
     const request = makeRequest(
       state,
       [...system, ...showImages(state, messages, model), ...again],
       tools,
     );
-    if (holdsForm(output_schema, model, tools.length > 0)) {
-      request.response_format = writeForm(output_schema);
+    if (enforcesSchema(output_schema, model, tools.length > 0)) {
+      request.response_format = makeResponseFormat(output_schema);
     }
-    return { request, summary: null, ...parts };
+    return { request, summary: null, view, toolsOff };
   }
   const earlier = fenceSummary(state);
   const instructions: ModelMessage[] = [
@@ -92,7 +89,7 @@ export function buildPrompt(context: PromptContext, maySummarise: boolean): Prom
     max_tokens: needsSummary.tokensMax,
     reasoning: false,
   };
-  return { request, summary: needsSummary, ...parts };
+  return { request, summary: needsSummary, view, toolsOff };
 }
 
 const NO_TOOLS: ModelTool[] = [];
@@ -146,13 +143,13 @@ function showImages(
 function writeSystem(
   { version, row, fence }: RunState,
   findTool: FindTool,
-  isFormHeld: boolean,
+  isEnforced: boolean,
 ): ModelMessage[] {
   const { system_prompt, output_schema } = version;
   const mayBeOutside =
     row.external_content || version.tools.some((name) => findTool(name)?.external_content);
   const parts = [system_prompt];
-  if (output_schema && !isFormHeld) parts.push(describeForm(output_schema));
+  if (output_schema && !isEnforced) parts.push(describeSchema(output_schema));
   if (mayBeOutside) parts.push(fence.rule);
   const content = parts.filter((part) => part !== "").join("\n\n");
   return content === "" ? [] : [{ role: "system", content }];

@@ -1,4 +1,4 @@
-// Runs of versions with an output schema: how the form is asked for, checked and repaired.
+// Runs of versions with an output schema: how the output is asked for, checked and repaired.
 import { afterEach, describe, expect, test } from "bun:test";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import { kindsOf, verifyLog, within } from "./log.ts";
@@ -54,7 +54,7 @@ describe("an answer that fits the output schema", () => {
     await verifyLog(trial, ended.id);
   });
 
-  test("is asked for in words of a model whose server cannot hold the form", async () => {
+  test("is asked for in words of a model whose server cannot enforce the schema", async () => {
     await run(script(say(GOOD)));
     expect(systemOf(0)).toStartWith("You help.\n\nYour answer, which is your last message");
     expect(systemOf(0)).toEndWith(JSON.stringify(output_schema));
@@ -70,7 +70,7 @@ describe("an answer that fits the output schema", () => {
     });
   });
 
-  test("is asked for in words beside tools, which a server that holds the form would not call", async () => {
+  test("is asked for in words beside tools, which a server that enforces the schema would not call", async () => {
     const version = { tools: ["calculator"] };
     const ended = await run(script(call(add()), say(GOOD)), { version, capabilities: HOLDING });
     expect(ended.output).toEqual({ message: GOOD, data: RIYADH });
@@ -135,7 +135,7 @@ describe("an answer that does not fit", () => {
     },
   );
 
-  test("is repaired without tools, so that the model's server can hold the form", async () => {
+  test("is repaired without tools, so that the model's server can enforce the schema", async () => {
     const version = { tools: ["calculator"] };
     const ended = await run(script(call(add()), say("Riyadh."), say(GOOD)), {
       version,

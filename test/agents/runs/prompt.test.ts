@@ -25,7 +25,7 @@ function roomOf(max_tokens: number | null, limits: object): number {
     ({ id: "stub-1", context_window: 8_000, capabilities: [], ...limits }) as never;
   const state = restoreState(log, createFence("0123456789abcdef"));
   const deps = { internal: { chat: { find } } };
-  return buildPrompt({ state, deps, findTool: () => undefined }, true).roomTokens;
+  return buildPrompt({ state, deps, findTool: () => undefined }, true).view.roomTokens;
 }
 
 test("room is kept for the longest reply: the version's, else the model's, and never above its maximum", () => {

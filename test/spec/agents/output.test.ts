@@ -83,7 +83,7 @@ test.each([
   },
 );
 
-test("a run of a model that holds the form answers with data", async () => {
+test("a run of a model whose server enforces the schema answers with data", async () => {
   const agent = await createAgent(app, { model: "holding", output_schema });
   const { status, output } = await runOnce(agent, "Which city?");
   expect(status).toBe("succeeded");

@@ -30,8 +30,8 @@ export async function loadLog(db: Db, run: RunRow) {
 }
 
 /**
- * Loads the messages behind `summarised_to`, up to `message_seq`. The text of the summary between
- * the two is null once a later one has replaced it.
+ * Loads the messages behind `summarised_to`, up to `message_seq`. The summary up to there is null
+ * once a later one has replaced it.
  */
 export async function loadBefore(
   db: Db,
