@@ -3,13 +3,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { pairLists } from "../../platform/list-diff.ts";
 import { maybe, oneOf } from "../../platform/schema.ts";
 import { shorten } from "../../platform/text.ts";
-import { hashArguments } from "../approvals/approval.ts";
 import { READ_OUTPUT } from "./calls/known-addresses.ts";
-import { fingerprint } from "./calls/open-calls.ts";
+import { type LoggedCall, nameCall } from "./calls/logged-calls.ts";
 import { formatAmount } from "./cost.ts";
 import { RunOutcome, Sameness } from "./outcome.ts";
 import type { RunRow } from "./run.ts";
-import { OUTCOMES, type StepRow, type ToolCallData, type ToolResultData } from "./step.ts";
+import { OUTCOMES } from "./step.ts";
 
 /** Maximum characters of a text that a comparison shows. */
 const TEXT_CHARACTERS_MAX = 65_536;
@@ -47,27 +46,6 @@ export interface CalledRun {
   calls: readonly LoggedCall[];
 }
 
-export interface LoggedCall {
-  data: ToolCallData;
-  outcome: ToolResultData["outcome"] | null;
-}
-
-/** Reads the calls of a run from its steps, each once. */
-export function listCalls(steps: readonly Pick<StepRow, "kind" | "data">[]): LoggedCall[] {
-  const calls = new Map<string, LoggedCall>();
-  for (const { kind, data } of steps) {
-    if (kind === "tool_call") {
-      const call = data as ToolCallData;
-      calls.set(call.tool_call_id, { data: call, outcome: null });
-    } else if (kind === "tool_result") {
-      const { tool_call_id, outcome } = data as ToolResultData;
-      const call = calls.get(tool_call_id);
-      if (call) call.outcome = outcome;
-    }
-  }
-  return [...calls.values()];
-}
-
 export function describeOutcome(
   { id, version, status, error, usage, cost, worked_ms, output }: RunRow,
   charactersMax = TEXT_CHARACTERS_MAX,
@@ -82,8 +60,7 @@ export function describeOutcome(
 }
 
 /** A read of an output names a call of its own run. */
-const keyOf = ({ data: { name, arguments: values } }: LoggedCall) =>
-  name === READ_OUTPUT ? name : fingerprint(name, hashArguments(values));
+const keyOf = ({ data }: LoggedCall) => (data.name === READ_OUTPUT ? data.name : nameCall(data));
 
 export function findSameness(a: CalledRun, b: CalledRun): Sameness {
   return {
@@ -105,7 +82,7 @@ export function compareRuns(a: CalledRun, b: CalledRun): RunComparison {
 
 function showCall(call: LoggedCall | undefined): ComparedCall | null {
   if (!call) return null;
-  const { data, outcome } = call;
+  const { data, result } = call;
   const text = shorten(JSON.stringify(data.arguments), ARGUMENTS_CHARACTERS_MAX);
-  return { name: data.name, arguments: text, outcome };
+  return { name: data.name, arguments: text, outcome: result?.outcome ?? null };
 }

@@ -1,7 +1,6 @@
 // A recorded run, whose log has the replies and results that its rerun takes.
-import { hashArguments } from "../approvals/approval.ts";
 import { READ_OUTPUT } from "./calls/known-addresses.ts";
-import { fingerprint } from "./calls/open-calls.ts";
+import { listCalls, nameCall } from "./calls/logged-calls.ts";
 import type { RunRow } from "./run.ts";
 import type { AssistantData, StepRow, ToolCallData, ToolResultData } from "./step.ts";
 import type { RunStore } from "./store/index.ts";
@@ -25,7 +24,7 @@ export class RecordedRun {
         this.#replies.set(round, data as AssistantData);
       }
     }
-    for (const { call, result } of pairCalls(steps)) {
+    for (const { call, result } of listAnswered(steps)) {
       if (result.outcome === "cancelled") continue;
       const name = nameCall(call);
       const found = this.#results.get(name);
@@ -50,7 +49,7 @@ export class RecordedRun {
 
   /** Drops the results that the rerun took before it was interrupted. */
   skip(steps: readonly LoggedStep[]): void {
-    for (const { call, round } of pairCalls(steps)) {
+    for (const { call, round } of listAnswered(steps)) {
       if (call.decision !== "refused" && this.answersCalls(round)) this.take(call);
     }
   }
@@ -80,33 +79,11 @@ export async function openRecordedRun(
   return recorded;
 }
 
-interface AnsweredCall {
-  call: ToolCallData;
-  round: number;
-  result: ToolResultData;
-}
-
-/** Calls with their results, in the order of the calls. A call without arguments was no call. */
-function pairCalls(steps: readonly LoggedStep[]): AnsweredCall[] {
-  const calls = new Map<string, { call: ToolCallData; round: number }>();
-  const results = new Map<string, ToolResultData>();
-  for (const { kind, round, data } of steps) {
-    if (kind === "tool_call") {
-      const call = data as ToolCallData;
-      calls.set(call.tool_call_id, { call, round });
-    } else if (kind === "tool_result") {
-      const result = data as ToolResultData;
-      results.set(result.tool_call_id, result);
-    }
-  }
-  return [...calls.values()].flatMap(({ call, round }) => {
-    const result = results.get(call.tool_call_id);
+/** Calls with a result, in their order. A call without arguments was no call. */
+function listAnswered(steps: readonly LoggedStep[]) {
+  return listCalls(steps).flatMap(({ data, round, result }) => {
     // A read of an output names a call of its own run, and is never recorded.
-    const isKept = result && call.arguments !== null && call.name !== READ_OUTPUT;
-    return isKept ? [{ call, round, result }] : [];
+    const isKept = result && data.arguments !== null && data.name !== READ_OUTPUT;
+    return isKept ? [{ call: data, round, result }] : [];
   });
-}
-
-function nameCall({ name, arguments: values }: ToolCallData): string {
-  return fingerprint(name, hashArguments(values));
 }

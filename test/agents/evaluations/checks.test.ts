@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { assessRun, validateChecks } from "../../../src/agents/evaluations/checks.ts";
 import type { Check } from "../../../src/agents/evaluations/evaluation.ts";
-import type { LoggedCall } from "../../../src/agents/runs/compare.ts";
+import type { LoggedCall } from "../../../src/agents/runs/calls/logged-calls.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { ToolCallData } from "../../../src/agents/runs/step.ts";
 import { inlineCompute } from "../../support/compute.ts";
@@ -14,7 +14,7 @@ const called = (
   decision: ToolCallData["decision"] = "auto",
 ): LoggedCall => ({
   data: { tool_call_id: name, name, arguments: values, decision } as ToolCallData,
-  outcome: "ok",
+  ...{ round: 1, result: null },
 });
 
 const RUN: Partial<RunRow> = {

@@ -1,6 +1,7 @@
 // Two runs side by side.
 import { expect, test } from "bun:test";
-import { compareRuns, listCalls } from "../../../src/agents/runs/compare.ts";
+import { listCalls } from "../../../src/agents/runs/calls/logged-calls.ts";
+import { compareRuns } from "../../../src/agents/runs/compare.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import { makeRun } from "../../support/runs.ts";
 
