@@ -2,7 +2,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { DEFAULT_POLICY } from "../../../src/agents/definitions/version.ts";
 import { noteStore } from "../../../src/agents/notes/store.ts";
-import { RecordedRun } from "../../../src/agents/runs/recorded-run.ts";
 import type { RunRow } from "../../../src/agents/runs/run.ts";
 import type { RunStore } from "../../../src/agents/runs/store/index.ts";
 import type { Risk } from "../../../src/agents/tools/contract.ts";
@@ -172,17 +171,26 @@ describe("with recorded tools", () => {
     ]);
   });
 
-  test("an interrupted rerun goes on behind the results that it took", async () => {
+  test("an interrupted rerun goes on behind the results that it took, and keeps those it could not store", async () => {
+    let settled = 0;
+    wrap = (store) => ({
+      ...store,
+      async settle(record, requests) {
+        if (record.run_id === "r-again" && ++settled === 2) throw new Error("it is interrupted");
+        return store.settle(record, requests);
+      },
+    });
     const look = call(["look", {}]);
-    await open(look, look);
-    const first = await record(look, look);
-    const id = await rerun(first);
-    const row = await trial.find(id);
-    const recorded = new RecordedRun(row, await trial.steps(first), trial.store.findOutput);
-    recorded.skip((await trial.steps(id)).slice(0, 3));
-    const next = (await callsOf(trial, id))[1]!;
-    expect(recorded.take(next)).toMatchObject({ content: "result 2" });
-    expect(recorded.take(next)).toBeUndefined();
+    await open(look, look, look);
+    const first = await record(look, look, look);
+    const again = { id: "r-again", rerun_of: first, rerun_tools: "recorded" } as const;
+    const id = await trial.run("Go on.", again);
+    await trial.until(async () => trial.lines.length > 0);
+    await trial.clock.advance(60_000);
+    expect(await trial.ended(id)).toMatchObject({ status: "succeeded", recoveries: 1 });
+    const contents = (await resultsOf(trial, id)).map(({ content }) => content);
+    expect(contents).toEqual(["result 1", "result 2", "result 3"]);
+    expect(receiver.arrivals).toHaveLength(3);
   });
 
   test("a database that is away while a whole result is read loses no result", async () => {
