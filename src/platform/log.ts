@@ -15,6 +15,7 @@ const TEXT_FIELDS = [
   "service",
   "run_id",
   "trigger_id",
+  "evaluation_id",
   "webhook_id",
   "tool",
   "call",

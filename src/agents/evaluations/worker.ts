@@ -90,7 +90,14 @@ export class EvaluationWorker implements Service {
 
   async #pass(): Promise<NextPass> {
     if (this.#isListingDue) await this.#list();
-    for (const id of [...this.#running.keys()]) await this.#advance(id);
+    for (const evaluation_id of [...this.#running.keys()]) {
+      try {
+        await this.#advance(evaluation_id);
+      } catch (error) {
+        // The others go on, and the next pass tries this one again.
+        this.#deps.log.error("evaluations: one could not go on", { evaluation_id, error });
+      }
+    }
     return this.#running.size === 0 ? "on_wake" : { inMs: LOOK_EVERY_MS };
   }
 
