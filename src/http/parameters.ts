@@ -104,6 +104,7 @@ function readPart(fields: ReadonlyMap<string, TSchema>, sent: string) {
 /** Without a prototype every name is an ordinary one. */
 function openPart(values: Values, of: string): Values {
   values[of] ??= Object.create(null);
+  if (typeof values[of] === "string") throw refuseParameter(of, "must be sent once");
   return values[of] as Values;
 }
 

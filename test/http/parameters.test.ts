@@ -12,6 +12,7 @@ const Query = Type.Object({
   agent_id: Type.Optional(Uuid("The agent.")),
   after: Type.Optional(Type.Integer()),
   name: Type.Optional(Type.String({ maxLength: 5 })),
+  labels: Type.Optional(Type.Object({})),
 });
 
 interface RefusalParts {
@@ -153,6 +154,18 @@ describe("a query", () => {
     const says = invalid("limit", "`limit` must be sent once.");
     expect(await get("/v1/runs?limit=1&limit=1")).toEqual(says);
     expect(await get("/v1/runs?limit=1&%6Cimit=2")).toEqual(says);
+  });
+
+  test("has an object as its parts, each once, and never as a text beside them", async () => {
+    const { get, asked } = createTrial();
+    expect(await get("/v1/runs?labels[a]=1&labels[length]=2&labels[__proto__]=3")).toBe(200);
+    expect(JSON.stringify(asked)).toBe('[{"labels":{"a":"1","length":"2","__proto__":"3"}}]');
+    const once = (name: string) => invalid(name, `\`${name}\` must be sent once.`);
+    expect(await get("/v1/runs?labels[a]=1&labels[a]=1")).toEqual(once("labels[a]"));
+    expect(await get("/v1/runs?labels=x&labels[a]=1")).toEqual(once("labels"));
+    expect(await get("/v1/runs?labels[a]=1&labels=x")).toEqual(once("labels"));
+    expect(await get("/v1/runs?labels=x")).toEqual(fault("labels"));
+    expect(await get("/v1/runs?name[a]=1")).toEqual(fault("name[a]"));
   });
 
   test("agents.errors.p9 refuses parameters that its route does not know", async () => {
