@@ -1,5 +1,6 @@
 // Decides which web pages may send requests, by Host, Origin and CORS.
 import { type ApiError, apiError } from "../platform/errors.ts";
+import { HEADERS } from "./openapi/components.ts";
 
 export interface OriginRules {
   /** Only requests to names of this machine are answered, since the keys are public. */
@@ -17,20 +18,16 @@ const METHODS = "GET, POST, PUT, PATCH, DELETE";
 /** Pattern of requested headers, which are echoed: clients of the standard format add their own. */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 const HEADER_NAMES_CHARACTERS_MAX = 2_048;
-const HEADERS = "authorization, content-type";
+const ALLOWED = "authorization, content-type";
 /** Time in seconds for which browsers cache the answer. */
 const MAX_AGE_S = "600";
 /** Headers that pages may read, beside the few that CORS always exposes. */
-const EXPOSED =
-  "x-request-id, retry-after, x-should-retry, server-timing, x-wadi-ignored, deprecation, link, " +
-  "sunset, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, " +
-  "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, " +
-  "x-ratelimit-reset-tokens";
+const EXPOSED = [...Object.keys(HEADERS), "www-authenticate"].join(", ");
 
 const NOT_THIS_HOST =
   "This server answers to localhost, *.localhost, 127.0.0.0/8, [::1] and the host of " +
   "server.public_url only, since everybody knows its keys: use one of them as the Host.";
-const NOT_THIS_PAGE =
+export const NOT_THIS_PAGE =
   "Pages of another host may not ask this server: name their Origin in server.cors_origins.";
 
 export class Origins {
@@ -66,7 +63,7 @@ export class Origins {
     const isPlain = asked.length <= HEADER_NAMES_CHARACTERS_MAX && HEADER_NAMES.test(asked);
     const allowed = {
       "access-control-allow-methods": METHODS,
-      "access-control-allow-headers": isPlain ? asked : HEADERS,
+      "access-control-allow-headers": isPlain ? asked : ALLOWED,
       "access-control-max-age": MAX_AGE_S,
     };
     return this.expose(new Response(null, { status: 204, headers: allowed }), origin);

@@ -2,7 +2,7 @@
 // have no port, so that browsers send them from pages of every port of a host.
 import { readAddress } from "../net/index.ts";
 import { apiError } from "../platform/errors.ts";
-import { isLocalName, nameOfHost } from "./origins.ts";
+import { isLocalName, NOT_THIS_PAGE, nameOfHost } from "./origins.ts";
 
 export interface OwnAddresses {
   /** Addresses that the settings name for people; "" for none. */
@@ -15,8 +15,6 @@ const FOREIGN_HOST =
   "This server has another name: set operator.public_url to the address that browsers open.";
 const FOREIGN_CLIENT_HOST =
   "This server has another name: set server.public_url to the address that clients use.";
-const FOREIGN_CLIENT_ORIGIN =
-  "Pages of another host may not ask this server: name their Origin in server.cors_origins.";
 const FOREIGN_ORIGIN = "Only pages of this server may use a session of the console.";
 
 /** Returns the address that the request is for; throws for a foreign Host. */
@@ -50,7 +48,7 @@ export function requireOwnClient(
   const origin = request.headers.get("origin");
   const origins = [expected, ...listPublic(own).map((one) => one.origin), ...corsOrigins];
   if (origin === null || origins.includes(origin)) return expected;
-  throw apiError("permission_denied", { message: FOREIGN_CLIENT_ORIGIN });
+  throw apiError("permission_denied", { message: NOT_THIS_PAGE });
 }
 
 /** Returns the own origin that the request is for; throws for a foreign Host or Origin. */

@@ -116,7 +116,8 @@ export const HEADERS = {
   "x-wadi-ignored": header(
     "Unlisted fields of the request that asked for something and were ignored, separated by " +
       "commas: `n` (of 1 nothing is lost), `max_completion_tokens`, and `response_format` where " +
-      "it is malformed or the model lacks the capability `structured_outputs`. Absent: none.",
+      "it is malformed or the model lacks the capability `structured_outputs`; in a message " +
+      "`top_k`, and `thinking` where the key or the model may not reason. Absent: none.",
   ),
 } satisfies SpecObject;
 export type DocumentedHeader = keyof typeof HEADERS;
