@@ -48,6 +48,10 @@ export function oneOf<T extends string>(values: readonly T[], description: strin
   return Type.Unsafe<T>(Type.Union(words, { description }));
 }
 
+export function always<const T extends string>(value: T) {
+  return Type.Literal(value, { description: `Always \`${value}\`.` });
+}
+
 /** Whole micro-SAR in memory and column; a decimal string with six places on the wire. */
 export function Money(description: string) {
   const schema = { type: "string", pattern: "^[0-9]+\\.[0-9]{6}$", description, [FORM]: "money" };

@@ -2,7 +2,7 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import type { DocumentedEvent } from "../http/index.ts";
 import type { OutboxRow } from "../outbox/index.ts";
-import { oneOf, Timestamp } from "../platform/schema.ts";
+import { always, oneOf, Timestamp } from "../platform/schema.ts";
 import { EVENT_TYPES, type WebhookEventType } from "./endpoint.ts";
 
 /** agents.resources.webhook_event_body agents.events.webhook.2 */
@@ -76,7 +76,7 @@ function describeBody(type: string, fields: TProperties, description: string) {
   return Type.Object(
     {
       ...WebhookEvent.properties,
-      type: Type.Literal(type, { description: `Always \`${type}\`.` }),
+      type: always(type),
       data,
     },
     { $id: `${words.join("")}Event`, description },

@@ -1,17 +1,15 @@
 // Parts of messages with images: as they are stored and shown, and as a model gets them.
 import { type Static, Type } from "@sinclair/typebox";
 import type { ContentPart } from "../../models/index.ts";
-
-const type = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
+import { always } from "../../platform/schema.ts";
 
 export const TextPart = Type.Object(
-  { type: type("text"), text: Type.String({ description: "The text." }) },
+  { type: always("text"), text: Type.String({ description: "The text." }) },
   { $id: "MessageTextPart", description: "A text." },
 );
 const ImagePart = Type.Object(
   {
-    type: type("image_url"),
+    type: always("image_url"),
     image_url: Type.Object(
       {
         url: Type.String({

@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { LimitUse } from "../../access/index.ts";
 import type { Router } from "../../http/index.ts";
-import { maybe, Resource } from "../../platform/schema.ts";
+import { always, maybe, Resource } from "../../platform/schema.ts";
 import type { CallerBudgets } from "./caller-budgets.ts";
 
 const limits = Type.Array(LimitUse, { description: "Limits with their use; empty: none." });
@@ -11,7 +11,7 @@ const id = (description: string) => Type.String({ format: "uuid", description })
 const CallerUsage = Resource(
   "CallerUsage",
   {
-    object: Type.Literal("usage", { description: "Always `usage`." }),
+    object: always("usage"),
     key: Type.Object({ id: id("Id of the key."), limits }, { description: "The caller's key." }),
     account: maybe(
       Type.Object(

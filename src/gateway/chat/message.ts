@@ -1,9 +1,6 @@
 // The schemas of messages, their parts, tools and tool calls.
 import { Type } from "@sinclair/typebox";
-import { maybe } from "../../platform/schema.ts";
-
-const always = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
+import { always, maybe } from "../../platform/schema.ts";
 
 /** Further keys of parts, messages, tools and calls are ignored: popular clients send some. */
 const TextPart = Type.Object(

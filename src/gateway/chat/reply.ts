@@ -1,7 +1,7 @@
 // The schemas of chat replies and chunks, and the JSON reply.
 import { type Static, Type } from "@sinclair/typebox";
 import type { Chunk, CompletionOk, OnChunk } from "../../models/index.ts";
-import { maybe, Resource } from "../../platform/schema.ts";
+import { always, maybe, Resource } from "../../platform/schema.ts";
 import { ToolCall } from "./message.ts";
 
 /** gateway.endpoints.post_chat_completions: the default status. */
@@ -25,7 +25,7 @@ const FinishReason = Type.String({
 
 const ReplyMessage = Type.Object(
   {
-    role: Type.Literal("assistant", { description: "Always `assistant`." }),
+    role: always("assistant"),
     content: maybe(Type.String({ description: "The text; null: there are only tool calls." })),
     tool_calls: Type.Optional(
       Type.Array(ToolCall, { description: "The calls to answer; left out: none." }),
@@ -37,7 +37,7 @@ const ReplyMessage = Type.Object(
 /** gateway.resources.reply.p1 */
 export const ChatReply = Resource("ChatReply", {
   id: Type.String({ description: "Identifier of the reply." }),
-  object: Type.Literal("chat.completion", { description: "Always `chat.completion`." }),
+  object: always("chat.completion"),
   created: Type.Integer({ description: "Unix seconds of the reply." }),
   model: Type.String({ description: "Always the alias, whatever was requested." }),
   choices: Type.Array(

@@ -1,6 +1,6 @@
 // The body of POST /v1/chat/completions: its fields, bounds and rules.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, withRules } from "../../platform/schema.ts";
+import { always, maybe, withRules } from "../../platform/schema.ts";
 import { ChatMessage, FunctionName, Tool } from "./message.ts";
 
 export const STOP_STRINGS_MAX = 4;
@@ -41,7 +41,7 @@ const ToolChoice = Type.Union(
     Type.Literal("none"),
     Type.Literal("required"),
     Type.Object({
-      type: Type.Literal("function", { description: "Always `function`." }),
+      type: always("function"),
       function: Type.Object(
         { name: FunctionName },
         { description: "One of `tools`, by its name." },

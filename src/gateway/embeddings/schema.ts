@@ -1,6 +1,6 @@
 // The body and the reply of POST /v1/embeddings, for validation and for the API document.
 import { type Static, Type } from "@sinclair/typebox";
-import { Resource, withRules } from "../../platform/schema.ts";
+import { always, Resource, withRules } from "../../platform/schema.ts";
 import { DIMENSIONS, type Embedded, MODEL } from "./contract.ts";
 
 /** gateway.limits.embeddings_input */
@@ -75,7 +75,7 @@ function isTooLong(inputs: readonly string[]): boolean {
 export const STATUS = 200;
 
 const Embedding = Type.Object({
-  object: Type.Literal("embedding", { description: "Always `embedding`." }),
+  object: always("embedding"),
   index: Type.Integer({ description: "Which of the inputs it is of, from 0." }),
   embedding: Type.Union(
     [
@@ -88,7 +88,7 @@ const Embedding = Type.Object({
 
 /** gateway.resources.embedding.p1 */
 export const EmbeddingList = Resource("EmbeddingList", {
-  object: Type.Literal("list", { description: "Always `list`." }),
+  object: always("list"),
   data: Type.Array(Embedding, { description: "One for each input, in their order." }),
   model: Type.Literal(MODEL, { description: "Always `bge-m3`." }),
   usage: Type.Object(

@@ -1,11 +1,8 @@
 // The schemas of messages in Anthropic's dialect: their blocks of content, tools and choices.
 import { type Static, Type } from "@sinclair/typebox";
 import { named } from "../../http/index.ts";
-import { maybe, oneOf } from "../../platform/schema.ts";
+import { always, maybe, oneOf } from "../../platform/schema.ts";
 import { FunctionName } from "../chat/message.ts";
-
-const always = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
 
 /** Further keys are ignored, such as `cache_control` and `citations`. */
 const TextBlock = Type.Object(

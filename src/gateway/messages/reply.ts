@@ -2,11 +2,9 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import type { CompletionOk, TokenUsage } from "../../models/index.ts";
 import { isDeeper, parseJson } from "../../platform/json.ts";
-import { maybe, oneOf, Resource } from "../../platform/schema.ts";
+import { always, maybe, oneOf, Resource } from "../../platform/schema.ts";
 import type { ReplyMessage } from "../chat/reply.ts";
 
-const always = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
 const unused = () => Type.Null({ description: "Always null." });
 
 const TextBlock = Type.Object(

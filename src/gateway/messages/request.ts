@@ -1,6 +1,6 @@
 // The bodies of POST /v1/messages and /v1/messages/count_tokens: their fields, bounds and rules.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, withRules } from "../../platform/schema.ts";
+import { always, maybe, withRules } from "../../platform/schema.ts";
 import { STOP_CHARACTERS_MAX, STOP_STRINGS_MAX, USER_CHARACTERS_MAX } from "../chat/request.ts";
 import { PROMPT_FIELDS, TOOL_RULES } from "./content.ts";
 
@@ -25,7 +25,7 @@ const OutputConfig = Type.Object(
       maybe(
         Type.Object(
           {
-            type: Type.Literal("json_schema", { description: "Always `json_schema`." }),
+            type: always("json_schema"),
             schema: Type.Object({}, { description: "The JSON Schema of the text." }),
           },
           {

@@ -1,9 +1,6 @@
 // The items of a request's `input`: messages, calls of functions, and what they came to.
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { maybe } from "../../platform/schema.ts";
-
-const always = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
+import { always, maybe } from "../../platform/schema.ts";
 
 const InputText = Type.Object(
   { type: always("input_text"), text: Type.String({ description: "The text." }) },

@@ -1,11 +1,10 @@
 // The body of POST /v1/responses: its fields, bounds and rules.
 import { type Static, Type } from "@sinclair/typebox";
-import { maybe, withRules } from "../../platform/schema.ts";
+import { always, maybe, oneOf, withRules } from "../../platform/schema.ts";
 import { FunctionName } from "../chat/message.ts";
+import { USER_CHARACTERS_MAX } from "../chat/request.ts";
 import { InputItem } from "./items.ts";
 
-/** The limit of `user` in a chat. */
-const USER_CHARACTERS_MAX = 256;
 const METADATA_PAIRS_MAX = 16;
 const METADATA_KEY_CHARACTERS_MAX = 64;
 const METADATA_CHARACTERS_MAX = 512;
@@ -14,7 +13,7 @@ const optional = <S extends Parameters<typeof maybe>[0]>(schema: S) => Type.Opti
 
 const FunctionTool = Type.Object(
   {
-    type: Type.Literal("function", { description: "Always `function`." }),
+    type: always("function"),
     name: FunctionName,
     description: optional(Type.String({ description: "What it does, for the model. Null: none." })),
     parameters: optional(
@@ -31,19 +30,16 @@ const HostedTool = Type.Object(
 
 const ChosenFunction = Type.Object(
   {
-    type: Type.Literal("function", { description: "Always `function`." }),
+    type: always("function"),
     name: FunctionName,
   },
   { $id: "ResponsesChosenFunction", description: "One of `tools`, by its name." },
 );
+const MODES = ["auto", "none", "required"] as const;
 const AllowedTools = Type.Object(
   {
-    type: Type.Literal("allowed_tools", { description: "Always `allowed_tools`." }),
-    mode: optional(
-      Type.Union([Type.Literal("auto"), Type.Literal("none"), Type.Literal("required")], {
-        description: "As `tool_choice` of these. Null: `auto`.",
-      }),
-    ),
+    type: always("allowed_tools"),
+    mode: optional(oneOf(MODES, "As `tool_choice` of these. Null: `auto`.")),
     tools: Type.Array(ChosenFunction, {
       minItems: 1,
       maxItems: 128,
@@ -69,16 +65,16 @@ const ToolChoice = Type.Union(
 const TextFormat = Type.Union(
   [
     Type.Object(
-      { type: Type.Literal("text", { description: "Always `text`." }) },
+      { type: always("text") },
       { $id: "ResponsesPlainFormat", description: "Any text." },
     ),
     Type.Object(
-      { type: Type.Literal("json_object", { description: "Always `json_object`." }) },
+      { type: always("json_object") },
       { $id: "ResponsesObjectFormat", description: "A JSON object." },
     ),
     Type.Object(
       {
-        type: Type.Literal("json_schema", { description: "Always `json_schema`." }),
+        type: always("json_schema"),
         name: Type.String({
           pattern: "^[A-Za-z0-9_-]{1,64}$",
           description: "1 to 64 of letters, digits, `_` and `-`.",
@@ -105,21 +101,10 @@ const TextOptions = Type.Object(
 const Reasoning = Type.Object(
   {
     effort: optional(
-      Type.Union(
-        [
-          Type.Literal("none"),
-          Type.Literal("minimal"),
-          Type.Literal("low"),
-          Type.Literal("medium"),
-          Type.Literal("high"),
-          Type.Literal("xhigh"),
-          Type.Literal("max"),
-        ],
-        {
-          description:
-            "`low` and more: reason first, unseen, as `reasoning` of a chat; needs the scope " +
-            "`reasoning`. Null, `none`, `minimal`: do not.",
-        },
+      oneOf(
+        ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+        "`low` and more: reason first, unseen, as `reasoning` of a chat; needs the scope " +
+          "`reasoning`. Null, `none`, `minimal`: do not.",
       ),
     ),
     summary: optional(Type.String({ description: "Ignored: reasoning is not given back." })),
@@ -194,11 +179,7 @@ const Fields = Type.Object(
     safety_identifier: User("`user` of a chat, to 256 characters. Null: `user` counts."),
     user: User("`user` of a chat, to 256 characters. Null: none."),
     prompt_cache_key: optional(Type.String({ description: "Given back only." })),
-    truncation: optional(
-      Type.Union([Type.Literal("auto"), Type.Literal("disabled")], {
-        description: "Answered `disabled`: nothing is cut.",
-      }),
-    ),
+    truncation: optional(oneOf(["auto", "disabled"], "Answered `disabled`: nothing is cut.")),
     background: optional(
       Type.Boolean({ description: "Refused if true: runs of agents outlast a connection." }),
     ),

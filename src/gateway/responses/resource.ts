@@ -1,19 +1,17 @@
 // The schemas of a response and of what stands in it.
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { maybe } from "../../platform/schema.ts";
+import { always, maybe, oneOf } from "../../platform/schema.ts";
 
 const text = (description: string) => Type.String({ description });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const number = (description: string) => Type.Number({ description });
-const always = <const T extends string>(value: T) =>
-  Type.Literal(value, { description: `Always \`${value}\`.` });
 const never = (description: string) => Type.Null({ description: `Always null: ${description}` });
 const given = (description: string) => `${description} as it was sent.`;
 const givenOrNone = (description: string) => `${given(description)} Null: none.`;
 
-const ItemStatus = Type.Union(
-  [Type.Literal("in_progress"), Type.Literal("completed"), Type.Literal("incomplete")],
-  { description: "`incomplete`: the token budget ended it, and nothing follows." },
+const ItemStatus = oneOf(
+  ["in_progress", "completed", "incomplete"],
+  "`incomplete`: the token budget ended it, and nothing follows.",
 );
 
 export const OutputText = Type.Object(
@@ -121,14 +119,9 @@ export const ResponseObject = Type.Object(
     object: always("response"),
     created_at: count("Unix seconds of the request."),
     completed_at: maybe(count("Unix seconds of the end. Null: not `completed`.")),
-    status: Type.Union(
-      [
-        Type.Literal("in_progress"),
-        Type.Literal("completed"),
-        Type.Literal("incomplete"),
-        Type.Literal("failed"),
-      ],
-      { description: "`incomplete`: see `incomplete_details`." },
+    status: oneOf(
+      ["in_progress", "completed", "incomplete", "failed"],
+      "`incomplete`: see `incomplete_details`.",
     ),
     error: maybe(Failure),
     incomplete_details: maybe(

@@ -1,6 +1,6 @@
 // The body and the reply of POST /v1/search, for validation and for the API document.
 import { type Static, Type } from "@sinclair/typebox";
-import { Resource, withRules } from "../../platform/schema.ts";
+import { always, Resource, withRules } from "../../platform/schema.ts";
 
 const QUERY_CHARACTERS_MAX = 400;
 const RESULTS_MAX = 20;
@@ -61,7 +61,7 @@ export const STATUS = 200;
 /** gateway.resources.search_result.p1 */
 export const SearchResult = {
   ...Resource("SearchResult", {
-    object: Type.Literal("search_result", { description: "Always `search_result`." }),
+    object: always("search_result"),
     index: Type.Integer({ description: "Its place in the list, from 0." }),
     title: Type.String({
       description: "Plain text, to 300 characters; the host of the link where it has no title.",
@@ -75,7 +75,7 @@ export const SearchResult = {
 };
 
 export const SearchReply = Resource("SearchReply", {
-  object: Type.Literal("list", { description: "Always `list`." }),
+  object: always("list"),
   data: Type.Array(SearchResult, {
     description: "The best first, none twice; empty where nothing was found.",
   }),

@@ -1,7 +1,7 @@
 // GET /v1/runs/:id/events.
 import { type TProperties, Type } from "@sinclair/typebox";
 import { IdParams, openEventStream, type Router } from "../../../http/index.ts";
-import { oneOf } from "../../../platform/schema.ts";
+import { always, oneOf } from "../../../platform/schema.ts";
 import { Approval } from "../../approvals/approval.ts";
 import type { RunsDeps } from "../deps.ts";
 import { Run } from "../run.ts";
@@ -10,10 +10,7 @@ import { STATUSES } from "../transitions.ts";
 import type { RunStreams } from "./streams.ts";
 
 const frame = (type: string, name: string, fields: TProperties, description: string) =>
-  Type.Object(
-    { type: Type.Literal(type, { description: `Always \`${type}\`.` }), ...fields },
-    { $id: name, description },
-  );
+  Type.Object({ type: always(type), ...fields }, { $id: name, description });
 const status = oneOf(STATUSES, "Where the run stands.");
 const round = Type.Integer({ description: "Number of the model round, from 1." });
 const CALL = {
