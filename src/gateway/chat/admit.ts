@@ -89,6 +89,20 @@ export function addHeaders(failure: unknown, headers: Record<string, string>): A
   return new ApiError(code, { ...details, headers: { ...details.headers, ...headers } }, cause);
 }
 
+/** Names the field of another format in an error about the chat that was made of it. */
+export function renameParam(error: ApiError, rename: (param: string) => string): ApiError {
+  const { code, details, cause } = error;
+  const param = details.param && rename(details.param);
+  return param === details.param ? error : new ApiError(code, { ...details, param }, cause);
+}
+
+/** A chat ignores a format that its model cannot hold; callers of other formats rely on it. */
+export function requireFormat({ model, request }: AdmittedChat, param: string): void {
+  if (request.response_format) return;
+  const message = `The model ${model.settings.id} has no capability \`structured_outputs\`.`;
+  throw apiError("validation", { param, message });
+}
+
 /** gateway.endpoints.chat_completions.3 for a model that always thinks. */
 function refuseTools({ tools }: ChatRequest, { settings }: ServedModel): void {
   if (settings.think !== "required" || !tools?.length) return;

@@ -1,9 +1,15 @@
 // POST /v1/messages and /v1/messages/count_tokens, in the format of Anthropic's Messages API.
 import type { Caller } from "../../access/index.ts";
-import type { Router } from "../../http/index.ts";
+import { type Router, toApiError } from "../../http/index.ts";
 import type { CountTexts, ModelRegistry } from "../../models/index.ts";
-import { ApiError, apiError } from "../../platform/errors.ts";
-import { type AdmittedChat, addHeaders, createAdmit, createFindModel } from "../chat/admit.ts";
+import {
+  type AdmittedChat,
+  addHeaders,
+  createAdmit,
+  createFindModel,
+  renameParam,
+  requireFormat,
+} from "../chat/admit.ts";
 import { countPrompt, estimatePrompt } from "../chat/budget-check.ts";
 import type { ChatExecution, WholeReply } from "../chat/execution.ts";
 import { firstCallOnly } from "../chat/first-call.ts";
@@ -88,7 +94,7 @@ function openCreate(router: Router, execution: ChatExecution, options: MessagesO
         const write = (reply: WholeReply) => writeMessageReply(names, reply.message, reply);
         return await responder.json(admitted, request.signal, write);
       } catch (error) {
-        throw nameSent(addHeaders(error, headers));
+        throw renameParam(addHeaders(error, headers), toSentParam);
       }
     },
   );
@@ -109,26 +115,29 @@ function openCount(router: Router, options: MessagesOptions): void {
       isOpen,
       body: CountTokensRequest,
       replies: {
-        [STATUS]: { description: "The count.", schema: TokenCount },
+        [STATUS]: { description: "The count.", schema: TokenCount, headers: DEPRECATION },
       },
     },
     async ({ body, caller, request, requestId, trace }) => {
       try {
         const asked = toPrompt(body);
-        const { model } = await findModel(asked, caller, UNRECORDED());
-        const context = { caller, request_id: requestId, trace, recorder: UNRECORDED() };
+        const recorder = createNoRecorder();
+        const { model, headers } = await findModel(asked, caller, recorder);
+        const context = { caller, request_id: requestId, trace, recorder };
         const counted = buildModelRequest(readRequestInput(asked, model), model, context);
         const input_tokens = await countPrompt(counted, { model, countTexts }, request.signal);
-        return [STATUS, { input_tokens }];
+        return [STATUS, { input_tokens }, headers];
       } catch (error) {
-        throw nameSent(addHeaders(error, {}));
+        throw renameParam(toApiError(error), toSentParam);
       }
     },
   );
 }
 
 /** A count has no row in the request log, since nothing is used. */
-const UNRECORDED = () => ({ asked_model: null, scope: null, setModel() {}, setOutputCap() {} });
+const createNoRecorder = () => {
+  return { asked_model: null, scope: null, setModel() {}, setOutputCap() {} };
+};
 
 function wantsReasoning({ thinking }: MessagesRequest): boolean {
   return thinking?.type === "enabled";
@@ -141,11 +150,7 @@ function mayReason(registry: ModelRegistry, { model }: MessagesRequest, caller: 
 }
 
 function adapt(body: MessagesRequest, reasons: boolean, chat: AdmittedChat): AdmittedChat {
-  const { model, request } = chat;
-  if (body.output_config?.format && !request.response_format) {
-    const message = `The model ${model.settings.id} has no capability \`structured_outputs\`.`;
-    throw apiError("validation", { param: "output_config.format", message });
-  }
+  if (body.output_config?.format) requireFormat(chat, "output_config.format");
   const ignored = (Reflect.get(body, "top_k") ?? null) === null ? [] : ["top_k"];
   if (wantsReasoning(body) && !reasons) ignored.push("thinking");
   const told = ignored.length > 0 && { "x-wadi-ignored": ignored.join(", ") };
@@ -156,11 +161,4 @@ function adapt(body: MessagesRequest, reasons: boolean, chat: AdmittedChat): Adm
       ? firstCallOnly(chat.complete)
       : chat.complete;
   return { ...chat, complete, successHeaders: { ...chat.successHeaders, ...told } };
-}
-
-/** Names the field of this format in an error about the chat made of it. */
-function nameSent(error: ApiError): ApiError {
-  const { code, details, cause } = error;
-  if (details.param === undefined) return error;
-  return new ApiError(code, { ...details, param: toSentParam(details.param) }, cause);
 }

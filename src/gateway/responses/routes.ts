@@ -1,7 +1,12 @@
 // POST /v1/responses: Open Responses over the pipeline of a chat, without what needs storage.
 import type { Router } from "../../http/index.ts";
-import { apiError } from "../../platform/errors.ts";
-import { type AdmittedChat, addHeaders, createAdmit } from "../chat/admit.ts";
+import {
+  type AdmittedChat,
+  addHeaders,
+  createAdmit,
+  renameParam,
+  requireFormat,
+} from "../chat/admit.ts";
 import type { ChatExecution, WholeReply } from "../chat/execution.ts";
 import { firstCallOnly } from "../chat/first-call.ts";
 import { createResponder } from "../chat/response.ts";
@@ -15,7 +20,7 @@ import { beginResponse, endResponse, listItems } from "./output.ts";
 import { ResponsesRequest } from "./request.ts";
 import { ResponseEvent, ResponseObject } from "./resource.ts";
 import { ResponseWriter } from "./stream.ts";
-import { translateError, translateParam, translateRequest } from "./translate.ts";
+import { translateParam, translateRequest } from "./translate.ts";
 
 const STATUS = 200;
 
@@ -56,23 +61,23 @@ export function openResponsesRoute(
       recorder.is_stream = body.stream === true;
       const { trace } = recorder;
       const { body: chat, places } = translateRequest(body);
+      const toSentParam = (param: string) => translateParam(param, places);
       let headers: Record<string, string> = {};
       try {
         const context = { caller, request_id: requestId, trace, recorder };
         const admitted = limitCalls(body, await admit(chat, context));
         headers = admitted.headers;
-        requireFormat(body, admitted);
+        if ((body.text?.format?.type ?? "text") !== "text") requireFormat(admitted, "text.format");
         const begun = begin(body);
         if (body.stream) {
-          const translate = (param: string) => translateParam(param, places);
-          const writer = new ResponseWriter(begun, { clock, ids, translateParam: translate });
+          const writer = new ResponseWriter(begun, { clock, ids, toSentParam });
           return await responder.stream(admitted, request.signal, writer);
         }
         const write = (reply: WholeReply) =>
           endResponse(begun, listItems(reply.message, reply, ids), reply, clock.now());
         return await responder.json(admitted, request.signal, write);
       } catch (error) {
-        throw translateError(addHeaders(error, headers), places);
+        throw renameParam(addHeaders(error, headers), toSentParam);
       }
     },
   );
@@ -81,11 +86,4 @@ export function openResponsesRoute(
 function limitCalls({ parallel_tool_calls }: ResponsesRequest, chat: AdmittedChat): AdmittedChat {
   if (parallel_tool_calls !== false) return chat;
   return { ...chat, complete: firstCallOnly(chat.complete) };
-}
-
-/** A chat ignores a format that its model cannot hold; here the caller relies on it. */
-function requireFormat({ text }: ResponsesRequest, { model, request }: AdmittedChat): void {
-  if ((text?.format?.type ?? "text") === "text" || request.response_format) return;
-  const message = `The model ${model.settings.id} has no capability \`structured_outputs\`.`;
-  throw apiError("validation", { param: "text.format", message });
 }

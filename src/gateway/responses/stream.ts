@@ -14,7 +14,7 @@ interface ResponseWriterOptions {
   clock: Clock;
   ids: Ids;
   /** Names the field of the request that an error is about. */
-  translateParam(param: string): string;
+  toSentParam(param: string): string;
 }
 
 /** An item that has begun, its place, and its text so far. */
@@ -83,7 +83,7 @@ export class ResponseWriter implements StreamWriter {
   }
 
   fail({ code, message, status, details }: ApiError): string {
-    const param = details.param ? this.#options.translateParam(details.param) : null;
+    const param = details.param ? this.#options.toSentParam(details.param) : null;
     const error = { type: typeOf(status), code, message, param };
     const output = this.#output.map((item): OutputItem => {
       return item.status === "in_progress" ? this.#showOpen(item) : item;

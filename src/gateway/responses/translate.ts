@@ -1,5 +1,5 @@
 // Translates a request for a response into a chat, and the field of an error back.
-import { ApiError, apiError } from "../../platform/errors.ts";
+import { type ApiError, apiError } from "../../platform/errors.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import type { InputItem } from "./items.ts";
 import { type FunctionTool, isFunctionTool, type ResponsesRequest } from "./request.ts";
@@ -38,13 +38,7 @@ export function translateRequest(sent: ResponsesRequest): TranslatedChat {
   return { body: body as TranslatedChat["body"], places };
 }
 
-/** Names the field of this request in an error about the chat made of it. */
-export function translateError(error: ApiError, places: readonly string[]): ApiError {
-  const { code, details, cause } = error;
-  const param = details.param && translateParam(details.param, places);
-  return param === details.param ? error : new ApiError(code, { ...details, param }, cause);
-}
-
+/** Names the field of this request that an error about the chat is about. */
 export function translateParam(param: string, places: readonly string[]): string {
   if (param === "messages") return "input";
   if (param === "reasoning") return "reasoning.effort";

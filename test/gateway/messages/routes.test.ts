@@ -213,9 +213,13 @@ describe("POST /v1/messages", () => {
     expect([reasons.status, reasons.headers.get("x-wadi-ignored")]).toEqual([200, null]);
   });
 
-  test("an unknown model is answered by the default one, marked as in a chat", async () => {
+  test("an unknown model is answered or counted by the default one, marked as in a chat", async () => {
     const reply = await ask("Hello", { model: "claude-opus" });
     expect([reply.status, reply.headers.get("deprecation")]).toEqual([200, "@1790467200"]);
+    const messages = [{ role: "user", content: "Hello" }];
+    const asked = { model: "claude-opus", messages };
+    const count = await app.post("/v1/messages/count_tokens", asked);
+    expect([count.status, count.headers.get("deprecation")]).toEqual([200, "@1790467200"]);
   });
 
   test("a body over 256 KB is refused in the dialect", async () => {
