@@ -32,7 +32,7 @@ export function createLiveReader(directory: string) {
   };
 }
 
-/** Prints each new part of a text; what is tried again begins anew. */
+/** Prints what is new of a text; a reply that is asked for again starts on a new line. */
 export class LivePrinter {
   readonly #output: Output;
   #shown: WrittenText = { round: 0, text: "" };

@@ -5,7 +5,6 @@ import {
   type PerformOperation,
 } from "../admin/index.ts";
 import { type Clock, wait } from "../platform/clock.ts";
-
 import type { WrittenText } from "./live.ts";
 
 export type ShownRow = Record<string, unknown>;

@@ -45,7 +45,13 @@ export { createRouters, type Routers } from "./routers.ts";
 export { createSendAs, type SendAs } from "./sent-as.ts";
 export { HttpServer, type StaticPage } from "./server.ts";
 export { createSessionRoutes, type SessionClient } from "./session-routes.ts";
-export { type EventStream, openEventStream, watchIdle, writeFrame } from "./sse.ts";
+export {
+  type EventStream,
+  openEventStream,
+  watchIdle,
+  writeFrame,
+  writeNamedFrame,
+} from "./sse.ts";
 export {
   answerList,
   ITEMS_AT_ONCE,

@@ -177,6 +177,11 @@ export function writeFrame(json: string): string {
   return `data: ${json}\n\n`;
 }
 
+/** A frame with the name of its event beside the data. */
+export function writeNamedFrame(name: string, json: string): string {
+  return `event: ${name}\n${writeFrame(json)}`;
+}
+
 /** gateway.limits.keep_alive, agents.limits.stream_idle_comment */
 const KEEP_ALIVE_MS = 15_000;
 

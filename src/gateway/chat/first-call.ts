@@ -1,4 +1,4 @@
-// One call at most in a reply, whatever the model server does.
+// Replies with one call at most, for callers that do not take several at once.
 import type { Complete } from "../../models/index.ts";
 
 /** Withholds all calls but the first: the model asks for the others after its result. */

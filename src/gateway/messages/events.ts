@@ -1,5 +1,5 @@
 // The events of a stream in Anthropic's dialect: one block of content after the other.
-import { writeDialectError } from "../../http/index.ts";
+import { writeDialectError, writeNamedFrame } from "../../http/index.ts";
 import { type Chunk, type CompletionOk, sumTokens } from "../../models/index.ts";
 import type { ApiError } from "../../platform/errors.ts";
 import { parseJson } from "../../platform/json.ts";
@@ -73,7 +73,7 @@ export class MessageEvents implements StreamWriter {
   }
 
   fail(error: ApiError, request_id: string): string {
-    return writeFrame("error", writeDialectError("anthropic", error, request_id));
+    return writeNamedFrame("error", writeDialectError("anthropic", error, request_id));
   }
 
   #begin(part: OpenBlock): string {
@@ -120,9 +120,5 @@ function isWhole({ place, text }: OpenBlock): boolean {
 }
 
 function frame(event: MessageEvent): string {
-  return writeFrame(event.type, JSON.stringify(event));
-}
-
-function writeFrame(name: string, json: string): string {
-  return `event: ${name}\ndata: ${json}\n\n`;
+  return writeNamedFrame(event.type, JSON.stringify(event));
 }

@@ -55,7 +55,7 @@ function toMessages(sent: MessagesMessage): MessageOfChat[] {
   return [typeof content === "string" ? { role, content } : toAssistant(content)];
 }
 
-/** Thinking is dropped: it belongs to the model that thought it. */
+/** Drops thinking: only the model that wrote it can read it. */
 function toAssistant(blocks: readonly MessagesBlock[]): MessageOfChat {
   const texts = blocks.flatMap((block) => (block.type === "text" ? block.text : []));
   const content = texts.join("");

@@ -1,4 +1,5 @@
 // Writes a response as the events of its stream, in order and numbered.
+import { writeNamedFrame } from "../../http/index.ts";
 import type { Chunk, CompletionOk } from "../../models/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type ApiError, typeOf } from "../../platform/errors.ts";
@@ -6,7 +7,7 @@ import type { Ids } from "../../platform/ids.ts";
 import { Halves, TEXT } from "../chat/halves.ts";
 import type { StreamWriter } from "../chat/stream.ts";
 import { beginCall, beginMessage, endResponse, statusOfLast, writeText } from "./output.ts";
-import type { OutputCall, OutputItem, OutputMessage, ResponseObject } from "./resource.ts";
+import type { OutputItem, ResponseObject } from "./resource.ts";
 
 const DONE = "data: [DONE]\n\n";
 
@@ -18,8 +19,9 @@ interface ResponseWriterOptions {
 }
 
 /** An item that has begun, its place, and its text so far. */
-interface OpenItem<Item> {
-  item: Item;
+interface BegunItem {
+  /** Replaced at its end. */
+  item: OutputItem;
   at: number;
   /** The place as JSON without braces, since most frames are deltas. */
   placed: string;
@@ -30,11 +32,11 @@ export class ResponseWriter implements StreamWriter {
   readonly #begun: ResponseObject;
   readonly #options: ResponseWriterOptions;
   readonly #halves = new Halves();
-  /** Items in their order; a begun one is replaced at its end. */
-  readonly #output: OutputItem[] = [];
+  readonly #items: BegunItem[] = [];
   /** Calls are whole at the end only: servers may send their pieces in turns. */
-  readonly #calls = new Map<number, OpenItem<OutputCall>>();
-  #message: OpenItem<OutputMessage> | null = null;
+  readonly #calls = new Map<number, BegunItem>();
+  /** The message whose text goes on. */
+  #message: BegunItem | null = null;
   #sequence = 0;
 
   constructor(begun: ResponseObject, options: ResponseWriterOptions) {
@@ -68,25 +70,24 @@ export class ResponseWriter implements StreamWriter {
       const missing = this.#halves.end(index) || (text === "" ? "{}" : "");
       frames += this.#addArguments(index, missing);
     }
-    if (this.#output.length === 0) frames += this.#openMessage();
-    const last = this.#output.length - 1;
-    const status = (at: number) => (at === last ? statusOfLast(completion) : "completed");
+    if (this.#items.length === 0) frames += this.#openMessage();
+    const last = this.#items.at(-1);
     // In the order of the items: a message may follow a call.
-    for (let at = 0; at <= last; at++) {
-      if (this.#message?.at === at) frames += this.#closeMessage(status(at));
-      const call = [...this.#calls.values()].find((one) => one.at === at);
-      if (call) frames += this.#closeCall(call, status(at));
+    for (const begun of this.#items) {
+      if (begun.item.status !== "in_progress") continue;
+      frames += this.#close(begun, begun === last ? statusOfLast(completion) : "completed");
     }
+    const output = this.#items.map(({ item }) => item);
     const now = this.#options.clock.now();
-    const response = endResponse(this.#begun, this.#output, completion, now);
+    const response = endResponse(this.#begun, output, completion, now);
     return frames + this.#write(`response.${response.status}`, { response }) + DONE;
   }
 
   fail({ code, message, status, details }: ApiError): string {
     const param = details.param ? this.#options.toSentParam(details.param) : null;
     const error = { type: typeOf(status), code, message, param };
-    const output = this.#output.map((item): OutputItem => {
-      return item.status === "in_progress" ? this.#showOpen(item) : item;
+    const output = this.#items.map((begun) => {
+      return begun.item.status === "in_progress" ? fill(begun, "incomplete") : begun.item;
     });
     const response = { ...this.#begun, status: "failed", output, error: { code, message } };
     return (
@@ -99,12 +100,12 @@ export class ResponseWriter implements StreamWriter {
 
   #write(type: string, fields: object): string {
     const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...fields });
-    return `event: ${type}\ndata: ${data}\n\n`;
+    return writeNamedFrame(type, data);
   }
 
   #writeDelta(type: string, placed: string, delta: string): string {
-    const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},`;
-    return `${head}${placed},"delta":${JSON.stringify(delta)}}\n\n`;
+    const head = `{"type":"${type}","sequence_number":${this.#sequence++},${placed}`;
+    return writeNamedFrame(type, `${head},"delta":${JSON.stringify(delta)}}`);
   }
 
   #addText(delta: string): string {
@@ -133,64 +134,56 @@ export class ResponseWriter implements StreamWriter {
   }
 
   #openCall(index: number, call_id: string, name: string): string {
-    // A text before the first call is whole.
-    const said = this.#message ? this.#closeMessage("completed") : "";
+    // A text is whole when a call begins.
+    const said = this.#message ? this.#close(this.#message, "completed") : "";
     const call = this.#open(beginCall(this.#options.ids, call_id, name));
     this.#calls.set(index, call);
     return said + this.#writeItem("added", call);
   }
 
-  #open<Item extends OutputItem>(item: Item): OpenItem<Item> {
-    const at = this.#output.push(item) - 1;
+  #open(item: OutputItem): BegunItem {
+    const at = this.#items.length;
     const placed = `"item_id":${JSON.stringify(item.id)},"output_index":${at}`;
-    return { item, at, placed, text: "" };
+    const begun = { item, at, placed, text: "" };
+    this.#items.push(begun);
+    return begun;
   }
 
-  #closeMessage(status: OutputItem["status"]): string {
-    const begun = this.#addText(this.#halves.end(TEXT));
-    const message = this.#message!;
-    this.#message = null;
-    const { text } = message;
-    const part = writeText(text);
-    message.item = { ...message.item, status, content: [part] };
-    this.#output[message.at] = message.item;
-    const place = placeText(message);
-    return (
-      begun +
-      this.#write("response.output_text.done", { ...place, text, logprobs: [] }) +
-      this.#write("response.content_part.done", { ...place, part }) +
-      this.#writeItem("done", message)
-    );
-  }
-
-  #closeCall(call: OpenItem<OutputCall>, status: OutputItem["status"]): string {
-    const { text } = call;
-    call.item = { ...call.item, status, arguments: text };
-    this.#output[call.at] = call.item;
-    const fields = { ...placeItem(call), name: call.item.name, arguments: text };
-    return (
-      this.#write("response.function_call_arguments.done", fields) + this.#writeItem("done", call)
-    );
-  }
-
-  #writeItem(type: "added" | "done", { item, at }: OpenItem<OutputItem>): string {
-    return this.#write(`response.output_item.${type}`, { output_index: at, item });
-  }
-
-  #showOpen(item: OutputItem): OutputItem {
-    const status = "incomplete";
-    if (item.type === "message") {
-      return { ...item, status, content: [writeText(this.#message?.text ?? "")] };
+  #close(begun: BegunItem, status: OutputItem["status"]): string {
+    const rest = begun === this.#message ? this.#addText(this.#halves.end(TEXT)) : "";
+    const item = fill(begun, status);
+    begun.item = item;
+    const { text } = begun;
+    if (item.type === "function_call") {
+      const fields = { ...placeItem(begun), name: item.name, arguments: text };
+      const done = this.#write("response.function_call_arguments.done", fields);
+      return done + this.#writeItem("done", begun);
     }
-    const call = [...this.#calls.values()].find((one) => one.item === item);
-    return { ...item, status, arguments: call?.text ?? "" };
+    this.#message = null;
+    const place = placeText(begun);
+    return (
+      rest +
+      this.#write("response.output_text.done", { ...place, text, logprobs: [] }) +
+      this.#write("response.content_part.done", { ...place, part: writeText(text) }) +
+      this.#writeItem("done", begun)
+    );
+  }
+
+  #writeItem(type: "added" | "done", { item, at }: BegunItem): string {
+    return this.#write(`response.output_item.${type}`, { output_index: at, item });
   }
 }
 
-function placeItem({ item, at }: OpenItem<OutputItem>) {
+/** The item with its text so far. */
+function fill({ item, text }: BegunItem, status: OutputItem["status"]): OutputItem {
+  if (item.type === "message") return { ...item, status, content: [writeText(text)] };
+  return { ...item, status, arguments: text };
+}
+
+function placeItem({ item, at }: BegunItem) {
   return { item_id: item.id, output_index: at };
 }
 
-function placeText(message: OpenItem<OutputMessage>) {
+function placeText(message: BegunItem) {
   return { ...placeItem(message), content_index: 0 };
 }
