@@ -1,20 +1,12 @@
 // The npm package `@ai-sdk/openai` with its default, the Responses API.
 import { describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
-import { ANSWER, baseOf, CALLS, CITIES, failureOf, registerDev, WEATHER } from "./dev.ts";
+import { generateText, stepCountIs, streamText } from "ai";
+import { output, streamCalls, tools } from "./ai-client.ts";
+import { ANSWER, baseOf, CALLS, CITIES, failureOf, registerDev } from "./dev.ts";
 
 const dev = registerDev();
 const connect = () => createOpenAI({ baseURL: baseOf(dev()), apiKey: dev().key })("svc");
-
-const tools = {
-  get_weather: tool({
-    description: WEATHER.description,
-    inputSchema: jsonSchema<{ city: string }>(WEATHER.parameters),
-    execute: async ({ city }) => `38 in ${city}`,
-  }),
-};
-const output = Output.object({ schema: jsonSchema<{ city: string }>(WEATHER.parameters) });
 
 describe("the npm package @ai-sdk/openai", () => {
   test("generateText gets the text, the finish reason and the usage", async () => {
@@ -53,18 +45,9 @@ describe("the npm package @ai-sdk/openai", () => {
   });
 
   test("streamText does so too, with the arguments in chunks", async () => {
-    const ask = { model: connect(), tools, stopWhen: stepCountIs(3), prompt: CALLS };
-    const result = streamText(ask);
-    const inputs = new Map<string, string>();
-    let text = "";
-    for await (const part of result.stream) {
-      if (part.type === "tool-input-start") inputs.set(part.id, "");
-      if (part.type === "tool-input-delta") inputs.set(part.id, inputs.get(part.id)! + part.delta);
-      if (part.type === "text-delta") text += part.text;
-    }
-    expect([...inputs.values()].map((input) => JSON.parse(input))).toEqual(CITIES);
+    const { text, called, steps } = await streamCalls(connect());
+    expect(called).toEqual(CITIES);
     expect(text).toBe(ANSWER);
-    const steps = await result.steps;
     expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
   });
 

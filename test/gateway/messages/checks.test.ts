@@ -11,14 +11,9 @@ import {
   writeFrame,
 } from "../../support/upstream.ts";
 import { answerWhole, openBudgetFront, PROMPT } from "../budgets/fixture.ts";
-import { readEvents } from "./read-events.ts";
+import { OPEN, readError, readEvents } from "./fixture.ts";
 
-const OPEN = "[gateway]\nmessages = true\n";
 const HELLO = { messages: [{ role: "user", content: "Hello" }] };
-interface Fault {
-  error: object;
-}
-const fault = async (reply: Response) => [reply.status, ((await reply.json()) as Fault).error];
 
 describe("what the model and the key allow", () => {
   const upstream = startUpstream((asked) => answerWhole(asked, 3));
@@ -52,15 +47,15 @@ urls = ["${upstream.url}"]
 
   test("a model without the capability refuses images, tools and a form of its text", async () => {
     const messages = [...HELLO.messages, { role: "user", content: [IMAGE] }];
-    expect(await fault(await ask({ messages }))).toMatchObject([
+    expect(await readError(await ask({ messages }))).toMatchObject([
       400,
       { message: "The model plain has no capability `vision`.", param: "messages" },
     ]);
-    expect(await fault(await ask({ tools: TOOLS }))).toMatchObject([
+    expect(await readError(await ask({ tools: TOOLS }))).toMatchObject([
       400,
       { message: "The model plain has no capability `tools`.", param: "tools" },
     ]);
-    expect(await fault(await ask({ output_config: FORM }))).toMatchObject([
+    expect(await readError(await ask({ output_config: FORM }))).toMatchObject([
       400,
       {
         message: "The model plain has no capability `structured_outputs`.",
@@ -68,7 +63,7 @@ urls = ["${upstream.url}"]
       },
     ]);
     const count = await app.post("/v1/messages/count_tokens", { model: "plain", messages });
-    expect(await fault(count)).toMatchObject([400, { param: "messages" }]);
+    expect(await readError(count)).toMatchObject([400, { param: "messages" }]);
   });
 
   test("an able model gets all of it in the format of chats", async () => {
@@ -104,7 +99,7 @@ urls = ["${upstream.url}"]
     upstream.script = async (asked) =>
       asked.path.endsWith("/tokenize") ? Response.json({ count: 1_000 }) : answerWhole(asked);
     for (const stream of [false, true]) {
-      expect(await fault(await ask({ messages, stream }))).toMatchObject([
+      expect(await readError(await ask({ messages, stream }))).toMatchObject([
         400,
         {
           type: "invalid_request_error",
@@ -120,10 +115,10 @@ urls = ["${upstream.url}"]
   test("a key calls only its models, and counts only their tokens", async () => {
     const key = await createKey(app, { models: ["able"] });
     const refusal = [403, { type: "permission_error", code: "model_not_permitted" }];
-    expect(await fault(await ask({}, key))).toMatchObject(refusal);
+    expect(await readError(await ask({}, key))).toMatchObject(refusal);
     const asked = { model: "plain", ...HELLO };
     const count = await app.post("/v1/messages/count_tokens", asked, { key });
-    expect(await fault(count)).toMatchObject(refusal);
+    expect(await readError(count)).toMatchObject(refusal);
     expect((await ask({ model: "able" }, key)).status).toBe(200);
   });
 
@@ -178,9 +173,9 @@ urls = ["${upstream.url}"]
 
   test("a model server that is busy is an overload, and one that fails an API error", async () => {
     upstream.script = () => new Response("busy", { status: 429 });
-    expect(await fault(await ask({}))).toMatchObject([529, { code: "upstream_rate_limited" }]);
+    expect(await readError(await ask({}))).toMatchObject([529, { code: "upstream_rate_limited" }]);
     upstream.script = () => Response.json({});
-    expect(await fault(await ask({}))).toMatchObject([500, { code: "upstream_error" }]);
+    expect(await readError(await ask({}))).toMatchObject([500, { code: "upstream_error" }]);
     upstream.script = (asked) => answerWhole(asked, 3);
   });
 });
@@ -203,7 +198,7 @@ describe("budgets", () => {
     expect(first.headers.get("x-ratelimit-remaining-tokens")).toBe("30");
     const second = await post(front, 60);
     expect(second.headers.get("retry-after")).toBe(String(12 * 3_600));
-    expect(await fault(second)).toMatchObject([
+    expect(await readError(second)).toMatchObject([
       429,
       { type: "rate_limit_error", code: "rate_limit_exceeded" },
     ]);
@@ -215,7 +210,7 @@ describe("budgets", () => {
     await front.limit({ cost_day: 1 });
     const reply = await post(front, 60);
     expect(reply.headers.get("x-should-retry")).toBe("false");
-    expect(await fault(reply)).toMatchObject([
+    expect(await readError(reply)).toMatchObject([
       403,
       { type: "permission_error", code: "permission_denied" },
     ]);

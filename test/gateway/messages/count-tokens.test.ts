@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AskOptions, startApp, type TestApp } from "../../support/app.ts";
 import { startUpstream, writeSettings } from "../../support/upstream.ts";
-
-const OPEN = "[gateway]\nmessages = true\n";
+import { OPEN, readError } from "./fixture.ts";
 
 let app: TestApp;
 beforeAll(async () => {
@@ -14,10 +13,6 @@ afterAll(() => app.stop());
 const ask = (fields: object) => app.post("/v1/messages", { max_tokens: 50, ...fields });
 const count = (fields: object, options: AskOptions = {}) =>
   app.post("/v1/messages/count_tokens", fields, options);
-const fault = async (reply: Response) => [
-  reply.status,
-  ((await reply.json()) as { error: object }).error,
-];
 const TOOL = { name: "now", description: "The time.", input_schema: { type: "object" } };
 
 describe("POST /v1/messages/count_tokens", () => {
@@ -61,9 +56,9 @@ describe("POST /v1/messages/count_tokens", () => {
   });
 
   test("checks the fields, the key and the model as a message does", async () => {
-    expect(await fault(await count({ messages: [] }))).toMatchObject([400, { param: "messages" }]);
+    expect(await readError(await count({ messages: [] }))).toMatchObject([400, { param: "messages" }]);
     const messages = [{ role: "user", content: "Hello" }];
-    expect(await fault(await count({ messages }, { key: "svc_sk_x" }))).toMatchObject([
+    expect(await readError(await count({ messages }, { key: "svc_sk_x" }))).toMatchObject([
       401,
       { code: "invalid_api_key" },
     ]);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { MessageEvents } from "../../../src/gateway/messages/events.ts";
 import type { Chunk } from "../../../src/models/index.ts";
 import { apiError } from "../../../src/platform/errors.ts";
-import { readEvents } from "./read-events.ts";
+import { readEvents } from "./fixture.ts";
 
 const USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 const ESTIMATE = 4;

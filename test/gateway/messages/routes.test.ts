@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AskOptions, KEY, startApp, type TestApp } from "../../support/app.ts";
 import { readRequestLog } from "../../support/request-log.ts";
-import { readEvents } from "./read-events.ts";
+import { OPEN, readError, readEvents } from "./fixture.ts";
 
-const OPEN = "[gateway]\nmessages = true\n";
 const UNLIMITED = "[limits]\nrequests_per_minute = 1_000_000\n";
 
 let app: TestApp;
@@ -19,10 +18,6 @@ const ask = (content: unknown, fields: object = {}, options: AskOptions = {}) =>
     { max_tokens: 50, messages: [{ role: "user", content }], ...fields },
     options,
   );
-const fault = async (reply: Response) => [reply.status, ((await reply.json()) as Fault).error];
-interface Fault {
-  error: object;
-}
 const TOOL = { name: "now", description: "The time.", input_schema: { type: "object" } };
 
 describe("POST /v1/messages", () => {
@@ -50,9 +45,9 @@ describe("POST /v1/messages", () => {
     const own = await ask("Hello", {}, { key: null, headers: { "x-api-key": KEY } });
     expect(own.status).toBe(200);
     const wrong = await ask("Hello", {}, { headers: { "x-api-key": "svc_sk_other" } });
-    expect(await fault(wrong)).toMatchObject([401, { code: "invalid_api_key" }]);
+    expect(await readError(wrong)).toMatchObject([401, { code: "invalid_api_key" }]);
     const none = await ask("Hello", {}, { key: null });
-    expect(await fault(none)).toMatchObject([401, { code: "missing_api_key" }]);
+    expect(await readError(none)).toMatchObject([401, { code: "missing_api_key" }]);
     // Other routes keep to their own way.
     const chat = await app.chat("Hello", {}, { key: null, headers: { "x-api-key": KEY } });
     expect(chat.status).toBe(401);
@@ -104,7 +99,7 @@ describe("POST /v1/messages", () => {
 
   test("`max_tokens` is required, and a model's limit lowers it", async () => {
     const missing = await ask("Hello", { max_tokens: undefined });
-    expect(await fault(missing)).toEqual([
+    expect(await readError(missing)).toEqual([
       400,
       {
         type: "invalid_request_error",
@@ -176,7 +171,7 @@ describe("POST /v1/messages", () => {
     ],
   ])("%j is refused at %s", async (fields, param, sentence) => {
     const reply = await ask("Hello", fields);
-    expect(await fault(reply)).toEqual([
+    expect(await readError(reply)).toEqual([
       400,
       {
         type: "invalid_request_error",
@@ -191,7 +186,7 @@ describe("POST /v1/messages", () => {
   test("a refused `thread` is told by the code on which clients go on without one", async () => {
     const reply = await ask("Hello", { thread: { type: "create" } });
     const error_code = "thread_unsupported_request";
-    expect(await fault(reply)).toMatchObject([
+    expect(await readError(reply)).toMatchObject([
       400,
       { code: "invalid_request", details: { error_code } },
     ]);
@@ -224,7 +219,7 @@ describe("POST /v1/messages", () => {
 
   test("a body over 256 KB is refused in the dialect", async () => {
     const reply = await ask("x".repeat(300_000));
-    expect(await fault(reply)).toMatchObject([
+    expect(await readError(reply)).toMatchObject([
       413,
       { type: "request_too_large", code: "request_too_large" },
     ]);
@@ -307,7 +302,7 @@ describe("the statuses and kinds of the dialect, with our codes inside", () => {
   ])("%s is %i %s", async (code, status, type) => {
     for (const stream of [false, true]) {
       const reply = await ask(`!error ${code}`, { model: "stub-1", stream });
-      expect(await fault(reply)).toMatchObject([status, { type, code }]);
+      expect(await readError(reply)).toMatchObject([status, { type, code }]);
     }
   });
 });
