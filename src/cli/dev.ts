@@ -44,7 +44,8 @@ export async function runDev(
   const isOffline = isReplay(input);
   const standIn: ServiceStandIn = isOffline ? "offline" : "unnamed";
   const defaults = {
-    ...{ "gateway.responses": true, "gateway.messages": true },
+    "gateway.responses": true,
+    "gateway.messages": true,
     "agents.mcp_server": true,
   };
   const reading = { fixed, wantsApiKeys: !isOffline, standIn, defaults };

@@ -56,7 +56,10 @@ describe("POST /v1/messages/count_tokens", () => {
   });
 
   test("checks the fields, the key and the model as a message does", async () => {
-    expect(await readError(await count({ messages: [] }))).toMatchObject([400, { param: "messages" }]);
+    expect(await readError(await count({ messages: [] }))).toMatchObject([
+      400,
+      { param: "messages" },
+    ]);
     const messages = [{ role: "user", content: "Hello" }];
     expect(await readError(await count({ messages }, { key: "svc_sk_x" }))).toMatchObject([
       401,
