@@ -2,21 +2,10 @@
 // it: WADI_TEST_PYTHON, or the one on the path.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { hasPython, runPython } from "../support/python.ts";
 import { ANSWER, registerDev } from "./dev.ts";
 
-const PYTHON = process.env.WADI_TEST_PYTHON ?? "python3";
-
-function has(module: string): boolean {
-  try {
-    const command = [PYTHON, "-c", `import ${module}`];
-    return Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
-  } catch {
-    return false;
-  }
-}
-const isThere = has("anthropic");
-if (!isThere) console.log("anthropic is not there: the client of Python is not tried.");
-
+const isThere = hasPython(["-c", "import anthropic"], "anthropic for Python");
 const dev = registerDev();
 
 test.skipIf(!isThere)(
@@ -24,13 +13,7 @@ test.skipIf(!isThere)(
   async () => {
     const { url, key } = dev();
     const program = join(import.meta.dir, "anthropic_client.py");
-    const child = Bun.spawn([PYTHON, program, url, key], { stdout: "pipe", stderr: "pipe" });
-    const [out, problem] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    expect([await child.exited, problem]).toEqual([0, ""]);
-    expect(JSON.parse(out)).toEqual({
+    expect(JSON.parse(await runPython(program, [url, key]))).toEqual({
       said: "You said: Hello there",
       streamed: "You said: Hello there",
       events: [

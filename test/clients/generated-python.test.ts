@@ -5,21 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KEY, startApp, type TestApp } from "../support/app.ts";
+import { hasPython, PYTHON } from "../support/python.ts";
 
-const PYTHON = process.env.WADI_TEST_PYTHON ?? "python3";
-const GENERATOR = [PYTHON, "-m", "openapi_python_client"];
-
-function has(command: string[]): boolean {
-  try {
-    return Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
-  } catch {
-    return false;
-  }
-}
-const isThere = has([...GENERATOR, "--version"]);
-if (!isThere) {
-  console.log("openapi-python-client is not there: the client that it generates is not tried.");
-}
+const GENERATOR = ["-m", "openapi_python_client"];
+const isThere = hasPython([...GENERATOR, "--version"], "openapi-python-client");
 
 let app: TestApp;
 let directory: string;
@@ -53,6 +42,7 @@ test.skipIf(!isThere)("it is generated completely, chats, and reads runs and ste
   writeFileSync(join(directory, "config.yml"), "post_hooks: []\n");
   const where = ["--path", "openapi.json", "--output-path", "client", "--config", "config.yml"];
   const made = await run([
+    PYTHON,
     ...GENERATOR,
     "generate",
     ...where,

@@ -1,20 +1,10 @@
 // PyPI's `opentelemetry-proto` as the judge of OTLP's JSON, by the Python of WADI_TEST_PYTHON.
 import { join } from "node:path";
 import type { Collected } from "./collector.ts";
+import { hasPython, PYTHON } from "./python.ts";
 
-const PYTHON = process.env.WADI_TEST_PYTHON ?? "python3";
-
-function has(module: string): boolean {
-  try {
-    const command = [PYTHON, "-c", `import ${module}`];
-    return Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
-  } catch {
-    return false;
-  }
-}
-
-export const hasJudge = has("opentelemetry.proto.collector.trace.v1.trace_service_pb2");
-if (!hasJudge) console.log("opentelemetry-proto is not there: it does not judge the export.");
+const MODULE = "opentelemetry.proto.collector.trace.v1.trace_service_pb2";
+export const hasJudge = hasPython(["-c", `import ${MODULE}`], "opentelemetry-proto");
 
 export interface JudgedSpan {
   service: string;
