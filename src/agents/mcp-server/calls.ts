@@ -7,10 +7,11 @@ import { agentStore } from "../definitions/store.ts";
 import { cancelRun } from "../runs/deps.ts";
 import type { RunRow } from "../runs/run.ts";
 import { makeIdempotency, readIdempotency } from "../runs/start-request.ts";
-import { FINAL, type Status } from "../runs/transitions.ts";
+import { hasStopped } from "../runs/waits.ts";
 import type { McpCallOutcome, McpCallsDeps, McpExchange, WaitForRun } from "./exchange.ts";
 import { fieldsOf, McpFault } from "./protocol.ts";
 import { createReads } from "./reads.ts";
+import { answerByStream } from "./stream.ts";
 import {
   AgentArguments,
   errorResultOf,
@@ -27,7 +28,8 @@ const WAIT_MS_MAX = 600_000;
 const WAITING_MAX = 20;
 
 /** Views of runs: as they stand, and as they are once they have come far enough. */
-function createRunViews({ database, findRun, waits }: McpCallsDeps) {
+function createRunViews(deps: McpCallsDeps) {
+  const { database, findRun } = deps;
   const approvals = database.bind(approvalStore);
 
   /** Finds the calls of a run that wait, with the run. */
@@ -46,11 +48,11 @@ function createRunViews({ database, findRun, waits }: McpCallsDeps) {
     const { call, caller, request, requestId } = exchange;
     const { progressToken } = fieldsOf(call.params._meta);
     const isToken = typeof progressToken === "string" || Number.isSafeInteger(progressToken);
-    return waits.answer({
+    return answerByStream(deps, {
       ...{ key_id: caller.key_id, run_id, timeoutMs, isOver },
       ...{ signal: request.signal, request_id: requestId },
       writeProgress: isToken
-        ? async (progress, status) => {
+        ? (progress, status) => {
             const message = `The run ${run_id} is ${status}.`;
             const params = { progressToken, progress, message };
             return JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params });
@@ -91,8 +93,7 @@ export function createCalls(deps: McpCallsDeps) {
       return form.isStateless ? { resultType: "task", ...task } : { task };
     }
     // A person may take hours, for which no client waits.
-    const isOver = (status: Status) => FINAL.has(status) || status === "waiting_approval";
-    return wait(exchange, run.id, WAIT_MS_MAX, isOver);
+    return wait(exchange, run.id, WAIT_MS_MAX, hasStopped);
   }
 
   const reads = createReads(deps, { see: seeAgain, wait });

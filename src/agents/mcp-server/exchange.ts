@@ -2,10 +2,10 @@
 import type { Caller } from "../../access/index.ts";
 import type { RunsDeps } from "../runs/deps.ts";
 import type { RunStarter } from "../runs/start.ts";
-import type { Status } from "../runs/transitions.ts";
+import type { RunPosition } from "../runs/store/reads.ts";
+import type { RunWaits } from "../runs/waits.ts";
 import type { McpCall, McpClientForm } from "./protocol.ts";
 import type { SeenRun } from "./views.ts";
-import type { McpWaits } from "./waits.ts";
 
 export interface McpExchange {
   call: McpCall;
@@ -27,11 +27,11 @@ export type WaitForRun = (
   exchange: McpExchange,
   run_id: string,
   timeoutMs: number,
-  isOver: (status: Status) => boolean,
+  isOver: (position: RunPosition) => boolean,
   show?: (seen: SeenRun) => object,
 ) => Response;
 
 export interface McpCallsDeps extends RunsDeps {
   starter: RunStarter;
-  waits: McpWaits;
+  waits: RunWaits;
 }

@@ -8,6 +8,7 @@ import { approvalStore } from "../approvals/store.ts";
 import { cancelRun } from "../runs/deps.ts";
 import type { RunRow } from "../runs/run.ts";
 import { FINAL } from "../runs/transitions.ts";
+import { hasEnded } from "../runs/waits.ts";
 import { sumUsage } from "../usage/routes.ts";
 import { usageStore } from "../usage/store.ts";
 import type { McpCallOutcome, McpCallsDeps, McpExchange, WaitForRun } from "./exchange.ts";
@@ -72,7 +73,7 @@ async function getRun({ see, wait }: RunViews, exchange: McpExchange): Promise<M
   const { run_id, wait_seconds = 0 } = argumentsOf("get_run", exchange);
   const seen = await see(run_id.toLowerCase(), exchange);
   if (wait_seconds === 0 || FINAL.has(seen.run.status)) return runResult(seen);
-  return wait(exchange, seen.run.id, wait_seconds * 1_000, (status) => FINAL.has(status));
+  return wait(exchange, seen.run.id, wait_seconds * 1_000, hasEnded);
 }
 
 function argumentsOf<N extends ReadName>(name: N, { call }: McpExchange) {

@@ -11,7 +11,7 @@ import {
 } from "../../http/index.ts";
 import { ApiError, apiError } from "../../platform/errors.ts";
 import type { Settings } from "../../settings/index.ts";
-import { FINAL } from "../runs/transitions.ts";
+import { hasEnded } from "../runs/waits.ts";
 import { SESSION_REVISIONS, STATELESS_REVISION } from "../tools/mcp/messages.ts";
 import { META } from "../tools/mcp/wire.ts";
 import { createCalls, type McpCalls } from "./calls.ts";
@@ -219,7 +219,7 @@ const HANDSHAKE_METHODS: Readonly<Record<string, McpMethod>> = {
     const { run } = await calls.see(id, exchange);
     const _meta = { [`${META}related-task`]: { taskId: run.id } };
     const show = (seen: Parameters<typeof runResult>[0]) => ({ ...runResult(seen), _meta });
-    return calls.wait(exchange, id, RESULT_WAIT_MS, (status) => FINAL.has(status), show);
+    return calls.wait(exchange, id, RESULT_WAIT_MS, hasEnded, show);
   }),
   "tasks/cancel": onTask(async (calls, exchange, id) =>
     taskOf(await calls.cancel(id, exchange), calls.ttl(), exchange.form),
