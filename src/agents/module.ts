@@ -83,7 +83,7 @@ export function createAgents(router: Router, given: AgentsDeps, tracer?: Tracer)
     createBuiltins({ search: deps.internal.search, egress, compute, notes }),
   );
   const toolsDeps = { ...deps, catalog, tools: database.bind(toolStore) };
-  const checkSchema = createSchemaCheck(compute, "output_schema");
+  const checkSchema = createSchemaCheck(compute);
   const definitions = new Definitions(deps, createToolLookup(toolsDeps), checkSchema);
   openDefinitionRoutes(router, definitions, deps.alias);
   openThreadRoutes(router, runsDeps);

@@ -167,7 +167,7 @@ export class Definitions {
   async #requireSchema({ output_schema }: Pick<NewVersion, "output_schema">, caller: Caller) {
     if (!output_schema) return;
     if (!this.#checkSchema) throw new Error("nothing checks an output schema here");
-    const message = await this.#checkSchema(output_schema, accountOf(caller));
+    const message = await this.#checkSchema(output_schema, accountOf(caller), "output_schema");
     if (message !== null) throw apiError("invalid_request", { param: "output_schema", message });
   }
 

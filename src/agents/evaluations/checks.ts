@@ -34,8 +34,8 @@ export async function validateChecks(
       output_schema,
     };
     for (const [field, schema] of Object.entries(schemas)) {
-      const checkSchema = createSchemaCheck(compute, `checks.${at}.${field}`);
-      const problem = schema && (await checkSchema(schema, account_id));
+      const name = `checks.${at}.${field}`;
+      const problem = schema && (await createSchemaCheck(compute)(schema, account_id, name));
       if (problem) throw refuse(`.${field}`, problem);
     }
   }

@@ -28,7 +28,7 @@ export function textResult(text: string, structuredContent?: object, isError = f
   };
 }
 
-/** The result of a call whose run has ended, or of which a client gets no more for now. */
+/** The result of a call: of an ended run, or of one that goes on after the wait is over. */
 export function runResult({ run, waiting }: SeenRun) {
   const { status, output, error } = run;
   const message = output?.message ?? null;

@@ -6,6 +6,7 @@ import { ARGUMENTS, UNCOMPUTED } from "./compute-tasks.ts";
 import { findJsonProblem } from "./json-schema/check.ts";
 import type { Parameters } from "./json-schema/parameters.ts";
 
+const ARGUMENTS_CALLED = "The arguments";
 const TEXT_BYTES_MAX = 256 * 1024;
 const DEPTH_MAX = 64;
 /** Maximum objects and lists; each costs a hundred times as much as a character. */
@@ -36,26 +37,23 @@ export function createArgumentsCheck(compute: Compute, called = ARGUMENTS_CALLED
   return async (parameters, text, options) => {
     // `Kind` is a symbol, which no JSON of a caller has.
     if (Kind in parameters) return checkArguments(parameters as TSchema, text);
-    const name = (fault: string) =>
-      fault.startsWith(ARGUMENTS_CALLED) ? called + fault.slice(ARGUMENTS_CALLED.length) : fault;
-    const value = readObject(text);
-    if (typeof value === "string") return { ok: false, faults: [name(value)] };
-    const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX };
+    const value = readObject(text, called);
+    if (typeof value === "string") return { ok: false, faults: [value] };
+    const input = { parameters, text: text.trim() || "{}", faultsMax: FAULTS_MAX, root: called };
     const computed = await compute.run(ARGUMENTS, input, options);
-    if (computed.ok) return toChecked(value, computed.value.map(name));
+    if (computed.ok) return toChecked(value, computed.value);
     const fault = `${called}: Checking them ${UNCOMPUTED[computed.reason]}.`;
     return { ok: false, faults: [fault] };
   };
 }
-const ARGUMENTS_CALLED = "The arguments";
 
 /** Checks by a built-in tool's parameters, which take no time. */
 export function checkArguments(parameters: TSchema, text: string): CheckedArguments {
-  const value = readObject(text);
+  const value = readObject(text, ARGUMENTS_CALLED);
   if (typeof value === "string") return { ok: false, faults: [value] };
   const faults: string[] = [];
   for (const { path, message } of Value.Errors(parameters, value)) {
-    faults.push(`${path === "" ? "The arguments" : path}: ${message}`);
+    faults.push(`${path === "" ? ARGUMENTS_CALLED : path}: ${message}`);
     if (faults.length === FAULTS_MAX) break;
   }
   return toChecked(value, faults);
@@ -67,29 +65,29 @@ function toChecked(value: Record<string, unknown>, faults: readonly string[]): C
   return { ok: false, faults: shortened };
 }
 
-function readObject(text: string): Record<string, unknown> | string {
+function readObject(text: string, called: string): Record<string, unknown> | string {
   // Many model servers send nothing for a call without arguments.
   if (text.trim() === "") return {};
   if (Buffer.byteLength(text) > TEXT_BYTES_MAX) {
-    return `The arguments are longer than ${TEXT_BYTES_MAX} bytes.`;
+    return `${called} are longer than ${TEXT_BYTES_MAX} bytes.`;
   }
-  const textProblem = findTextProblem(text);
+  const textProblem = findTextProblem(text, called);
   if (textProblem !== null) return textProblem;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return "The arguments are no valid JSON.";
+    return `${called} are no valid JSON.`;
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return "The arguments must be a JSON object.";
+    return `${called} must be a JSON object.`;
   }
   const problem = findJsonProblem(value, { depthMax: DEPTH_MAX, partsMax: PARTS_MAX });
-  return problem === null ? (value as Record<string, unknown>) : `The arguments ${problem}.`;
+  return problem === null ? (value as Record<string, unknown>) : `${called} ${problem}.`;
 }
 
 /** Finds nesting that parsing would not survive, and integers that it would round. */
-function findTextProblem(text: string): string | null {
+function findTextProblem(text: string, called: string): string | null {
   let depth = 0;
   let isQuoted = false;
   for (let at = 0; at < text.length; at++) {
@@ -99,12 +97,12 @@ function findTextProblem(text: string): string | null {
       else if (character === '"') isQuoted = false;
     } else if (character === '"') isQuoted = true;
     else if (character === "{" || character === "[") {
-      if (++depth > DEPTH_MAX) return `The arguments are nested deeper than ${DEPTH_MAX}.`;
+      if (++depth > DEPTH_MAX) return `${called} are nested deeper than ${DEPTH_MAX}.`;
     } else if (character === "}" || character === "]") depth--;
     else if (character >= "0" && character <= "9") {
       NUMBER.lastIndex = at;
       const [number] = NUMBER.exec(text)!;
-      if (isRounded(number)) return describeRounded(number);
+      if (isRounded(number)) return describeRounded(number, called);
       at += number.length - 1;
     }
   }
@@ -117,8 +115,8 @@ function isRounded(number: string): boolean {
   return Number.parseFloat(number) > Number.MAX_SAFE_INTEGER;
 }
 
-function describeRounded(number: string): string {
+function describeRounded(number: string, called: string): string {
   const quoted = number.slice(0, QUOTED_DIGITS_MAX);
-  const problem = `The arguments hold an integer beyond ${Number.MAX_SAFE_INTEGER}`;
+  const problem = `${called} hold an integer beyond ${Number.MAX_SAFE_INTEGER}`;
   return `${problem}, which would be rounded: ${quoted}. Write it as a string.`;
 }

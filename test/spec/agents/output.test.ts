@@ -71,7 +71,7 @@ test.each([
   async (_, fields, code) => {
     const body = { name: "Helper", system_prompt: "Be brief.", ...fields };
     const response = await app.post("/v1/agents", body);
-    expect(await response.clone().text()).not.toContain("`parameters`");
+    expect(await response.clone().text()).not.toContain("`parameters");
     await expectRefusal(response, 400, code, "output_schema");
     const { id } = await createAgent(app);
     await expectRefusal(

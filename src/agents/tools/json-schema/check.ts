@@ -9,11 +9,15 @@ const SCHEMA_BYTES_MAX = 32 * 1024;
 const SCHEMA_BOUNDS: JsonBounds = { depthMax: 16, partsMax: 500 };
 const BUSY_RETRY_S = "1";
 
-export type CheckSchema = (parameters: Parameters, account: string) => Promise<string | null>;
+/** Says what is wrong with the schema in a field of that name; null: nothing. */
+export type CheckSchema = (
+  schema: Parameters,
+  account: string,
+  field?: string,
+) => Promise<string | null>;
 
-/** Checks the schema in a field of that name. */
-export function createSchemaCheck(compute: Compute, field = "parameters"): CheckSchema {
-  return async (schema, account) => {
+export function createSchemaCheck(compute: Compute): CheckSchema {
+  return async (schema, account, field = "parameters") => {
     const problem = findJsonProblem(schema, SCHEMA_BOUNDS);
     if (problem !== null) return `\`${field}\` ${problem}.`;
     if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {

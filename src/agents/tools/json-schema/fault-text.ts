@@ -1,5 +1,4 @@
 // Writes the faults of a value as sentences, each with the path of what is at fault.
-
 import { shorten } from "../../../platform/text.ts";
 import { type JsonNode, readValue } from "./library.ts";
 import type { Fault } from "./meter.ts";

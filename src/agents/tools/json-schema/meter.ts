@@ -1,5 +1,4 @@
 // Bounds the work of a check, and collects what it finds at fault.
-
 import { type Additional, ownId, type Patterned } from "./keywords.ts";
 import {
   type EvaluationPlugin,

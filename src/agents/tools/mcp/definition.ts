@@ -29,7 +29,7 @@ export interface ReadTools {
   skipped: SkippedTool[];
 }
 
-/** Reads the listed tools, of which only the first of each name counts. */
+/** Reads listed tools. A later tool of the same name is skipped, like one that cannot be used. */
 export async function readTools(
   listed: readonly unknown[],
   server: string,
@@ -47,10 +47,9 @@ export async function readTools(
     let problem = typeof read === "string" ? read : null;
     if (typeof read !== "string") {
       if (definitions.has(read.name)) problem = `Another tool is \`${read.name}\` here.`;
-      problem ??= await checkSchema(read.parameters, account_id);
+      problem ??= await checkSchema(read.parameters, account_id, "inputSchema");
       if (problem === null && read.output_schema !== null) {
-        const fault = await checkSchema(read.output_schema, account_id);
-        if (fault !== null) problem = `Its output schema cannot be used. As for ${fault}`;
+        problem = await checkSchema(read.output_schema, account_id, "outputSchema");
       }
       if (problem === null) definitions.set(read.name, read);
     }

@@ -272,9 +272,9 @@ describe("compiled schemas", () => {
 });
 
 test("a fault names the field that has the schema, with the place inside it", async () => {
-  const checkOutput = createSchemaCheck(inlineCompute, "output_schema");
+  const check = createSchemaCheck(inlineCompute);
   const properties = { a: { $ref: "https://x.example/s" } };
-  expect(await checkOutput({ type: "object", properties }, "a-1")).toStartWith(
+  expect(await check({ type: "object", properties }, "a-1", "output_schema")).toStartWith(
     "`output_schema/properties/a/$ref` ",
   );
 });

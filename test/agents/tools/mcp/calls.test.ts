@@ -198,10 +198,21 @@ describe.each(REVISIONS)("with a server of revision %s", (_, open) => {
       { ...ECHO, name: "Echo" },
       { ...ECHO, name: "a".repeat(70) },
       { ...ECHO, name: "broken", inputSchema: { type: "object", properties: { a: 7 } } },
+      { ...ECHO, name: "odd", outputSchema: { type: "array" } },
     ];
     using peer = open({ tools });
     const { id, skipped } = await addServer(app, peer.url, { name: `s${++servers}` });
-    expect(skipped.map(({ tool }: Json) => tool)).toEqual(["Echo", "a".repeat(70), "broken"]);
+    expect(skipped.map(({ tool }: Json) => tool)).toEqual([
+      ...["Echo", "a".repeat(70)],
+      "broken",
+      "odd",
+    ]);
+    expect(skipped.map(({ problem }: Json) => problem)).toEqual([
+      expect.stringMatching(/^Another tool is `s\d+_echo` here\.$/),
+      expect.stringMatching(/^Its name here would be longer than 64 characters: /),
+      expect.stringMatching(/^`inputSchema/),
+      '`outputSchema` must have the `type` "object".',
+    ]);
     expect(await listTools(app, id)).toHaveLength(1);
   });
 });
